@@ -1,0 +1,3 @@
+"""Structured prediction from an argmax."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,50 @@
+"""The errors a user can cause, each with a message that says where and what to do."""
+
+from __future__ import annotations
+
+from os import PathLike
+
+__all__ = ["DataError", "DidymaError", "MissingExtraError", "ModelFileError"]
+
+
+class DidymaError(Exception):
+    """Base of every error that the command line shows as one line, without a traceback."""
+
+
+class DataError(DidymaError, ValueError):
+    """Input that cannot be used, with the place where it stands.
+
+    >>> print(DataError("expected a number, found 'abc'", path="train.txt", line=3, field="label"))
+    train.txt, line 3, label: expected a number, found 'abc'
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        path: str | PathLike[str] | None = None,
+        line: int | None = None,
+        field: str | None = None,
+    ) -> None:
+        self.problem, self.path, self.line, self.field = problem, path, line, field
+        place = [str(path)] if path is not None else []
+        if line is not None:
+            place.append(f"line {line}")
+        if field is not None:
+            place.append(field)
+        super().__init__(f"{', '.join(place)}: {problem}" if place else problem)
+
+
+class ModelFileError(DidymaError, ValueError):
+    """A model file that is damaged, of another kind, or written by a newer version."""
+
+
+class MissingExtraError(DidymaError, ImportError):
+    """An optional dependency that is not installed, with the command that installs it.
+
+    >>> print(MissingExtraError("reading Parquet", "tables"))
+    reading Parquet needs an optional dependency: pip install 'didyma[tables]'
+    """
+
+    def __init__(self, purpose: str, extra: str) -> None:
+        super().__init__(f"{purpose} needs an optional dependency: pip install 'didyma[{extra}]'")

@@ -1,0 +1,1 @@
+"""Rankers with the interface of scikit-learn."""

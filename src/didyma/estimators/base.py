@@ -1,0 +1,248 @@
+"""What all rankers share: reading of input, ranks, score, files and scikit-learn's conventions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from didyma import model
+from didyma.data import Groups, Matrix, group_rows
+from didyma.errors import DataError, ModelFileError
+
+__all__ = ["EvaluationSet", "LinearRanker", "Ranker", "linear_scores"]
+
+Pair: TypeAlias = "tuple[ArrayLike, ArrayLike]"
+
+# Rows that are scored at a time, so that single precision is never widened all at once.
+BLOCK = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationSet:
+    """Judged rows that a ranker may watch while it learns, but never learns from."""
+
+    X: Matrix
+    y: NDArray[np.float64]
+    groups: Groups
+
+
+class Ranker(BaseEstimator):
+    """Scores rows so that sorting those of one query by score ranks them.
+
+    A subclass implements `_fit` and `predict`. Everywhere, ``qid`` gives the query of each row (of
+    any type, in any order) or ``group`` the sizes of consecutive queries; without either, all rows
+    are one query. A row is relevant if its grade ``y`` is at least 1. ``qid`` and ``group`` are
+    requested from scikit-learn's metadata routing. ``n_queries_`` counts the queries that were
+    learned from.
+    """
+
+    __metadata_request__fit: ClassVar = {"qid": True, "group": True}
+    __metadata_request__score: ClassVar = {"qid": True, "group": True}
+
+    _state: ClassVar[tuple[str, ...]] = ()
+    """Learned attributes that a model file keeps."""
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        eval_set: Pair | Sequence[Pair] | None = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from judged rows.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_rows, n_features)
+            Rows of float32 or float64 in C order, or CSR, are used in place.
+        y : array of shape (n_rows,)
+            Grades, 0 or more.
+        qid, group
+            The query of each row, or the size of each query.
+        eval_set : (X, y) or [(X, y)]
+            Rows to evaluate on during training.
+        eval_qid, eval_group
+            Their queries: an array, or a list that holds one.
+        sample_weight : array of shape (n_rows,)
+            A query counts as much as the mean weight of its rows.
+        """
+        rows, grades = self._read_judged(X, y, reset=True)
+        groups = group_rows(len(grades), qid, group)
+        weight = None if sample_weight is None else _query_weight(sample_weight, groups)
+        evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
+        trainable = self._trainable(grades, groups)
+        if not np.any(trainable if weight is None else trainable & (weight > 0)):
+            raise DataError(
+                "there is nothing to learn from: every query has rows of one class only, or no "
+                "weight; training needs one with a relevant row (y >= 1) and one that is not"
+            )
+        if skipped := int(np.sum(~trainable)):
+            warnings.warn(
+                f"{skipped} of {len(groups)} queries have rows of one class only; training skips "
+                "them",
+                stacklevel=2,
+            )
+        self.n_queries_ = int(np.sum(trainable))
+        self._fit(rows, grades, groups, weight, evaluation)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score of each row; higher ranks first."""
+        raise NotImplementedError
+
+    def rank(
+        self, X: Any, qid: ArrayLike | None = None, group: ArrayLike | None = None
+    ) -> NDArray[np.int64]:
+        """Rank of each row within its query, from 1; ties as `didyma.metrics.ranking` says."""
+        from didyma.metrics.ranking import order, tie_break
+
+        scores = self.predict(X)
+        groups = group_rows(len(scores), qid, group)
+        ranks = np.empty(len(scores), dtype=np.int64)
+        place = np.arange(len(scores)) - np.repeat(groups.starts[:-1], groups.sizes)
+        ranks[order(scores, groups, tie_break(groups))] = place + 1
+        return ranks
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+    ) -> float:
+        """Mean average precision over the queries, weighted as in `fit`."""
+        from didyma.metrics import evaluate
+
+        scores = self.predict(X)
+        groups = group_rows(len(scores), qid, group)
+        precision = evaluate(scores, y, groups, "AP")["AP"]
+        weight = None if sample_weight is None else _query_weight(sample_weight, groups)
+        return float(np.average(precision, weights=weight))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a model file (see `didyma.model`)."""
+        model.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a model file that holds a ranker of this class."""
+        ranker = model.load(path)
+        if not isinstance(ranker, cls):
+            raise ModelFileError(f"{path}: holds a {type(ranker).__name__}, not a {cls.__name__}")
+        return ranker
+
+    def _fit(
+        self,
+        X: Matrix,
+        y: NDArray[np.float64],
+        groups: Groups,
+        query_weight: NDArray[np.float64] | None,
+        evaluation: EvaluationSet | None,
+    ) -> None:
+        """Learn from input that has been checked; ``query_weight`` has one entry per query."""
+        raise NotImplementedError
+
+    def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
+        """Which queries there is something to learn from."""
+        relevant = np.bincount(groups.codes, weights=y >= 1, minlength=len(groups))
+        return (relevant > 0) & (relevant < groups.sizes)
+
+    def _read_rows(self, X: Any, **how: Any) -> Any:
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C", **how
+        )
+
+    def _read_judged(
+        self, X: Any, y: ArrayLike, *, reset: bool
+    ) -> tuple[Matrix, NDArray[np.float64]]:
+        rows, grades = self._read_rows(X, y=y, y_numeric=True, reset=reset)
+        if grades.dtype.kind not in "biuf":
+            raise DataError(f"expected numbers, found {grades.dtype}", field="y")
+        if (low := grades.min()) < 0:
+            raise DataError(f"expected grades of 0 or more, found {low:g}", field="y")
+        return _as_matrix(rows), grades.astype(np.float64, copy=False)
+
+    def _read_evaluation(
+        self, eval_set: Any, eval_qid: Any, eval_group: Any
+    ) -> EvaluationSet | None:
+        if eval_set is None:
+            if eval_qid is not None or eval_group is not None:
+                raise DataError("eval_qid and eval_group need eval_set")
+            return None
+        pair = eval_set[0] if isinstance(eval_set, list) and len(eval_set) == 1 else eval_set
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            raise DataError("expected (X, y) or [(X, y)]", field="eval_set")
+        rows, grades = self._read_judged(*pair, reset=False)
+        groups = group_rows(len(grades), _only(eval_qid), _only(eval_group))
+        return EvaluationSet(rows, grades, groups)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LinearRanker(Ranker):
+    """A ranker whose score is a weighted sum of features, x · ``coef_``."""
+
+    _state: ClassVar[tuple[str, ...]] = ("coef_",)
+    coef_: NDArray[np.float64]
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score of each row, X @ coef_, in double precision; higher ranks first."""
+        check_is_fitted(self)
+        return linear_scores(_as_matrix(self._read_rows(X, reset=False)), self.coef_)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Magnitude of each feature's weight; the sign, and so the direction, is in `coef_`."""
+        return np.abs(self.coef_)
+
+
+def linear_scores(X: Matrix, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    """X w in double precision."""
+    scores = np.empty(X.shape[0])
+    for start in range(0, len(scores), BLOCK):
+        scores[start : start + BLOCK] = X[start : start + BLOCK] @ w
+    return scores
+
+
+def _as_matrix(rows: Any) -> Matrix:
+    return sp.csr_array(rows) if sp.issparse(rows) else rows
+
+
+def _query_weight(sample_weight: ArrayLike, groups: Groups) -> NDArray[np.float64]:
+    """Mean weight of each query's rows."""
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != groups.rows.shape:
+        raise DataError(
+            f"expected {len(groups.rows)} weights, found shape {weight.shape}",
+            field="sample_weight",
+        )
+    if not np.all((weight >= 0) & np.isfinite(weight)):
+        raise DataError("expected finite weights of 0 or more", field="sample_weight")
+    if not weight.any():
+        raise DataError("all weights are zero", field="sample_weight")
+    return np.bincount(groups.codes, weights=weight, minlength=len(groups)) / groups.sizes
+
+
+def _only(values: Any) -> Any:
+    """The array in a list of one array (one for each evaluation set); others as they are."""
+    if isinstance(values, (list, tuple)) and len(values) == 1 and np.ndim(values[0]) == 1:
+        return values[0]
+    return values

@@ -1,0 +1,176 @@
+"""Ranking by classification: the baselines that Yue et al. (2007) compare SVMmap with."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.svm import LinearSVC
+
+from didyma.data import Groups, Matrix
+from didyma.errors import DataError
+from didyma.estimators.base import EvaluationSet, LinearRanker
+from didyma.features.binning import ScoreBinner
+from didyma.features.scaling import QueryMinMaxScaler, QueryPercentileScaler
+
+__all__ = ["ClassificationRanker", "ClassificationResult", "baseline"]
+
+
+@dataclass(frozen=True)
+class ClassificationResult:
+    """How a run ended: the objective's value, and whether the solver met its tolerance."""
+
+    value: float
+    converged: bool
+    n_iter: int
+
+
+class ClassificationRanker(LinearRanker):
+    """Rank rows by the decision value of a linear SVM that tells relevant ones from the others.
+
+    Minimises, over the n rows of all queries together, with t_i = 1 where y_i ≥ 1 and −1 elsewhere,
+
+        ½‖w‖² + ½b² + (C/n) Σ_i c_i ℓ(t_i (w·x_i + b)),      ℓ(m) = max(0, 1 − m)
+
+    by scikit-learn's `LinearSVC` (whose own C is C/n here, so that the trade-off does not depend on
+    the number of rows). The costs c_i have mean 1; those of relevant rows are ``cost_ratio`` times
+    those of the others. Queries only matter as weights: ``fit(sample_weight=)`` multiplies c_i by
+    the weight of the row's query.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the losses against the norm.
+    cost_ratio : float or "balanced"
+        Cost of missing a relevant row over that of a false alarm; "balanced" is the number of
+        other rows over the number of relevant ones.
+    loss : {"hinge", "squared_hinge"}
+        ℓ or ℓ². The hinge is what the paper uses; its solver slows down as C grows, while the
+        squared hinge is solved by Newton steps in any case.
+    tol, max_iter, random_state
+        Passed to `LinearSVC`.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+    intercept_ : float
+        The same for all rows, so it moves the decision value but no rank.
+    result_ : ClassificationResult
+        The value of the objective, whether the solver met ``tol``, and in how many rounds.
+
+    >>> ranker = ClassificationRanker(C=10.0).fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> ranker.rank([[2.0], [5.0], [1.0]]).tolist()
+    [2, 1, 3]
+    """
+
+    _state = ("coef_", "intercept_")
+    intercept_: float
+    result_: ClassificationResult
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        cost_ratio: float | str = 1.0,
+        loss: str = "hinge",
+        tol: float = 0.01,
+        max_iter: int = 10_000,
+        random_state: int | None = 0,
+    ) -> None:
+        self.C = C
+        self.cost_ratio = cost_ratio
+        self.loss = loss
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Decision value of each row, X @ coef_ + intercept_; higher ranks first."""
+        return super().predict(X) + self.intercept_
+
+    def _fit(
+        self,
+        X: Matrix,
+        y: NDArray[np.float64],
+        groups: Groups,
+        query_weight: NDArray[np.float64] | None,
+        evaluation: EvaluationSet | None,
+    ) -> None:
+        if not self.C > 0:
+            raise DataError(f"expected a positive number, found {self.C!r}", field="C")
+        relevant = y >= 1
+        cost = self._costs(relevant)
+        if query_weight is not None:
+            cost *= query_weight[groups.codes]
+        svm = LinearSVC(
+            C=self.C / len(y),
+            loss=self.loss,
+            dual=self.loss == "hinge",  # the hinge has no primal solver
+            tol=self.tol,
+            max_iter=self.max_iter,
+            random_state=self.random_state,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            svm.fit(X, relevant, sample_weight=cost)
+        self.coef_ = svm.coef_[0]
+        self.intercept_ = float(svm.intercept_[0])
+        margin = np.where(relevant, 1, -1) * (X @ self.coef_ + self.intercept_)
+        losses = np.maximum(0, 1 - margin) ** (1 if self.loss == "hinge" else 2)
+        norm = self.coef_ @ self.coef_ + self.intercept_**2
+        self.result_ = ClassificationResult(
+            value=float(norm / 2 + self.C / len(y) * (cost @ losses)),
+            converged=bool(svm.n_iter_ < self.max_iter),
+            n_iter=int(svm.n_iter_),
+        )
+        if not self.result_.converged:
+            warnings.warn(
+                f"no convergence in {self.max_iter} rounds at C={self.C:g}: raise max_iter or tol, "
+                'lower C, or use loss="squared_hinge"',
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _costs(self, relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
+        n_relevant = int(relevant.sum())
+        n_others = len(relevant) - n_relevant
+        ratio = n_others / n_relevant if self.cost_ratio == "balanced" else self.cost_ratio
+        if isinstance(ratio, str) or not ratio > 0:
+            raise DataError(
+                f'expected "balanced" or a positive number, found {ratio!r}', field="cost_ratio"
+            )
+        unit = len(relevant) / (ratio * n_relevant + n_others)
+        return np.where(relevant, ratio * unit, unit)
+
+    def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
+        # A query of one class still has rows to classify, as long as another has the other class.
+        return np.full(len(groups), 0 < np.sum(y >= 1) < len(y))
+
+
+def baseline(name: str, C: float = 1.0) -> ClassificationRanker | Pipeline:
+    """One of the four classification baselines of Yue et al. (2007), section 5.2.
+
+    ``"acc"`` classifies the features as they are, ``"acc2"`` with the costs of both classes
+    balanced. The others replace retrieval scores by 50 indicators each (`ScoreBinner` with even
+    thresholds in [0, 1]): ``"acc3"`` of their percentiles within the query, ``"acc4"`` of their
+    place between the query's extremes; these need ``qid`` to predict, and so metadata routing.
+
+    >>> from sklearn import config_context
+    >>> X, y, qid = [[1.0], [3.0], [20.0], [60.0]], [0, 1, 0, 1], ["a", "a", "b", "b"]
+    >>> with config_context(enable_metadata_routing=True):
+    ...     baseline("acc4").fit(X, y, qid=qid).score(X, y, qid=qid)
+    1.0
+    """
+    if name == "acc":
+        return ClassificationRanker(C)
+    if name == "acc2":
+        return ClassificationRanker(C, cost_ratio="balanced")
+    scalers = {"acc3": QueryPercentileScaler, "acc4": QueryMinMaxScaler}
+    if name not in scalers:
+        raise DataError(f"expected acc, acc2, acc3 or acc4, found {name!r}", field="baseline")
+    return make_pipeline(scalers[name](), ScoreBinner(strategy="unit"), ClassificationRanker(C))

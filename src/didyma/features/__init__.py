@@ -1,0 +1,1 @@
+"""Transformers of features that know queries."""

@@ -1,0 +1,80 @@
+"""Read a whole file, gzip or not; write one that is either complete or not there."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import secrets
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any, TypeAlias, cast
+
+from didyma.errors import DataError
+
+__all__ = ["PathName", "format_suffix", "read_bytes", "replace_when_done"]
+
+PathName: TypeAlias = str | PathLike[str]
+
+
+def format_suffix(path: PathName) -> str:
+    """What the name says about the format: its suffix in lower case, before a final ``.gz``.
+
+    >>> format_suffix("runs/Train.CSV.gz")
+    '.csv'
+    """
+    name = Path(path).name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+def read_bytes(path: PathName) -> bytes:
+    """The contents of a file, unpacked if they are gzip, whatever its name."""
+    contents = Path(path).read_bytes()
+    if not contents.startswith(b"\x1f\x8b"):
+        return contents
+    try:
+        return gzip.decompress(contents)
+    except (EOFError, OSError, zlib.error) as error:
+        raise DataError(f"damaged or truncated gzip data ({error})", path=path) from None
+
+
+@contextmanager
+def replace_when_done(path: PathName, mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a file that takes its name only when the block ends well; otherwise nothing changes.
+
+    ``mode`` is "w" (UTF-8 text) or "wb"; a name that ends in ``.gz`` is compressed. A device or
+    pipe is written directly.
+
+    >>> with replace_when_done(os.devnull) as file:
+    ...     _ = file.write("some text")
+    """
+    if os.path.exists(path) and not os.path.isfile(path):
+        with _opened(path, path, mode) as file:
+            yield file
+        return
+    target = Path(path).resolve()
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    try:
+        with _opened(partial, path, mode) as file:
+            yield file
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _opened(place: PathName, path: PathName, mode: str) -> Iterator[IO[Any]]:
+    with ExitStack() as stack:
+        try:
+            file: IO[Any] = stack.enter_context(open(place, "wb"))
+        except OSError as error:  # name the file that was asked for, not the partial one
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+        if Path(path).suffix.lower() == ".gz":
+            packed = gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
+            file = cast(IO[Any], stack.enter_context(packed))
+        if "b" not in mode:
+            file = stack.enter_context(io.TextIOWrapper(file, "utf-8", newline="\n"))
+        yield file

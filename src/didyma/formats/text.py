@@ -1,0 +1,46 @@
+"""Columns of text as NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["WIDEST", "distinct", "text_array"]
+
+WIDEST = 256
+
+
+def text_array(texts: Sequence[str]) -> NDArray[Any]:
+    """Texts as fixed-width NumPy text, or as objects where a long one would waste memory.
+
+    >>> text_array(["a", "bc"]).dtype
+    dtype('<U2')
+    """
+    widest = max(map(len, texts), default=0)
+    return np.array(texts, dtype=str if widest <= WIDEST else object)
+
+
+def distinct(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number the distinct rows of columns of text or integers by first appearance.
+
+    Returns (the number of each row, the first row of each number).
+
+    >>> distinct(np.array(["b", "a", "b"]), np.array([7, 7, 7]))
+    (array([0, 1, 0]), array([0, 1]))
+    """
+    if any(column.dtype == object for column in columns):
+        number_of: dict[tuple[Any, ...], int] = {}
+        rows = zip(*(column.tolist() for column in columns))
+        codes = np.array([number_of.setdefault(row, len(number_of)) for row in rows], np.int64)
+        return codes, np.unique(codes, return_index=True)[1]
+    from didyma.kernels.distinct import distinct as distinct_rows
+
+    words = [
+        np.ascontiguousarray(column).view(np.uint32).reshape(len(column), column.itemsize // 4)
+        for column in columns
+    ]
+    codes, first = distinct_rows(np.hstack(words))
+    return codes, first

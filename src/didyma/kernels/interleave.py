@@ -1,0 +1,302 @@
+"""Max-violating rankings: sorted positives interleaved with sorted negatives.
+
+Every function here is an *oracle* for one query:
+
+    oracle(scores, counts, v, gains, k, coef) -> Δ
+
+``scores`` come grouped by level of relevance, the highest level first, ``counts[l]`` of level l.
+The oracle finds the ranking ŷ that maximises Δ(ŷ) + Σ coefficient·score, writes one coefficient
+per row of Ψ(ŷ) − Ψ* into ``coef`` and returns the loss Δ(ŷ). So the cut of a query is its rows
+combined by
+``coef``, and nothing pairwise is ever materialised.
+
+Templates call ``positive``, ``negative`` and ``scale`` (the loss, see `didyma.kernels.losses`) and
+``weigh_positive``, ``weigh_negative`` (the feature map): global names that are bound per
+combination.
+Ψ* is the mean over all rankings that put every level before the next lower one; for the pairwise
+map all of them share it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from didyma.kernels.assignment import assign
+from didyma.kernels.jit import jit
+from didyma.kernels.losses import negative
+from didyma.kernels.select import descending, select
+
+__all__ = [
+    "graded_assignment",
+    "graded_lattice",
+    "graded_sort",
+    "independent",
+    "lattice",
+    "pairwise_negative",
+    "pairwise_positive",
+    "positional",
+    "truncated",
+]
+
+
+# Feature maps: the coefficient of the item taken at state (i, j), i positives and j negatives
+# placed.
+
+
+@jit
+def pairwise_positive(i, j, P, N, v):
+    """Yue et al.: mean over pairs of ±(φ_positive − φ_negative)."""
+    return (N - 2.0 * j) / (P * N)
+
+
+@jit
+def pairwise_negative(i, j, P, N, v):
+    """The negatives' side of `pairwise_positive`."""
+    return (P - 2.0 * i) / (P * N)
+
+
+@jit
+def positional(i, j, P, N, v):
+    """Haponchyk & Moschitti: the item at rank r counts v_r."""
+    return v[i + j]
+
+
+@jit
+def truncated(i, j, P, N, v):
+    """`positional` over the first P ranks only."""
+    return v[i + j] if i + j < P else 0.0
+
+
+# Global names of the templates, bound per feature map and loss.
+weigh_positive: Any = None
+weigh_negative: Any = None
+positive: Any = None
+scale: Any = None
+
+
+@jit
+def _push(blocks, n, low, high, first, last):
+    """Put a block on the stack (assigning a tuple to a row takes seconds to compile)."""
+    blocks[n, 0] = low
+    blocks[n, 1] = high
+    blocks[n, 2] = first
+    blocks[n, 3] = last
+    return n + 1
+
+
+def independent(scores, counts, v, gains, k, coef):
+    """Exact oracle of the pairwise map in O(N log P + P log P), for losses that allow it.
+
+    Where each negative may choose its place among the positives independently of the others, better
+    negatives choose higher places (Yue et al. 2007, Lemma 1). So the median negative's choice
+    bounds those of the two halves, which are never sorted further than that needs (Mohapatra et
+    al. 2014).
+    """
+    P, N = counts[0], counts[1]
+    pair = 2.0 / (np.float64(P) * N)
+    unit = scale(P, N, k)
+    index = np.arange(P + N)
+    descending(scores, index[:P])
+    above = np.zeros(P + 1, dtype=np.int64)  # negatives whose place is right above positive i
+    blocks = np.empty((128, 4), dtype=np.int64)  # depth is logarithmic: halves of at most 2⁶³ rows
+    n_blocks = _push(blocks, 0, P, P + N, 0, P)
+    while n_blocks > 0:
+        n_blocks -= 1
+        low, high = blocks[n_blocks, 0], blocks[n_blocks, 1]
+        first, last = blocks[n_blocks, 2], blocks[n_blocks, 3]
+        if first == last:  # only one place is left for all of them
+            for t in range(low, high):
+                coef[index[t]] = pair * (P - first)
+            above[first] += high - low
+            continue
+        middle = (low + high) >> 1
+        select(scores, index, low, high, middle)
+        j = middle - P
+        score = scores[index[middle]]
+        place, best, value = last, 0.0, 0.0
+        for i in range(last - 1, first - 1, -1):  # move it above positive i
+            gain = positive(i, j + 1, P, N, k) - positive(i, j, P, N, k)
+            value += unit * gain - pair * (scores[index[i]] - score)
+            if value >= best:
+                place, best = i, value
+        coef[index[middle]] = pair * (P - place)
+        above[place] += 1
+        if low < middle:
+            n_blocks = _push(blocks, n_blocks, low, middle, first, place)
+        if middle + 1 < high:
+            n_blocks = _push(blocks, n_blocks, middle + 1, high, place, last)
+    loss = 0.0
+    j = 0
+    for i in range(P):
+        j += above[i]
+        coef[index[i]] = -pair * j
+        loss += positive(i, j, P, N, k)
+    return unit * loss
+
+
+def lattice(scores, counts, v, gains, k, coef):
+    """Exact oracle for every binary loss and feature map: the best monotone path, O(P N).
+
+    State (i, j): i positives and j negatives are placed. Loss and coefficients of a step depend on
+    nothing else, so one dynamic programme replaces the enumeration of all rankings.
+    """
+    P, N = counts[0], counts[1]
+    unit = scale(P, N, k)
+    index = np.arange(P + N)
+    descending(scores, index[:P])
+    descending(scores, index[P:])
+    takes_negative = np.zeros((P + 1, N + 1), dtype=np.bool_)
+    value = np.zeros(N + 1)  # of the best way to finish from (i, j), row by row
+    for i in range(P, -1, -1):
+        for j in range(N, -1, -1):
+            best = -np.inf
+            if i < P:
+                gain = weigh_positive(i, j, P, N, v) * scores[index[i]]
+                best = gain + unit * positive(i, j, P, N, k) + value[j]
+            if j < N:
+                gain = weigh_negative(i, j, P, N, v) * scores[index[P + j]]
+                other = gain + unit * negative(i, j, P, N, k) + value[j + 1]
+                if other > best:
+                    best = other
+                    takes_negative[i, j] = True
+            value[j] = best if i + j < P + N else 0.0
+    gold_positive = gold_negative = loss = 0.0
+    for i in range(P):
+        gold_positive += weigh_positive(i, 0, P, N, v) / P
+        loss -= positive(i, 0, P, N, k)  # losses of a user need not vanish at a perfect ranking
+    for j in range(N):
+        gold_negative += weigh_negative(P, j, P, N, v) / N
+        loss -= negative(P, j, P, N, k)
+    i = j = 0
+    while i + j < P + N:
+        if takes_negative[i, j]:
+            coef[index[P + j]] = weigh_negative(i, j, P, N, v) - gold_negative
+            loss += negative(i, j, P, N, k)
+            j += 1
+        else:
+            coef[index[i]] = weigh_positive(i, j, P, N, v) - gold_positive
+            loss += positive(i, j, P, N, k)
+            i += 1
+    return unit * loss
+
+
+@jit
+def _ideal_dcg(counts, gains, k):
+    ideal = 0.0
+    rank = 0
+    for level in range(counts.shape[0]):
+        for _ in range(counts[level]):
+            ideal += gains[level] / np.log2(rank + 2.0) if rank < k else 0.0
+            rank += 1
+    return ideal
+
+
+@jit
+def graded_lattice(scores, counts, v, gains, k, coef):
+    """Exact oracle of the pairwise map for 1 − NDCG@k with any number of grades.
+
+    A state counts how many of each grade are placed: a path through ∏(counts + 1) of them. Ψ is the
+    mean of ±(φ_i − φ_j) over all pairs of different grades.
+    """
+    n_levels = counts.shape[0]
+    n = counts.sum()
+    n_pairs = 0.5 * (np.float64(n) ** 2 - np.sum(counts.astype(np.float64) ** 2))
+    ideal = _ideal_dcg(counts, gains, k)
+    index = np.arange(n)
+    starts = np.zeros(n_levels + 1, dtype=np.int64)
+    stride = np.ones(n_levels, dtype=np.int64)
+    for level in range(n_levels):
+        starts[level + 1] = starts[level] + counts[level]
+        descending(scores, index[starts[level] : starts[level + 1]])
+        if level:
+            stride[level] = stride[level - 1] * (counts[level - 1] + 1)
+    n_states = stride[-1] * (counts[-1] + 1)
+    value = np.zeros(n_states)
+    take = np.zeros(n_states, dtype=np.int8)
+    placed = counts.copy()
+    for state in range(n_states - 2, -1, -1):
+        level = 0  # one state back, in mixed radix
+        while placed[level] == 0:
+            placed[level] = counts[level]
+            level += 1
+        placed[level] -= 1
+        rank = placed.sum()
+        discount = 1.0 / np.log2(rank + 2.0) / ideal if rank < k else 0.0
+        best = -np.inf
+        for level in range(n_levels):
+            if placed[level] < counts[level]:
+                # of the items of other grades, those below minus those above
+                balance = n - 2 * rank - counts[level] + 2 * placed[level]
+                score = scores[index[starts[level] + placed[level]]]
+                gain = balance / n_pairs * score - gains[level] * discount
+                gain += value[state + stride[level]]
+                if gain > best:
+                    best = gain
+                    take[state] = level
+        value[state] = best
+    loss = 1.0
+    placed[:] = 0
+    state = 0
+    for rank in range(n):
+        level = take[state]
+        balance = n - 2 * rank - counts[level] + 2 * placed[level]
+        perfect = n - starts[level + 1] - starts[level]
+        coef[index[starts[level] + placed[level]]] = (balance - perfect) / n_pairs
+        if rank < k:
+            loss -= gains[level] / np.log2(rank + 2.0) / ideal
+        placed[level] += 1
+        state += stride[level]
+    return loss
+
+
+@jit
+def _graded_positions(rank_of, counts, v, gains, k, ideal, coef):
+    """Coefficients and loss of a ranking under the positional map, given the rank of each row."""
+    loss = 1.0
+    row = 0
+    for level in range(counts.shape[0]):
+        gold = np.sum(v[row : row + counts[level]]) / max(counts[level], 1)
+        for _ in range(counts[level]):
+            rank = rank_of[row]
+            coef[row] = v[rank] - gold
+            if rank < k:
+                loss -= gains[level] / np.log2(rank + 2.0) / ideal
+            row += 1
+    return loss
+
+
+@jit
+def graded_assignment(scores, counts, v, gains, k, coef):
+    """Exact oracle of the positional map for 1 − NDCG@k with grades: an assignment, O(n³)."""
+    n = counts.sum()
+    ideal = _ideal_dcg(counts, gains, k)
+    weights = np.empty((n, n))
+    row = 0
+    for level in range(counts.shape[0]):
+        for _ in range(counts[level]):
+            for rank in range(n):
+                discount = 1.0 / np.log2(rank + 2.0) / ideal if rank < k else 0.0
+                weights[row, rank] = v[rank] * scores[row] - gains[level] * discount
+            row += 1
+    return _graded_positions(assign(weights), counts, v, gains, k, ideal, coef)
+
+
+@jit
+def graded_sort(scores, counts, v, gains, k, coef):
+    """`graded_assignment` where v is the discount of NDCG itself (no cut-off): a sort."""
+    n = counts.sum()
+    ideal = _ideal_dcg(counts, gains, k)
+    keys = np.empty(n)
+    row = 0
+    for level in range(counts.shape[0]):
+        for _ in range(counts[level]):
+            keys[row] = scores[row] - gains[level] / ideal
+            row += 1
+    index = np.arange(n)
+    descending(keys, index)
+    rank_of = np.empty(n, dtype=np.int64)
+    for rank in range(n):
+        rank_of[index[rank]] = rank
+    return _graded_positions(rank_of, counts, v, gains, k, ideal, coef)

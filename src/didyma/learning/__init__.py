@@ -1,0 +1,1 @@
+"""Learners of structural SVMs, over problems that answer with cuts."""

@@ -1,0 +1,182 @@
+"""Block-coordinate Frank-Wolfe: the fast learner on one machine.
+
+It maximises the dual of J example by example (Lacoste-Julien et al. 2013). Visiting an example
+costs one cut of it, and for rankings that is one trip of its rows through the cache. The few
+planes that are remembered of each example make every visit exact over them, and allow passes that
+call no oracle at all as long as those pay better than a real one (after Shah et al. 2015).
+Examples with small gaps are visited less often (after Osokin et al. 2016).
+
+Planes are stored without C, so that the dual of one C is a feasible start for the next:
+w scales by C'/C and nothing else changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.kernels.jit import bind, specialise
+from didyma.kernels.planes import insert, optimise
+from didyma.learning.plane_dual import PlaneDual
+from didyma.learning.problem import Kernel, Problem
+from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
+
+__all__ = ["BCFW"]
+
+Vector = NDArray[np.float64]
+
+MANY_PLANES = 10
+CHEAP_PASSES = 20
+MEMORY = 0.1  # planes may take this share of the data's memory ...
+FREE_MEMORY = 2**26  # ... or this many bytes, which nobody misses
+
+
+cut: Any = None  # global name of the template, bound per problem
+
+
+def sweep(problem, order, g, b, alpha, gram, size, scales, gaps, w):  # type: ignore[no-untyped-def]
+    """One pass with the oracle: cut, remember, optimise, while the example's rows are in cache."""
+    direction = np.empty(w.shape[0])
+    slack = np.empty(g.shape[1])
+    move = np.empty(g.shape[1])
+    increase = 0.0
+    for i in order:
+        loss = cut(problem, w, i, direction)
+        insert(i, g, b, alpha, gram, size, direction, loss)
+        gap, gain = optimise(i, g, b, alpha, gram, size, scales[i], w, slack, move)
+        gaps[i] = scales[i] * gap
+        increase += gain
+    return increase
+
+
+@cache
+def _native(name: str, function: Any, cached: bool) -> Any:
+    return specialise(sweep, f"bcfw_{name}", cached=cached, cut=function)
+
+
+def _sweep_of(problem: Problem) -> tuple[Any, Any]:
+    kernel: Kernel | None = problem.kernel
+    if kernel is not None:
+        return _native(kernel.name, kernel.cut, kernel.cached), kernel.arrays
+
+    def python_cut(problem: Problem, w: Vector, i: int, direction: Vector) -> float:
+        direction[:], loss = problem.cut(w, i)
+        return loss
+
+    return bind(sweep, "bcfw_python", cut=python_cut), problem
+
+
+@dataclass(frozen=True)
+class BCFW:
+    """Minimise J to a relative duality gap of ``tol``.
+
+    ``n_planes`` remembered per example (None: ten, or as many as fit into a tenth of the data's
+    memory); ``seed`` orders the visits.
+    """
+
+    tol: float = 1e-3
+    max_passes: int = 1000
+    n_planes: int | None = None
+    seed: int = 0
+
+    def solve(
+        self,
+        problem: Problem,
+        C: float,
+        *,
+        start: Solution | None = None,
+        callback: Callback | None = None,
+    ) -> Solution:
+        """Minimise ½‖w‖² + C R(w); ``start`` is a solution of the same problem for any other C."""
+        clock = Clock()
+        scales = C * problem.weights
+        if start is not None and isinstance(start.state, PlaneDual):
+            dual = start.state.rescale(scales, C)
+        else:
+            n_planes = self._planes_for(problem)
+            dual = PlaneDual.zero(scales, problem.n_features, n_planes, C)
+        progress, status = drive(self._steps(problem, dual, clock), self.tol, callback)
+        if progress is None or not progress.certified:
+            n_iter, passes = (progress.n_iter, progress.passes) if progress else (0, 0.0)
+            progress = self._certify(problem, dual, n_iter, passes, clock)
+        return Solution(dual.w.copy(), Result.of(progress, status, clock), dual)
+
+    def _steps(self, problem: Problem, dual: PlaneDual, clock: Clock) -> Iterator[Progress]:
+        rng = np.random.default_rng(self.seed)
+        sweep_exact, arrays = _sweep_of(problem)
+        gaps = np.full(problem.n_examples, np.inf)
+        passes, n_iter = 0.0, 0
+        while passes < self.max_passes:
+            order = self._choose(gaps, rng)
+            with clock.stage("oracle"):
+                gain = sweep_exact(arrays, order, *dual.planes, gaps, dual.w)
+            passes += len(order) / problem.n_examples
+            n_iter += 1
+            with clock.stage("planes"):
+                self._sweep_planes(problem, dual, gain, len(order), rng)
+            lower = dual.value()
+            value = lower + float(gaps.sum())  # each gap as it was when its example was visited
+            if value - lower <= self.tol * value:
+                yield self._certify(problem, dual, n_iter, passes, clock)
+                passes += 1.0
+            else:
+                yield Progress(n_iter, passes, value, lower, False, clock.elapsed, dual.w)
+
+    @staticmethod
+    def _certify(
+        problem: Problem, dual: PlaneDual, n_iter: int, passes: float, clock: Clock
+    ) -> Progress:
+        """Evaluate the primal objective, which bounds the gap exactly; a pass that reads rows
+        once.
+        """
+        with clock.stage("certificate"):
+            value = float(0.5 * dual.w @ dual.w + dual.scales @ problem.risks(dual.w))
+        lower = dual.value()
+        return Progress(n_iter, passes + 1.0, value, lower, True, clock.elapsed, dual.w)
+
+    def _planes_for(self, problem: Problem) -> int:
+        vectors = 8 * problem.n_examples * problem.n_features
+        data = vectors * problem.cut_cost
+        if self.n_planes is not None:
+            return max(self.n_planes, 2)
+        count = max(2, min(MANY_PLANES, int(max(MEMORY * data, FREE_MEMORY) // vectors)))
+        if count * vectors > max(2 * data, 2**30):
+            raise DataError(
+                f"BCFW keeps at least two vectors of {problem.n_features} features for each of "
+                f"{problem.n_examples} queries: {count * vectors / 2**30:.1f} GiB; "
+                "use solver='one-slack' for data as wide and sparse as this"
+            )
+        return count
+
+    @staticmethod
+    def _choose(gaps: Vector, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Visit an example with a probability proportional to its gap, at least one in ten."""
+        mean = gaps.mean()
+        if not np.isfinite(mean) or mean <= 0.0:
+            return rng.permutation(len(gaps))
+        chosen = rng.random(len(gaps)) < np.maximum(gaps / mean, 0.1)
+        return rng.permutation(np.flatnonzero(chosen))
+
+    @staticmethod
+    def _sweep_planes(
+        problem: Problem,
+        dual: PlaneDual,
+        gain: float,
+        visits: int,
+        rng: np.random.Generator,
+    ) -> None:
+        """Passes without oracle, while they gain more per unit of work than this round so far."""
+        cost = problem.cut_cost * visits
+        for _ in range(CHEAP_PASSES):
+            order = rng.permutation(problem.n_examples)
+            _, more = dual.sweep(order)
+            work = float(dual.size.sum())
+            if more * cost <= gain * work:
+                break
+            gain, cost = gain + more, cost + work

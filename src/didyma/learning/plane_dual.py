@@ -1,0 +1,89 @@
+"""The dual of a structural SVM over the planes that are remembered of each example."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.kernels.planes import insert, sweep_planes
+from didyma.learning.problem import Cut
+
+__all__ = ["PlaneDual"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass
+class PlaneDual:
+    """Planes g·w + b of each example with weights α on its simplex:  w = −Σ_i s_i Σ_k α_ik g_ik.
+
+    Planes are stored without the scales s_i = C c_i. So for another C the same α stay feasible, and
+    only w changes.
+    """
+
+    g: Vector  # (examples, slots, features)
+    b: Vector
+    alpha: Vector
+    gram: Vector
+    size: NDArray[np.int64]  # slots in use
+    scales: Vector
+    w: Vector
+    C: float
+
+    @classmethod
+    def zero(cls, scales: Vector, n_features: int, n_planes: int, C: float) -> PlaneDual:
+        """Start at w = 0: all weight on the plane of the gold output, which is zero."""
+        n = len(scales)
+        alpha = np.zeros((n, n_planes))
+        alpha[:, 0] = 1.0
+        return cls(
+            np.zeros((n, n_planes, n_features)),
+            np.zeros((n, n_planes)),
+            alpha,
+            np.zeros((n, n_planes, n_planes)),
+            np.ones(n, dtype=np.int64),
+            scales,
+            np.zeros(n_features),
+            C,
+        )
+
+    def rescale(self, scales: Vector, C: float) -> PlaneDual:
+        """The same planes and weights for another C; the planes are shared, not copied."""
+        return PlaneDual(
+            self.g, self.b, self.alpha, self.gram, self.size, scales, self.w * (C / self.C), C
+        )
+
+    @property
+    def planes(self) -> tuple[Any, ...]:
+        """Arrays in the order in which kernels take them."""
+        return self.g, self.b, self.alpha, self.gram, self.size, self.scales
+
+    def value(self) -> float:
+        """Dual objective: Σ s_i α_i·b_i − ½‖w‖²."""
+        return float(self.scales @ (self.alpha * self.b).sum(axis=1) - 0.5 * self.w @ self.w)
+
+    def sweep(self, order: NDArray[np.int64]) -> tuple[float, float]:
+        """Optimise the examples in `order` over their planes: (gap before, increase)."""
+        gap, increase = sweep_planes(order, *self.planes, self.w)
+        return float(gap), float(increase)
+
+    def add(self, i: int, cut: Cut) -> None:
+        """Remember a plane without forgetting any."""
+        if self.size[i] == self.g.shape[1]:
+            self._double()
+        insert(i, self.g, self.b, self.alpha, self.gram, self.size, cut.direction, cut.loss)
+
+    def slack(self, i: int) -> float:
+        """Largest remembered plane of an example at w."""
+        n = self.size[i]
+        return float(np.max(self.b[i, :n] + self.g[i, :n] @ self.w))
+
+    def _double(self) -> None:
+        more = self.g.shape[1]
+        self.g = np.pad(self.g, ((0, 0), (0, more), (0, 0)))
+        self.b = np.pad(self.b, ((0, 0), (0, more)))
+        self.alpha = np.pad(self.alpha, ((0, 0), (0, more)))
+        self.gram = np.pad(self.gram, ((0, 0), (0, more), (0, more)))

@@ -1,0 +1,127 @@
+"""What a learner reports while it works and returns at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Callback", "Clock", "Progress", "Result", "Solution", "drive"]
+
+Status: TypeAlias = Literal["converged", "limit", "stopped", "interrupted"]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """State of a run after one iteration, as given to callbacks."""
+
+    n_iter: int
+    passes: float
+    value: float
+    dual: float
+    certified: bool
+    seconds: float
+    w: NDArray[np.float64] = field(repr=False)
+
+    @property
+    def gap(self) -> float:
+        """Primal minus dual objective; an estimate unless `certified`."""
+        return self.value - self.dual
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap as a share of the primal objective."""
+        return self.gap / self.value if self.value > 0 else 0.0
+
+
+# A callback may return True to stop the run; the weights at that point are returned.
+Callback: TypeAlias = Callable[[Progress], bool | None]
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a run ended: objective value, its lower bound and what it cost.
+
+    ``gap = value − dual`` bounds the distance to the optimum; ``passes`` counts full passes over
+    the examples, ``seconds`` is split by stage.
+    """
+
+    value: float
+    dual: float
+    gap: float
+    converged: bool
+    n_iter: int
+    passes: float
+    status: Status
+    seconds: Mapping[str, float]
+
+    @classmethod
+    def of(cls, progress: Progress, status: Status, clock: Clock) -> Result:
+        """Sum up a run by its last progress."""
+        return cls(
+            value=progress.value,
+            dual=progress.dual,
+            gap=progress.gap,
+            converged=status == "converged",
+            n_iter=progress.n_iter,
+            passes=progress.passes,
+            status=status,
+            seconds={**clock.stages, "total": clock.elapsed},
+        )
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Weights, the report about them, and whatever a next run can start from."""
+
+    w: NDArray[np.float64]
+    result: Result
+    state: Any = field(default=None, repr=False)
+
+
+def drive(
+    steps: Iterable[Progress], tol: float, callback: Callback | None
+) -> tuple[Progress | None, Status]:
+    """Run a solver to its tolerance: the loop that all solvers share.
+
+    ``steps`` yields after each iteration. The run ends when a certified gap meets ``tol``, when the
+    callback says so, when the solver gives up, or at Ctrl-C, which keeps what was learned so far.
+    """
+    progress: Progress | None = None
+    try:
+        for progress in steps:
+            stop = callback is not None and callback(progress)
+            if progress.certified and progress.relative_gap <= tol:
+                return progress, "converged"
+            if stop:
+                return progress, "stopped"
+    except KeyboardInterrupt:
+        return progress, "interrupted"
+    return progress, "limit"
+
+
+class Clock:
+    """Wall-clock time by stage."""
+
+    def __init__(self) -> None:
+        self.stages: dict[str, float] = {}
+        self._start = time.perf_counter()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self._start
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Count the time of a block under a name."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - start

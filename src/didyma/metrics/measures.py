@@ -1,0 +1,166 @@
+"""Measures are values: those of ir_measures, by its names, and the area under the ROC curve.
+
+>>> parse("nDCG@10"), parse("map"), parse("AP(rel=2)"), parse("ROCArea")
+(nDCG@10, AP, AP(rel=2), ROCArea)
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import ir_measures
+from ir_measures import Measure
+from ir_measures.measures import ParamInfo, registry
+
+from didyma.errors import DataError
+
+__all__ = ["Measure", "ROCArea", "is_native", "parse", "parse_all"]
+
+
+class _ROCArea(Measure):
+    """Share of pairs of a relevant and another document that stand in the right order.
+
+    A pair with equal scores counts half. Without a relevant document the value is 0; where all
+    are relevant it is 1.
+    """
+
+    __name__ = "ROCArea"
+    NAME = __name__
+    PRETTY_NAME = "Area under the ROC curve"
+    SHORT_DESC = "The share of (relevant, other) pairs in the right order."
+    SUPPORTED_PARAMS = {  # noqa: RUF012
+        "rel": ParamInfo(dtype=int, default=1, desc="minimum relevance to be considered relevant")
+    }
+
+
+ROCArea = _ROCArea()
+
+# Everything is looked up in lower case; what ir_measures does not name itself is named here.
+ALIASES = {
+    "auc": ROCArea,
+    "hit": ir_measures.Success,
+    "hits": ir_measures.Success,
+    "map_cut": ir_measures.AP,
+    "ndcg_cut": ir_measures.nDCG,
+    "prec": ir_measures.P,
+    "recip_rank": ir_measures.RR,
+    "roc": ROCArea,
+    "roc_area": ROCArea,
+    "rocarea": ROCArea,
+}
+NAMES: dict[str, Any] = {name.lower(): measure for name, measure in registry.items()} | ALIASES
+
+NATIVE = tuple(
+    type(measure)
+    for measure in (
+        ir_measures.AP,
+        ir_measures.RR,
+        ir_measures.nDCG,
+        ir_measures.P,
+        ir_measures.R,
+        ir_measures.Success,
+        ir_measures.Rprec,
+        ROCArea,
+    )
+)
+
+_FORM = re.compile(r"(?P<name>\w+?)\s*(?:\((?P<params>.*)\))?\s*(?:[@_]\s*(?P<at>\d+(?:\.\d+)?))?")
+_SEPARATOR = re.compile(r"[,\s]+(?![^(]*\))")
+
+
+def parse(measure: str | Measure) -> Measure:
+    """The measure that a name means, whatever its case; a measure is returned as it is.
+
+    Accepted are the names of ir_measures, what users type for them (``map``, ``mrr``, ``ndcg@10``)
+    and those of trec_eval (``ndcg_cut_10``). Relevance levels and cutoffs start at 1.
+    """
+    if isinstance(measure, Measure):
+        return _checked(measure, str(measure))
+    match = _FORM.fullmatch(measure.strip())
+    if match is None:
+        raise _unreadable(measure)
+    base = NAMES.get(match["name"].lower())
+    if base is None:
+        raise DataError(f"unknown measure {measure!r}; {_supported()}")
+    params = _read_params(measure, match["params"] or "")
+    if match["at"]:
+        params[base.AT_PARAM] = ast.literal_eval(match["at"])
+    for name, value in params.items():
+        known = base.SUPPORTED_PARAMS.get(name)
+        if known is not None and known.dtype is float and type(value) is int:
+            params[name] = float(value)
+    return _checked(base(**params), measure)
+
+
+def parse_all(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measure, ...]:
+    """Several measures, each once: a list, or one text with commas or spaces between them.
+
+    >>> parse_all("MAP, AP(rel=2) p@5 AP")
+    (AP, AP(rel=2), P@5)
+    """
+    if isinstance(measures, str):
+        measures = [name for name in _SEPARATOR.split(measures.strip()) if name]
+    elif isinstance(measures, Measure):
+        measures = [measures]
+    found = tuple(dict.fromkeys(parse(measure) for measure in measures))
+    if not found:
+        raise DataError(f"expected at least one measure; {_supported()}")
+    return found
+
+
+def is_native(measure: Measure) -> bool:
+    """Whether a kernel of this library computes the measure; ir_measures computes all others."""
+    params = measure.params
+    return (
+        isinstance(measure, NATIVE)
+        and not params.get("judged_only")
+        and not (params.get("gains") and params.get("dcg") == "exp-log2")
+    )
+
+
+def _read_params(measure: str, text: str) -> dict[str, Any]:
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args or any(k.arg is None for k in call.keywords):
+            raise _unreadable(measure)
+        return {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+    except (SyntaxError, ValueError):
+        raise _unreadable(measure) from None
+
+
+def _checked(measure: Measure, text: str) -> Measure:
+    known = measure.SUPPORTED_PARAMS
+    for name, value in measure.params.items():
+        if name not in known:
+            names = ", ".join(known) or "none"
+            raise DataError(f"measure {text!r} has no parameter {name!r}; it has: {names}")
+        if not known[name].validate(value):
+            kind = known[name].dtype.__name__
+            raise DataError(f"measure {text!r}: {value!r} is no {kind} that {name!r} can take")
+        if name in ("cutoff", "rel") and value < 1:
+            raise DataError(f"measure {text!r}: expected {name!r} to be at least 1")
+        if name == "gains" and not all(_is_gain(gain) for gain in value.values()):
+            raise DataError(f"measure {text!r}: expected gains that are nonnegative numbers")
+    for name, info in known.items():
+        if info.required and name not in measure.params:
+            example = f"{measure.NAME}@10" if name == "cutoff" else f"{measure.NAME}({name}=…)"
+            raise DataError(f"measure {text!r} needs a {name}, as in {example}")
+    return measure
+
+
+def _is_gain(gain: object) -> bool:
+    return isinstance(gain, (int, float)) and 0 <= gain < float("inf")
+
+
+def _unreadable(measure: str) -> DataError:
+    return DataError(
+        f"cannot read measure {measure!r}; expected a form as nDCG@10 or AP(rel=2)@100"
+    )
+
+
+def _supported() -> str:
+    names = sorted({measure.NAME for measure in NAMES.values()}, key=str.lower)
+    return f"there are {', '.join(names)} (as AP, nDCG@10, P(rel=2)@5)"

@@ -1,0 +1,168 @@
+"""Measures by kernel: one formula each, on labels in ranked order.
+
+A query without a relevant document, or without a ranked one, has the value 0 in every measure, as
+in trec_eval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.kernels import measures as kernels
+from didyma.metrics.measures import Measure
+
+__all__ = ["Judgements", "Ranking", "per_query"]
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Labels of each query in ranked order, NaN where a document is not judged.
+
+    ``equal`` marks the slots with the same score as the slot above, ``averaged`` those among them
+    whose order the measures average over: none for a strict ranking, all for an expectation.
+    """
+
+    labels: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    equal: NDArray[np.bool_]
+    averaged: NDArray[np.bool_]
+
+    def total(self, gains: NDArray[Any], depths: Any, discount: Values | None = None) -> Values:
+        """Expected sum of the first gains of each query, discounted by rank."""
+        if discount is None:
+            discount = np.ones(self.longest)
+        depth = np.empty(len(self.starts) - 1, dtype=np.int64)
+        depth[:] = depths
+        shared = kernels.share_ties(gains.astype(np.float64), self.averaged)
+        return kernels.discounted_gain(shared, self.starts, depth, discount)
+
+    @property
+    def longest(self) -> int:
+        """Number of ranks of the query that has most."""
+        return int(np.diff(self.starts).max(initial=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Judgements:
+    """All that is judged, query by query, whether it is ranked or not."""
+
+    labels: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    _known: dict[Any, Values] = field(default_factory=dict, init=False, repr=False)
+
+    def n_relevant(self, rel: int) -> Values:
+        """Number of documents of each query with a label of at least ``rel``."""
+        if rel not in self._known:
+            count = np.concatenate([[0], np.cumsum(self.labels >= rel)])
+            self._known[rel] = np.diff(count[self.starts]).astype(np.float64)
+        return self._known[rel]
+
+    def ideal(self, measure: Measure) -> Values:
+        """The greatest DCG that a ranking of each query can have."""
+        if measure not in self._known:
+            query = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+            best = np.lexsort((-_gains(measure, self.labels), query))
+            strict = np.zeros(len(best), dtype=np.bool_)
+            self._known[measure] = _dcg(
+                measure, Ranking(self.labels[best], self.starts, strict, strict)
+            )
+        return self._known[measure]
+
+
+def per_query(measure: Measure, ranking: Ranking, judged: Judgements) -> Values:
+    """The measure's value for each query, 0 where nothing is relevant."""
+    return FORMULAS[measure.NAME](measure, ranking, judged)
+
+
+def _average_precision(measure: Measure, ranking: Ranking, judged: Judgements) -> Values:
+    rel = measure["rel"]
+    return kernels.average_precision(
+        ranking.labels >= rel,
+        ranking.averaged,
+        ranking.starts,
+        judged.n_relevant(rel),
+        _depth(measure, ranking),
+    )
+
+
+def _reciprocal_rank(measure: Measure, ranking: Ranking, _: Judgements) -> Values:
+    return _first(measure, ranking, 1 / np.arange(1, ranking.longest + 1))
+
+
+def _success(measure: Measure, ranking: Ranking, _: Judgements) -> Values:
+    return _first(measure, ranking, np.ones(ranking.longest))
+
+
+def _first(measure: Measure, ranking: Ranking, worth: Values) -> Values:
+    worth[_depth(measure, ranking) :] = 0
+    return kernels.first_relevant(
+        ranking.labels >= measure["rel"], ranking.averaged, ranking.starts, worth
+    )
+
+
+def _precision(measure: Measure, ranking: Ranking, _: Judgements) -> Values:
+    cutoff = measure["cutoff"]
+    return ranking.total(ranking.labels >= measure["rel"], cutoff) / cutoff
+
+
+def _recall(measure: Measure, ranking: Ranking, judged: Judgements) -> Values:
+    rel = measure["rel"]
+    return _ratio(ranking.total(ranking.labels >= rel, measure["cutoff"]), judged.n_relevant(rel))
+
+
+def _r_precision(measure: Measure, ranking: Ranking, judged: Judgements) -> Values:
+    rel = measure["rel"]
+    n_relevant = judged.n_relevant(rel)
+    return _ratio(ranking.total(ranking.labels >= rel, n_relevant), n_relevant)
+
+
+def _ndcg(measure: Measure, ranking: Ranking, judged: Judgements) -> Values:
+    return _ratio(_dcg(measure, ranking), judged.ideal(measure))
+
+
+def _dcg(measure: Measure, ranking: Ranking) -> Values:
+    discount = 1 / np.log2(np.arange(2, ranking.longest + 2))
+    return ranking.total(_gains(measure, ranking.labels), _depth(measure, ranking), discount)
+
+
+def _gains(measure: Measure, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The label itself, or what ``gains`` makes of it, or 2^label - 1; never below 0."""
+    gains = labels.copy()
+    for label, gain in measure.params.get("gains", {}).items():
+        gains[labels == label] = gain
+    gains = np.fmax(gains, 0)  # of NaN too
+    return np.exp2(gains) - 1 if measure["dcg"] == "exp-log2" else gains
+
+
+def _roc_area(measure: Measure, ranking: Ranking, judged: Judgements) -> Values:
+    rel = measure["rel"]
+    return kernels.roc_area(
+        ranking.labels >= rel, ranking.equal, ranking.starts, judged.n_relevant(rel)
+    )
+
+
+def _depth(measure: Measure, ranking: Ranking) -> int:
+    return int(measure.params.get("cutoff", ranking.longest))
+
+
+def _ratio(part: Values, whole: Values) -> Values:
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+
+
+FORMULAS: dict[str, Callable[[Measure, Ranking, Judgements], Values]] = {
+    "AP": _average_precision,
+    "P": _precision,
+    "R": _recall,
+    "ROCArea": _roc_area,
+    "RR": _reciprocal_rank,
+    "Rprec": _r_precision,
+    "Success": _success,
+    "nDCG": _ndcg,
+}

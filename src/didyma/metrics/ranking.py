@@ -1,0 +1,94 @@
+"""The order of a ranking, ties included, which the order of the input cannot favour.
+
+Rows of a query are ranked by descending score. Scores are compared in single precision, as
+trec_eval does, which also hides the rounding noise between equal rows. Rows with equal scores are
+ranked by descending document id, as text, again as trec_eval does; rows without an id, or with the
+same one, by a pseudo-random order that is fixed by the query's name and the row's place in it.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.data import Groups
+from didyma.metrics.columns import one_per_row, read_scores
+
+__all__ = ["order", "rank", "tie_break", "tie_order"]
+
+
+def tie_break(groups: Groups, docid: ArrayLike | None = None) -> NDArray[np.int64]:
+    """Rank of each row within its query if all scores were equal, from 0; shape (n_rows,).
+
+    >>> tie_break(Groups.from_qid(["a", "a", "b"]), ["doc1", "doc2", "doc1"]).tolist()
+    [1, 0, 0]
+    """
+    rows = groups.rows
+    query = np.repeat(np.arange(len(groups)), groups.sizes)
+    keys = [_shuffle(groups), query]
+    if docid is not None:
+        text = one_per_row(docid, len(rows), "docid").astype(str)
+        keys.insert(1, -np.unique(text, return_inverse=True)[1][rows])
+    ties = np.empty(len(rows), dtype=np.int64)
+    ties[rows[np.lexsort(keys)]] = np.arange(len(rows)) - groups.starts[query]
+    return ties
+
+
+def tie_order(groups: Groups, ties: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows query by query, those of a query as `tie_break` ranks them."""
+    rows = np.empty_like(groups.rows)
+    rows[groups.starts[groups.codes] + ties] = np.arange(len(rows))
+    return rows
+
+
+def order(scores: ArrayLike, groups: Groups, ties: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows of each query, best first: those of query q are ``[starts[q]:starts[q + 1]]``.
+
+    >>> groups = Groups.from_qid(["a", "b", "a", "a"])
+    >>> order([1, 5, 3, 1], groups, tie_break(groups, ["d1", "d1", "d2", "d3"])).tolist()
+    [2, 3, 0, 1]
+    """
+    rows = tie_order(groups, ties)
+    slots, _ = rank(read_scores(scores, len(rows))[rows], groups.starts)
+    return rows[slots]
+
+
+def rank(
+    scores: NDArray[np.float32], starts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Slots of each query, best first, and which have the score of the slot above.
+
+    ``scores`` stand query by query in tie order.
+    """
+    from didyma.kernels.measures import descending
+
+    slots = descending(scores.view(np.uint32), starts)
+    ranked = scores[slots]
+    equal = np.zeros(len(slots), dtype=np.bool_)
+    equal[1:] = ranked[1:] == ranked[:-1]
+    equal[starts[:-1][starts[:-1] < len(slots)]] = False
+    return slots, equal
+
+
+def _shuffle(groups: Groups) -> NDArray[Any]:
+    """A pseudo-random key for each slot of ``groups.rows``."""
+    seeds = np.array([_hash(str(name)) for name in groups.names.tolist()], dtype=np.uint64)
+    place = np.arange(len(groups.rows)) - np.repeat(groups.starts[:-1], groups.sizes)
+    return _splitmix(np.repeat(seeds, groups.sizes) + place.astype(np.uint64))
+
+
+def _hash(name: str) -> int:
+    return int.from_bytes(
+        blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest(), "little"
+    )
+
+
+def _splitmix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The splitmix64 generator's output for each state (products wrap around, as they must)."""
+    state = (state + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))

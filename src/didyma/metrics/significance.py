@@ -1,0 +1,177 @@
+"""Paired two-tailed tests between two systems, on one value per query of each.
+
+A p-value is the probability of a difference at least this large if the systems were
+interchangeable. Differences are rounded to twelve decimals: what is smaller is arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.errors import DataError
+
+__all__ = [
+    "TESTS",
+    "Comparison",
+    "Test",
+    "compare",
+    "holm",
+    "randomisation",
+    "t_test",
+    "wilcoxon",
+    "wins_losses",
+]
+
+Test: TypeAlias = Callable[[ArrayLike, ArrayLike], float]
+
+DECIMALS = 12
+EXACT = 50
+CHUNK = 1 << 22
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A system against a baseline: ``difference`` and ``wins`` are in favour of the system."""
+
+    mean: float
+    difference: float
+    wins: int
+    losses: int
+    ties: int
+    p_value: float
+
+
+def wilcoxon(a: ArrayLike, b: ArrayLike) -> float:
+    """Wilcoxon's signed-rank test: |Σ sign(d) rank(|d|)| against signs that are tosses of a coin.
+
+    Equal pairs are left out, equal differences share their ranks. Exact up to fifty pairs, by the
+    normal distribution with the same variance beyond.
+
+    >>> wilcoxon([0.5, 0.6, 0.7, 0.8, 0.9], [0.4, 0.4, 0.4, 0.4, 0.4])
+    0.0625
+    """
+    from scipy.stats import rankdata
+
+    differences = _differences(a, b)
+    differences = differences[differences != 0]
+    ranks = rankdata(np.abs(differences))
+    observed = abs(np.sign(differences) @ ranks)
+    if len(ranks) > EXACT:
+        return math.erfc(observed / math.sqrt(2 * ranks @ ranks))
+    twice = (2 * ranks).astype(np.int64)  # integers, as shared ranks end in halves
+    positive = np.ones(1)  # the distribution of the sum of those ranks whose sign is positive
+    for rank in twice:
+        missing = np.zeros(rank)
+        positive = (np.append(positive, missing) + np.append(missing, positive)) / 2
+    sums = np.abs(2 * np.arange(len(positive)) - twice.sum())
+    return min(1.0, float(positive[sums >= 2 * observed].sum()))
+
+
+def t_test(a: ArrayLike, b: ArrayLike) -> float:
+    """Student's paired test; 1 for a single pair, which shows nothing."""
+    from scipy import stats
+
+    differences = _differences(a, b)
+    if len(differences) < 2 or not differences.any():
+        return 1.0
+    if np.ptp(differences) == 0:
+        return 0.0
+    return float(stats.ttest_1samp(differences, 0.0).pvalue)
+
+
+def randomisation(a: ArrayLike, b: ArrayLike, *, rounds: int = 10_000, seed: int = 0) -> float:
+    """Fisher's randomisation test of the mean: p = (1 + #{|d'| ≥ |d|}) / (1 + rounds).
+
+    In each round d' is the mean difference after the two values of every pair were swapped or not
+    by the toss of a coin.
+    """
+    differences = _differences(a, b)
+    observed = abs(differences.sum()) * (1 - 1e-9)  # equal sums may differ by rounding
+    random = np.random.default_rng(seed)
+    extreme, step = 0, max(1, CHUNK // max(1, len(differences)))
+    for start in range(0, rounds, step):
+        swaps = random.random((min(step, rounds - start), len(differences))) < 0.5
+        sums = differences.sum() - 2 * (swaps @ differences)
+        extreme += int((np.abs(sums) >= observed).sum())
+    return (1 + extreme) / (1 + rounds)
+
+
+# Names by which a command line or an estimator chooses a test.
+TESTS: dict[str, Test] = {"wilcoxon": wilcoxon, "t": t_test, "randomisation": randomisation}
+
+
+def wins_losses(a: ArrayLike, b: ArrayLike) -> tuple[int, int, int]:
+    """Number of queries on which ``a`` is better than, worse than and equal to ``b``.
+
+    >>> wins_losses([0.5, 0.1, 0.3], [0.4, 0.4, 0.3])
+    (1, 1, 1)
+    """
+    signs = np.sign(_differences(a, b))
+    return int((signs > 0).sum()), int((signs < 0).sum()), int((signs == 0).sum())
+
+
+def compare(
+    baseline: ArrayLike,
+    others: Mapping[str, ArrayLike],
+    *,
+    test: Test = wilcoxon,
+    correct: bool = False,
+) -> dict[str, Comparison]:
+    """Each of several systems against one baseline, by their values per query.
+
+    ``correct`` applies Holm's correction to the p-values, one for each system.
+
+    >>> compare([0.2, 0.4], {"new": [0.3, 0.4]}, test=t_test)["new"].wins
+    1
+    """
+    found = {}
+    for name, values in others.items():
+        differences = _differences(values, baseline)
+        found[name] = Comparison(
+            float(np.mean(np.asarray(values, dtype=np.float64))),
+            float(differences.mean()),
+            *wins_losses(values, baseline),
+            test(values, baseline),
+        )
+    if not correct:
+        return found
+    corrected = holm([comparison.p_value for comparison in found.values()])
+    return {
+        name: replace(comparison, p_value=float(p_value))
+        for (name, comparison), p_value in zip(found.items(), corrected)
+    }
+
+
+def holm(p_values: Sequence[float]) -> NDArray[np.float64]:
+    """Holm's step-down correction: the i-th smallest of m becomes max over j ≤ i of (m-j+1) p_j.
+
+    >>> holm([0.01, 0.04, 0.03]).round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    order = np.argsort(p, kind="stable")
+    corrected = np.empty_like(p)
+    corrected[order] = np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1))
+    return np.minimum(corrected, 1.0)
+
+
+def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
+    first, second = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    if first.ndim != 1 or first.shape != second.shape or not len(first):
+        raise DataError(
+            "expected one value per query from both systems, "
+            f"found shapes {first.shape} and {second.shape}"
+        )
+    differences = np.round(first - second, DECIMALS)
+    if not np.isfinite(differences).all():
+        place = int((~np.isfinite(differences)).argmax())
+        raise DataError(
+            f"expected two numbers for query {place}, found {first[place]} and {second[place]}"
+        )
+    return differences

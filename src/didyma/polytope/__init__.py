@@ -1,0 +1,1 @@
+"""Solvers over the convex hull of what an oracle can name."""

@@ -1,0 +1,248 @@
+"""Projection onto the convex hull of the vertices that an oracle can name.
+
+    min over y in the simplex   ½‖M y‖² − θ'y
+
+is SparseMAP when the columns of M are structures and θ their scores, and the dual of a structural
+SVM when the columns are cuts and θ their losses. The solver keeps few columns *active* and the
+Cholesky factor of ``K = M'M + c 11'`` over them, which exists exactly when they are affinely
+independent; a dependent newcomer is exchanged for an active column along the null direction. Each
+major cycle decreases the objective, so the method is finite (Wolfe's minimum-norm point, extended
+to linear terms).
+
+`template` is written against three global names, to be bound per polytope:
+
+* ``argmax(problem, u, spare)`` → slot of a vertex that maximises θ_s − m_s·u; a new vertex goes
+into
+  slot ``spare``;
+* ``gram(problem, slot, active, n, out)`` → m_slot·m_slot; out[i] = m_slot·m_active[i];
+* ``combine(problem, active, y, n, u)`` → u = M y.
+
+Bound to compiled functions it is native; bound to Python functions it serves anyone's oracle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.kernels.cholesky import append, solve, solve_lower
+from didyma.kernels.jit import bind, specialise
+from didyma.kernels.simplex_qp import (
+    descend,
+    drop,
+    exchange,
+    pool_argmax,
+    pool_combine,
+    pool_gram,
+)
+
+__all__ = ["Projection", "minimise_over_columns", "project", "template"]
+
+DEPENDENT = 1e-10  # a Schur complement below this share of the diagonal means affine dependence
+OPTIMAL, LIMIT, STALLED = 0, 1, 2
+
+
+# Global names of the template, bound per polytope.
+argmax: Any = None
+gram: Any = None
+combine: Any = None
+
+
+def template(problem, theta, active, y, n, u, c, tol, max_iter):  # type: ignore[no-untyped-def]
+    """Active-set loop; returns (n, τ, gap, iterations, status).
+
+    ``active[:n]`` and ``y[:n]`` hold a feasible start (at least one column) and end as the
+    solution;
+    ``theta[s]`` is the offset of slot s, which ``argmax`` fills for a new vertex; ``u`` ends as M
+    y.
+    """
+    capacity = active.shape[0]
+    L = np.zeros((capacity, capacity))
+    row = np.empty(capacity)
+    target = np.empty(capacity)
+    used = np.zeros(theta.shape[0], dtype=np.bool_)
+    m = 0
+    mass = 0.0
+    for i in range(n):  # factor the start, leaving out affinely dependent columns
+        slot, weight = active[i], y[i]
+        diagonal = gram(problem, slot, active, m, row) + c
+        for j in range(m):
+            row[j] += c
+        solve_lower(L, m, row)
+        schur = diagonal - np.sum(row[:m] ** 2)
+        if schur > DEPENDENT * diagonal:
+            append(L, m, row, schur)
+            active[m], y[m] = slot, weight
+            used[slot] = True
+            mass += weight
+            m += 1
+    n = m
+    for i in range(n):
+        y[i] /= mass
+    n, tau = descend(L, active, y, n, theta, c, target)
+    gap = value = np.inf
+    for iteration in range(max_iter):
+        combine(problem, active, y, n, u)
+        used[:] = False
+        for i in range(n):
+            used[active[i]] = True
+        spare = 0
+        while spare < used.shape[0] - 1 and used[spare]:
+            spare += 1
+        slot = argmax(problem, u, spare)
+        diagonal = gram(problem, slot, active, n, row)
+        # m_s·u is a combination of Gram entries: no second pass over the vertex.
+        gap = theta[slot] - np.dot(row[:n], y[:n]) - tau
+        if gap <= tol * max(1.0, abs(tau)) or used[slot]:
+            return n, tau, max(gap, 0.0), iteration + 1, OPTIMAL
+        before, value = value, -0.5 * (np.dot(theta[active[:n]], y[:n]) + tau)
+        if value >= before:  # no descent is left in floating point
+            return n, tau, gap, iteration + 1, STALLED
+        if n == capacity:
+            return n, tau, gap, iteration + 1, LIMIT
+        diagonal += c
+        for i in range(n):
+            row[i] += c
+            target[i] = row[i]
+        solve_lower(L, n, row)
+        schur = diagonal - np.sum(row[:n] ** 2)
+        weight = 0.0
+        if schur <= DEPENDENT * diagonal:
+            solve(L, n, target)
+            for i in range(n):
+                target[i] = -target[i]
+            weight, blocking = exchange(L, active, y, n, target)
+            if blocking < 0:
+                return n, tau, gap, iteration + 1, STALLED
+            n = drop(L, active, y, n, blocking)
+            gram(problem, slot, active, n, row)
+            for i in range(n):
+                row[i] += c
+            solve_lower(L, n, row)
+            schur = diagonal - np.sum(row[:n] ** 2)
+            if schur <= 0.0:
+                return n, tau, gap, iteration + 1, STALLED
+        append(L, n, row, schur)
+        active[n], y[n] = slot, weight
+        n += 1
+        n, tau = descend(L, active, y, n, theta, c, target)
+    combine(problem, active, y, n, u)
+    return n, tau, gap, max_iter, LIMIT
+
+
+@dataclass(frozen=True)
+class Projection:
+    """The solution: active slots with their weights, and how well they are certified."""
+
+    active: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    point: NDArray[np.float64]
+    tau: float
+    gap: float
+    converged: bool
+    n_iter: int
+
+
+@cache
+def _pool_solver() -> Any:
+    return specialise(
+        template, "active_set_pool", argmax=pool_argmax, gram=pool_gram, combine=pool_combine
+    )
+
+
+def minimise_over_columns(
+    G: NDArray[np.float64],
+    theta: NDArray[np.float64],
+    *,
+    start: Projection | None = None,
+    tol: float = 1e-12,
+    max_iter: int = 10_000,
+) -> Projection:
+    """Solve ½ y'Gy − θ'y over the simplex, for a Gram matrix G = M'M of columns at hand.
+
+    >>> minimise_over_columns(np.eye(3), np.array([1.0, 0.8, 0.0])).weights
+    array([0.6, 0.4])
+
+    ``point`` of the result is G y, the inner product of the solution with each column.
+    """
+    size = len(theta)
+    return _run(
+        _pool_solver(), (G, theta), theta, size, size, np.trace(G) / size, start, tol, max_iter
+    )
+
+
+def project(
+    oracle: Callable[[NDArray[np.float64]], tuple[NDArray[np.float64], float]],
+    dimension: int,
+    *,
+    tol: float = 1e-9,
+    max_iter: int = 1_000,
+) -> Projection:
+    """Solve min ½‖u‖² − θ'y over u = M y with an oracle in plain Python.
+
+    ``oracle(u)`` returns the column m_s and the offset θ_s that maximise θ_s − m_s·u.
+
+    >>> corners = np.eye(2)
+    >>> scores = np.array([0.3, 0.1])
+    >>> def oracle(u):
+    ...     best = int(np.argmax(scores - corners @ u))
+    ...     return corners[best], scores[best]
+    >>> project(oracle, 2).point
+    array([0.6, 0.4])
+    """
+    slots = min(dimension + 1, max_iter) + 1
+    vertices = np.zeros((slots + 1, dimension))
+    theta = np.zeros(slots + 1)
+
+    def argmax(problem: Any, u: NDArray[np.float64], spare: int) -> int:
+        vertex, offset = oracle(u)
+        known = np.flatnonzero((vertices == vertex).all(axis=1) & (theta == offset) & filled)
+        if len(known):
+            return int(known[0])
+        vertices[spare], theta[spare], filled[spare] = vertex, offset, True
+        return spare
+
+    def gram(problem: Any, slot: int, active: Any, n: int, out: NDArray[np.float64]) -> float:
+        out[:n] = vertices[active[:n]] @ vertices[slot]
+        return float(vertices[slot] @ vertices[slot])
+
+    def combine(problem: Any, active: Any, y: Any, n: int, u: NDArray[np.float64]) -> None:
+        u[:] = y[:n] @ vertices[active[:n]]
+
+    filled = np.zeros(slots + 1, dtype=bool)
+    argmax(None, np.zeros(dimension), 0)
+    solver = bind(template, "active_set_python", argmax=argmax, gram=gram, combine=combine)
+    c = float(vertices[0] @ vertices[0]) or 1.0
+    return _run(solver, None, theta, slots, dimension, c, None, tol, max_iter)
+
+
+def _run(
+    solver: Callable[..., Any],
+    problem: Any,
+    theta: NDArray[np.float64],
+    capacity: int,
+    dimension: int,
+    c: float,
+    start: Projection | None,
+    tol: float,
+    max_iter: int,
+) -> Projection:
+    active = np.zeros(capacity, dtype=np.int64)
+    y = np.zeros(capacity)
+    if start is None:
+        n, y[0] = 1, 1.0
+    else:
+        n = len(start.active)
+        active[:n], y[:n] = start.active, start.weights
+    u = np.zeros(dimension)
+    n, tau, gap, iterations, status = solver(
+        problem, theta, active, y, n, u, c or 1.0, tol, max_iter
+    )
+    return Projection(
+        active[:n], y[:n], u, float(tau), float(gap), bool(status == OPTIMAL), int(iterations)
+    )

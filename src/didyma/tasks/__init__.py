@@ -1,0 +1,1 @@
+"""Tasks: features, a structure and a loss become a problem for a learner."""

@@ -1,0 +1,168 @@
+"""Joint feature maps of a ranking as values: how much each row counts by the place it takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.kernels import interleave
+
+__all__ = ["FeatureMap", "Pairwise", "Positional", "TopK", "Truncated", "parse_feature_map"]
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """Ψ(ranking) = Σ coefficient(place) · φ(item)."""
+
+    name: ClassVar[str]
+
+    @property
+    def weighers(self) -> dict[str, Any]:
+        """Compiled coefficient functions, by the names that oracle templates use."""
+        raise NotImplementedError
+
+    def weights_for(self, n: int) -> NDArray[np.float64]:
+        """Weights v_1..v_n of the ranks, where the map has any."""
+        return np.empty(0)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Pairwise(FeatureMap):
+    """Yue et al. 2007: the mean of ±(φ_positive − φ_negative) over all pairs."""
+
+    name = "pairwise"
+
+    @property
+    def weighers(self) -> dict[str, Any]:
+        """See the base."""
+        return {
+            "weigh_positive": interleave.pairwise_positive,
+            "weigh_negative": interleave.pairwise_negative,
+        }
+
+    __str__ = FeatureMap.__str__
+
+
+@dataclass(frozen=True)
+class Positional(FeatureMap):
+    """Haponchyk & Moschitti 2019: Σ_r v_r φ(item at rank r), with non-increasing v.
+
+    ``weights`` is "reciprocal" (1/r), "discount" (1/log2(1 + r)), or a sequence v_1, v_2, …
+    """
+
+    name = "positional"
+
+    weights: str | tuple[float, ...] = "reciprocal"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.weights, str):
+            if self.weights not in ("reciprocal", "discount"):
+                raise DataError(
+                    f"expected 'reciprocal', 'discount' or numbers, found {self.weights!r}",
+                    field="weights",
+                )
+        elif not self.weights or np.any(np.diff(self.weights) > 0):
+            # Sorting within each class is optimal only then, and with it every oracle here.
+            raise DataError("rank weights must be non-increasing", field="weights")
+
+    @property
+    def weighers(self) -> dict[str, Any]:
+        """See the base."""
+        return {"weigh_positive": interleave.positional, "weigh_negative": interleave.positional}
+
+    def weights_for(self, n: int) -> NDArray[np.float64]:
+        """v_1..v_n; a sequence that is too short goes on with zeros."""
+        ranks = np.arange(1, n + 1)
+        if self.weights == "reciprocal":
+            return 1.0 / ranks
+        if self.weights == "discount":
+            return 1.0 / np.log2(1.0 + ranks)
+        given = np.asarray(self.weights, dtype=np.float64)
+        if len(given) >= n:
+            return given[:n].copy()
+        if given[-1] < 0.0:
+            raise DataError(f"{len(given)} rank weights for a query of {n} rows", field="weights")
+        return np.concatenate([given, np.zeros(n - len(given))])
+
+    def __str__(self) -> str:
+        if self.weights == "reciprocal":
+            return self.name
+        given = self.weights if isinstance(self.weights, str) else ",".join(map(repr, self.weights))
+        return f"{self.name}:{given}"
+
+
+@dataclass(frozen=True)
+class Truncated(Positional):
+    """`Positional` over the first P ranks only, P being the number of positives."""
+
+    name = "truncated"
+
+    @property
+    def weighers(self) -> dict[str, Any]:
+        """See the base."""
+        return {"weigh_positive": interleave.truncated, "weigh_negative": interleave.truncated}
+
+    __str__ = Positional.__str__
+
+
+@dataclass(frozen=True)
+class TopK(FeatureMap):
+    """Yu & Joachims 2009: the mean of φ over the first k ranks."""
+
+    name = "top"
+
+    k: int = 10
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise DataError(f"expected a cut-off of at least 1, found {self.k}", field="k")
+
+    @property
+    def weighers(self) -> dict[str, Any]:
+        """See the base."""
+        return {"weigh_positive": interleave.positional, "weigh_negative": interleave.positional}
+
+    def weights_for(self, n: int) -> NDArray[np.float64]:
+        """1/k for the first k ranks."""
+        return np.where(np.arange(n) < self.k, 1.0 / self.k, 0.0)
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.k}"
+
+
+def parse_feature_map(name: str | FeatureMap) -> FeatureMap:
+    """The feature map that a name stands for: the inverse of ``str``.
+
+    >>> parse_feature_map("positional:discount")
+    Positional(weights='discount')
+    >>> parse_feature_map("top@5")
+    TopK(k=5)
+    """
+    if isinstance(name, FeatureMap):
+        return name
+    kind, _, rest = str(name).strip().lower().partition(":")
+    try:
+        if kind == "pairwise" and not rest:
+            return Pairwise()
+        if kind in ("positional", "truncated"):
+            cls = Positional if kind == "positional" else Truncated
+            if rest in ("", "reciprocal", "discount"):
+                return cls(rest or "reciprocal")
+            return cls(tuple(float(value) for value in rest.split(",")))
+        if kind.startswith("top@") and not rest:
+            return TopK(int(kind[4:]))
+    except ValueError as error:
+        if isinstance(error, DataError):
+            raise
+    raise DataError(
+        f"unknown feature map {name!r}; expected 'pairwise', 'positional', 'positional:discount', "
+        "'positional:1,0.5,0.2', 'truncated' or 'top@10'",
+        field="feature_map",
+    )

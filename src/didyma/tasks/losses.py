@@ -1,0 +1,256 @@
+"""Ranking losses as values: ``AveragePrecision()``, ``NDCG(10)``, or steps of your own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.kernels import losses as kernels
+from didyma.kernels.jit import jit
+
+__all__ = [
+    "NDCG",
+    "AveragePrecision",
+    "PrecisionAt",
+    "RankingLoss",
+    "ReciprocalRank",
+    "RocArea",
+    "StepLoss",
+    "parse_loss",
+]
+
+NO_CUTOFF = 2**62
+Step: TypeAlias = Callable[[int, int, int, int], float]
+
+
+@dataclass(frozen=True)
+class RankingLoss:
+    """A loss that adds up over the items of a ranking; labels of at least ``rel`` are relevant."""
+
+    name: ClassVar[str]
+    independent: ClassVar[bool]  # negatives may choose their places one by one (pairwise map)
+    graded: ClassVar[bool] = False
+
+    rel: float = 1.0
+
+    @property
+    def cutoff(self) -> int:
+        """Rank behind which the loss does not look."""
+        return NO_CUTOFF
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """Compiled step functions, by the names that oracle templates use."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        cutoff = "" if self.cutoff == NO_CUTOFF else f"@{self.cutoff}"
+        return f"{self.name}{cutoff}" + (f"(rel={self.rel:g})" if self.rel != 1.0 else "")
+
+
+@dataclass(frozen=True)
+class AveragePrecision(RankingLoss):
+    """1 − AP = (1/P) Σ_i n_i / (i + n_i), with n_i negatives above the i-th positive."""
+
+    name = "ap"
+    independent = True
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """See the base."""
+        return {"positive": kernels.ap_positive, "scale": kernels.per_positive}
+
+    __str__ = RankingLoss.__str__
+
+
+@dataclass(frozen=True)
+class ReciprocalRank(RankingLoss):
+    """1 − 1/rank of the first positive."""
+
+    name = "rr"
+    independent = True
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """See the base."""
+        return {"positive": kernels.rr_positive, "scale": kernels.no_scale}
+
+    __str__ = RankingLoss.__str__
+
+
+@dataclass(frozen=True)
+class RocArea(RankingLoss):
+    """1 − area under the ROC curve: the share of pairs in the wrong order."""
+
+    name = "roc"
+    independent = True
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """See the base."""
+        return {"positive": kernels.roc_positive, "scale": kernels.per_pair}
+
+    __str__ = RankingLoss.__str__
+
+
+@dataclass(frozen=True)
+class PrecisionAt(RankingLoss):
+    """min(1, P/k) − precision@k."""
+
+    name = "precision"
+    independent = False
+
+    k: int = 10
+
+    def __post_init__(self) -> None:
+        _check_cutoff(self.k)
+
+    @property
+    def cutoff(self) -> int:
+        """Rank behind which the loss does not look."""
+        return self.k
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """See the base."""
+        return {"positive": kernels.precision_positive, "scale": kernels.per_cutoff}
+
+    __str__ = RankingLoss.__str__
+
+
+@dataclass(frozen=True)
+class NDCG(RankingLoss):
+    """1 − NDCG@k with gains 2^y − 1 (``gain="linear"``: y) and discounts 1/log2(1 + rank).
+
+    Grades are kept; ``rel`` plays no part.
+    """
+
+    name = "ndcg"
+    graded = True
+
+    k: int | None = None
+    gain: str = "exponential"
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            _check_cutoff(self.k)
+        if self.gain not in ("exponential", "linear"):
+            raise DataError(
+                f"expected 'exponential' or 'linear', found {self.gain!r}", field="gain"
+            )
+
+    @property
+    def independent(self) -> bool:  # type: ignore[override]
+        """A cut-off couples the choices of negatives (maths: their order may break)."""
+        return self.k is None
+
+    @property
+    def cutoff(self) -> int:
+        """Rank behind which the loss does not look."""
+        return NO_CUTOFF if self.k is None else self.k
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """See the base."""
+        return {"positive": kernels.ndcg_positive, "scale": kernels.per_ideal_dcg}
+
+    def gains(self, grades: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Gain of each grade."""
+        return np.exp2(grades) - 1.0 if self.gain == "exponential" else grades
+
+    def __str__(self) -> str:
+        return super().__str__() + ("(gain=linear)" if self.gain == "linear" else "")
+
+
+@dataclass(frozen=True)
+class StepLoss(RankingLoss):
+    """A loss of your own, as Python functions of the state (i, j, P, N).
+
+    ``positive`` is what a positive costs when i positives and j negatives stand above it,
+    ``negative`` likewise; both are compiled. The loss is their sum over a ranking, less that of a
+    perfect one.
+
+    >>> rank_of_last = StepLoss(positive=lambda i, j, P, N: (j / N if i == P - 1 else 0.0))
+    """
+
+    name = "steps"
+    independent = False
+
+    positive: Step | None = None
+    negative: Step | None = None
+
+    @property
+    def steps(self) -> dict[str, Any]:
+        """See the base."""
+        return {
+            "positive": _with_cutoff(self.positive),
+            "negative": _with_cutoff(self.negative),
+            "scale": kernels.no_scale,
+        }
+
+    __str__ = RankingLoss.__str__
+
+
+def _with_cutoff(step: Step | None) -> Any:
+    if step is None:
+        return kernels.negative
+    compiled = jit(step, cached=False)
+    return jit(lambda i, j, P, N, k: compiled(i, j, P, N), cached=False)
+
+
+def _check_cutoff(k: int) -> None:
+    if k < 1:
+        raise DataError(f"expected a cut-off of at least 1, found {k}", field="k")
+
+
+_LOSSES: dict[str, type[RankingLoss]] = {
+    "ap": AveragePrecision,
+    "map": AveragePrecision,
+    "rr": ReciprocalRank,
+    "mrr": ReciprocalRank,
+    "roc": RocArea,
+    "auc": RocArea,
+    "ndcg": NDCG,
+    "precision": PrecisionAt,
+    "p": PrecisionAt,
+}
+_PATTERN = re.compile(r"([a-z]+)(?:@(\d+))?(?:\((rel|gain)=([\w.]+)\))?")
+
+
+def parse_loss(loss: str | RankingLoss) -> RankingLoss:
+    """The loss that a name stands for.
+
+    >>> parse_loss("ndcg@10")
+    NDCG(rel=1.0, k=10, gain='exponential')
+    >>> str(parse_loss("AP(rel=2)"))
+    'ap(rel=2)'
+    """
+    if isinstance(loss, RankingLoss):
+        return loss
+    match = _PATTERN.fullmatch(str(loss).strip().lower())
+    cls = _LOSSES.get(match[1]) if match else None
+    if match is None or cls is None:
+        raise DataError(
+            f"unknown loss {loss!r}; expected one of 'ap', 'rr', 'roc', 'ndcg', 'ndcg@10', "
+            "'precision@5', optionally with '(rel=2)'",
+            field="loss",
+        )
+    options: dict[str, Any] = {}
+    if match[2]:
+        if not hasattr(cls, "k"):
+            raise DataError(f"loss {match[1]!r} has no cut-off, found {loss!r}", field="loss")
+        options["k"] = int(match[2])
+    if match[3]:
+        if match[3] == "gain" and cls is not NDCG:
+            raise DataError(f"loss {match[1]!r} has no gain, found {loss!r}", field="loss")
+        try:
+            options[match[3]] = float(match[4]) if match[3] == "rel" else match[4]
+        except ValueError:
+            raise DataError(f"expected a number for rel, found {loss!r}", field="loss") from None
+    return cls(**options)

@@ -1,0 +1,315 @@
+"""Ranking as a problem: features, a loss and a feature map become cuts.
+
+The rows of a query, grouped by relevance, are scored; an oracle turns the scores into one
+coefficient per row (the max-violating ranking less the perfect one); the rows combined by these
+are the cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from didyma.data import Groups, Matrix
+from didyma.errors import DataError
+from didyma.execution import Executor, threads
+from didyma.kernels import interleave
+from didyma.kernels.jit import specialise
+from didyma.kernels.rows import combine_csr, combine_dense, dot, score_csr, score_dense, zero
+from didyma.learning.problem import Cut, Kernel
+from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional
+from didyma.tasks.losses import NDCG, RankingLoss, StepLoss
+
+__all__ = ["RankingProblem", "oracle_for"]
+
+Vector = NDArray[np.float64]
+
+MOST_STATES = 20_000_000  # of the graded lattice: 9 bytes and about 10 ns each
+SHARD = 2**18  # numbers of X per shard: enough work to be worth a thread
+
+
+# Global names of the templates, bound to a storage (dense or CSR) and to an oracle.
+score: Any = None
+combine: Any = None
+oracle: Any = None
+
+
+def _cut(problem, w, i, direction):  # type: ignore[no-untyped-def]
+    """Cut of query i while its rows are in cache: score, argmax, combine."""
+    X, rows, starts, counts, v, gains, k = problem
+    own = rows[starts[i] : starts[i + 1]]
+    scores = np.empty(own.shape[0])
+    coef = np.empty(own.shape[0])
+    score(X, own, w, scores)
+    loss = oracle(scores, counts[i], v, gains, k, coef)
+    zero(direction)
+    combine(X, own, coef, direction)
+    return loss
+
+
+def _risks(problem, w, first, last, out):  # type: ignore[no-untyped-def]
+    """Risk of the queries from first to last; reads each row once."""
+    X, rows, starts, counts, v, gains, k = problem
+    for i in range(first, last):
+        own = rows[starts[i] : starts[i + 1]]
+        scores = np.empty(own.shape[0])
+        coef = np.empty(own.shape[0])
+        score(X, own, w, scores)
+        loss = oracle(scores, counts[i], v, gains, k, coef)
+        out[i] = loss + dot(coef, scores)
+
+
+def _add(problem, w, weights, first, last, direction):  # type: ignore[no-untyped-def]
+    """Add up the weighted cuts of the queries from first to last; returns their loss."""
+    X, rows, starts, counts, v, gains, k = problem
+    total = 0.0
+    for i in range(first, last):
+        own = rows[starts[i] : starts[i + 1]]
+        scores = np.empty(own.shape[0])
+        coef = np.empty(own.shape[0])
+        score(X, own, w, scores)
+        total += weights[i] * oracle(scores, counts[i], v, gains, k, coef)
+        combine(X, own, weights[i] * coef, direction)
+    return total
+
+
+def _respond(problem, scores, weights, first, last, coefficients):  # type: ignore[no-untyped-def]
+    """Weighted loss of the queries from first to last at given scores, and all coefficients."""
+    _, rows, starts, counts, v, gains, k = problem
+    total = 0.0
+    for i in range(first, last):
+        own = rows[starts[i] : starts[i + 1]]
+        coef = np.empty(own.shape[0])
+        total += weights[i] * oracle(scores[own], counts[i], v, gains, k, coef)
+        for r in range(own.shape[0]):
+            coefficients[own[r]] = weights[i] * coef[r]
+    return total
+
+
+class _Kernels:
+    """The templates of this module, compiled for one storage and one oracle."""
+
+    def __init__(self, name: str, cached: bool, sparse: bool, oracle: Any) -> None:
+        self.score, self.combine = (
+            (score_csr, combine_csr) if sparse else (score_dense, combine_dense)
+        )
+        self.name, self.cached = f"{'csr' if sparse else 'dense'}_{name}", cached
+        self._bound = {"score": self.score, "combine": self.combine, "oracle": oracle}
+        self.cut = self._compile(_cut)
+        self.risks = self._compile(_risks)
+        self.add = self._compile(_add)
+        self.respond = self._compile(_respond)
+
+    def _compile(self, template: Any) -> Any:
+        name = f"ranking{template.__name__}_{self.name}"
+        return specialise(template, name, cached=self.cached, **self._bound)
+
+
+@cache
+def _kernels(loss: RankingLoss, feature_map: FeatureMap, kind: str, sparse: bool) -> _Kernels:
+    oracle, name = oracle_for(loss, feature_map, kind)
+    return _Kernels(name, not isinstance(loss, StepLoss), sparse, oracle)
+
+
+@cache
+def oracle_for(loss: RankingLoss, feature_map: FeatureMap, kind: str) -> tuple[Any, str]:
+    """The compiled oracle of a loss and a feature map, and its name.
+
+    ``kind`` is one of "independent", "lattice" (binary relevance), "graded_lattice",
+    "graded_assignment", "graded_sort" (NDCG).
+    """
+    if kind.startswith("graded"):
+        return getattr(interleave, kind), kind
+    cached = not isinstance(loss, StepLoss)
+    if kind == "independent":
+        name = f"independent_{loss.name}"
+        return specialise(interleave.independent, name, cached=cached, **loss.steps), name
+    name = f"lattice_{loss.name}_{feature_map.name}"
+    bound = {**loss.steps, **feature_map.weighers}
+    return specialise(interleave.lattice, name, cached=cached, **bound), name
+
+
+class RankingProblem:
+    """Judged results as a sum of queries, each a maximum over its rankings.
+
+    ``query_weight`` is one per query of ``groups``; c_i = weight / number of trainable queries.
+    Queries without both a better and a worse row constrain nothing and are left out
+    (``n_skipped``). X is never copied or reordered.
+    """
+
+    def __init__(
+        self,
+        X: Matrix,
+        y: Vector,
+        groups: Groups,
+        loss: RankingLoss,
+        feature_map: FeatureMap | None = None,
+        *,
+        query_weight: Vector | None = None,
+        execute: Executor | None = None,
+    ) -> None:
+        feature_map = feature_map or Pairwise()
+        levels, self._gains = _levels(y, loss)
+        self._trainable = _trainable(levels, groups, len(self._gains), query_weight)
+        self.n_examples, self.n_features = len(self._trainable), X.shape[1]
+        self.n_skipped = len(groups) - self.n_examples
+        rows, starts, counts = _arrange(levels, groups, self._trainable, len(self._gains))
+        weight = np.ones(len(groups)) if query_weight is None else query_weight
+        self.weights = weight[self._trainable] / max(self.n_examples, 1)
+        longest = int(np.diff(starts).max(initial=0))
+        v = feature_map.weights_for(longest)
+        kind = _kind(loss, feature_map, counts, self._gains, longest)
+        self._storage = _storage(X)
+        self._n_rows = X.shape[0]
+        self._arrays = (self._storage, rows, starts, counts, v, self._gains, loss.cutoff)
+        self._compiled = _kernels(loss, feature_map, kind, sp.issparse(X))
+        self.kernel = Kernel(
+            self._compiled.name, self._compiled.cut, self._arrays, self._compiled.cached
+        )
+        n_values = _count_values(X, rows)
+        self.cut_cost = n_values / max(1, self.n_examples * self.n_features)
+        self._execute = execute or threads()
+        self._shards = _shards(starts, n_values)
+
+    def cut(self, w: Vector, i: int) -> Cut:
+        """Most violated cut of the i-th trainable query."""
+        direction = np.empty(self.n_features)
+        loss = self._compiled.cut(self._arrays, w, i, direction)
+        return Cut(direction, float(loss))
+
+    def risks(self, w: Vector) -> Vector:
+        """Risk of each trainable query at w."""
+        out = np.empty(self.n_examples)
+        self._each(lambda first, last: self._compiled.risks(self._arrays, w, first, last, out))
+        return out
+
+    def scores(self, w: Vector) -> Vector:
+        """X w, for the rows that take part in training."""
+        _, rows, starts, *_ = self._arrays
+        out = np.zeros(self._n_rows)
+
+        def score(first: int, last: int) -> None:
+            own = rows[starts[first] : starts[last]]
+            part = np.empty(len(own))
+            self._compiled.score(self._storage, own, w, part)
+            out[own] = part
+
+        self._each(score)
+        return out
+
+    def respond(self, scores: Vector) -> tuple[Vector, float]:
+        """One coefficient per row, and the weighted loss, of the max-violating rankings."""
+        coefficients = np.zeros(self._n_rows)
+        respond = self._compiled.respond
+        losses = self._each(
+            lambda first, last: respond(
+                self._arrays, scores, self.weights, first, last, coefficients
+            )
+        )
+        return coefficients, float(sum(losses))
+
+    def gather(self, coefficients: Vector) -> Vector:
+        """X' c."""
+        _, rows, starts, *_ = self._arrays
+
+        def combine(first: int, last: int) -> Vector:
+            own = rows[starts[first] : starts[last]]
+            part = np.zeros(self.n_features)
+            self._compiled.combine(self._storage, own, coefficients[own], part)
+            return part
+
+        return np.sum(self._each(combine), axis=0)
+
+    def cut_all(self, w: Vector) -> Cut:
+        """Most violated cut of the whole risk, each query's rows passing the cache once."""
+
+        def add(first: int, last: int) -> tuple[Vector, float]:
+            part = np.zeros(self.n_features)
+            loss = self._compiled.add(self._arrays, w, self.weights, first, last, part)
+            return part, loss
+
+        parts = self._each(add)
+        return Cut(
+            np.sum([part for part, _ in parts], axis=0), float(sum(loss for _, loss in parts))
+        )
+
+    def _each(self, work: Callable[[int, int], Any]) -> list[Any]:
+        return self._execute(lambda shard: work(*shard), self._shards)
+
+
+def _levels(y: Vector, loss: RankingLoss) -> tuple[NDArray[np.int64], Vector]:
+    """Level of each row, 0 the most relevant, and the gain of each level."""
+    if isinstance(loss, NDCG):
+        grades, inverse = np.unique(-y, return_inverse=True)
+        return inverse, loss.gains(-grades)
+    return (y < loss.rel).astype(np.int64), np.array([1.0, 0.0])
+
+
+def _trainable(
+    levels: NDArray[np.int64], groups: Groups, n_levels: int, query_weight: Vector | None
+) -> NDArray[np.int64]:
+    present = np.zeros((len(groups), n_levels), dtype=bool)
+    present[groups.codes, levels] = True
+    useful = present.sum(axis=1) > 1
+    if query_weight is not None:
+        useful &= query_weight > 0
+    return np.flatnonzero(useful)
+
+
+def _arrange(
+    levels: NDArray[np.int64], groups: Groups, trainable: NDArray[np.int64], n_levels: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of the trainable queries by descending relevance, with offsets and counts by level."""
+    position = np.full(len(groups), -1)
+    position[trainable] = np.arange(len(trainable))
+    codes = position[groups.codes]
+    rows = np.flatnonzero(codes >= 0)
+    key = codes[rows] * n_levels + levels[rows]
+    rows = rows[np.argsort(key, kind="stable")]
+    counts = np.bincount(key, minlength=len(trainable) * n_levels).reshape(-1, n_levels)
+    starts = np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(np.int64)
+    return rows.astype(np.int64), starts, counts.astype(np.int64)
+
+
+def _kind(
+    loss: RankingLoss, feature_map: FeatureMap, counts: NDArray[np.int64], gains: Vector, n: int
+) -> str:
+    """Which oracle is exact for this combination at the least cost."""
+    pairs = isinstance(feature_map, Pairwise)
+    if isinstance(loss, NDCG) and (len(gains) != 2 or gains[1] != 0.0):
+        if not pairs:
+            sorts = isinstance(feature_map, Positional) and feature_map.weights == "discount"
+            if feature_map.name == "truncated":
+                raise DataError("the truncated map has no meaning for more than two grades")
+            return "graded_sort" if sorts and loss.cutoff >= n else "graded_assignment"
+        states = np.prod(counts + 1.0, axis=1).max(initial=0)
+        if states > MOST_STATES:
+            raise DataError(
+                f"exact inference for NDCG over {len(gains)} grades needs {states:.0e} states for "
+                "the largest query; use feature_map='positional:discount', which needs a sort"
+            )
+        return "graded_lattice"
+    return "independent" if pairs and loss.independent else "lattice"
+
+
+def _storage(X: Any) -> Any:
+    return (X.data, X.indices, X.indptr) if sp.issparse(X) else np.ascontiguousarray(X)
+
+
+def _count_values(X: Any, rows: NDArray[np.int64]) -> int:
+    return int(np.diff(X.indptr)[rows].sum()) if sp.issparse(X) else rows.size * X.shape[1]
+
+
+def _shards(starts: NDArray[np.int64], n_values: int) -> Sequence[tuple[int, int]]:
+    """Ranges of queries of about equal size; they depend on the data only, and so do the sums."""
+    n = len(starts) - 1
+    count = max(1, min(n, 64, n_values // SHARD))
+    cuts = np.searchsorted(starts[:-1], np.linspace(0, starts[-1], count + 1)[1:-1])
+    edges = np.unique(np.concatenate([[0], cuts, [n]]))
+    return list(pairwise(edges.tolist()))

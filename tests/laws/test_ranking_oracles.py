@@ -1,0 +1,164 @@
+"""Every ranking oracle against the enumeration of all rankings."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from didyma.learning.problem import Cut
+from didyma.tasks.feature_maps import Pairwise, Positional, TopK, Truncated
+from didyma.tasks.losses import (
+    NDCG,
+    AveragePrecision,
+    PrecisionAt,
+    ReciprocalRank,
+    RocArea,
+    StepLoss,
+)
+from didyma.tasks.ranking import _kind, oracle_for
+from tests.reference import brute_force, coefficients, measure_loss
+
+LOSSES = [
+    AveragePrecision(),
+    ReciprocalRank(),
+    PrecisionAt(k=2),
+    PrecisionAt(k=10),
+    NDCG(),
+    NDCG(k=3),
+    RocArea(),
+]
+MAPS = [Pairwise(), Positional(), Positional("discount"), Truncated(), TopK(2)]
+
+
+def most_violated(labels, loss, feature_map, scores):
+    """The oracle alone, called as the problem calls it: rows by descending label."""
+    rows = np.argsort(-labels, kind="stable")
+    grades, counts = np.unique(-labels, return_counts=True)
+    gains = loss.gains(-grades.astype(float)) if isinstance(loss, NDCG) else np.array([1.0, 0.0])
+    n = len(labels)
+    kind = _kind(loss, feature_map, counts[None, :], gains, n)
+    oracle, _ = oracle_for(loss, feature_map, kind)
+    coef = np.empty(n)
+    v = feature_map.weights_for(n)
+    value = oracle(scores[rows], counts, v, gains, loss.cutoff, coef)
+    direction = np.empty(n)
+    direction[rows] = coef
+    return Cut(direction, value)
+
+
+def check(labels, loss, feature_map, scores, name, k, gain=np.exp2):
+    cut = most_violated(labels, loss, feature_map, scores)
+    v = feature_map.weights_for(len(labels))
+    best = brute_force(feature_map.name, name, labels, scores, v, k, gain)
+    assert cut.at(scores) == pytest.approx(best, abs=1e-10)
+    # The cut is the one of an actual ranking, not only of the right value.
+    assert any_ranking_has(cut, labels, feature_map, name, k, v, gain)
+
+
+def any_ranking_has(cut, labels, feature_map, name, k, v, gain):
+    orders = list(permutations(range(len(labels))))
+    gold = np.mean(
+        [
+            coefficients(feature_map.name, labels, order, v)
+            for order in orders
+            if np.all(np.diff(labels[list(order)]) <= 0)
+        ],
+        axis=0,
+    )
+    return any(
+        abs(measure_loss(name, labels[list(order)], k, gain) - cut.loss) < 1e-9
+        and np.allclose(coefficients(feature_map.name, labels, order, v) - gold, cut.direction)
+        for order in orders
+    )
+
+
+@pytest.mark.parametrize("feature_map", MAPS, ids=str)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_binary_oracles_equal_enumeration(loss, feature_map):
+    rng = np.random.default_rng(hash((str(loss), str(feature_map))) % 2**32)
+    for _ in range(6):
+        n = int(rng.integers(2, 6))
+        labels = rng.permutation(np.arange(n) < rng.integers(1, n)).astype(int)
+        scores = rng.choice([0.01, 0.3, 1.0, 3.0]) * rng.standard_normal(n)
+        if rng.random() < 0.3:
+            scores = np.round(scores)  # ties
+        check(labels, loss, feature_map, scores, loss.name, getattr(loss, "k", None))
+
+
+@pytest.mark.parametrize("loss", [NDCG(), NDCG(k=2), NDCG(k=3, gain="linear")], ids=str)
+@pytest.mark.parametrize(
+    "feature_map", [Pairwise(), Positional(), Positional("discount"), TopK(2)], ids=str
+)
+def test_graded_oracles_equal_enumeration(loss, feature_map):
+    rng = np.random.default_rng(7)
+    gain = np.exp2 if loss.gain == "exponential" else np.asarray
+    for labels in ([2, 1, 0, 1, 0], [0, 2, 2, 1], [3, 0, 1, 0, 2], [2, 0, 1]):
+        for size in (0.05, 0.5, 3.0):
+            scores = size * rng.standard_normal(len(labels))
+            check(np.array(labels), loss, feature_map, scores, "ndcg", loss.k, gain)
+
+
+def test_increasing_rank_weights_are_refused():
+    with pytest.raises(ValueError, match="non-increasing"):
+        Positional((0.1, 0.5))
+
+
+def test_negative_rank_weights_are_fine():
+    rng = np.random.default_rng(3)
+    feature_map = Positional((1.0, 0.2, -0.3, -2.0, -2.5))
+    for _ in range(10):
+        labels = rng.permutation([1, 1, 0, 0, 0])
+        check(labels, AveragePrecision(), feature_map, rng.standard_normal(5), "ap", None)
+
+
+@pytest.mark.parametrize("loss", [AveragePrecision(), ReciprocalRank(), NDCG(), RocArea()], ids=str)
+def test_fast_oracle_equals_the_lattice(loss):
+    rng = np.random.default_rng(11)
+    fast, _ = oracle_for(loss, Pairwise(), "independent")
+    slow, _ = oracle_for(loss, Pairwise(), "lattice")
+    nothing = np.empty(0)
+    for _ in range(300):
+        P, N = int(rng.integers(1, 30)), int(rng.integers(1, 60))
+        scores = rng.choice([0.0, 0.1, 1.0, 5.0]) * rng.standard_normal(P + N)
+        if rng.random() < 0.3:
+            scores = np.round(scores)
+        values = []
+        for oracle in (fast, slow):
+            coef = np.empty(P + N)
+            loss_value = oracle(scores, np.array([P, N]), nothing, nothing, loss.cutoff, coef)
+            values.append(loss_value + coef @ scores)
+        assert values[0] == pytest.approx(values[1], abs=1e-9)
+
+
+def test_a_loss_of_your_own():
+    # The rank of the last positive, as a share of the negatives that could stand above it.
+    loss = StepLoss(positive=lambda i, j, P, N: j / N if i == P - 1 else 0.0)
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        labels = rng.permutation([1, 1, 0, 0, 0])
+        scores = 0.5 * rng.standard_normal(5)
+        cut = most_violated(labels, loss, Pairwise(), scores)
+        best = -np.inf
+        gold = coefficients("pairwise", labels, tuple(np.argsort(-labels)), np.empty(0)) @ scores
+        for order in permutations(range(5)):
+            ranked = labels[list(order)]
+            above = int((ranked[: np.flatnonzero(ranked)[-1]] == 0).sum())
+            c = coefficients("pairwise", labels, order, np.empty(0))
+            best = max(best, above / 3 + c @ scores - gold)
+        assert cut.at(scores) == pytest.approx(best)
+
+
+def test_a_loss_with_steps_of_negatives_and_an_offset():
+    # Negatives in the first two ranks, counted on the negatives' side, plus a constant.
+    loss = StepLoss(
+        positive=lambda i, j, P, N: 0.25, negative=lambda i, j, P, N: 1.0 if i + j < 2 else 0.0
+    )
+    same = StepLoss(positive=lambda i, j, P, N: 1.0 if i < 2 <= i + j else 0.0)
+    rng = np.random.default_rng(6)
+    for _ in range(10):
+        labels = rng.permutation([1, 1, 1, 0, 0, 0, 0])
+        scores = rng.standard_normal(7)
+        first, second = (most_violated(labels, each, Pairwise(), scores) for each in (loss, same))
+        assert first.at(scores) == pytest.approx(second.at(scores))

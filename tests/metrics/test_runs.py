@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import gzip
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.metrics import RunEvaluator, evaluate_run
+from didyma.metrics.measures import ROCArea, parse_all
+
+SHARED = parse_all(
+    "AP AP@3 AP(rel=2) RR RR(rel=2) P@2 R@2 R(rel=2)@30 Success@2 Rprec nDCG nDCG@3 "
+    "nDCG(gains={0:1,1:4})@4 Bpref SetP AP(judged_only=True)"
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    qid: NDArray[Any]
+    docid: NDArray[Any]
+    score: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Qrels:
+    qid: NDArray[Any]
+    docid: NDArray[Any]
+    relevance: NDArray[Any]
+
+
+def make_run(rows: list[tuple[str, str, float]]) -> Run:
+    qid, docid, score = zip(*rows)
+    return Run(np.array(qid), np.array(docid), np.array(score))
+
+
+def make_qrels(rows: list[tuple[str, str, int]]) -> Qrels:
+    qid, docid, relevance = zip(*rows)
+    return Qrels(np.array(qid), np.array(docid), np.array(relevance))
+
+
+def unique_documents(last: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    row = st.tuples(
+        st.sampled_from(["q1", "q2", "q3", "q4"]), st.sampled_from("abcdefghijkl"), last
+    )
+    return st.lists(row, min_size=1, max_size=40, unique_by=lambda row: row[:2])
+
+
+def assert_equal_to_ir_measures(run: Run, qrels: Qrels, measures: tuple[Any, ...]) -> None:
+    found = evaluate_run(run, qrels, measures)
+    place = {query: i for i, query in enumerate(found.queries.tolist())}
+    judged: dict[str, dict[str, int]] = {query: {} for query in place}
+    for query, document, label in zip(qrels.qid.tolist(), qrels.docid.tolist(), qrels.relevance):
+        judged[query][document] = int(label)
+    for labels in judged.values():
+        if max(labels.values()) < 0:
+            labels.clear()  # trec_eval crashes where all labels are negative
+    retrieved = [
+        ir_measures.ScoredDoc(*row)
+        for row in zip(run.qid.tolist(), run.docid.tolist(), run.score.tolist())
+    ]
+    for value in ir_measures.iter_calc(measures, judged, retrieved):
+        assert found[value.measure][place[value.query_id]] == pytest.approx(value.value, abs=1e-12)
+    means = ir_measures.calc_aggregate(measures, judged, retrieved)
+    for measure in measures:
+        assert found.mean(measure) == pytest.approx(means[measure], abs=1e-12)
+
+
+@settings(deadline=None)  # the first call compiles
+@given(unique_documents(st.integers(0, 4)), unique_documents(st.integers(-1, 3)))
+def test_values_equal_those_of_ir_measures(
+    run: list[tuple[str, str, int]], qrels: list[tuple[str, str, int]]
+) -> None:
+    if {row[0] for row in run} & {row[0] for row in qrels}:
+        assert_equal_to_ir_measures(
+            make_run([(q, d, s / 3) for q, d, s in run]), make_qrels(qrels), SHARED
+        )
+
+
+def test_a_real_run_has_the_values_of_ir_measures(shared_data: Path) -> None:
+    folder = shared_data / "robust03"
+    path = sorted(folder.rglob("*.gz"))[0]
+    with gzip.open(path, "rt") as lines:
+        fields = [line.split() for line in lines]
+    run = make_run([(field[0], field[2], float(field[4])) for field in fields])
+    path = next(p for p in folder.rglob("*qrels*") if p.is_file())
+    fields = [line.split() for line in path.read_text().splitlines()]
+    qrels = make_qrels([(field[0], field[2], int(field[3])) for field in fields])
+    assert_equal_to_ir_measures(run, qrels, parse_all("AP RR P@10 nDCG@20 R@1000 Rprec"))
+
+
+def test_what_is_missing_or_unjudged() -> None:
+    qrels = make_qrels([("1", "a", 1), ("1", "b", 2), ("1", "c", 0), ("2", "a", 1), ("3", "a", 0)])
+    run = make_run([("1", "x", 9.0), ("1", "b", 8.0), ("9", "a", 1.0), ("3", "a", 1.0)])
+    found = evaluate_run(run, qrels, "AP R@5 nDCG ROCArea RR@1")
+    assert found.queries.tolist() == ["1", "2", "3"]
+    assert found["AP"].tolist() == [0.25, 0, 0]
+    assert found["R@5"].tolist() == [0.5, 0, 0]
+    assert found["nDCG"][0] == pytest.approx((2 / np.log2(3)) / (2 + 1 / np.log2(3)))
+    # The relevant document that was not retrieved stands below x, like the one that was.
+    assert found[ROCArea].tolist() == [0, 0, 0]
+
+
+def test_roc_area_of_a_run_places_missing_documents_last() -> None:
+    qrels = make_qrels([("1", "a", 1), ("1", "b", 1)])
+    run = make_run([("1", "a", 2.0), ("1", "x", 1.0)])
+    assert evaluate_run(run, qrels, ROCArea).mean(ROCArea) == 0.5
+
+
+def test_numbers_and_text_name_the_same_query() -> None:
+    qrels = Qrels(np.array([301, 301]), np.array(["a", "b"]), np.array([0, 1]))
+    assert evaluate_run(make_run([("301", "b", 1.0)]), qrels, "AP").mean("AP") == 1
+
+
+def test_an_evaluator_serves_many_runs() -> None:
+    qrels = make_qrels([("1", "a", 1), ("1", "b", 0), ("2", "c", 1)])
+    evaluator = RunEvaluator(qrels, "AP")
+    assert evaluator(make_run([("1", "a", 1.0), ("1", "b", 2.0)]))["AP"].tolist() == [0.5, 0]
+    assert evaluator(make_run([("2", "c", 1.0)]))["AP"].tolist() == [0, 1]
+
+
+def test_mistakes_are_explained() -> None:
+    qrels = make_qrels([("1", "a", 1)])
+    with pytest.raises(DataError, match="no query of the run is judged"):
+        evaluate_run(make_run([("2", "a", 1.0)]), qrels, "AP")
+    with pytest.raises(DataError, match="run: row 2: document a is listed twice for query 1"):
+        evaluate_run(make_run([("1", "a", 1.0), ("1", "b", 1.0), ("1", "a", 2.0)]), qrels, "AP")
+    with pytest.raises(DataError, match="qrels: row 1: document a is listed twice for query 1"):
+        evaluate_run(make_run([("1", "a", 1.0)]), make_qrels([("1", "a", 1), ("1", "a", 0)]), "AP")
+    with pytest.raises(DataError, match="scores: row 0: expected a number, found NaN"):
+        evaluate_run(make_run([("1", "a", float("nan"))]), qrels, "AP")
+    with pytest.raises(DataError, match="no judgements"):
+        RunEvaluator(Qrels(np.array([]), np.array([]), np.array([])), "AP")

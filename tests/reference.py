@@ -1,0 +1,64 @@
+"""Definitions written down as slowly and plainly as possible, to compare fast code with."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+
+
+def measure_loss(name: str, labels: np.ndarray, k: int | None = None, gain=np.exp2) -> float:
+    """Loss of a ranking by the definition of its measure; labels in ranked order."""
+    n, P = len(labels), int((labels > 0).sum())
+    ranks = np.arange(1, n + 1)
+    relevant = labels > 0
+    if name == "ap":
+        precision = np.cumsum(relevant) / ranks
+        return 1.0 - precision[relevant].sum() / P
+    if name == "rr":
+        return 1.0 - 1.0 / ranks[relevant][0]
+    if name == "precision":
+        return min(1.0, P / k) - relevant[:k].sum() / k
+    if name == "roc":
+        pairs = [(a, b) for a in range(n) for b in range(n) if relevant[a] and not relevant[b]]
+        return 1.0 - np.mean([a < b for a, b in pairs])
+    if name == "ndcg":
+        k = n if k is None else k
+        discount = np.where(ranks <= k, 1.0 / np.log2(1.0 + ranks), 0.0)
+        gains = gain(labels) - gain(np.zeros(n))
+        return 1.0 - (gains @ discount) / (np.sort(gains)[::-1] @ discount)
+    raise ValueError(name)
+
+
+def coefficients(
+    kind: str, labels: np.ndarray, order: tuple[int, ...], v: np.ndarray
+) -> np.ndarray:
+    """Coefficient of each row in the joint feature map of a ranking."""
+    n = len(labels)
+    position = np.empty(n, dtype=int)
+    position[list(order)] = np.arange(n)
+    if kind == "pairwise":
+        out = np.zeros(n)
+        pairs = [(a, b) for a in range(n) for b in range(n) if labels[a] > labels[b]]
+        for a, b in pairs:
+            sign = 1.0 if position[a] < position[b] else -1.0
+            out[a] += sign / len(pairs)
+            out[b] -= sign / len(pairs)
+        return out
+    weights = v.copy()
+    if kind == "truncated":
+        weights[int((labels > 0).sum()) :] = 0.0
+    return weights[position]
+
+
+def brute_force(kind, name, labels, scores, v, k=None, gain=np.exp2):
+    """All rankings: the best value of Δ + c·s − (mean of c·s over perfect rankings)."""
+    n = len(labels)
+    best, gold = -np.inf, []
+    for order in permutations(range(n)):
+        loss = measure_loss(name, labels[list(order)], k, gain)
+        c = coefficients(kind, labels, order, v)
+        best = max(best, loss + c @ scores)
+        if np.all(np.diff(labels[list(order)]) <= 0):
+            gold.append(c)
+    return best - np.mean(gold, axis=0) @ scores

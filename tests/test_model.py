@@ -1,0 +1,313 @@
+"""Model files: what is written is what is read, and damage never goes unnoticed."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from safetensors.numpy import load_file, save_file
+from sklearn import config_context
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    PolynomialFeatures,
+    StandardScaler,
+)
+
+import didyma
+from didyma import model
+from didyma.errors import DataError, ModelFileError
+from didyma.estimators.base import LinearRanker
+from didyma.estimators.classification import ClassificationRanker, baseline
+from didyma.features.binning import ScoreBinner
+from didyma.features.scaling import QueryStandardScaler
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(40, 3))
+Y = (RNG.random(40) < 0.4) * 1
+QID = np.repeat(["a", "b", "c", "d"], 10)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "ranker.safetensors"
+
+
+@pytest.fixture
+def saved(path: Path) -> bytes:
+    ClassificationRanker(C=2.5).fit(X, Y, qid=QID).save(path)
+    return path.read_bytes()
+
+
+def header(contents: bytes) -> dict[str, Any]:
+    return json.loads(contents[8 : 8 + int.from_bytes(contents[:8], "little")])
+
+
+def rewrite(path: Path, **texts: str) -> None:
+    """Change metadata, and put the checksum right, as a newer or hostile writer would."""
+    arrays = load_file(path)
+    metadata = {**header(path.read_bytes())["__metadata__"], **texts}
+    del metadata["checksum"]
+    metadata["checksum"] = model._checksum(metadata, arrays)
+    save_file(arrays, path, metadata)
+
+
+@pytest.mark.parametrize("name", ["C", "cost_ratio"])
+def test_a_ranker_comes_back_bit_by_bit(path: Path, name: str) -> None:
+    ranker = ClassificationRanker(**{name: 0.1 + 0.2}).fit(X, Y, qid=QID)
+    ranker.save(path)
+    loaded = ClassificationRanker.load(path)
+    assert type(loaded) is ClassificationRanker
+    assert loaded.get_params() == ranker.get_params()
+    assert loaded.n_features_in_ == 3
+    assert not hasattr(loaded, "feature_names_in_")
+    assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        loaded.predict(X[:, :2])
+
+
+def test_feature_names_come_back(path: Path) -> None:
+    table = pd.DataFrame(X, columns=["bm25", "längd", "age"])
+    ClassificationRanker().fit(table, Y, qid=QID).save(path)
+    loaded = model.load(path)
+    assert loaded.feature_names_in_.tolist() == ["bm25", "längd", "age"]
+    loaded.predict(table)
+    with pytest.raises(ValueError, match="feature names should match"):
+        loaded.predict(table[["age", "bm25", "längd"]])
+
+
+def pipelines() -> list[Pipeline]:
+    ranker = ClassificationRanker()
+    return [
+        baseline("acc3"),
+        baseline("acc4"),
+        make_pipeline(QueryStandardScaler(), ranker),
+        make_pipeline(StandardScaler(), ScoreBinner(5), ranker),
+        make_pipeline(StandardScaler(with_mean=False), ranker),
+        make_pipeline(StandardScaler(with_std=False), ranker),
+        make_pipeline(MinMaxScaler((-1, 2), clip=True), ranker),
+        make_pipeline(MaxAbsScaler(), make_pipeline(ScoreBinner(3), ranker)),
+        Pipeline([("scale it", MinMaxScaler()), ("rank it", ranker)]),
+    ]
+
+
+@pytest.mark.parametrize("pipeline", pipelines(), ids=lambda p: "-".join(p.named_steps))
+def test_a_pipeline_comes_back_bit_by_bit(path: Path, pipeline: Pipeline) -> None:
+    new = X * 2 + 1
+    with config_context(enable_metadata_routing=True):
+        pipeline.fit(X, Y, qid=QID)
+        model.save(pipeline, path)
+        loaded = model.load(path)
+        queries = {"qid": QID} if type(pipeline[0]).__module__.startswith("didyma") else {}
+        expected = pipeline.predict(new, **queries)
+        assert loaded.predict(new, **queries).tobytes() == expected.tobytes()
+        assert loaded.score(new, Y, qid=QID) == pipeline.score(new, Y, qid=QID)
+    assert list(loaded.named_steps) == list(pipeline.named_steps)
+
+
+def test_description(path: Path, saved: bytes) -> None:
+    ranker = ClassificationRanker(C=2.5).fit(X, Y, qid=QID)
+    found = model.describe(path)
+    assert found["format_version"] == 1
+    assert found["library_version"] == didyma.__version__
+    assert found["class"] == "ClassificationRanker"
+    assert found["parameters"]["C"] == 2.5
+    assert found["n_features"] == 3
+    assert found["feature_names"] is None
+    assert found["tensors"] == {"coef_": {"dtype": "float64", "shape": [3]}}
+    assert found["summary"] == {
+        "n_queries": 4,
+        "value": ranker.result_.value,
+        "converged": True,
+        "n_iter": ranker.result_.n_iter,
+    }
+    json.dumps(found)
+
+
+def test_description_of_a_pipeline(path: Path) -> None:
+    pipeline = make_pipeline(MinMaxScaler(), ClassificationRanker()).fit(X, Y)
+    model.save(pipeline, path, summary={"data": "train.letor"})
+    found = model.describe(path)
+    assert found["class"] == "Pipeline"
+    assert [name for name, _ in found["steps"]] == ["minmaxscaler", "classificationranker"]
+    assert found["steps"][0][1]["parameters"]["feature_range"] == [0, 1]
+    assert found["tensors"]["1/coef_"]["shape"] == [3]
+    assert found["summary"]["converged"] is True
+    assert found["summary"]["data"] == "train.letor"
+
+
+def test_summaries_keep_what_is_plain(path: Path) -> None:
+    @dataclass
+    class Result:
+        value: Any
+        seconds: Any
+        trace: Any
+
+    ranker = ClassificationRanker().fit(X, Y)
+    ranker.result_ = Result(np.float64(1.5), {"total": 2.0}, np.zeros(3))
+    ranker.save(path)
+    assert model.describe(path)["summary"] == {
+        "n_queries": 1,
+        "value": 1.5,
+        "seconds": {"total": 2.0},
+    }
+
+
+def test_values_are_saved_as_the_texts_that_users_type(path: Path) -> None:
+    @dataclass(frozen=True)
+    class Ratio:
+        value: float
+
+        def __str__(self) -> str:
+            return "balanced"
+
+    Ratio.__module__ = "didyma.example"
+    ranker = ClassificationRanker(cost_ratio="balanced").fit(X, Y)
+    ranker.set_params(cost_ratio=Ratio(1.0)).save(path)
+    assert model.load(path).cost_ratio == "balanced"
+
+
+def test_nothing_is_pickled(saved: bytes) -> None:
+    assert int.from_bytes(saved[:8], "little") < len(saved)
+    assert set(header(saved)) == {"__metadata__", "coef_"}
+    with pytest.raises(pickle.UnpicklingError):
+        pickle.loads(saved)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (LogisticRegression(), "a LogisticRegression cannot be saved"),
+        (make_pipeline(PolynomialFeatures(), ClassificationRanker()), "a PolynomialFeatures"),
+        (make_pipeline("passthrough", ClassificationRanker()), "a str cannot be saved"),
+        (
+            ClassificationRanker(random_state=np.random.RandomState(0)),
+            "ClassificationRanker.random_state: a value of type RandomState cannot be saved",
+        ),
+    ],
+)
+def test_what_cannot_be_saved_is_named(path: Path, estimator: Any, message: str) -> None:
+    estimator.fit(X, Y)
+    path.write_text("precious")
+    with pytest.raises(DataError, match=message):
+        model.save(estimator, path)
+    assert path.read_text() == "precious"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_namesake_is_not_saved(path: Path) -> None:
+    class ClassificationRanker(LinearRanker):
+        def _fit(self, X: Any, *rest: Any) -> None:
+            self.coef_ = np.ones(X.shape[1])
+
+    with pytest.raises(DataError, match="cannot be saved"):
+        ClassificationRanker().fit(X, Y).save(path)
+
+
+def test_an_unfitted_model_is_not_saved(path: Path) -> None:
+    with pytest.raises(NotFittedError):
+        ClassificationRanker().save(path)
+    assert not path.exists()
+
+
+def refuses(path: Path, message: str) -> None:
+    for read in (model.load, model.describe, ClassificationRanker.load):
+        with pytest.raises(ModelFileError, match=message) as caught:
+            read(path)
+        assert str(caught.value).startswith(f"{path}: ")
+
+
+def test_truncated_files(path: Path, saved: bytes) -> None:
+    for length in [*range(0, len(saved), 50), len(saved) - 1]:
+        path.write_bytes(saved[:length])
+        refuses(path, "damaged, or not a model file")
+    path.write_bytes(saved + b"\0")
+    refuses(path, "damaged, or not a model file")
+
+
+def test_every_flipped_byte_is_noticed_or_harmless(path: Path, saved: bytes) -> None:
+    expected = model.load(path)
+    noticed = 0
+    for place in range(len(saved)):
+        damaged = bytearray(saved)
+        damaged[place] ^= 1 << (place % 8)
+        path.write_bytes(damaged)
+        try:
+            loaded = model.load(path)
+        except ModelFileError:
+            noticed += 1
+        else:
+            assert loaded.get_params() == expected.get_params()
+            assert loaded.predict(X).tobytes() == expected.predict(X).tobytes()
+    assert noticed > 0.95 * len(saved)
+
+
+def test_random_bytes(path: Path) -> None:
+    for size in (1, 8, 9, 100, 5000):
+        path.write_bytes(RNG.bytes(size))
+        refuses(path, "damaged, or not a model file")
+    path.write_text("1 qid:1 1:0.5 2:0.1 # a LETOR file\n" * 100)
+    refuses(path, "damaged, or not a model file")
+    path.write_bytes(pickle.dumps({"coef_": [1.0]}))
+    refuses(path, "damaged, or not a model file")
+
+
+def test_missing_file_and_folder(path: Path) -> None:
+    refuses(path, "no such file")
+    path.mkdir()
+    refuses(path, "found a folder")
+
+
+def test_foreign_safetensors(path: Path) -> None:
+    save_file({"coef_": np.ones(3)}, path)
+    refuses(path, "not a model of this library")
+    save_file({"coef_": np.ones(3)}, path, {"format": "pt"})
+    refuses(path, "not a model of this library")
+    save_file({"coef_": np.ones(3)}, path, {"format": "didyma", "format_version": "1"})
+    refuses(path, "checksum")
+
+
+def test_newer_format(path: Path, saved: bytes) -> None:
+    rewrite(path, format_version="2", library_version="9.0", model="{}")
+    refuses(path, "written by didyma 9.0 in format 2.*upgrade")
+    rewrite(path, format_version="one")
+    refuses(path, "format version is 'one'")
+
+
+def test_hostile_records(path: Path, saved: bytes) -> None:
+    record = json.loads(header(saved)["__metadata__"]["model"])
+    for change, message in (
+        ({"class": "Popen"}, "Popen"),
+        ({"class": "os.system"}, "os.system"),
+        ({"class": ["SVMRanker"]}, "cannot be restored"),
+        ({"parameters": {"shell": True}}, "shell"),
+        ({"attributes": {}}, "intercept_"),
+        ({"class": "Pipeline"}, "steps"),
+        ({"class": "Pipeline", "steps": [["only"]]}, "cannot be restored"),
+    ):
+        rewrite(path, model=json.dumps({**record, **change}))
+        with pytest.raises(ModelFileError, match=message):
+            model.load(path)
+    for text in ("", "[]", "null", "{", '"model"'):
+        rewrite(path, model=text)
+        refuses(path, "cannot be restored")
+
+
+def test_a_file_of_another_class(path: Path) -> None:
+    pipeline = make_pipeline(MinMaxScaler(), ClassificationRanker()).fit(X, Y)
+    model.save(pipeline, path)
+    with pytest.raises(ModelFileError, match="holds a Pipeline, not a ClassificationRanker"):
+        ClassificationRanker.load(path)
+
+
+def test_any_ranker_loads_through_its_base(path: Path, saved: bytes) -> None:
+    assert isinstance(LinearRanker.load(path), ClassificationRanker)
