@@ -28,8 +28,11 @@ from didyma import model
 from didyma.errors import DataError, ModelFileError
 from didyma.estimators.base import LinearRanker
 from didyma.estimators.classification import ClassificationRanker, baseline
+from didyma.estimators.svm import SVMRanker
 from didyma.features.binning import ScoreBinner
 from didyma.features.scaling import QueryStandardScaler
+from didyma.tasks.feature_maps import Positional
+from didyma.tasks.losses import AveragePrecision
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 3))
@@ -68,7 +71,7 @@ def test_a_ranker_comes_back_bit_by_bit(path: Path, name: str) -> None:
     loaded = ClassificationRanker.load(path)
     assert type(loaded) is ClassificationRanker
     assert loaded.get_params() == ranker.get_params()
-    assert loaded.n_features_in_ == 3
+    assert (loaded.n_features_in_, loaded.n_queries_) == (3, 4)
     assert not hasattr(loaded, "feature_names_in_")
     assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
     with pytest.raises(ValueError, match="expecting 3 features"):
@@ -90,7 +93,7 @@ def pipelines() -> list[Pipeline]:
     return [
         baseline("acc3"),
         baseline("acc4"),
-        make_pipeline(QueryStandardScaler(), ranker),
+        make_pipeline(QueryStandardScaler(), SVMRanker()),
         make_pipeline(StandardScaler(), ScoreBinner(5), ranker),
         make_pipeline(StandardScaler(with_mean=False), ranker),
         make_pipeline(StandardScaler(with_std=False), ranker),
@@ -163,17 +166,19 @@ def test_summaries_keep_what_is_plain(path: Path) -> None:
 
 
 def test_values_are_saved_as_the_texts_that_users_type(path: Path) -> None:
-    @dataclass(frozen=True)
-    class Ratio:
-        value: float
-
-        def __str__(self) -> str:
-            return "balanced"
-
-    Ratio.__module__ = "didyma.example"
-    ranker = ClassificationRanker(cost_ratio="balanced").fit(X, Y)
-    ranker.set_params(cost_ratio=Ratio(1.0)).save(path)
-    assert model.load(path).cost_ratio == "balanced"
+    ranker = SVMRanker(
+        AveragePrecision(rel=2), feature_map=Positional("discount"), callback=lambda _: False
+    )
+    ranker.fit(X, 2 * Y, qid=QID).save(path)
+    found = model.describe(path)
+    assert found["parameters"]["loss"] == "ap(rel=2)"
+    assert found["parameters"]["feature_map"] == "positional:discount"
+    assert found["summary"]["gap"] == ranker.result_.gap
+    loaded = SVMRanker.load(path)
+    assert loaded.callback is None
+    assert loaded.predict(X).tobytes() == ranker.predict(X).tobytes()
+    again = loaded.fit(X, 2 * Y, qid=QID)
+    np.testing.assert_array_equal(again.coef_, ranker.coef_)
 
 
 def test_nothing_is_pickled(saved: bytes) -> None:
@@ -290,7 +295,7 @@ def test_hostile_records(path: Path, saved: bytes) -> None:
         ({"class": "os.system"}, "os.system"),
         ({"class": ["SVMRanker"]}, "cannot be restored"),
         ({"parameters": {"shell": True}}, "shell"),
-        ({"attributes": {}}, "intercept_"),
+        ({"attributes": {"n_queries_": 1}}, "intercept_"),
         ({"class": "Pipeline"}, "steps"),
         ({"class": "Pipeline", "steps": [["only"]]}, "cannot be restored"),
     ):

@@ -1,3 +1,75 @@
-"""Structured prediction from an argmax."""
+"""Structured prediction from an argmax.
+
+    >>> import didyma
+    >>> data = didyma.read("train.txt")                                        # doctest: +SKIP
+    >>> ranker = didyma.SVMRanker(loss="ap").fit(data.X, data.y, qid=data.qid)  # doctest: +SKIP
+
+Names are imported when they are first used, so that ``import didyma`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+# Where each public name lives.
+_HOMES = {
+    "ClassificationRanker": "didyma.estimators.classification",
+    "DataError": "didyma.errors",
+    "DidymaError": "didyma.errors",
+    "QueryMinMaxScaler": "didyma.features.scaling",
+    "QueryPercentileScaler": "didyma.features.scaling",
+    "QueryStandardScaler": "didyma.features.scaling",
+    "RankingData": "didyma.data",
+    "SVMRanker": "didyma.estimators.svm",
+    "ScoreBinner": "didyma.features.binning",
+    "evaluate": "didyma.metrics",
+    "load": "didyma.model",
+    "read": "didyma.formats",
+    "save": "didyma.model",
+    "write": "didyma.formats",
+}
+
+__all__ = [
+    "ClassificationRanker",
+    "DataError",
+    "DidymaError",
+    "QueryMinMaxScaler",
+    "QueryPercentileScaler",
+    "QueryStandardScaler",
+    "RankingData",
+    "SVMRanker",
+    "ScoreBinner",
+    "evaluate",
+    "load",
+    "read",
+    "save",
+    "write",
+]
+
+if TYPE_CHECKING:
+    from didyma.data import RankingData
+    from didyma.errors import DataError, DidymaError
+    from didyma.estimators.classification import ClassificationRanker
+    from didyma.estimators.svm import SVMRanker
+    from didyma.features.binning import ScoreBinner
+    from didyma.features.scaling import (
+        QueryMinMaxScaler,
+        QueryPercentileScaler,
+        QueryStandardScaler,
+    )
+    from didyma.formats import read, write
+    from didyma.metrics import evaluate
+    from didyma.model import load, save
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'didyma' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

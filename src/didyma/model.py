@@ -234,10 +234,10 @@ def _state(name: str) -> tuple[str, ...]:
 def _summary(estimator: Any) -> dict[str, Any]:
     """The plain values of the ``result_`` of an estimator, or of a pipeline's last step."""
     final = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
-    found = {"n_queries": getattr(final, "n_queries_", None)}
     result = getattr(final, "result_", None)
-    if is_dataclass(result):
-        found |= {field.name: getattr(result, field.name) for field in fields(result)}
+    names = [field.name for field in fields(result)] if is_dataclass(result) else []
+    found = {name: getattr(result, name) for name in names}
+    found["n_queries"] = getattr(final, "n_queries_", None)
     return {key: _plain(value) for key, value in found.items() if _is_plain(value)}
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +21,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from didyma.data import Groups
+from didyma.errors import DataError
 from didyma.estimators.base import Ranker
 from didyma.estimators.classification import ClassificationRanker
+from didyma.estimators.svm import SVMRanker
 from didyma.features.binning import ScoreBinner
 from didyma.features.scaling import (
     QueryMinMaxScaler,
@@ -30,6 +34,7 @@ from didyma.features.scaling import (
 from didyma.metrics import evaluate
 
 RANKERS = [
+    SVMRanker(),
     ClassificationRanker(),
 ]
 
@@ -66,8 +71,6 @@ def expected_failures(estimator: Any) -> dict[str, str]:
     return {} if isinstance(estimator, ScoreBinner) else FAIL_FOR_QUERY_SCALERS
 
 
-# Features of the checks are far from scale, where liblinear may need more rounds than it has.
-@pytest.mark.filterwarnings("ignore:no convergence")
 @parametrize_with_checks([*RANKERS, *TRANSFORMERS], expected_failed_checks=expected_failures)
 def test_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -76,7 +79,8 @@ def test_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
 RNG = np.random.default_rng(5)
 QID = RNG.permutation(np.repeat([f"q{i}" for i in range(30)], 8))
 LEVEL = np.array([int(query[1:]) for query in QID])
-Y = (RNG.random(240) < 0.3) * 1
+Y = np.zeros(240, dtype=int)
+Y[np.argsort(LEVEL, kind="stable").reshape(30, 8)[:, :2]] = 1  # two relevant rows a query
 # The first feature tells relevant rows from others, but only within a query.
 X = RNG.normal(size=(240, 3)) + 2.0 * Y[:, None] * [1, 0, 0] + 10.0 * LEVEL[:, None]
 
@@ -139,6 +143,8 @@ def test_grid_search_over_a_pipeline(ranker: Ranker, folds: GroupKFold) -> None:
     search = GridSearchCV(pipeline, grid, cv=folds, error_score="raise").fit(X, Y, qid=QID)
     assert search.best_score_ > 0.7
     assert search.best_estimator_.predict(X, qid=QID).shape == (240,)
+    with pytest.raises(DataError, match="needs qid or group"):
+        search.predict(X)
 
 
 @rankers
@@ -150,10 +156,12 @@ def test_cross_validation_over_queries(ranker: Ranker, folds: GroupKFold) -> Non
     assert len(found["test_score"]) == 3
     for test in found["indices"]["test"]:
         assert np.all(np.unique(QID[test], return_counts=True)[1] == 8)
-    scores = cross_val_predict(pipeline, X, Y, params={"qid": QID}, cv=folds)
-    assert scores.shape == (240,)
-    held_out = evaluate(scores, Y, Groups.from_qid(QID), "AP").mean("AP")
-    assert held_out == pytest.approx(found["test_score"].mean())
+    # Scikit-learn hands no queries to `predict` here, which must not go unnoticed.
+    with pytest.raises(DataError, match="needs qid or group"):
+        cross_val_predict(pipeline, X, Y, params={"qid": QID}, cv=folds)
+    scores = cross_val_predict(ranker, X, Y, params={"qid": QID}, cv=folds)
+    expected = cross_validate(ranker, X, Y, params={"qid": QID}, cv=folds)["test_score"].mean()
+    assert evaluate(scores, Y, Groups.from_qid(QID), "AP").mean("AP") == pytest.approx(expected)
 
 
 @rankers
@@ -182,6 +190,8 @@ def test_pipeline_without_routing(ranker: Ranker) -> None:
     pipeline.fit(X, Y, **{f"{name_of(ranker)}__qid": QID})
     assert ranker.n_queries_ == 30
     assert pipeline.predict(X).shape == (240,)
+    with pytest.raises(DataError, match="metadata routing"):
+        pipeline.score(X, Y)
 
 
 @rankers
@@ -193,3 +203,14 @@ def test_the_calls_of_pyterrier(ranker: Ranker) -> None:
     ranker.fit(rows, grades, group=counts, eval_set=[(rows, grades)], eval_group=[counts])
     assert len(ranker.feature_importances_) == rows.shape[1]
     assert ranker.predict(rows).shape == (240,)
+
+
+def test_the_recipes_of_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = Path(__file__).parents[2] / "docs" / "sklearn.md"
+    recipes = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    with config_context():  # which restores what the page sets
+        exec("\n".join(recipes), names)
+    assert names["search"].best_score_ > 0.7
+    assert (tmp_path / "ranker.safetensors").exists()

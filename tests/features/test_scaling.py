@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from didyma.errors import DataError
@@ -100,17 +101,26 @@ def test_types_are_kept_and_input_is_left_alone(scaler: Any) -> None:
 @pytest.mark.parametrize("scaler", SCALERS)
 def test_names_pass_through(scaler: Any) -> None:
     table = pd.DataFrame({"bm25": [1.0, 2.0], "length": [3.0, 1.0]})
-    fitted = scaler.fit(table, qid=["a", "a"])
+    fitted = clone(scaler).fit(table, qid=["a", "a"])
     assert fitted.get_feature_names_out().tolist() == ["bm25", "length"]
     framed = fitted.set_output(transform="pandas").transform(table, qid=["a", "a"])
     assert framed.columns.tolist() == ["bm25", "length"]
-    scaler.set_output(transform="default")
+
+
+@pytest.mark.parametrize("scaler", SCALERS)
+def test_queries_are_needed_where_fit_had_them(scaler: Any) -> None:
+    rows = [[1.0], [2.0], [3.0]]
+    fitted = clone(scaler).fit(rows, qid=["a", "b", "a"])
+    with pytest.raises(DataError, match="fitted on 2 queries, so it needs qid or group"):
+        fitted.transform(rows)
+    one = clone(scaler).fit(rows)
+    np.testing.assert_array_equal(fitted.transform(rows, group=[3]), one.transform(rows))
 
 
 @pytest.mark.parametrize("scaler", SCALERS)
 @pytest.mark.parametrize("method", ["fit", "transform", "fit_transform"])
 def test_bad_input(scaler: Any, method: str) -> None:
-    call = getattr(scaler, method)
+    call = getattr(clone(scaler), method)
     with pytest.raises(DataError, match="2 query ids for 1 rows"):
         call([[1.0]], qid=["a", "b"])
     with pytest.raises(DataError, match="not both"):

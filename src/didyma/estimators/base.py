@@ -48,8 +48,10 @@ class Ranker(BaseEstimator):
     __metadata_request__fit: ClassVar = {"qid": True, "group": True}
     __metadata_request__score: ClassVar = {"qid": True, "group": True}
 
-    _state: ClassVar[tuple[str, ...]] = ()
+    _state: ClassVar[tuple[str, ...]] = ("n_queries_",)
     """Learned attributes that a model file keeps."""
+
+    n_queries_: int
 
     def fit(
         self,
@@ -69,7 +71,7 @@ class Ranker(BaseEstimator):
         X : array, data frame or sparse matrix of shape (n_rows, n_features)
             Rows of float32 or float64 in C order, or CSR, are used in place.
         y : array of shape (n_rows,)
-            Grades, 0 or more.
+            Grades. Negative ones (junk in TREC judgements, or labels of -1) count as 0.
         qid, group
             The query of each row, or the size of each query.
         eval_set : (X, y) or [(X, y)]
@@ -124,10 +126,19 @@ class Ranker(BaseEstimator):
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
     ) -> float:
-        """Mean average precision over the queries, weighted as in `fit`."""
+        """Mean average precision over the queries, weighted as in `fit`.
+
+        A ranker that was fitted on several queries must be told those of ``X``: silence most likely
+        means that a search or a pipeline lost them.
+        """
         from didyma.metrics import evaluate
 
         scores = self.predict(X)
+        if qid is None and group is None and self.n_queries_ > 1:
+            raise DataError(
+                f"the ranker was fitted on {self.n_queries_} queries, so its score needs qid or "
+                "group too; inside scikit-learn's tools enable metadata routing"
+            )
         groups = group_rows(len(scores), qid, group)
         precision = evaluate(scores, y, groups, "AP")["AP"]
         weight = None if sample_weight is None else _query_weight(sample_weight, groups)
@@ -172,9 +183,8 @@ class Ranker(BaseEstimator):
         rows, grades = self._read_rows(X, y=y, y_numeric=True, reset=reset)
         if grades.dtype.kind not in "biuf":
             raise DataError(f"expected numbers, found {grades.dtype}", field="y")
-        if (low := grades.min()) < 0:
-            raise DataError(f"expected grades of 0 or more, found {low:g}", field="y")
-        return _as_matrix(rows), grades.astype(np.float64, copy=False)
+        grades = grades.astype(np.float64, copy=False)
+        return _as_matrix(rows), np.maximum(grades, 0.0) if np.any(grades < 0) else grades
 
     def _read_evaluation(
         self, eval_set: Any, eval_qid: Any, eval_group: Any
@@ -200,7 +210,7 @@ class Ranker(BaseEstimator):
 class LinearRanker(Ranker):
     """A ranker whose score is a weighted sum of features, x · ``coef_``."""
 
-    _state: ClassVar[tuple[str, ...]] = ("coef_",)
+    _state = (*Ranker._state, "coef_")
     coef_: NDArray[np.float64]
 
     def predict(self, X: Any) -> NDArray[np.float64]:

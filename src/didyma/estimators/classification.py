@@ -35,7 +35,7 @@ class ClassificationRanker(LinearRanker):
 
     Minimises, over the n rows of all queries together, with t_i = 1 where y_i ≥ 1 and −1 elsewhere,
 
-        ½‖w‖² + ½b² + (C/n) Σ_i c_i ℓ(t_i (w·x_i + b)),      ℓ(m) = max(0, 1 − m)
+        ½‖w‖² + ½b² + (C/n) Σ_i c_i ℓ(t_i (w·x_i + b)),      ℓ(m) = max(0, 1 − m)² or max(0, 1 − m)
 
     by scikit-learn's `LinearSVC` (whose own C is C/n here, so that the trade-off does not depend on
     the number of rows). The costs c_i have mean 1; those of relevant rows are ``cost_ratio`` times
@@ -49,9 +49,10 @@ class ClassificationRanker(LinearRanker):
     cost_ratio : float or "balanced"
         Cost of missing a relevant row over that of a false alarm; "balanced" is the number of
         other rows over the number of relevant ones.
-    loss : {"hinge", "squared_hinge"}
-        ℓ or ℓ². The hinge is what the paper uses; its solver slows down as C grows, while the
-        squared hinge is solved by Newton steps in any case.
+    loss : {"squared_hinge", "hinge"}
+        The squared hinge is minimised by Newton steps, which converge at any C and scale of the
+        features. The hinge itself, as in the paper, is left to coordinate ascent on the dual,
+        which takes features of about unit size and a moderate C.
     tol, max_iter, random_state
         Passed to `LinearSVC`.
 
@@ -68,7 +69,7 @@ class ClassificationRanker(LinearRanker):
     [2, 1, 3]
     """
 
-    _state = ("coef_", "intercept_")
+    _state = (*LinearRanker._state, "intercept_")
     intercept_: float
     result_: ClassificationResult
 
@@ -77,8 +78,8 @@ class ClassificationRanker(LinearRanker):
         C: float = 1.0,
         *,
         cost_ratio: float | str = 1.0,
-        loss: str = "hinge",
-        tol: float = 0.01,
+        loss: str = "squared_hinge",
+        tol: float = 1e-3,
         max_iter: int = 10_000,
         random_state: int | None = 0,
     ) -> None:
@@ -131,7 +132,7 @@ class ClassificationRanker(LinearRanker):
         if not self.result_.converged:
             warnings.warn(
                 f"no convergence in {self.max_iter} rounds at C={self.C:g}: raise max_iter or tol, "
-                'lower C, or use loss="squared_hinge"',
+                'lower C, scale the features, or use loss="squared_hinge"',
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -158,7 +159,8 @@ def baseline(name: str, C: float = 1.0) -> ClassificationRanker | Pipeline:
     ``"acc"`` classifies the features as they are, ``"acc2"`` with the costs of both classes
     balanced. The others replace retrieval scores by 50 indicators each (`ScoreBinner` with even
     thresholds in [0, 1]): ``"acc3"`` of their percentiles within the query, ``"acc4"`` of their
-    place between the query's extremes; these need ``qid`` to predict, and so metadata routing.
+    place between the query's extremes; these need ``qid`` to predict, and so metadata routing. All
+    use the hinge loss, which suits such indicators.
 
     >>> from sklearn import config_context
     >>> X, y, qid = [[1.0], [3.0], [20.0], [60.0]], [0, 1, 0, 1], ["a", "a", "b", "b"]
@@ -166,11 +168,11 @@ def baseline(name: str, C: float = 1.0) -> ClassificationRanker | Pipeline:
     ...     baseline("acc4").fit(X, y, qid=qid).score(X, y, qid=qid)
     1.0
     """
-    if name == "acc":
-        return ClassificationRanker(C)
-    if name == "acc2":
-        return ClassificationRanker(C, cost_ratio="balanced")
     scalers = {"acc3": QueryPercentileScaler, "acc4": QueryMinMaxScaler}
-    if name not in scalers:
+    if name not in ("acc", "acc2", *scalers):
         raise DataError(f"expected acc, acc2, acc3 or acc4, found {name!r}", field="baseline")
-    return make_pipeline(scalers[name](), ScoreBinner(strategy="unit"), ClassificationRanker(C))
+    cost_ratio = "balanced" if name == "acc2" else 1.0
+    ranker = ClassificationRanker(C, cost_ratio=cost_ratio, loss="hinge", tol=0.01)
+    if name not in scalers:
+        return ranker
+    return make_pipeline(scalers[name](), ScoreBinner(strategy="unit"), ranker)

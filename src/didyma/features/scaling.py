@@ -3,7 +3,8 @@
 The scalers learn nothing: a row is scaled by the other rows of its query, in training and in
 prediction alike. They take ``qid`` (one per row) or ``group`` (sizes) wherever they take rows, and
 request both from scikit-learn's metadata routing, so that a pipeline hands them on. Without either
-all rows are one query. NaN stands for a value that is missing: it is left out and stays NaN.
+all rows are one query; a scaler that was fitted on several refuses to guess. NaN stands for a value
+that is missing: it is left out and stays NaN.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from didyma.data import Groups, group_rows
+from didyma.errors import DataError
 
 __all__ = ["QueryMinMaxScaler", "QueryPercentileScaler", "QueryStandardScaler"]
 
@@ -26,6 +28,9 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     __metadata_request__fit: ClassVar = {"qid": True, "group": True}
     __metadata_request__transform: ClassVar = {"qid": True, "group": True}
 
+    _state = ("n_queries_",)
+    n_queries_ = 1
+
     def fit(
         self,
         X: ArrayLike,
@@ -33,14 +38,20 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
     ) -> Self:
-        """Check the rows and remember the number of features; there is nothing to learn."""
-        self._read(X, qid, group, reset=True)
+        """Check the rows and count features and queries; there is nothing to learn."""
+        _, groups = self._read(X, qid, group, reset=True)
+        self.n_queries_ = len(groups)
         return self
 
     def transform(
         self, X: ArrayLike, qid: ArrayLike | None = None, group: ArrayLike | None = None
     ) -> NDArray[Any]:
         """The rows, each feature scaled within its query; shape (n_rows, n_features)."""
+        if qid is None and group is None and self.n_queries_ > 1:
+            raise DataError(
+                f"the scaler was fitted on {self.n_queries_} queries, so it needs qid or group "
+                "here too (group=[n] for n rows of one query)"
+            )
         rows, groups = self._read(X, qid, group, reset=False)
         scaled = np.empty_like(rows)
         scaled[groups.rows] = self._scale(rows[groups.rows], groups)

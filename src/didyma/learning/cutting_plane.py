@@ -272,6 +272,12 @@ class NSlack:
         everyone = np.arange(problem.n_examples)
         dual = PlaneDual.zero(C * problem.weights, problem.n_features, 4, C)
         tolerance = 1.0  # of a violation; tightened when no example violates it any more
+
+        def optimise() -> None:
+            with clock.stage("dual"):
+                while dual.sweep(everyone)[0] > 0.1 * tolerance * dual.scales.sum():
+                    pass
+
         for n_iter in range(1, self.max_iter + 1):
             added = False
             for i in range(problem.n_examples):
@@ -280,15 +286,14 @@ class NSlack:
                 if cut.at(dual.w) > dual.slack(i) + tolerance:
                     added = True
                     dual.add(i, cut)
-                    with clock.stage("dual"):
-                        while dual.sweep(everyone)[0] > 0.1 * tolerance * dual.scales.sum():
-                            pass
+                    optimise()
             with clock.stage("certificate"):
                 value = 0.5 * float(dual.w @ dual.w)
                 value += float(dual.scales @ problem.risks(dual.w))
             yield Progress(n_iter, 2.0 * n_iter, value, dual.value(), True, clock.elapsed, dual.w)
             if not added:
                 tolerance *= 0.3
+                optimise()
 
 
 def _nothing(problem: Problem, C: float, clock: Clock) -> Progress:

@@ -118,7 +118,7 @@ class PythonProblem:
         for i, weight in enumerate(self.weights):
             cut = self.cut(scores, i)
             direction += weight * cut.direction
-            loss += weight * cut.loss
+            loss += float(weight) * cut.loss
         return direction, loss
 
     def gather(self, coefficients: Vector) -> Vector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -59,9 +60,11 @@ class Positional(FeatureMap):
 
     name = "positional"
 
-    weights: str | tuple[float, ...] = "reciprocal"
+    weights: str | Sequence[float] = "reciprocal"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.weights, str):
+            object.__setattr__(self, "weights", tuple(map(float, self.weights)))
         if isinstance(self.weights, str):
             if self.weights not in ("reciprocal", "discount"):
                 raise DataError(

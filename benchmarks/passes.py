@@ -1,0 +1,85 @@
+"""One pass over the data against the two matrix-vector products that it cannot do without.
+
+A pass of BCFW (scores, argmax, update, query by query) runs on one thread, and so do its products;
+`cut_all` and its products use every core.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks import synthetic
+from benchmarks.row import Row
+from benchmarks.timing import Timer, blas_threads, cores, interleave, products, ratio, stopwatch
+from didyma.data import RankingData
+from didyma.execution import serial, threads
+from didyma.learning.bcfw import BCFW
+from didyma.learning.solution import Solution
+from didyma.tasks.losses import AveragePrecision
+from didyma.tasks.ranking import RankingProblem
+
+C = 100.0
+TIMES = 15
+TARGET = 1.2
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    queries = max(10, round(1000 * scale))
+    double = synthetic.dense(queries)
+    single = RankingData(np.asarray(double.X, dtype=np.float32), double.y, double.qid)
+    sparse = synthetic.indicators(max(2, round(200 * scale)))
+    rows = []
+    for ratios, name in ((_ratios(double), "float64"), (_ratios(single), "float32")):
+        for kind, value in ratios.items():
+            if name == "float64" and kind != "cut_all, 1 thread":
+                rows.append(Row.at_most(f"{kind}, {name}", value, "x", TARGET))
+            else:
+                rows.append(Row(f"{kind}, {name}", value, "x"))
+    # SciPy's sparse products know one thread only, so there is nothing to set `cut_all`'s against.
+    for kind, value in _ratios(sparse, most_threads=1).items():
+        rows.append(Row(f"{kind}, CSR (SciPy's products)", value, "x"))
+    return rows
+
+
+def _ratios(data: RankingData, most_threads: int | None = None) -> dict[str, float]:
+    ratios = {}
+    problem = _problem(data, serial)
+    with blas_threads(1):
+        timers = {"limit": products(data.X), "sweep": sweep(problem), "cut_all": _cut_all(problem)}
+        seconds = interleave(timers, TIMES)
+        ratios["BCFW pass, 1 thread"] = ratio(seconds["sweep"], seconds["limit"])
+        ratios["cut_all, 1 thread"] = ratio(seconds["cut_all"], seconds["limit"])
+    if (n := most_threads or cores()) > 1:
+        with blas_threads(n):
+            timers = {"limit": products(data.X), "cut_all": _cut_all(_problem(data, threads(n)))}
+            seconds = interleave(timers, TIMES)
+            ratios[f"cut_all, {n} threads"] = ratio(seconds["cut_all"], seconds["limit"])
+    return ratios
+
+
+def _problem(data: RankingData, execute: Any) -> RankingProblem:
+    return RankingProblem(data.X, data.y, data.groups, AveragePrecision(), execute=execute)
+
+
+def sweep(problem: RankingProblem) -> Timer:
+    """A pass over every query, each continuing where the one before stopped.
+
+    A run begins with a visit to every query; a run of one pass is nothing else.
+    """
+    solver = BCFW(max_passes=1)
+    latest: Solution = solver.solve(problem, C)  # compiles
+
+    def seconds() -> float:
+        nonlocal latest
+        latest = solver.solve(problem, C, start=latest)
+        return latest.result.seconds["oracle"]
+
+    return seconds
+
+
+def _cut_all(problem: RankingProblem) -> Timer:
+    w = BCFW(max_passes=1).solve(problem, C).w
+    problem.cut_all(w)  # compiles
+    return stopwatch(lambda: problem.cut_all(w))

@@ -1,0 +1,62 @@
+"""Time things next to each other: a busy neighbour then slows all of them alike."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+__all__ = ["Timer", "blas_threads", "cores", "interleave", "products", "ratio", "stopwatch"]
+
+Timer: TypeAlias = Callable[[], float]
+
+
+def stopwatch(function: Callable[[], Any], repeats: int = 1) -> Timer:
+    """Mean seconds of some calls of the function."""
+
+    def seconds() -> float:
+        start = time.perf_counter()
+        for _ in range(repeats):
+            function()
+        return (time.perf_counter() - start) / repeats
+
+    return seconds
+
+
+def interleave(timers: Mapping[str, Timer], times: int) -> dict[str, list[float]]:
+    """Seconds of each timer, all of them called in turns."""
+    seconds: dict[str, list[float]] = {name: [] for name in timers}
+    for _ in range(times):
+        for name, timer in timers.items():
+            seconds[name].append(timer())
+    return seconds
+
+
+def ratio(ours: list[float], limit: list[float]) -> float:
+    """Median of the ratios of neighbouring calls."""
+    return statistics.median(a / b for a, b in zip(ours, limit))
+
+
+def products(X: Any, repeats: int = 1) -> Timer:
+    """The limit: X @ w and X.T @ c, in the precision of X."""
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=X.shape[1]).astype(X.dtype)
+    c = rng.normal(size=X.shape[0]).astype(X.dtype)
+    return stopwatch(lambda: (X @ w, X.T @ c), repeats)
+
+
+def blas_threads(count: int) -> Any:
+    """A context in which BLAS and OpenMP use so many threads."""
+    return threadpool_limits(limits=count)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,100 @@
+"""Real text that is on every machine: the language reference that Python's own `help` shows.
+
+Each heading of the reference is a topic, and its title a query. The paragraphs below a heading,
+those of its sections included, are the topic's passages. The reference repeats some titles and many
+paragraphs; each counts once, so that a passage may belong to several topics.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from didyma.features.lexical import terms
+
+__all__ = ["Corpus", "Topic", "language_reference", "read_corpus"]
+
+SHORT = 8  # words below which a paragraph says too little by itself
+UNDERLINES = "*=-~^"  # of headings, from pages down to the smallest section
+
+_BLANK = re.compile(r"\n\s*\n")
+_TABLE = re.compile(r"^ *[+|][-=+|]+$|^ *\||\|$| \| ", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A query, by a name without spaces and by its text, and the places of its passages."""
+
+    name: str
+    title: str
+    passages: frozenset[int]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Topics, and the passages among which theirs are to be found."""
+
+    topics: tuple[Topic, ...]
+    passages: tuple[str, ...]
+
+
+def language_reference() -> Corpus:
+    """The topics of Python's language reference; those of the Python that runs this."""
+    from pydoc_data.topics import topics
+
+    return read_corpus(topics)
+
+
+def read_corpus(pages: Mapping[str, str]) -> Corpus:
+    """Topics and passages of pages of text, whose headings are underlined.
+
+    >>> page = "Lists\\n*****\\n\\nA list display yields a new list object. It may be empty."
+    >>> read_corpus({"lists": page})  # doctest: +NORMALIZE_WHITESPACE
+    Corpus(topics=(Topic(name='list', title='Lists', passages=frozenset({0})),),
+           passages=('A list display yields a new list object. It may be empty.',))
+    """
+    places: dict[str, int] = {}
+    titles: dict[str, str] = {}
+    members: dict[str, set[int]] = {}
+    for page in sorted(pages):
+        for headings, passage in _passages(pages[page]):
+            place = places.setdefault(passage, len(places))
+            for title in headings:
+                name = "-".join(terms(title))
+                titles.setdefault(name, title)
+                members.setdefault(name, set()).add(place)
+    topics = (Topic(name, title, frozenset(members[name])) for name, title in titles.items())
+    return Corpus(tuple(topics), tuple(places))
+
+
+def _passages(page: str) -> Iterator[tuple[list[str], str]]:
+    """Each passage of a page, with the headings that it stands under.
+
+    What is short (a signature) or ends in a colon leads to the next paragraph, and is joined to it.
+    """
+    headings: dict[int, str] = {}
+    lead = ""
+    for block in _BLANK.split(page.strip()):
+        if heading := _heading(block):
+            level, title = heading
+            headings = {above: headings[above] for above in headings if above < level}
+            headings[level] = title
+            lead = ""
+            continue
+        passage = f"{lead} {' '.join(_TABLE.sub(' ', block).split())}".strip()
+        n_words = len(terms(passage))
+        if n_words < SHORT or passage.endswith(":"):
+            lead = passage if n_words else ""
+            continue
+        lead = ""
+        yield list(headings.values()), passage
+
+
+def _heading(block: str) -> tuple[int, str] | None:
+    """Level and title of a heading: a line with words, underlined in full."""
+    title, _, line = block.partition("\n")
+    mark = line[:1]
+    if not mark or mark not in UNDERLINES or line != mark * len(title) or not terms(title):
+        return None
+    return UNDERLINES.index(mark), re.sub(r'["*]', "", title)

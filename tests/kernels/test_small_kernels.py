@@ -1,0 +1,108 @@
+"""Kernels against NumPy and SciPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from didyma.kernels import cholesky
+from didyma.kernels.assignment import assign
+from didyma.kernels.rows import combine_csr, combine_dense, score_csr, score_dense
+from didyma.kernels.select import descending, select
+
+SCORES = st.lists(st.integers(-5, 5), min_size=1, max_size=200).map(
+    lambda values: np.array(values, dtype=float)
+)
+
+
+@given(scores=SCORES)
+@settings(deadline=None)
+def test_descending_sorts(scores):
+    index = np.arange(len(scores))
+    descending(scores, index)
+    assert sorted(index.tolist()) == list(range(len(scores)))
+    assert np.all(np.diff(scores[index]) <= 0)
+
+
+@given(scores=SCORES, data=st.data())
+@settings(deadline=None)
+def test_select_places_the_middle(scores, data):
+    middle = data.draw(st.integers(0, len(scores) - 1))
+    index = np.arange(len(scores))
+    select(scores, index, 0, len(scores), middle)
+    assert sorted(index.tolist()) == list(range(len(scores)))
+    assert scores[index[middle]] == np.sort(scores)[::-1][middle]
+    assert np.all(scores[index[:middle]] >= scores[index[middle]])
+    assert np.all(scores[index[middle:]] <= scores[index[middle]])
+
+
+def test_sorting_is_not_quadratic_on_sorted_or_constant_input():
+    for scores in (np.arange(200_000.0), -np.arange(200_000.0), np.zeros(200_000)):
+        index = np.arange(len(scores))
+        descending(scores, index)
+        assert np.all(np.diff(scores[index]) <= 0)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 5, 9])
+def test_products_with_gathered_rows(dtype, n_rows):
+    rng = np.random.default_rng(n_rows)
+    X = (rng.standard_normal((20, 7)) * (rng.random((20, 7)) < 0.5)).astype(dtype)
+    rows = rng.permutation(20)[:n_rows]
+    w, coef = rng.standard_normal(7), rng.standard_normal(n_rows)
+    coef[rng.random(n_rows) < 0.3] = 0.0
+    sparse = sp.csr_array(X)
+    csr = (sparse.data, sparse.indices, sparse.indptr)
+    for storage, score, combine in (
+        (X, score_dense, combine_dense),
+        (csr, score_csr, combine_csr),
+    ):
+        scores, total = np.empty(n_rows), np.ones(7)
+        score(storage, rows, w, scores)
+        combine(storage, rows, coef, total)
+        np.testing.assert_allclose(scores, X[rows].astype(float) @ w, atol=1e-12)
+        np.testing.assert_allclose(total, 1.0 + X[rows].astype(float).T @ coef, atol=1e-12)
+
+
+def test_cholesky_grows_and_shrinks():
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((30, 12))
+    L = np.zeros((12, 12))
+    kept: list[int] = []
+    for step in range(60):
+        n = len(kept)
+        if n < 12 and (n == 0 or step % 3):
+            new = next(i for i in range(12) if i not in kept)
+            row = np.zeros(12)
+            row[:n] = A[:, kept].T @ A[:, new]
+            cholesky.solve_lower(L, n, row)
+            cholesky.append(L, n, row, A[:, new] @ A[:, new] - row[:n] @ row[:n])
+            kept.append(new)
+        else:
+            drop = int(rng.integers(n))
+            cholesky.delete(L, n, drop)
+            kept.pop(drop)
+        n = len(kept)
+        K = A[:, kept].T @ A[:, kept]
+        np.testing.assert_allclose(np.tril(L[:n, :n]) @ np.tril(L[:n, :n]).T, K, atol=1e-10)
+        b = rng.standard_normal(12)
+        x = b.copy()
+        cholesky.solve(L, n, x)
+        np.testing.assert_allclose(K @ x[:n], b[:n], atol=1e-8)
+
+
+@given(seed=st.integers(0, 10_000), n=st.integers(1, 9), extra=st.integers(0, 4))
+@settings(deadline=None, max_examples=150)
+def test_assignment_equals_scipy(seed, n, extra):
+    rng = np.random.default_rng(seed)
+    weights = rng.standard_normal((n, n + extra))
+    if seed % 3 == 0:
+        weights = np.round(weights)
+    columns = assign(weights)
+    assert len(set(columns.tolist())) == n
+    best = weights[linear_sum_assignment(weights, maximize=True)].sum()
+    assert weights[np.arange(n), columns].sum() == pytest.approx(best)
