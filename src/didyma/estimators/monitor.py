@@ -16,7 +16,7 @@ __all__ = ["Monitor"]
 class Monitor:
     """A callback that records each iteration and knows when held-out queries stop improving.
 
-    ``history`` has one record per iteration: n_iter, passes, seconds, value, dual, and the measure
+    ``history`` has one record per iteration: n_iter, passes, seconds, C, value, dual, and the measure
     on the evaluation set under its name. With ``patience`` the run stops after so many iterations
     without a better value, and ``best_w`` are the weights of the best one.
     """
@@ -45,6 +45,7 @@ class Monitor:
             "n_iter": progress.n_iter,
             "passes": progress.passes,
             "seconds": progress.seconds,
+            "C": progress.C,
             "value": progress.value,
             "dual": progress.dual,
         }

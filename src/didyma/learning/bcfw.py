@@ -6,8 +6,10 @@ planes that are remembered of each example make every visit exact over them, and
 call no oracle at all as long as those pay better than a real one (after Shah et al. 2015).
 Examples with small gaps are visited less often (after Osokin et al. 2016).
 
-Planes are stored without C, so that the dual of one C is a feasible start for the next:
-w scales by C'/C and nothing else changes.
+Planes are stored without C, so that the dual of one C is a feasible start for the next: w scales
+by C'/C and the rest stays. A large C is approached in stages this way, which takes about ten passes
+where a start from zero takes dozens or hundreds, and a path over many values costs little more than
+one of them.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ Vector = NDArray[np.float64]
 
 MANY_PLANES = 10
 CHEAP_PASSES = 20
+EASY, GROWTH = 32.0, 8.0  # first stage of a run, and factor between stages
 MEMORY = 0.1  # planes may take this share of the data's memory ...
 FREE_MEMORY = 2**26  # ... or this many bytes, which nobody misses
 
@@ -93,52 +96,75 @@ class BCFW:
         start: Solution | None = None,
         callback: Callback | None = None,
     ) -> Solution:
-        """Minimise ½‖w‖² + C R(w); ``start`` is a solution of the same problem for any other C."""
+        """Minimise ½‖w‖² + C R(w).
+
+        ``start`` is a solution of the same problem for any other C, whose state is taken over.
+        """
         clock = Clock()
-        scales = C * problem.weights
         if start is not None and isinstance(start.state, PlaneDual):
-            dual = start.state.rescale(scales, C)
+            dual = start.state
         else:
             n_planes = self._planes_for(problem)
-            dual = PlaneDual.zero(scales, problem.n_features, n_planes, C)
-        progress, status = drive(self._steps(problem, dual, clock), self.tol, callback)
+            dual = PlaneDual.zero(C * problem.weights, problem.n_features, n_planes, C)
+        progress, status = drive(self._steps(problem, dual, C, clock), self.tol, callback)
         if progress is None or not progress.certified:
+            dual.move_to(C)  # the run may have ended at an earlier stage
             n_iter, passes = (progress.n_iter, progress.passes) if progress else (0, 0.0)
             progress = self._certify(problem, dual, n_iter, passes, clock)
         return Solution(dual.w.copy(), Result.of(progress, status, clock), dual)
 
-    def _steps(self, problem: Problem, dual: PlaneDual, clock: Clock) -> Iterator[Progress]:
+    def _steps(
+        self, problem: Problem, dual: PlaneDual, C: float, clock: Clock
+    ) -> Iterator[Progress]:
         rng = np.random.default_rng(self.seed)
         sweep_exact, arrays = _sweep_of(problem)
-        gaps = np.full(problem.n_examples, np.inf)
-        passes, n_iter = 0.0, 0
+        stages, passes, n_iter = [C], 0.0, 0
+        if not dual.w.any():
+            with clock.stage("stages"):
+                stages, passes = self._stages(problem, C), 1.0
+        dual.move_to(stages.pop(0))
         while passes < self.max_passes:
-            order = self._choose(gaps, rng)
+            order = self._choose(dual.gaps, rng)
             with clock.stage("oracle"):
-                gain = sweep_exact(arrays, order, *dual.planes, gaps, dual.w)
+                gain = sweep_exact(arrays, order, *dual.planes, dual.gaps, dual.w)
             passes += len(order) / problem.n_examples
             n_iter += 1
             with clock.stage("planes"):
                 self._sweep_planes(problem, dual, gain, len(order), rng)
             lower = dual.value()
-            value = lower + float(gaps.sum())  # each gap as it was when its example was visited
-            if value - lower <= self.tol * value:
+            value = lower + float(dual.gaps.sum())  # each as it was when its example was visited
+            done = value - lower <= self.tol * value
+            if done and not stages:
                 yield self._certify(problem, dual, n_iter, passes, clock)
                 passes += 1.0
-            else:
-                yield Progress(n_iter, passes, value, lower, False, clock.elapsed, dual.w)
+                continue
+            yield Progress(n_iter, passes, dual.C, value, lower, False, clock.elapsed, dual.w)
+            if done:
+                dual.move_to(stages.pop(0))
+
+    @staticmethod
+    def _stages(problem: Problem, C: float) -> list[float]:
+        """Values of C to go through on the way to a large one.
+
+        What is large: many times b / ‖g‖², the C at which the first cut alone, b + g·w, is overcome
+        by its own minimiser.
+        """
+        cut = problem.cut_all(np.zeros(problem.n_features))
+        norm = float(cut.direction @ cut.direction)
+        stages = [C]
+        while norm > 0.0 and stages[0] * norm > EASY * cut.loss:
+            stages.insert(0, stages[0] / GROWTH)
+        return stages
 
     @staticmethod
     def _certify(
         problem: Problem, dual: PlaneDual, n_iter: int, passes: float, clock: Clock
     ) -> Progress:
-        """Evaluate the primal objective, which bounds the gap exactly; a pass that reads rows
-        once.
-        """
+        """Evaluate the primal objective, which bounds the gap: a pass that reads each row once."""
         with clock.stage("certificate"):
             value = float(0.5 * dual.w @ dual.w + dual.scales @ problem.risks(dual.w))
         lower = dual.value()
-        return Progress(n_iter, passes + 1.0, value, lower, True, clock.elapsed, dual.w)
+        return Progress(n_iter, passes + 1.0, dual.C, value, lower, True, clock.elapsed, dual.w)
 
     def _planes_for(self, problem: Problem) -> int:
         vectors = 8 * problem.n_examples * problem.n_features

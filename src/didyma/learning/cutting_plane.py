@@ -126,7 +126,7 @@ class OneSlack:
                 dual = C * mean.loss - 0.5 * float(w @ w)
                 pool.forget()
             line.towards(w)
-            yield Progress(n_iter, line.passes, line.value, dual, True, clock.elapsed, line.w)
+            yield Progress(n_iter, line.passes, C, line.value, dual, True, clock.elapsed, line.w)
             pool.add(line.cut())
 
 
@@ -240,7 +240,7 @@ class ProximalBundle:
                 dual = max(dual, bound)
                 model = 0.5 * float(w @ w) + C * float(np.max(pool.losses + pool.directions @ w))
                 pool.forget()
-            yield Progress(n_iter, float(n_iter), value, dual, True, clock.elapsed, centre)
+            yield Progress(n_iter, float(n_iter), C, value, dual, True, clock.elapsed, centre)
             trial = evaluate(w)
             if trial <= value - 0.1 * (value - model):
                 centre, value = w, trial
@@ -290,7 +290,9 @@ class NSlack:
             with clock.stage("certificate"):
                 value = 0.5 * float(dual.w @ dual.w)
                 value += float(dual.scales @ problem.risks(dual.w))
-            yield Progress(n_iter, 2.0 * n_iter, value, dual.value(), True, clock.elapsed, dual.w)
+            yield Progress(
+                n_iter, 2.0 * n_iter, C, value, dual.value(), True, clock.elapsed, dual.w
+            )
             if not added:
                 tolerance *= 0.3
                 optimise()
@@ -300,4 +302,4 @@ def _nothing(problem: Problem, C: float, clock: Clock) -> Progress:
     """What is known when a run was interrupted before its first iteration ended."""
     w = np.zeros(problem.n_features)
     value = C * float(problem.weights @ problem.risks(w))
-    return Progress(0, 0.0, value, 0.0, True, clock.elapsed, w)
+    return Progress(0, 0.0, C, value, 0.0, True, clock.elapsed, w)

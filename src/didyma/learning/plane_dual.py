@@ -30,6 +30,7 @@ class PlaneDual:
     gram: Vector
     size: NDArray[np.int64]  # slots in use
     scales: Vector
+    gaps: Vector  # of each example when it was last visited; infinite before
     w: Vector
     C: float
 
@@ -46,15 +47,18 @@ class PlaneDual:
             np.zeros((n, n_planes, n_planes)),
             np.ones(n, dtype=np.int64),
             scales,
+            np.full(n, np.inf),
             np.zeros(n_features),
             C,
         )
 
-    def rescale(self, scales: Vector, C: float) -> PlaneDual:
-        """The same planes and weights for another C; the planes are shared, not copied."""
-        return PlaneDual(
-            self.g, self.b, self.alpha, self.gram, self.size, scales, self.w * (C / self.C), C
-        )
+    def move_to(self, C: float) -> None:
+        """Go on with another C: α stays feasible, the rest is proportional to C."""
+        ratio = C / self.C
+        self.scales = self.scales * ratio
+        self.gaps *= ratio
+        self.w *= ratio
+        self.C = C
 
     @property
     def planes(self) -> tuple[Any, ...]:

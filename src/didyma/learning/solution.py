@@ -18,10 +18,14 @@ Status: TypeAlias = Literal["converged", "limit", "stopped", "interrupted"]
 
 @dataclass(frozen=True)
 class Progress:
-    """State of a run after one iteration, as given to callbacks."""
+    """State of a run after one iteration, as given to callbacks.
+
+    ``value`` and ``dual`` bound the optimum for ``C``, which solvers may approach in stages.
+    """
 
     n_iter: int
     passes: float
+    C: float
     value: float
     dual: float
     certified: bool
