@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Executor", "serial", "threads"]
+__all__ = ["Executor", "n_cores", "serial", "threads"]
 
 T = TypeVar("T")
 
@@ -29,6 +29,13 @@ def serial(function: Callable[[Any], T], shards: Sequence[Any]) -> list[T]:
     return [function(shard) for shard in shards]
 
 
+def n_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def threads(n_jobs: int | None = None) -> Executor:
     """Shards on threads: kernels release the GIL. None means every core this process may use.
 
@@ -36,9 +43,7 @@ def threads(n_jobs: int | None = None) -> Executor:
     [1, 2]
     """
     if n_jobs is None or n_jobs < 0:
-        n_jobs = (
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        )
+        n_jobs = n_cores()
     if n_jobs == 1:
         return serial
 

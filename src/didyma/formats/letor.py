@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from didyma.data import Groups, Matrix, RankingData
 from didyma.errors import DataError
+from didyma.execution import n_cores
 from didyma.files import PathName, read_bytes, replace_when_done
 from didyma.formats.source import Source
 
@@ -66,7 +66,7 @@ def read(
     if dtype not in (np.float32, np.float64):
         raise DataError(f"expected float64 or float32, found {dtype}", field="dtype")
     source = Source.open(path)
-    with ThreadPoolExecutor(_n_threads()) as pool:
+    with ThreadPoolExecutor(n_cores()) as pool:
         shape = _measure(source, pool, n_features, zero_based, sparse)
         rows = _parse(source, pool, shape, dtype)
     X = _matrix(source, shape, rows)
@@ -112,12 +112,6 @@ class _Rows:
     docids: NDArray[np.int64]
     runs: NDArray[np.int64]
     increasing: bool
-
-
-def _n_threads() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _measure(

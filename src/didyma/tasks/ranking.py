@@ -175,7 +175,7 @@ class RankingProblem:
         n_values = _count_values(X, rows)
         self.cut_cost = n_values / max(1, self.n_examples * self.n_features)
         self._execute = execute or threads()
-        self._shards = _shards(starts, n_values)
+        self._shards = _shards(starts, n_values, self.n_features)
 
     def cut(self, w: Vector, i: int) -> Cut:
         """Most violated cut of the i-th trainable query."""
@@ -306,10 +306,11 @@ def _count_values(X: Any, rows: NDArray[np.int64]) -> int:
     return int(np.diff(X.indptr)[rows].sum()) if sp.issparse(X) else rows.size * X.shape[1]
 
 
-def _shards(starts: NDArray[np.int64], n_values: int) -> Sequence[tuple[int, int]]:
+def _shards(starts: NDArray[np.int64], n_values: int, n_features: int) -> Sequence[tuple[int, int]]:
     """Ranges of queries of about equal size; they depend on the data only, and so do the sums."""
     n = len(starts) - 1
-    count = max(1, min(n, 64, n_values // SHARD))
+    # A shard sums into a vector of its own, which must be small against its rows.
+    count = max(1, min(n, 64, n_values // max(SHARD, 4 * n_features)))
     cuts = np.searchsorted(starts[:-1], np.linspace(0, starts[-1], count + 1)[1:-1])
     edges = np.unique(np.concatenate([[0], cuts, [n]]))
     return list(pairwise(edges.tolist()))
