@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from didyma.kernels import cholesky
 from didyma.kernels.assignment import assign
 from didyma.kernels.rows import combine_csr, combine_dense, score_csr, score_dense
-from didyma.kernels.select import descending, select
+from didyma.kernels.select import descending, split
 
 SCORES = st.lists(st.integers(-5, 5), min_size=1, max_size=200).map(
     lambda values: np.array(values, dtype=float)
@@ -30,14 +30,18 @@ def test_descending_sorts(scores):
 
 @given(scores=SCORES, data=st.data())
 @settings(deadline=None)
-def test_select_places_the_middle(scores, data):
-    middle = data.draw(st.integers(0, len(scores) - 1))
-    index = np.arange(len(scores))
-    select(scores, index, 0, len(scores), middle)
-    assert sorted(index.tolist()) == list(range(len(scores)))
-    assert scores[index[middle]] == np.sort(scores)[::-1][middle]
-    assert np.all(scores[index[:middle]] >= scores[index[middle]])
-    assert np.all(scores[index[middle:]] <= scores[index[middle]])
+def test_split_puts_a_pivot_in_its_place(scores, data):
+    low = data.draw(st.integers(0, len(scores) - 1))
+    high = data.draw(st.integers(low + 1, len(scores)))
+    values, rows = scores.copy(), np.arange(len(scores))
+    pivot = split(values, rows, low, high)
+    assert low <= pivot < high
+    assert sorted(rows.tolist()) == list(range(len(scores)))
+    assert np.array_equal(values, scores[rows])
+    assert np.all(values[low:pivot] >= values[pivot])
+    assert np.all(values[pivot:high] <= values[pivot])
+    assert np.array_equal(rows[:low], np.arange(low))
+    assert np.array_equal(rows[high:], np.arange(high, len(scores)))
 
 
 def test_sorting_is_not_quadratic_on_sorted_or_constant_input():
@@ -56,7 +60,7 @@ def test_products_with_gathered_rows(dtype, n_rows):
     w, coef = rng.standard_normal(7), rng.standard_normal(n_rows)
     coef[rng.random(n_rows) < 0.3] = 0.0
     sparse = sp.csr_array(X)
-    csr = (sparse.data, sparse.indices, sparse.indptr)
+    csr = (sparse.data, sparse.indices.view("u4"), sparse.indptr)
     for storage, score, combine in (
         (X, score_dense, combine_dense),
         (csr, score_csr, combine_csr),

@@ -26,7 +26,7 @@ import numpy as np
 from didyma.kernels.assignment import assign
 from didyma.kernels.jit import jit
 from didyma.kernels.losses import negative
-from didyma.kernels.select import descending, select
+from didyma.kernels.select import descending, split
 
 __all__ = [
     "graded_assignment",
@@ -89,44 +89,66 @@ def _push(blocks, n, low, high, first, last):
 def independent(scores, counts, v, gains, k, coef):
     """Exact oracle of the pairwise map in O(N log P + P log P), for losses that allow it.
 
-    Where each negative may choose its place among the positives independently of the others, better
-    negatives choose higher places (Yue et al. 2007, Lemma 1). So the median negative's choice
-    bounds those of the two halves, which are never sorted further than that needs (Mohapatra et
-    al. 2014).
+    Where each negative may choose its place among the positives independently of the others,
+    better negatives choose higher places (Yue et al. 2007, Lemma 1). So negatives are ordered as in
+    quicksort, and a pivot's choice bounds those on either side of it; a block with one place left
+    is never ordered further (after Mohapatra et al. 2014). What a negative gains by one more place
+    never grows with its rank, so those that score too low are told at once to stay at the bottom.
     """
     P, N = counts[0], counts[1]
     pair = 2.0 / (np.float64(P) * N)
     unit = scale(P, N, k)
-    index = np.arange(P + N)
-    descending(scores, index[:P])
+    index = np.arange(P)
+    descending(scores, index)
+    highest, hopeless = scores[index[0]], np.inf
+    for i in range(P):
+        most = unit * (positive(i, 1, P, N, k) - positive(i, 0, P, N, k))
+        hopeless = min(hopeless, scores[index[i]] - most / pair)
     above = np.zeros(P + 1, dtype=np.int64)  # negatives whose place is right above positive i
-    blocks = np.empty((128, 4), dtype=np.int64)  # depth is logarithmic: halves of at most 2⁶³ rows
-    n_blocks = _push(blocks, 0, P, P + N, 0, P)
+    values = np.empty(N)
+    rows = np.empty(N, dtype=np.int64)
+    n_open = 0
+    for row in range(P, P + N):
+        score = scores[row]
+        if score <= hopeless:
+            coef[row] = 0.0
+        elif score >= highest:
+            coef[row] = pair * P
+            above[0] += 1
+        else:
+            values[n_open] = score
+            rows[n_open] = row
+            n_open += 1
+    n_top = above[0]
+    blocks = np.empty((64, 4), dtype=np.int64)
+    n_blocks = _push(blocks, 0, 0, n_open, 0, P) if n_open else 0
     while n_blocks > 0:
         n_blocks -= 1
         low, high = blocks[n_blocks, 0], blocks[n_blocks, 1]
         first, last = blocks[n_blocks, 2], blocks[n_blocks, 3]
         if first == last:  # only one place is left for all of them
             for t in range(low, high):
-                coef[index[t]] = pair * (P - first)
+                coef[rows[t]] = pair * (P - first)
             above[first] += high - low
             continue
-        middle = (low + high) >> 1
-        select(scores, index, low, high, middle)
-        j = middle - P
-        score = scores[index[middle]]
+        pivot = split(values, rows, low, high)
+        j = n_top + pivot
+        score = values[pivot]
         place, best, value = last, 0.0, 0.0
         for i in range(last - 1, first - 1, -1):  # move it above positive i
             gain = positive(i, j + 1, P, N, k) - positive(i, j, P, N, k)
             value += unit * gain - pair * (scores[index[i]] - score)
             if value >= best:
                 place, best = i, value
-        coef[index[middle]] = pair * (P - place)
+        coef[rows[pivot]] = pair * (P - place)
         above[place] += 1
-        if low < middle:
-            n_blocks = _push(blocks, n_blocks, low, middle, first, place)
-        if middle + 1 < high:
-            n_blocks = _push(blocks, n_blocks, middle + 1, high, place, last)
+        left, right = pivot - low, high - pivot - 1
+        if left > right:  # the larger part waits, so that the stack stays logarithmic
+            n_blocks = _push(blocks, n_blocks, low, pivot, first, place)
+        if right:
+            n_blocks = _push(blocks, n_blocks, pivot + 1, high, place, last)
+        if 0 < left <= right:
+            n_blocks = _push(blocks, n_blocks, low, pivot, first, place)
     loss = 0.0
     j = 0
     for i in range(P):

@@ -21,10 +21,10 @@ from typing import Any
 
 import numba
 
-__all__ = ["jit", "specialise"]
+__all__ = ["bind", "jit", "jit_sum", "specialise"]
 
-# Sums may be reordered (so that they vectorise); NaN and infinity keep their meaning.
-REORDER = {"reassoc", "contract", "nsz", "arcp"}
+# What lets a sum vectorise; NaN and infinity keep their meaning.
+REORDER = {"reassoc", "contract", "nsz"}
 
 
 @cache
@@ -57,23 +57,29 @@ def _base_folder() -> Path:
         return Path(tempfile.gettempdir())
 
 
-def jit(function: Callable[..., Any], *, cached: bool = True) -> Any:
-    """Compile a kernel without the GIL; ``cached=False`` for code that is not part of the
-    library.
+def jit(function: Callable[..., Any], *, cached: bool = True, **options: Any) -> Any:
+    """Compile a kernel without the GIL, in strict arithmetic.
+
+    ``cached=False`` is for code that is not part of the library.
     """
     folder = cache_folder() if cached else None
     before = numba.config.CACHE_DIR
     numba.config.CACHE_DIR = folder or before
     try:  # Numba reads the folder while it decorates
         return numba.njit(
-            function,
-            cache=folder is not None,
-            nogil=True,
-            error_model="numpy",
-            fastmath=REORDER,
+            function, cache=folder is not None, nogil=True, error_model="numpy", **options
         )
     finally:
         numba.config.CACHE_DIR = before
+
+
+def jit_sum(function: Callable[..., Any]) -> Any:
+    """Compile a sum whose order the compiler may choose.
+
+    It is inlined into its callers: with copies of its own, optimised here and there, a process that
+    compiles and one that finds the kernels in the cache would round differently.
+    """
+    return jit(function, fastmath=REORDER, forceinline=True)
 
 
 def specialise(

@@ -6,12 +6,12 @@ of X; rows with coefficient zero are not read.
 
 from __future__ import annotations
 
-from didyma.kernels.jit import jit
+from didyma.kernels.jit import jit, jit_sum
 
 __all__ = ["axpy", "combine_csr", "combine_dense", "dot", "score_csr", "score_dense", "zero"]
 
 
-@jit
+@jit_sum
 def dot(a, b):
     """A · b, summed in an order that vectorises."""
     total = 0.0
@@ -72,15 +72,21 @@ def combine_dense(X, rows, coef, out):
         axpy(c2, X[r2], out)
 
 
+@jit_sum
+def _sparse_dot(data, indices, start, stop, w):
+    total = 0.0
+    for t in range(start, stop):
+        total += data[t] * w[indices[t]]
+    return total
+
+
 @jit
 def score_csr(X, rows, w, out):
-    """`score_dense` for X = (data, indices, indptr)."""
+    """`score_dense` for X = (data, indices, indptr); unsigned indices save a test for each."""
     data, indices, indptr = X
     for r in range(rows.shape[0]):
-        total = 0.0
-        for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
-            total += data[t] * w[indices[t]]
-        out[r] = total
+        row = rows[r]
+        out[r] = _sparse_dot(data, indices, indptr[row], indptr[row + 1], w)
 
 
 @jit
@@ -90,5 +96,6 @@ def combine_csr(X, rows, coef, out):
     for r in range(rows.shape[0]):
         c = coef[r]
         if c != 0.0:
-            for t in range(indptr[rows[r]], indptr[rows[r] + 1]):
+            row = rows[r]
+            for t in range(indptr[row], indptr[row + 1]):
                 out[indices[t]] += c * data[t]

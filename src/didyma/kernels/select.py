@@ -1,4 +1,4 @@
-"""Sorting and partial sorting of indices by score (NumPy's argsort takes seconds to compile)."""
+"""Sorting and splitting by score (NumPy's argsort takes seconds to compile)."""
 
 from __future__ import annotations
 
@@ -6,72 +6,88 @@ import numpy as np
 
 from didyma.kernels.jit import jit
 
-__all__ = ["descending", "select"]
+__all__ = ["descending", "split"]
 
 SMALL = 16
 
 
 @jit
-def _partition(scores, index, low, high):
-    """Hoare's partition of index[low..high] around a median of three: ends of the two parts."""
-    a, b, c = scores[index[low]], scores[index[(low + high) >> 1]], scores[index[high]]
-    pivot = max(min(a, b), min(max(a, b), c))
-    i, j = low, high
-    while i <= j:
-        while scores[index[i]] > pivot:
-            i += 1
-        while scores[index[j]] < pivot:
-            j -= 1
-        if i <= j:
-            index[i], index[j] = index[j], index[i]
-            i += 1
-            j -= 1
-    return i, j
+def _insert(scores, index, low, high):
+    """Sort index[low:high] by insertion."""
+    for t in range(low + 1, high):
+        item = index[t]
+        s = t - 1
+        while s >= low and scores[index[s]] < scores[item]:
+            index[s + 1] = index[s]
+            s -= 1
+        index[s + 1] = item
 
 
 @jit
 def descending(scores, index):
     """Sort `index` in place so that scores[index] descends; equal scores in no promised order."""
-    stack = np.empty((64, 2), dtype=np.int64)  # the larger part waits, so depth is logarithmic
-    depth = 1
+    n = index.shape[0]
+    if n <= SMALL:
+        _insert(scores, index, 0, n)
+        return
+    values = np.empty(n)
+    for t in range(n):
+        values[t] = scores[index[t]]
+    stack = np.empty((64, 2), dtype=np.int64)
     stack[0, 0] = 0
-    stack[0, 1] = index.shape[0] - 1
+    stack[0, 1] = n
+    depth = 1
     while depth > 0:
         depth -= 1
         low = stack[depth, 0]
         high = stack[depth, 1]
         while high - low > SMALL:
-            i, j = _partition(scores, index, low, high)
-            if j - low > high - i:
+            pivot = split(values, index, low, high)
+            if pivot - low > high - pivot:  # the larger part waits: logarithmic depth
                 stack[depth, 0] = low
-                stack[depth, 1] = j
-                low = i
+                stack[depth, 1] = pivot
+                low = pivot + 1
             else:
-                stack[depth, 0] = i
+                stack[depth, 0] = pivot + 1
                 stack[depth, 1] = high
-                high = j
+                high = pivot
             depth += 1
-        for t in range(low + 1, high + 1):
-            item = index[t]
-            s = t - 1
-            while s >= low and scores[index[s]] < scores[item]:
-                index[s + 1] = index[s]
-                s -= 1
-            index[s + 1] = item
+        _insert(scores, index, low, high)
 
 
 @jit
-def select(scores, index, low, high, middle):
-    """Rearrange index[low:high] so that the one at `middle` stands where sorting would put it.
+def _exchange(values, rows, a, b):
+    values[a], values[b] = values[b], values[a]
+    rows[a], rows[b] = rows[b], rows[a]
 
-    Larger scores stand before it, smaller ones behind it (Hoare's quickselect).
+
+@jit
+def split(values, rows, low, high):
+    """Rearrange values[low:high], and rows with them, around a pivot; returns the pivot's position.
+
+    Values before it are not smaller, values behind it not larger (Hoare's partition, which stops at
+    equal values and so stays balanced on ties; median of three).
     """
-    high -= 1
-    while high > low:
-        i, j = _partition(scores, index, low, high)
-        if middle <= j:
-            high = j
-        elif middle >= i:
-            low = i
-        else:
-            return
+    middle, last = (low + high) >> 1, high - 1
+    if values[middle] > values[low]:
+        _exchange(values, rows, middle, low)
+    if values[last] > values[low]:
+        _exchange(values, rows, last, low)
+    if values[middle] > values[last]:
+        _exchange(values, rows, middle, last)
+    # Now first ≥ last ≥ middle: the median goes to the front.
+    _exchange(values, rows, low, last)
+    pivot = values[low]
+    i, j = low, high
+    while True:
+        i += 1
+        while i < high and values[i] > pivot:
+            i += 1
+        j -= 1
+        while values[j] < pivot:
+            j -= 1
+        if i >= j:
+            break
+        _exchange(values, rows, i, j)
+    _exchange(values, rows, low, j)
+    return j

@@ -299,7 +299,9 @@ def _kind(
 
 
 def _storage(X: Any) -> Any:
-    return (X.data, X.indices, X.indptr) if sp.issparse(X) else np.ascontiguousarray(X)
+    if not sp.issparse(X):
+        return np.ascontiguousarray(X)
+    return X.data, X.indices.view(f"u{X.indices.itemsize}"), X.indptr
 
 
 def _count_values(X: Any, rows: NDArray[np.int64]) -> int:
