@@ -1,4 +1,4 @@
-"""Regenerate what documents say from what the library does: the command line reference, examples."""
+"""Regenerate pages from what the library does: the command line reference and the examples."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A ranking loss of your own: success@1, the share of queries whose first result is relevant.
 
-A loss is a function of the state (i, j): what a positive costs when i positives and j negatives stand
-above it, out of P and N. It is compiled, and inference stays exact.
+A loss is a function of the state (i, j): what a positive costs when i positives and j negatives
+stand above it, out of P and N. It is compiled, and inference stays exact.
 """
 
 import numpy as np

@@ -24,19 +24,19 @@ _TABLE = re.compile(r"^ *[+|][-=+|]+$|^ *\||\|$| \| ", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Topic:
-    """A query, by a name without spaces and by its text, and the places of its passages."""
+    """A query, by a name without spaces and by its text, and the names of its passages."""
 
     name: str
     title: str
-    passages: frozenset[int]
+    passages: frozenset[str]
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Topics, and the passages among which theirs are to be found."""
+    """Topics, and the passages, by name, among which theirs are to be found."""
 
     topics: tuple[Topic, ...]
-    passages: tuple[str, ...]
+    passages: dict[str, str]
 
 
 def language_reference() -> Corpus:
@@ -51,21 +51,21 @@ def read_corpus(pages: Mapping[str, str]) -> Corpus:
 
     >>> page = "Lists\\n*****\\n\\nA list display yields a new list object. It may be empty."
     >>> read_corpus({"lists": page})  # doctest: +NORMALIZE_WHITESPACE
-    Corpus(topics=(Topic(name='list', title='Lists', passages=frozenset({0})),),
-           passages=('A list display yields a new list object. It may be empty.',))
+    Corpus(topics=(Topic(name='list', title='Lists', passages=frozenset({'p0001'})),),
+           passages={'p0001': 'A list display yields a new list object. It may be empty.'})
     """
-    places: dict[str, int] = {}
+    names: dict[str, str] = {}
     titles: dict[str, str] = {}
-    members: dict[str, set[int]] = {}
+    members: dict[str, set[str]] = {}
     for page in sorted(pages):
         for headings, passage in _passages(pages[page]):
-            place = places.setdefault(passage, len(places))
+            name = names.setdefault(passage, f"p{len(names) + 1:04}")
             for title in headings:
-                name = "-".join(terms(title))
-                titles.setdefault(name, title)
-                members.setdefault(name, set()).add(place)
+                topic = "-".join(terms(title))
+                titles.setdefault(topic, title)
+                members.setdefault(topic, set()).add(name)
     topics = (Topic(name, title, frozenset(members[name])) for name, title in titles.items())
-    return Corpus(tuple(topics), tuple(places))
+    return Corpus(tuple(topics), {name: passage for passage, name in names.items()})
 
 
 def _passages(page: str) -> Iterator[tuple[list[str], str]]:
@@ -82,7 +82,7 @@ def _passages(page: str) -> Iterator[tuple[list[str], str]]:
             headings[level] = title
             lead = ""
             continue
-        passage = f"{lead} {' '.join(_TABLE.sub(' ', block).split())}".strip()
+        passage = f"{lead} {' '.join(_TABLE.sub(' ', block).split())}".strip().removeprefix("* ")
         n_words = len(terms(passage))
         if n_words < SHORT or passage.endswith(":"):
             lead = passage if n_words else ""

@@ -85,6 +85,17 @@ class Ranker(BaseEstimator):
         groups = group_rows(len(grades), qid, group)
         weight = None if sample_weight is None else _query_weight(sample_weight, groups)
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
+        self._count_trainable(grades, groups, weight)
+        self._fit(rows, grades, groups, weight, evaluation)
+        return self
+
+    def _count_trainable(
+        self,
+        grades: NDArray[np.float64],
+        groups: Groups,
+        weight: NDArray[np.float64] | None,
+    ) -> None:
+        """Set ``n_queries_``; warn of queries that are skipped, refuse if that leaves none."""
         trainable = self._trainable(grades, groups)
         if not np.any(trainable if weight is None else trainable & (weight > 0)):
             raise DataError(
@@ -95,11 +106,9 @@ class Ranker(BaseEstimator):
             warnings.warn(
                 f"{skipped} of {len(groups)} queries have rows of one class only; training skips "
                 "them",
-                stacklevel=2,
+                stacklevel=3,
             )
         self.n_queries_ = int(np.sum(trainable))
-        self._fit(rows, grades, groups, weight, evaluation)
-        return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score of each row; higher ranks first."""

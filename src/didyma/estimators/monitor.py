@@ -16,9 +16,9 @@ __all__ = ["Monitor"]
 class Monitor:
     """A callback that records each iteration and knows when held-out queries stop improving.
 
-    ``history`` has one record per iteration: n_iter, passes, seconds, C, value, dual, and the measure
-    on the evaluation set under its name. With ``patience`` the run stops after so many iterations
-    without a better value, and ``best_w`` are the weights of the best one.
+    ``history`` has one record per iteration: n_iter, passes, seconds, C, value, dual, and the
+    measure on the evaluation set under its name. With ``patience`` the run stops after so many
+    iterations without a better value, and ``best_w`` are the weights of the best one.
     """
 
     def __init__(

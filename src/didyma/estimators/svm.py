@@ -132,17 +132,15 @@ class SVMRanker(LinearRanker):
         rows, grades = self._read_judged(X, y, reset=True)
         groups = group_rows(len(grades), qid, group)
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
+        self._count_trainable(grades, groups, None)
         problem = self._problem(rows, grades, groups, None)
-        if problem.n_examples == 0:
-            raise DataError("there is nothing to learn from: no query has rows of two grades")
         rankers = []
         solution: Solution | None = None
         for C in values:
             ranker = clone(self).set_params(C=C)
-            for name in ("n_features_in_", "feature_names_in_"):
+            for name in ("n_features_in_", "feature_names_in_", "n_queries_"):
                 if hasattr(self, name):
                     setattr(ranker, name, getattr(self, name))
-            ranker.n_queries_ = problem.n_examples
             solution = ranker._solve(problem, evaluation, solution)
             rankers.append(ranker)
             if solution.result.status == "interrupted":

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 
-__all__ = ["BM25", "Collection", "LexicalFeatures", "terms"]
+__all__ = ["BM25", "FEATURES", "BM25Weight", "Collection", "LexicalFeatures", "terms"]
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -47,7 +47,7 @@ def _singular(word: str) -> str:
     return word[:-2] if word.endswith(("sses", "xes", "ches", "shes")) else word[:-1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Collection:
     """What all passages together tell about a term: in how many of them it occurs.
 
@@ -88,9 +88,9 @@ class Collection:
 
 @dataclass(frozen=True)
 class BM25Weight:
-    """What a term adds to the score of a passage that has it tf times, among ``length`` terms:
+    """What a term adds to the score of a passage that has it tf times, among ``length`` terms.
 
-    idf · tf / (tf + k1 · (1 − b + b · length / mean length)).
+    It is idf · tf / (tf + k1 · (1 − b + b · length / mean length)).
     """
 
     collection: Collection
@@ -98,6 +98,7 @@ class BM25Weight:
     b: float = 0.75
 
     def __call__(self, term: str, tf: int, length: int) -> float:
+        """Weight of a term in a passage."""
         relative = length / self.collection.mean_length
         return self.collection.idf(term) * tf / (tf + self.k1 * (1 - self.b + self.b * relative))
 
@@ -180,10 +181,10 @@ class _Text:
         return set(pairwise(self.terms))
 
     @cached_property
-    def trigrams(self) -> Counter[str]:
-        """Sequences of three characters, spaces at both ends of a word included."""
+    def trigrams(self) -> set[tuple[str, str, str]]:
+        """Three characters in a row; a space stands before and after each term."""
         text = f" {' '.join(self.terms)} "
-        return Counter(map("".join, zip(text, text[1:], text[2:])))
+        return set(zip(text, text[1:], text[2:]))
 
     @cached_property
     def first(self) -> dict[str, int]:
@@ -203,16 +204,18 @@ def bm25(query: _Text, passage: _Text, collection: Collection) -> float:
 
 def tfidf_cosine(query: _Text, passage: _Text, collection: Collection) -> float:
     """Cosine of the vectors with an entry (1 + log tf) · idf for each term."""
-    vectors = (
+    a, b = (
         {term: (1 + log(tf)) * collection.idf(term) for term, tf in text.counts.items()}
         for text in (query, passage)
     )
-    return _cosine(*vectors)
+    product = sum(value * b[term] for term, value in a.items() if term in b)
+    return _share(product, sqrt(sum(v * v for v in a.values()) * sum(v * v for v in b.values())))
 
 
 def trigram_cosine(query: _Text, passage: _Text, collection: Collection) -> float:
-    """Cosine of the counts of character trigrams."""
-    return _cosine(query.trigrams, passage.trigrams)
+    """Character trigrams of both, over the geometric mean of how many each has."""
+    common = len(query.trigrams & passage.trigrams)
+    return _share(common, sqrt(len(query.trigrams) * len(passage.trigrams)))
 
 
 def coverage(query: _Text, passage: _Text, collection: Collection) -> float:
@@ -240,16 +243,15 @@ def bigram_coverage(query: _Text, passage: _Text, collection: Collection) -> flo
 
 def common_subsequence(query: _Text, passage: _Text, collection: Collection) -> float:
     """Length of the longest common subsequence of terms, as a share of the query."""
-    # Bit i of `open` is 0 where a longest match of the passage so far steps up at query term i.
+    # A row of the usual table, as bits: bit i is 0 where its entry i + 1 exceeds entry i by one.
     places: dict[str, int] = {}
     for place, term in enumerate(query.terms):
         places[term] = places.get(term, 0) | 1 << place
-    every = (1 << len(query.terms)) - 1
-    unmatched = every
+    row = every = (1 << len(query.terms)) - 1
     for term in passage.terms:
-        step = unmatched & places.get(term, 0)
-        unmatched = (unmatched + step | unmatched - step) & every
-    return _share(len(query.terms) - unmatched.bit_count(), len(query.terms))
+        match = row & places.get(term, 0)
+        row = (row + match | row - match) & every
+    return _share(len(query.terms) - row.bit_count(), len(query.terms))
 
 
 def earliness(query: _Text, passage: _Text, collection: Collection) -> float:
@@ -297,11 +299,6 @@ FEATURES: dict[str, Feature] = {
         length,
     )
 }
-
-
-def _cosine(a: dict[str, float] | Counter[str], b: dict[str, float] | Counter[str]) -> float:
-    product = sum(value * b[key] for key, value in a.items() if key in b)
-    return _share(product, sqrt(sum(v * v for v in a.values()) * sum(v * v for v in b.values())))
 
 
 def _share(part: float, whole: float) -> float:

@@ -30,7 +30,7 @@ class PlaneDual:
     gram: Vector
     size: NDArray[np.int64]  # slots in use
     scales: Vector
-    gaps: Vector  # of each example when it was last visited; infinite before
+    gaps: Vector  # of each example when it was last looked at; infinite before
     w: Vector
     C: float
 
@@ -53,11 +53,11 @@ class PlaneDual:
         )
 
     def move_to(self, C: float) -> None:
-        """Go on with another C: α stays feasible, the rest is proportional to C."""
+        """Go on with another C: α stays feasible, w is proportional to C."""
         ratio = C / self.C
         self.scales = self.scales * ratio
-        self.gaps *= ratio
         self.w *= ratio
+        self.gaps[:] = np.inf
         self.C = C
 
     @property
@@ -68,6 +68,13 @@ class PlaneDual:
     def value(self) -> float:
         """Dual objective: Σ s_i α_i·b_i − ½‖w‖²."""
         return float(self.scales @ (self.alpha * self.b).sum(axis=1) - 0.5 * self.w @ self.w)
+
+    def certify(self, risks: Vector) -> float:
+        """Primal objective at w, given each example's risk; also renews the gaps, which sum to it
+        less the dual.
+        """
+        self.gaps[:] = self.scales * (risks - (self.alpha * (self.b + self.g @ self.w)).sum(axis=1))
+        return float(0.5 * self.w @ self.w + self.scales @ risks)
 
     def sweep(self, order: NDArray[np.int64]) -> tuple[float, float]:
         """Optimise the examples in `order` over their planes: (gap before, increase)."""

@@ -169,7 +169,7 @@ class RankingProblem:
         self._n_rows = X.shape[0]
         self._arrays = (self._storage, rows, starts, counts, v, self._gains, loss.cutoff)
         self._compiled = _kernels(loss, feature_map, kind, sp.issparse(X))
-        self.kernel = Kernel(
+        self.kernel: Kernel | None = Kernel(
             self._compiled.name, self._compiled.cut, self._arrays, self._compiled.cached
         )
         n_values = _count_values(X, rows)

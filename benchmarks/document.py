@@ -1,0 +1,70 @@
+"""Write the figures into docs/BENCHMARKS.md, each benchmark between its own markers."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numba
+import numpy as np
+import scipy
+from threadpoolctl import threadpool_info
+
+import didyma
+from benchmarks.row import Row
+from benchmarks.timing import cores
+from didyma.files import replace_when_done
+
+__all__ = ["DOCUMENT", "write"]
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "BENCHMARKS.md"
+
+
+def write(results: Mapping[str, Sequence[Row]], path: Path = DOCUMENT) -> None:
+    """Replace the sections of the benchmarks that were run; the others stay as they are."""
+    text = path.read_text(encoding="utf-8")
+    for name, rows in results.items():
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        head, found, rest = text.partition(begin)
+        _, closed, tail = rest.partition(end)
+        if not (found and closed):
+            raise ValueError(f"{path}: expected the markers {begin} and {end}")
+        text = f"{head}{begin}\n{table(rows)}\n\n{setting()}\n{end}{tail}"
+    with replace_when_done(path) as file:
+        file.write(text)
+
+
+def table(rows: Sequence[Row]) -> str:
+    """The rows in Markdown."""
+    lines = ["| | figure | unit | target | |", "|---|---:|---|---|---|"]
+    for row in rows:
+        lines.append(f"| {row.name} | {row.figure} | {row.unit} | {row.target} | {row.verdict} |")
+    return "\n".join(lines)
+
+
+def setting() -> str:
+    """Where figures come from: a processor and versions."""
+    blas = {
+        f"{info['internal_api']} {info['version']}"
+        for info in threadpool_info()
+        if info["user_api"] == "blas"
+    }
+    versions = [
+        f"didyma {didyma.__version__}",
+        f"Python {platform.python_version()}",
+        f"NumPy {np.__version__}",
+        f"SciPy {scipy.__version__}",
+        f"Numba {numba.__version__}",
+        *sorted(blas),
+    ]
+    return f"*{_processor()}, {cores()} cores; {', '.join(versions)}.*"
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()

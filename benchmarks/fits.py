@@ -1,0 +1,98 @@
+"""Whole fits, in units of one pair of products X @ w and X.T @ c, everything on one thread.
+
+Compilation and reading are excluded; checking the input and grouping the rows are part of a fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from benchmarks import synthetic
+from benchmarks.row import Row
+from benchmarks.timing import blas_threads, interleave, products, ratio, stopwatch
+from didyma.data import RankingData
+from didyma.estimators.svm import SVMRanker
+from didyma.execution import serial
+from didyma.learning.bcfw import BCFW
+from didyma.learning.cutting_plane import OneSlack
+from didyma.learning.solution import Solution
+from didyma.tasks.losses import AveragePrecision
+from didyma.tasks.ranking import RankingProblem
+
+C = 100.0
+PATH = np.geomspace(0.5, C, 8)
+TIMES = 5
+ROUNDS = 3  # of what only informs
+PAIRS = "pairs of products"
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    uniform = synthetic.dense(max(10, round(1000 * scale)))
+    rows = []
+    with blas_threads(1):
+        for name, data, others in (
+            ("features in [0, 1]", uniform, (10.0, 1e3, 1e4)),
+            ("standardised features", synthetic.standardise(uniform), (10.0, 1e3)),
+        ):
+            rows += [*_estimator(name, data), *_solvers(name, data, others)]
+    return rows
+
+
+def _estimator(name: str, data: RankingData) -> list[Row]:
+    ranker = SVMRanker(C=C, n_jobs=1)
+
+    def fit() -> None:
+        ranker.fit(data.X, data.y, qid=data.qid)
+        assert ranker.result_.converged
+
+    def path() -> None:
+        rankers = ranker.path(data.X, data.y, PATH, qid=data.qid)
+        assert all(each.result_.converged for each in rankers)
+
+    fit()  # compiles
+    timers = {
+        "limit": products(data.X, repeats=3),
+        "fit": stopwatch(fit),
+        "path": stopwatch(path),
+    }
+    seconds = interleave(timers, TIMES)
+    return [
+        Row.at_most(f"{name}: fit, C = {C:g}", ratio(seconds["fit"], seconds["limit"]), PAIRS, 10),
+        Row.at_most(
+            f"{name}: path of {len(PATH)} values up to C = {C:g}",
+            ratio(seconds["path"], seconds["fit"]),
+            "fits",
+            2,
+        ),
+    ]
+
+
+def _solvers(name: str, data: RankingData, others: tuple[float, ...]) -> list[Row]:
+    """What the solvers cost without the estimator around them, and how C and the cache matter."""
+    problem = RankingProblem(data.X, data.y, data.groups, AveragePrecision(), execute=serial)
+    limit = products(data.X, repeats=3)
+
+    def rows(what: str, solve: Callable[[], Solution]) -> list[Row]:
+        solutions: list[Solution] = []
+        timers = {"limit": limit, "solve": stopwatch(lambda: solutions.append(solve()))}
+        seconds = interleave(timers, ROUNDS)
+        result = solutions[0].result
+        label = f"{name}: {what}" + ("" if result.converged else f" ({result.status})")
+        return [
+            Row(label, ratio(seconds["solve"], seconds["limit"]), PAIRS),
+            Row(label, result.passes, "passes"),
+        ]
+
+    OneSlack(max_iter=1).solve(problem, C)  # compiles
+    result = rows(f"BCFW alone, C = {C:g}", partial(BCFW().solve, problem, C))
+    result += rows(f"one-slack, C = {C:g}", partial(OneSlack().solve, problem, C))
+    for other in others:
+        result += rows(f"BCFW alone, C = {other:g}", partial(BCFW().solve, problem, other))
+        if other >= 1e3:
+            uncached = BCFW(n_planes=2)
+            label = f"BCFW without cache of planes, C = {other:g}"
+            result += rows(label, partial(uncached.solve, problem, other))
+    return result

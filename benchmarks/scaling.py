@@ -1,0 +1,77 @@
+"""Does cost grow linearly in rows and in features, and what does a fit need beyond its data?
+
+Times at 1x, 4x and 16x the data are divided by as many times the time at 1x; beside them stands how
+the two products of a pass grow, since 1x may fit into a cache that 16x does not.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+from benchmarks import synthetic
+from benchmarks.passes import sweep
+from benchmarks.row import Row
+from benchmarks.timing import Timer, blas_threads, interleave, products, ratio, stopwatch
+from didyma.data import RankingData
+from didyma.execution import serial
+from didyma.learning.bcfw import BCFW
+from didyma.tasks.losses import AveragePrecision
+from didyma.tasks.ranking import RankingProblem
+
+ROWS = 100  # a query
+QUERIES, FEATURES = 100, 64
+FACTORS = (1, 4, 16)
+C = 100.0
+TIMES = 7
+LINEAR = 1.25  # what a growth may exceed its factor by and still be called linear
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    queries = max(10, round(QUERIES * scale))
+    rows = []
+    with blas_threads(1):
+        by_rows = {k: synthetic.dense(k * queries, ROWS, FEATURES) for k in FACTORS}
+        rows += _growth("rows", by_rows)
+        by_features = {k: synthetic.dense(queries, ROWS, k * FEATURES) for k in FACTORS}
+        rows += _growth("features", by_features)
+    return [*rows, *_memory(max(10, round(4_000 * scale)))]
+
+
+def _growth(what: str, data: dict[int, RankingData]) -> list[Row]:
+    timers: dict[str, Timer] = {}
+    for k, each in data.items():
+        problem = RankingProblem(each.X, each.y, each.groups, AveragePrecision(), execute=serial)
+        timers[f"products {k}"] = products(each.X)
+        timers[f"BCFW pass {k}"] = sweep(problem)
+        timers[f"fit {k}"] = stopwatch(partial(BCFW().solve, problem, C))
+    seconds = interleave(timers, TIMES)
+    rows = []
+    for kind in ("products", "BCFW pass", "fit"):
+        for k in FACTORS[1:]:
+            value = ratio(seconds[f"{kind} {k}"], seconds[f"{kind} 1"]) / k
+            name = f"{kind}, {k}x the {what}, over linear"
+            if kind == "fit":
+                rows.append(Row.at_most(name, value, "x", LINEAR))
+            else:
+                rows.append(Row(name, value, "x"))
+    return rows
+
+
+def _memory(queries: int) -> list[Row]:
+    rows = []
+    for precision in ("float64", "float32"):
+        command = [sys.executable, "-m", "benchmarks.memory", str(queries), "136", precision]
+        root = Path(__file__).parents[1]
+        child = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
+        measured = json.loads(child.stdout)
+        name = f"memory of a fit beyond {measured['data'] / 1e6:,.0f} MB of {precision} data"
+        share = 100 * measured["extra"] / measured["data"]
+        if precision == "float64":
+            rows.append(Row.at_most(name, share, "%", 20))
+        else:
+            rows.append(Row(name, share, "%"))
+    return rows

@@ -1,0 +1,148 @@
+"""`didyma compare`: systems side by side, with a paired test."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from didyma.cli import options
+from didyma.cli.evaluate import evaluate_model
+from didyma.cli.inputs import Columns, Model
+from didyma.cli.output import print_json, print_table
+from didyma.errors import DataError
+from didyma.report.table import comparison
+
+if TYPE_CHECKING:
+    from didyma.metrics import Evaluation
+
+__all__ = ["compare"]
+
+EXTENSIONS = (".didyma", ".gz", ".run", ".safetensors", ".txt")
+
+
+class Test(StrEnum):
+    """Paired two-tailed tests."""
+
+    wilcoxon = "wilcoxon"
+    t_test = "t-test"
+    randomisation = "randomisation"
+
+
+def compare(
+    systems: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN|MODEL", help="Two or more runs, or two or more models."),
+    ],
+    qrels: Annotated[
+        Path | None,
+        typer.Option("--qrels", metavar="FILE", help="Compare runs, by these TREC judgements."),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option("--data", metavar="FILE", help="Compare models, on these judged results."),
+    ] = None,
+    measures: Annotated[
+        str,
+        typer.Option(
+            "--measures", metavar="NAMES", help="Measures; the first is the one that is tested."
+        ),
+    ] = options.MEASURES,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline",
+            metavar="NAME",
+            help="The system that others are compared with: a file, or its name in the table.",
+            show_default="the first",
+        ),
+    ] = None,
+    test: Annotated[Test, typer.Option("--test", help="Two-tailed paired test.")] = Test.wilcoxon,
+    holm: Annotated[
+        bool, typer.Option("--holm", help="Correct p-values for the number of systems.")
+    ] = False,
+    latex: Annotated[
+        bool, typer.Option("--latex", help="Print a LaTeX tabular (booktabs) instead.")
+    ] = False,
+    label: options.Label = "label",
+    qid: options.Qid = "qid",
+    docid: options.Docid = None,
+    group: options.Group = None,
+    as_json: options.Json = False,
+) -> None:
+    """Compare runs, or models, with a baseline: means, wins / losses / ties,
+    p-values.
+
+    [bold]Examples[/bold]
+
+    didyma compare --qrels qrels.txt map.run roc.run bm25.run --baseline bm25
+
+    didyma compare --data test.txt map.safetensors roc.safetensors --latex
+    """
+    if (qrels is None) == (data is None):
+        raise typer.BadParameter("give one of them", param_hint="--qrels / --data")
+    if len(systems) < 2:
+        raise typer.BadParameter("give two or more to compare", param_hint="RUN|MODEL")
+    if latex and as_json:
+        raise typer.BadParameter("give one of them", param_hint="--latex / --json")
+
+    from didyma.metrics import parse_all
+
+    tested, *_ = parse_all(measures)
+    names = _names(systems)
+    chosen = None if baseline is None else names.get(Path(baseline), baseline)
+    if qrels is not None:
+        found = _evaluate_runs(systems, qrels, measures)
+    else:
+        assert data is not None
+        found = _evaluate_models(systems, data, measures, Columns(label, qid, docid, group))
+    table = comparison(
+        dict(zip(names.values(), found)),
+        measure=str(tested),
+        baseline=chosen,
+        test=test,
+        correct=holm,
+    )
+    if as_json:
+        print_json(table.to_dict())
+    elif latex:
+        typer.echo(table.latex())
+    else:
+        print_table(table)
+
+
+def _names(systems: list[Path]) -> dict[Path, str]:
+    """What a table calls each file: its name without extensions, or its path if that is shared."""
+    for path, times in Counter(systems).items():
+        if times > 1:
+            raise DataError(f"given {times} times", path=path)
+    short = {path: _short(path) for path in systems}
+    shared = Counter(short.values())
+    return {path: name if shared[name] == 1 else str(path) for path, name in short.items()}
+
+
+def _short(path: Path) -> str:
+    while path.suffix.lower() in EXTENSIONS:
+        path = path.with_suffix("")
+    return path.name
+
+
+def _evaluate_runs(systems: list[Path], qrels: Path, measures: str) -> Iterator[Evaluation]:
+    from didyma.formats.trec import read_qrels, read_run
+    from didyma.metrics import RunEvaluator
+
+    evaluator = RunEvaluator(read_qrels(qrels), measures)
+    for path in systems:
+        yield evaluator(read_run(path))
+
+
+def _evaluate_models(
+    systems: list[Path], data: Path, measures: str, columns: Columns
+) -> Iterator[Evaluation]:
+    for path in systems:
+        model = Model.load(path)
+        yield evaluate_model(model, model.layout.read(data, columns), measures)

@@ -1,0 +1,87 @@
+"""`didyma eval`: measures of a run or of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from didyma.cli import options
+from didyma.cli.inputs import Columns, Model, is_model
+from didyma.cli.output import aligned, print_json
+from didyma.report.table import decimal
+
+if TYPE_CHECKING:
+    from didyma.data import RankingData
+    from didyma.metrics import Evaluation
+
+__all__ = ["evaluate", "evaluate_model"]
+
+
+def evaluate(
+    system: Annotated[
+        Path, typer.Argument(metavar="RUN|MODEL", help="A TREC run, or a saved model.")
+    ],
+    truth: Annotated[
+        Path,
+        typer.Argument(metavar="QRELS|DATA", help="TREC judgements for a run, data for a model."),
+    ],
+    measures: options.Measures = options.MEASURES,
+    per_query: Annotated[
+        bool, typer.Option("--per-query", help="Show the values of each query too.")
+    ] = False,
+    label: options.Label = "label",
+    qid: options.Qid = "qid",
+    docid: options.Docid = None,
+    group: options.Group = None,
+    as_json: options.Json = False,
+) -> None:
+    """Evaluate a run by judgements, or a model by judged results.
+
+    A query without a relevant document counts 0, as does one that a run lacks.
+    Rows with equal scores are ranked by descending document id, as trec_eval
+    does.
+
+    [bold]Examples[/bold]
+
+    didyma eval model.didyma.safetensors test.txt --measures "AP, nDCG@10"
+
+    didyma eval run.txt qrels.txt --per-query --json
+    """
+    from didyma.metrics import parse_all
+
+    parse_all(measures)  # a misspelt name should not cost the time to read the data
+    if is_model(system):
+        model = Model.load(system)
+        data = model.layout.read(truth, Columns(label, qid, docid, group))
+        evaluation = evaluate_model(model, data, measures)
+    else:
+        from didyma.formats.trec import read_qrels, read_run
+        from didyma.metrics import evaluate_run
+
+        evaluation = evaluate_run(read_run(system), read_qrels(truth), measures)
+    if as_json:
+        found = evaluation.to_dict()
+        if not per_query:
+            del found["queries"]
+        print_json({"n_queries": len(evaluation.queries), **found})
+    else:
+        typer.echo(_text(evaluation, per_query))
+
+
+def evaluate_model(model: Model, data: RankingData, measures: str) -> Evaluation:
+    """Values of a model for each query of ``data``."""
+    from didyma.metrics import evaluate
+
+    return evaluate(model.scores(data), data.y, data.groups, measures, docid=data.docid)
+
+
+def _text(evaluation: Evaluation, per_query: bool) -> str:
+    means = {str(measure): decimal(evaluation.mean(measure)) for measure in evaluation.values}
+    if not per_query:
+        return aligned([*means.items(), ("queries", str(len(evaluation.queries)))])
+    rows = [["query", *means]]
+    for i, query in enumerate(evaluation.queries.tolist()):
+        rows.append([str(query), *(decimal(values[i]) for values in evaluation.values.values())])
+    return aligned([*rows, ["all", *means.values()]])

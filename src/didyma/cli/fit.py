@@ -1,0 +1,268 @@
+"""`didyma fit`: from a file of judged results to a model file."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from didyma.cli import options
+from didyma.cli.inputs import Columns, Layout, read_based
+from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
+from didyma.cli.training import Candidate, Scale, Split, train_classification, train_svm
+from didyma.report.table import decimal
+
+if TYPE_CHECKING:
+    from didyma.data import RankingData
+
+__all__ = ["fit"]
+
+MODEL = "Model"
+
+
+class ModelType(StrEnum):
+    """Which estimator learns."""
+
+    svm = "svm"
+    classification = "classification"
+
+
+class Solver(StrEnum):
+    """The solvers of `SVMRanker`."""
+
+    bcfw = "bcfw"
+    one_slack = "one-slack"
+    n_slack = "n-slack"
+    bundle = "bundle"
+
+
+def fit(
+    train: Annotated[
+        Path,
+        typer.Argument(metavar="TRAIN", help="Judged results: LETOR, .csv, .tsv, .parquet, .npz."),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
+    ] = Path("model.didyma.safetensors"),
+    dev: Annotated[
+        Path | None,
+        typer.Option(
+            "--dev", metavar="FILE", help="Held-out queries, to choose C by and to watch."
+        ),
+    ] = None,
+    measure: Annotated[
+        str, typer.Option("--measure", metavar="NAME", help="Measure on --dev.")
+    ] = "AP",
+    model_type: Annotated[
+        ModelType,
+        typer.Option("--model-type", rich_help_panel=MODEL, help="Structural SVM, or classifier."),
+    ] = ModelType.svm,
+    loss: Annotated[
+        str | None,
+        typer.Option(
+            "--loss",
+            metavar="NAME",
+            rich_help_panel=MODEL,
+            help="ap, rr, roc, ndcg, ndcg@10, precision@5, ap(rel=2); a classifier has "
+            "squared_hinge and hinge.",
+            show_default="ap",
+        ),
+    ] = None,
+    C: Annotated[
+        str | None,
+        typer.Option(
+            "--C",
+            metavar="VALUES",
+            rich_help_panel=MODEL,
+            help="Weight of the loss; of several values, as 1,10,100, the best on --dev is kept.",
+            show_default="100, or 1 for a classifier",
+        ),
+    ] = None,
+    feature_map: Annotated[
+        str | None,
+        typer.Option(
+            "--feature-map",
+            metavar="NAME",
+            rich_help_panel=MODEL,
+            help="pairwise, positional, positional:discount, truncated, top@10.",
+            show_default="pairwise",
+        ),
+    ] = None,
+    scale: Annotated[
+        Scale, typer.Option("--scale", rich_help_panel=MODEL, help="Scale features first.")
+    ] = Scale.none,
+    solver: Annotated[
+        Solver | None,
+        typer.Option(
+            "--solver", rich_help_panel=MODEL, help="All find the same.", show_default="bcfw"
+        ),
+    ] = None,
+    tol: Annotated[
+        float,
+        typer.Option("--tol", min=0, rich_help_panel=MODEL, help="Relative gap to stop at."),
+    ] = 1e-3,
+    max_iter: Annotated[
+        int | None,
+        typer.Option(
+            "--max-iter",
+            min=1,
+            rich_help_panel=MODEL,
+            help="Most passes over the data.",
+            show_default="1000",
+        ),
+    ] = None,
+    patience: Annotated[
+        int | None,
+        typer.Option(
+            "--patience",
+            min=1,
+            rich_help_panel=MODEL,
+            help="Stop after so many iterations without a better value on --dev, and keep the "
+            "best weights.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Order of visits.")] = 0,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, help="Threads.", show_default="every core"),
+    ] = None,
+    label: options.Label = "label",
+    qid: options.Qid = "qid",
+    docid: options.Docid = None,
+    group: options.Group = None,
+    as_json: options.Json = False,
+) -> None:
+    """Train a ranker and save it.
+
+    A query counts if it has relevant rows (label 1 or more) and others. Ctrl-C
+    ends training early and keeps the best model so far (exit code 130).
+
+    [bold]Examples[/bold]
+
+    didyma fit train.txt -o map.didyma.safetensors
+
+    didyma fit train.txt --dev dev.txt --C 1,10,100 --loss rr --measure RR
+
+    didyma fit train.csv --label rating --qid query --scale query-minmax
+    """
+    Cs = _read_Cs(C, model_type)
+    if len(Cs) > 1 and dev is None:
+        raise typer.BadParameter("several values of C need --dev, to choose by", param_hint="--C")
+    if patience is not None and dev is None:
+        raise typer.BadParameter("needs --dev", param_hint="--patience")
+    svm_only = {
+        "feature_map": feature_map,
+        "solver": None if solver is None else solver.value,
+        "patience": patience,
+        "n_jobs": jobs,
+    }
+    if model_type is ModelType.classification and any(v is not None for v in svm_only.values()):
+        raise typer.BadParameter(
+            "--feature-map, --solver, --patience and --jobs are for --model-type svm only"
+        )
+    chosen = {**svm_only, "loss": loss, "max_iter": max_iter, "tol": tol, "random_state": seed}
+    parameters = {name: value for name, value in chosen.items() if value is not None}
+    check_output(output, train, dev, group)
+
+    from didyma import model
+
+    if dev is not None:
+        from didyma.metrics import parse
+
+        measure = str(parse(measure))
+    start = time.perf_counter()
+    split, zero_based = _read(train, dev, Columns(label, qid, docid, group))
+    learn = train_svm if model_type is ModelType.svm else train_classification
+    split = split.scaled(scale)
+    candidates, interrupted = learn(split, Cs, measure, parameters)
+    if not candidates:
+        say("interrupted before there was anything to keep")
+        raise typer.Exit(130)
+    best = max(candidates, key=lambda candidate: candidate.dev or 0.0)  # of equals, the least C
+    kept: dict[str, Any] = {
+        "train": _counts(train, split.train),
+        "dev": None,
+        "candidates": [candidate.summary() for candidate in candidates],
+        "zero_based": zero_based,
+    }
+    if dev is not None and split.dev is not None:
+        kept["dev"] = {**_counts(dev, split.dev), "measure": measure, "value": best.dev}
+    model.save(split.model(best.ranker), output, summary=kept)
+    if as_json:
+        kept |= {"class": type(best.ranker).__name__, "wall_seconds": time.perf_counter() - start}
+        print_json({"model": str(output), **best.summary(), **kept})
+    else:
+        _print_summary(best, candidates, measure, output)
+    if interrupted:
+        say("interrupted: the best model so far was kept")
+        raise typer.Exit(130)
+
+
+def _read_Cs(text: str | None, model_type: ModelType) -> list[float]:
+    if text is None:
+        return [100.0 if model_type is ModelType.svm else 1.0]
+    try:
+        values = sorted({float(value) for value in text.split(",")})
+    except ValueError:
+        values = []
+    if not values or not all(0 < value < math.inf for value in values):
+        raise typer.BadParameter(
+            f"expected positive numbers with commas between them, found {text!r}", param_hint="--C"
+        )
+    return values
+
+
+def _read(train: Path, dev: Path | None, columns: Columns) -> tuple[Split, bool]:
+    with waiting(f"reading {train}"):
+        data, zero_based = read_based(train, columns)
+    say(f"{train}: {_size(data)}")
+    if dev is None:
+        return Split(data, None), zero_based
+    layout = Layout(str(train), data.X.shape[1], data.feature_names, zero_based)
+    with waiting(f"reading {dev}"):
+        held_out = layout.read(dev, replace(columns, group=None))
+    say(f"{dev}: {_size(held_out)}")
+    return Split(data, held_out), zero_based
+
+
+def _size(data: RankingData) -> str:
+    return f"{len(data)} rows, {len(data.groups)} queries, {data.X.shape[1]} features"
+
+
+def _counts(path: Path, data: RankingData) -> dict[str, Any]:
+    return {
+        "file": str(path),
+        "rows": len(data),
+        "queries": len(data.groups),
+        "features": data.X.shape[1],
+    }
+
+
+def _print_summary(
+    best: Candidate, candidates: list[Candidate], measure: str, output: Path
+) -> None:
+    if len(candidates) > 1:
+        rows = [["C", f"dev {measure}", "objective", "iterations"]]
+        for candidate in candidates:
+            mark = " *" if candidate is best else ""
+            result = candidate.ranker.result_
+            name = f"{candidate.ranker.C:g}{mark}"
+            rows.append([name, decimal(candidate.dev), f"{result.value:.6g}", str(result.n_iter)])
+        typer.echo(aligned(rows) + "\n")
+    ranker, found = best.ranker, best.summary()
+    lines = {
+        "model": f"{type(ranker).__name__}, loss {ranker.loss}, C {ranker.C:g}",
+        "objective": f"{found['objective']:.6g}",
+    }
+    if "relative_gap" in found:
+        lines["relative gap"] = f"{found['relative_gap']:.1e} ({found['status']})"
+        lines["passes"] = f"{found['passes']:.1f} in {found['seconds']:.2f} s"
+    if best.dev is not None:
+        lines[f"dev {measure}"] = decimal(best.dev)
+    lines["saved to"] = str(output)
+    typer.echo(listed(lines))

@@ -1,0 +1,157 @@
+"""`didyma inspect`: what a model or a data file holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from didyma.cli import options
+from didyma.cli.inputs import Columns, is_model, read_data
+from didyma.cli.output import aligned, listed, print_json
+
+__all__ = ["inspect"]
+
+
+def inspect(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A saved model, or data.")],
+    top: Annotated[
+        int, typer.Option("--top", min=0, metavar="K", help="How many weights of a model.")
+    ] = 10,
+    label: options.Label = "label",
+    qid: options.Qid = "qid",
+    docid: options.Docid = None,
+    group: options.Group = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show what a model has learned, or what a data file holds.
+
+    Of a model: class, parameters, how training went, and its largest weights,
+    with their signs. Of data: sizes, labels, and queries that training would
+    skip.
+
+    [bold]Examples[/bold]
+
+    didyma inspect model.didyma.safetensors --top 20
+
+    didyma inspect train.txt --json
+    """
+    if is_model(file):
+        found = _model(file, top)
+        text = _model_text(found)
+    else:
+        found = _data(file, Columns(label, qid, docid, group))
+        text = listed(_readable(found))
+    if as_json:
+        print_json(found)
+    else:
+        typer.echo(text)
+
+
+def _model(path: Path, top: int) -> dict[str, Any]:
+    import numpy as np
+
+    from didyma import model
+
+    found = {"file": str(path), **model.describe(path), "weights": []}
+    estimator = model.load(path)
+    coef = getattr(estimator[-1] if hasattr(estimator, "steps") else estimator, "coef_", None)
+    if coef is not None:
+        names = _feature_names(estimator, found["summary"].get("zero_based", False))
+        largest = np.argsort(-np.abs(coef), kind="stable")[: min(top, np.count_nonzero(coef))]
+        found["weights"] = [{"feature": names[k], "weight": float(coef[k])} for k in largest]
+    return found
+
+
+def _model_text(found: Mapping[str, Any]) -> str:
+    parts = [part for _, part in found["steps"]] if "steps" in found else [found]
+    head = {
+        "file": found["file"],
+        "class": " > ".join(part["class"] for part in parts),
+        "features": parts[0]["n_features"],
+        "written by": f"didyma {found['library_version']}, format {found['format_version']}",
+    }
+    sections = [listed(head)]
+    for part in parts:
+        if part["parameters"]:
+            given = {name: str(value) for name, value in part["parameters"].items()}
+            sections.append(f"parameters of {part['class']}\n" + listed(given, indent="  "))
+    if summary := _readable(found["summary"]):
+        sections.append("training\n" + listed(summary, indent="  "))
+    if found["weights"]:
+        rows = [[weight["feature"], f"{weight['weight']:+.4f}"] for weight in found["weights"]]
+        sections.append("largest weights\n" + aligned(rows, indent="  "))
+    return "\n\n".join(sections)
+
+
+def _feature_names(estimator: Any, zero_based: bool) -> list[str]:
+    """Names of the columns that have the weights, behind all but the last step of a pipeline."""
+    given = getattr(estimator, "feature_names_in_", None)
+    first = 0 if zero_based else 1
+    if given is None:
+        given = range(first, first + estimator.n_features_in_)
+    names = [str(name) for name in given]
+    for step in estimator[:-1] if hasattr(estimator, "steps") else ():
+        names = [str(name) for name in step.get_feature_names_out(names)]
+    return names
+
+
+def _data(path: Path, columns: Columns) -> dict[str, Any]:
+    import numpy as np
+
+    data = read_data(path, columns)
+    groups, relevant = data.groups, data.y >= 1
+    dense = isinstance(data.X, np.ndarray)
+    positives = np.bincount(groups.codes, weights=relevant, minlength=len(groups))
+    stored = np.count_nonzero(data.X) if isinstance(data.X, np.ndarray) else data.X.count_nonzero()
+    labels, counts = np.unique(data.y, return_counts=True)
+    return {
+        "file": str(path),
+        "rows": len(data),
+        "queries": len(groups),
+        "features": data.X.shape[1],
+        "feature_names": None if data.feature_names is None else list(data.feature_names),
+        "storage": "dense" if dense else "sparse",
+        "density": round(float(stored / max(1, data.X.shape[0] * data.X.shape[1])), 6),
+        "labels": {f"{label:g}": int(count) for label, count in zip(labels, counts)},
+        "rows_per_query": {
+            "min": int(groups.sizes.min()),
+            "median": float(np.median(groups.sizes)),
+            "max": int(groups.sizes.max()),
+        },
+        "queries_without_relevant": int(np.sum(positives == 0)),
+        "queries_without_other": int(np.sum(positives == groups.sizes)),
+        "document_ids": data.docid is not None,
+        "duplicate_document_ids": _duplicates(data.qid, data.docid),
+    }
+
+
+def _duplicates(qid: Any, docid: Any) -> int:
+    """Rows whose document their query has had before; rows without an id do not count."""
+    from didyma.formats.text import distinct
+
+    if docid is None:
+        return 0
+    ids = docid.astype(str)
+    named = ids != ""
+    _, first = distinct(qid.astype(str)[named], ids[named])
+    return int(named.sum()) - len(first)
+
+
+def _readable(found: Mapping[str, Any]) -> dict[str, str]:
+    """Names and values for people; what is missing is left out, and what only machines want."""
+
+    def text(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return ", ".join(f"{key}: {text(item)}" for key, item in value.items())
+        if isinstance(value, list):
+            return ", ".join(map(text, value))
+        return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+    return {
+        name.replace("_", " "): text(value)
+        for name, value in found.items()
+        if value is not None and name != "candidates"
+    }

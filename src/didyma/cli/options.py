@@ -1,0 +1,48 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["MEASURES", "Data", "Docid", "Group", "Json", "Label", "Measures", "Qid"]
+
+MEASURES = "AP, RR, P@1, nDCG@10"
+
+Data = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="Judged results: LETOR, .csv, .tsv, .parquet or .npz."),
+]
+
+TABLES = "Columns of a table (.csv, .tsv, .parquet)"
+
+Label = Annotated[
+    str, typer.Option("--label", metavar="NAME", rich_help_panel=TABLES, help="Relevance.")
+]
+Qid = Annotated[str, typer.Option("--qid", metavar="NAME", rich_help_panel=TABLES, help="Query.")]
+Docid = Annotated[
+    str | None,
+    typer.Option(
+        "--docid",
+        metavar="NAME",
+        rich_help_panel=TABLES,
+        help="Document.",
+        show_default="docid, if there is one",
+    ),
+]
+Group = Annotated[
+    Path | None,
+    typer.Option(
+        "--group",
+        metavar="FILE",
+        help="Number of rows of each query, one a line, for a LETOR file without qid. "
+        "DATA.query and DATA.group are found by themselves.",
+    ),
+]
+Measures = Annotated[
+    str,
+    typer.Option("--measures", metavar="NAMES", help="Measures by their ir-measures names."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]

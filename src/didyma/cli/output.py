@@ -1,0 +1,121 @@
+"""What commands say: results on stdout, messages on stderr, files that do no harm."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from didyma.errors import DataError
+
+if TYPE_CHECKING:
+    from didyma.report.table import ComparisonTable
+
+__all__ = [
+    "aligned",
+    "check_output",
+    "explain",
+    "listed",
+    "print_json",
+    "print_table",
+    "say",
+    "say_warning",
+    "waiting",
+    "warnings_as_lines",
+]
+
+
+def say(message: str) -> None:
+    """One line on stderr."""
+    typer.echo(message, err=True)
+
+
+def say_warning(message: object) -> None:
+    """A warning as one line on stderr."""
+    say(f"warning: {message}")
+
+
+def explain(error: BaseException) -> str:
+    """An error as one line."""
+    if isinstance(error, OSError) and error.strerror:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return f"{place}{error.strerror}"
+    lines = str(error).splitlines()
+    if isinstance(error, MemoryError):
+        return "out of memory" + (f" ({lines[0]})" if lines else "")
+    return lines[0] if lines else type(error).__name__
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on stdout."""
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(table: ComparisonTable) -> None:
+    """A comparison on stdout: drawn on a terminal, plain columns elsewhere."""
+    if not sys.stdout.isatty():
+        typer.echo(table.text())
+        return
+    from rich.console import Console
+
+    Console().print(table.rich())
+
+
+def aligned(rows: Sequence[Sequence[str]], *, indent: str = "") -> str:
+    """Rows of cells as columns, the first flush left and the others flush right."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join(
+        indent + "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]).rstrip()
+        for first, *rest in rows
+    )
+
+
+def listed(values: Mapping[str, object], *, indent: str = "") -> str:
+    """Names and values, one pair a line."""
+    width = max(map(len, values))
+    return "\n".join(f"{indent}{name:<{width}}  {value}" for name, value in values.items())
+
+
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Show each warning of the library as one line."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: say_warning(message)
+        yield
+
+
+@contextmanager
+def waiting(message: str) -> Iterator[None]:
+    """Show on a terminal what takes its time."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(message):
+        yield
+
+
+def check_output(path: Path | None, *inputs: Path | None) -> None:
+    """Refuse, before any work is done, a file that cannot be written or that is an input."""
+    if path is None:
+        return
+    if path.is_dir():
+        raise DataError("expected a file to write, found a folder", path=path)
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise DataError(f"cannot be written, as there is no folder {folder}", path=path)
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        raise DataError("no permission to write", path=path)
+    for source in inputs:
+        if source is not None and path.exists() and source.exists() and path.samefile(source):
+            raise DataError("is an input, and would be overwritten", path=path)

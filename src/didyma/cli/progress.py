@@ -1,0 +1,116 @@
+"""Training as it goes: a bar with the gap and the dev measure on a terminal, else a few lines."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from didyma.cli.output import say
+from didyma.report.table import decimal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from didyma.learning.solution import Progress
+
+__all__ = ["Watch", "reporting"]
+
+# The name of the dev measure, and its value for weights.
+Watch: TypeAlias = "tuple[str, Callable[[NDArray[np.float64]], float]]"
+
+EVERY = 10  # iterations between lines
+PAUSE = 0.2  # seconds between updates of the bar
+
+
+class _Reporter:
+    """Follows a path of fits, one for each C in ascending order."""
+
+    def __init__(self, Cs: Sequence[float], tol: float, watch: Watch | None) -> None:
+        self.tol, self.watch = tol, watch
+        self._Cs = iter(sorted(Cs))
+        self._n_iter = math.inf
+        self.C = math.nan
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.n_iter <= self._n_iter:  # counts restart with each fit
+            self.C = next(self._Cs)
+        self._n_iter = progress.n_iter
+        done = progress.certified and progress.relative_gap <= self.tol
+        if self.due(progress, done):
+            self.show(progress, done)
+
+    def due(self, progress: Progress, done: bool) -> bool:
+        raise NotImplementedError
+
+    def show(self, progress: Progress, done: bool) -> None:
+        raise NotImplementedError
+
+    def state(self, progress: Progress) -> str:
+        text = f"{progress.passes:6.1f} passes   gap {max(0.0, progress.relative_gap):.1e}"
+        if progress.C != self.C:  # a stage on the way
+            text += f" at C={progress.C:g}"
+        if self.watch is not None:
+            name, value = self.watch
+            text += f"   dev {name} {decimal(value(progress.w))}"
+        return text
+
+
+class _Lines(_Reporter):
+    def due(self, progress: Progress, done: bool) -> bool:
+        return done or progress.n_iter % EVERY == 0
+
+    def show(self, progress: Progress, done: bool) -> None:
+        say(f"C={self.C:<8g}{self.state(progress)}   {progress.seconds:.1f} s")
+
+
+class _Bar(_Reporter):
+    """The bar is full when the gap, on a logarithmic scale, has come down to the tolerance."""
+
+    def __init__(self, bars: Any, Cs: Sequence[float], tol: float, watch: Watch | None) -> None:
+        super().__init__(Cs, tol, watch)
+        self.bars = bars
+        state = "preparing (the very first run compiles)"
+        self.task = bars.add_task(f"C={min(Cs):g}", total=None, state=state)
+        self._shown = -math.inf
+
+    def due(self, progress: Progress, done: bool) -> bool:
+        return done or progress.n_iter == 1 or time.monotonic() > self._shown + PAUSE
+
+    def show(self, progress: Progress, done: bool) -> None:
+        if progress.n_iter == 1 and math.isfinite(self._shown):
+            self.task = self.bars.add_task(f"C={self.C:g}", state="")
+        share = 1.0 if done else 0.0
+        if progress.C == self.C and 0.0 < self.tol < progress.relative_gap < 1.0:
+            share = math.log(progress.relative_gap) / math.log(self.tol)
+        self.bars.update(self.task, completed=share, total=1.0, state=self.state(progress))
+        self._shown = time.monotonic()
+
+
+@contextmanager
+def reporting(
+    Cs: Sequence[float], tol: float, watch: Watch | None
+) -> Iterator[Callable[[Progress], None]]:
+    """A callback that shows on stderr how training goes, for as long as the block lasts."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        lines = _Lines(Cs, tol, watch)
+        yield lambda progress: lines(progress)
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(20, complete_style="cyan", finished_style="green"),
+        TextColumn("{task.fields[state]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as bars:
+        bar = _Bar(bars, Cs, tol, watch)
+        # A function, as scikit-learn copies any other object that it is given.
+        yield lambda progress: bar(progress)

@@ -1,0 +1,107 @@
+"""`didyma rank`: a TREC run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from didyma.cli import options
+from didyma.cli.inputs import Columns, Model
+from didyma.cli.output import check_output, say
+from didyma.cli.predict import ModelFile
+from didyma.errors import DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from didyma.data import RankingData
+
+__all__ = ["rank"]
+
+
+def rank(
+    model: ModelFile,
+    data: options.Data,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="The run; .gz compresses it."),
+    ],
+    tag: Annotated[
+        str, typer.Option("--tag", metavar="NAME", help="Name of the run, in its last column.")
+    ] = "didyma",
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            "--depth",
+            min=1,
+            metavar="K",
+            help="Documents for each query, at most.",
+            show_default="all",
+        ),
+    ] = None,
+    label: options.Label = "label",
+    qid: options.Qid = "qid",
+    docid: options.Docid = None,
+    group: options.Group = None,
+) -> None:
+    """Rank the rows of each query of DATA and write a TREC run.
+
+    Document ids are those of DATA (the comments of a LETOR file, the column
+    docid of a table). A row without one is called QID-rowN, N being its number
+    in the file, from 1. Rows with equal scores are ranked by descending
+    document id, as trec_eval does.
+
+    [bold]Example[/bold]
+
+    didyma rank model.didyma.safetensors test.txt -o run.txt.gz --depth 1000
+    """
+    check_output(output, model, data, group)
+
+    from didyma.formats.trec import write_run
+    from didyma.metrics.ranking import order, tie_break
+
+    ranker = Model.load(model)
+    rows = ranker.layout.read(data, Columns(label, qid, docid, group), judged=False)
+    documents, scores = _document_ids(rows, data), ranker.scores(rows)
+    if depth is not None:
+        groups = rows.groups
+        kept = order(scores, groups, tie_break(groups, documents))
+        rank = _places(groups.sizes)
+        kept = kept[rank < depth]
+        rows, documents, scores = rows.select(kept), documents[kept], scores[kept]
+    write_run(output, rows.qid, documents, scores, tag)
+    say(f"{output}: {len(rows)} documents for {len(rows.groups)} queries")
+
+
+def _places(sizes: NDArray[Any]) -> NDArray[Any]:
+    """0, 1, 2, … within each group of the given sizes."""
+    import numpy as np
+
+    ends = np.cumsum(sizes)
+    return np.arange(ends[-1]) - np.repeat(ends - sizes, sizes)
+
+
+def _document_ids(rows: RankingData, path: Path) -> NDArray[Any]:
+    import numpy as np
+
+    from didyma.formats.text import distinct, text_array
+
+    given = [""] * len(rows) if rows.docid is None else rows.docid.astype(str).tolist()
+    ids = text_array(
+        [
+            docid or f"{qid}-row{row}"
+            for row, (qid, docid) in enumerate(zip(rows.qid.tolist(), given), 1)
+        ]
+    )
+    number, first = distinct(rows.qid.astype(str), ids)
+    if len(first) < len(ids):
+        again = int(np.flatnonzero(first[number] < np.arange(len(ids)))[0])
+        raise DataError(
+            f"expected each document once a query, found {str(ids[again])!r} again for query "
+            f"{rows.qid[again]} in row {again + 1}",
+            path=path,
+            field="docid",
+        )
+    return ids

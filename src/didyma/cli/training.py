@@ -1,0 +1,171 @@
+"""What `didyma fit` does between reading and saving."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from didyma.cli.output import waiting
+from didyma.cli.progress import Watch, reporting
+from didyma.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from didyma.data import RankingData
+
+__all__ = ["Candidate", "Scale", "Split", "train_classification", "train_svm"]
+
+
+class Scale(StrEnum):
+    """How features are scaled before a ranker sees them."""
+
+    none = "none"
+    standard = "standard"
+    max_abs = "max-abs"
+    query_minmax = "query-minmax"
+    query_standard = "query-standard"
+    query_percentile = "query-percentile"
+
+
+SCALERS = {
+    Scale.standard: ("sklearn.preprocessing", "StandardScaler"),
+    Scale.max_abs: ("sklearn.preprocessing", "MaxAbsScaler"),
+    Scale.query_minmax: ("didyma.features.scaling", "QueryMinMaxScaler"),
+    Scale.query_standard: ("didyma.features.scaling", "QueryStandardScaler"),
+    Scale.query_percentile: ("didyma.features.scaling", "QueryPercentileScaler"),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows to learn from, rows to choose by, and the scaler that both have been through."""
+
+    train: RankingData
+    dev: RankingData | None
+    scaler: Any = None
+
+    def scaled(self, scale: Scale) -> Split:
+        """The same rows, scaled as the training rows ask for."""
+        import numpy as np
+
+        if scale is Scale.none:
+            return self
+        if scale is not Scale.max_abs and not isinstance(self.train.X, np.ndarray):
+            raise DataError(f"sparse features can be scaled by max-abs only, not by {scale}")
+        module, name = SCALERS[scale]
+        scaler = getattr(import_module(module), name)()
+        in_query = scale.startswith("query-")
+
+        def transform(data: RankingData) -> RankingData:
+            return replace(
+                data, X=scaler.transform(data.X, **({"qid": data.qid} if in_query else {}))
+            )
+
+        scaler.fit(self.train.X, **({"qid": self.train.qid} if in_query else {}))
+        return Split(
+            transform(self.train), None if self.dev is None else transform(self.dev), scaler
+        )
+
+    def model(self, ranker: Any) -> Any:
+        """The ranker behind the scaler, with the names of its features."""
+        import numpy as np
+        from sklearn.pipeline import make_pipeline
+
+        first = ranker if self.scaler is None else self.scaler
+        if self.train.feature_names is not None:
+            first.feature_names_in_ = np.array(self.train.feature_names, dtype=object)
+        return ranker if self.scaler is None else make_pipeline(self.scaler, ranker)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A fitted ranker, and the dev measure by which it competes."""
+
+    ranker: Any
+    dev: float | None
+
+    def summary(self) -> dict[str, Any]:
+        """How training ended, ready for JSON."""
+        result = self.ranker.result_
+        found = {
+            "C": self.ranker.C,
+            "objective": result.value,
+            "converged": result.converged,
+            "n_iter": result.n_iter,
+        }
+        if hasattr(result, "gap"):
+            found |= {
+                "status": result.status,
+                "relative_gap": max(0.0, result.gap / result.value) if result.value > 0 else 0.0,
+                "passes": result.passes,
+                "seconds": result.seconds["total"],
+            }
+        return found | ({} if self.dev is None else {"dev": self.dev})
+
+
+def train_svm(
+    split: Split, Cs: Sequence[float], measure: str, parameters: dict[str, Any]
+) -> tuple[list[Candidate], bool]:
+    """A candidate for each C, and whether Ctrl-C cut the path short.
+
+    What was being trained at that moment takes part, if it has come through an iteration.
+    """
+    from didyma.estimators.svm import SVMRanker
+
+    data, dev = split.train, split.dev
+    ranker = SVMRanker(measure=measure, **parameters)
+    watch = _watch(dev, measure)
+    held_out: dict[str, Any] = {}
+    if ranker.patience is not None and dev is not None:
+        held_out = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid}
+    with reporting(Cs, ranker.tol, watch) as callback:
+        ranker.callback = callback
+        rankers = ranker.path(data.X, data.y, Cs, qid=data.qid, **held_out)
+    interrupted = rankers[-1].result_.status == "interrupted"
+    if interrupted and rankers[-1].result_.n_iter == 0:
+        rankers.pop()
+    return [_candidate(ranker, watch) for ranker in rankers], interrupted
+
+
+def train_classification(
+    split: Split, Cs: Sequence[float], measure: str, parameters: dict[str, Any]
+) -> tuple[list[Candidate], bool]:
+    """The same for rankers that classify; what Ctrl-C cuts short is lost."""
+    from didyma.estimators.classification import ClassificationRanker
+
+    data, watch = split.train, _watch(split.dev, measure)
+    candidates: list[Candidate] = []
+    try:
+        for C in sorted(Cs):
+            with waiting(f"training at C={C:g}"):
+                ranker = ClassificationRanker(C, **parameters)
+                ranker.fit(data.X, data.y, qid=data.qid)
+            candidates.append(_candidate(ranker, watch))
+    except KeyboardInterrupt:
+        return candidates, True
+    return candidates, False
+
+
+def _candidate(ranker: Any, watch: Watch | None) -> Candidate:
+    return Candidate(ranker, None if watch is None else watch[1](ranker.coef_))
+
+
+def _watch(dev: RankingData | None, measure: str) -> Watch | None:
+    if dev is None:
+        return None
+    from didyma.estimators.base import linear_scores
+    from didyma.metrics import Evaluator
+
+    rows = dev.X
+    evaluator = Evaluator(dev.y, dev.groups, measure, docid=dev.docid)
+    (name,) = evaluator.measures
+
+    def value(w: NDArray[np.float64]) -> float:
+        return evaluator(linear_scores(rows, w)).mean(name)
+
+    return str(name), value

@@ -1,0 +1,77 @@
+"""From topics and passages to judged results: first stage, features, and three disjoint parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from didyma.data import RankingData
+from didyma.demo.corpus import Corpus, Topic
+from didyma.errors import DataError
+from didyma.features.lexical import BM25, LexicalFeatures
+from didyma.features.scaling import QueryStandardScaler
+
+__all__ = ["Candidates", "retrieve", "split"]
+
+DEPTH = 50
+PARTS = {"train": 0.4, "dev": 0.2, "test": 0.4}
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The passages that the first stage finds for each topic, judged by membership.
+
+    ``recall`` is the share of a topic's passages that are found, averaged over all topics. Topics
+    in ``dropped`` have no candidate that is relevant, or none that is not: nothing to rank.
+    """
+
+    data: RankingData
+    topics: tuple[Topic, ...]
+    dropped: tuple[Topic, ...]
+    recall: float
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features."""
+        assert self.data.feature_names is not None
+        return self.data.feature_names
+
+
+def retrieve(corpus: Corpus, depth: int = DEPTH) -> Candidates:
+    """The best ``depth`` passages by BM25 for each title, with lexical features.
+
+    A feature is standardised within each topic, as only differences within one matter.
+    """
+    index = BM25().fit(corpus.passages.values())
+    features = LexicalFeatures().fit(corpus.passages.values())
+    names = list(corpus.passages)
+    kept, dropped, recall = [], [], []
+    rows, grades, qid, docid = [], [], [], []
+    for topic in corpus.topics:
+        found = [names[place] for place in index.top(topic.title, depth)[0]]
+        relevant = [name in topic.passages for name in found]
+        recall.append(sum(relevant) / len(topic.passages))
+        if not any(relevant) or all(relevant):
+            dropped.append(topic)
+            continue
+        kept.append(topic)
+        rows.append(features.transform(topic.title, [corpus.passages[name] for name in found]))
+        grades += relevant
+        qid += [topic.name] * len(found)
+        docid += found
+    if not kept:
+        raise DataError("no topic has candidates that are relevant and others that are not")
+    X = QueryStandardScaler().fit_transform(np.vstack(rows), qid=qid)
+    y = np.array(grades, dtype=np.float64)
+    data = RankingData(X, y, np.array(qid), np.array(docid), features.names)
+    return Candidates(data, tuple(kept), tuple(dropped), float(np.mean(recall)))
+
+
+def split(data: RankingData, seed: int) -> dict[str, RankingData]:
+    """Training, development and test data: the queries are shuffled and dealt out by `PARTS`."""
+    n_queries = len(data.groups)
+    shuffled = np.random.default_rng(seed).permutation(n_queries)
+    bounds = np.round(np.cumsum(list(PARTS.values())) * n_queries).astype(np.int64)
+    parts = zip(PARTS, np.split(shuffled, bounds[:-1]))
+    return {name: data.select(np.isin(data.groups.codes, queries)) for name, queries in parts}

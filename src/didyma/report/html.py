@@ -1,0 +1,220 @@
+"""A comparison as one HTML file: table, plots and examples, with nothing to load beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from didyma.errors import MissingExtraError
+from didyma.files import PathName, replace_when_done
+from didyma.report import plots
+from didyma.report.table import ComparisonTable, decimal
+
+if TYPE_CHECKING:
+    from didyma.metrics import Evaluation
+
+__all__ = ["Example", "RankedPassage", "require_extra", "write_report"]
+
+N_MOVED = 5  # queries that are listed for gains, and for losses
+
+
+@dataclass(frozen=True)
+class RankedPassage:
+    """A passage, its rank here and in the other ranking, and whether it is relevant."""
+
+    rank: int
+    other_rank: int
+    text: str
+    relevant: bool
+
+
+@dataclass(frozen=True)
+class Example:
+    """The first passages for a query, as systems rank them, by the name of the system."""
+
+    query: str
+    remark: str
+    rankings: Mapping[str, Sequence[RankedPassage]]
+
+
+def write_report(
+    path: PathName,
+    *,
+    title: str,
+    table: ComparisonTable,
+    evaluations: Mapping[str, Evaluation],
+    lead: str = "",
+    queries: Mapping[str, str] | None = None,
+    histories: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
+    curves: Mapping[str, Sequence[tuple[float, float]]] | None = None,
+    weights: Mapping[str, Mapping[str, float]] | None = None,
+    examples: Sequence[Example] = (),
+    notes: Sequence[str] = (),
+) -> None:
+    """Write a self-contained page, whole or not at all.
+
+    Parameters
+    ----------
+    path, title
+        Where it goes, and its heading.
+    table : ComparisonTable
+        The systems and their baseline.
+    evaluations : by system
+        What the table sums up, query by query, each in the same order of queries.
+    lead : str
+        A paragraph that says what is compared.
+    queries : by query id
+        Texts to show instead of ids.
+    histories : by system
+        The ``history_`` of rankers: how their gap closes.
+    curves : by system
+        Pairs of C and the value of the measure on development data.
+    weights : by system
+        Weight of each feature by name.
+    examples, notes
+        Rankings to read, and paragraphs that say how the numbers came about.
+
+    Sections without contents are left out.
+    """
+    template = _template()
+    others = [row.name for row in table.rows if row.name != table.baseline]
+    gains = {
+        name: evaluations[name][table.measure] - evaluations[table.baseline][table.measure]
+        for name in others
+    }
+    page = template.render(
+        title=title,
+        lead=lead,
+        table=table,
+        head=list(table.rows[0].means),
+        best=_best_means(table),
+        decimal=decimal,
+        difference_plots=_difference_plots(table, gains),
+        moved=_moved(table, evaluations, gains, queries or {}),
+        training_plots=_training_plots(table, histories or {}, curves or {}),
+        weight_plots=_weight_plots(weights or {}),
+        examples=examples,
+        notes=notes,
+    )
+    with replace_when_done(path) as file:
+        file.write(page)
+
+
+def require_extra() -> None:
+    """Raise an error that names the missing extra now, rather than after a long run."""
+    plots.require_matplotlib()
+    _template()
+
+
+def _template() -> Any:
+    try:
+        import jinja2
+    except ImportError:
+        raise MissingExtraError("drawing the report", "report") from None
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("didyma.report", ""),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("report.html.j2")
+
+
+@dataclass(frozen=True)
+class _Plot:
+    """A drawing, its heading, and a sentence that says what it shows."""
+
+    heading: str
+    svg: str
+    caption: str
+
+    def __html__(self) -> str:
+        """The drawing as it is, where a template would escape other texts."""
+        return self.svg
+
+
+def _best_means(table: ComparisonTable) -> dict[str, float]:
+    return {name: max(row.means[name] for row in table.rows) for name in table.rows[0].means}
+
+
+def _difference_plots(table: ComparisonTable, gains: Mapping[str, Any]) -> list[_Plot]:
+    changes = np.concatenate([[0.0], *gains.values()])
+    limits = (1.1 * float(changes.min()) - 0.02, 1.1 * float(changes.max()) + 0.02)
+    found = []
+    for row in table.rows:
+        if row.name in gains:
+            sentence = (
+                f"{row.name} is better than {table.baseline} on {row.wins} queries, "
+                f"worse on {row.losses} and equal on {row.ties}."
+            )
+            label = f"Sorted bars. {sentence}"
+            svg = plots.differences(gains[row.name], table.measure, label, limits=limits)
+            found.append(_Plot(f"{row.name} − {table.baseline}", svg, sentence))
+    return found
+
+
+def _moved(
+    table: ComparisonTable,
+    evaluations: Mapping[str, Evaluation],
+    gains: Mapping[str, Any],
+    texts: Mapping[str, str],
+) -> dict[str, Any] | None:
+    """The queries that the best system helps and hurts most."""
+    if not gains:
+        return None
+    means = {row.name: row.means[table.measure] for row in table.rows}
+    system = max(gains, key=lambda name: means[name])
+    before, after = (evaluations[name][table.measure] for name in (table.baseline, system))
+    queries = [texts.get(str(query), str(query)) for query in evaluations[system].queries]
+    order = np.argsort(-gains[system], kind="stable")
+    gained = [place for place in order[:N_MOVED] if gains[system][place] > 0]
+    lost = [place for place in order[::-1][:N_MOVED] if gains[system][place] < 0]
+    lists = {"Most gained": gained, "Most lost": lost}
+    return {
+        "system": system,
+        "lists": {
+            heading: [(queries[place], before[place], after[place]) for place in places]
+            for heading, places in lists.items()
+        },
+    }
+
+
+def _training_plots(
+    table: ComparisonTable,
+    histories: Mapping[str, Sequence[Mapping[str, Any]]],
+    curves: Mapping[str, Sequence[tuple[float, float]]],
+) -> list[_Plot]:
+    found = []
+    if histories := {name: history for name, history in histories.items() if history}:
+        passes = [f"{name} {history[-1]['passes']:.3g}" for name, history in histories.items()]
+        sentence = f"Passes in all: {', '.join(passes)}."
+        if any(history[0]["C"] != history[-1]["C"] for history in histories.values()):
+            sentence += " Faint: smaller values of C, on the way to the one that was asked for."
+        svg = plots.convergence(histories, f"Relative gap over passes. {sentence}")
+        found.append(_Plot("Convergence of the duality gap", svg, sentence))
+    if curves:
+        best = {name: max(curve, key=lambda point: point[1]) for name, curve in curves.items()}
+        chosen = [f"{name} C = {C:g} ({decimal(value)})" for name, (C, value) in best.items()]
+        sentence = f"Best: {', '.join(chosen)}."
+        svg = plots.curves(curves, f"development {table.measure}", f"Curves over C. {sentence}")
+        found.append(_Plot(f"Development {table.measure} over C", svg, sentence))
+    return found
+
+
+def _weight_plots(weights: Mapping[str, Mapping[str, float]]) -> list[_Plot]:
+    """Bars for each system, all in the order of the first system's magnitudes."""
+    if not weights:
+        return []
+    first = next(iter(weights.values()))
+    order = sorted(first, key=lambda name: -abs(first[name]))
+    found = []
+    for system, of_feature in weights.items():
+        bars = {name: of_feature[name] for name in order}
+        strongest = max(order, key=lambda name: abs(bars[name]))
+        sentence = f"The greatest weight is that of {strongest}, {bars[strongest]:+.3g}."
+        found.append(_Plot(system, plots.signed_bars(bars, f"Bars. {sentence}"), sentence))
+    return found

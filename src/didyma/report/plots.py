@@ -1,0 +1,170 @@
+"""Plots as SVG texts that take their colours from the page, and so follow its light or dark theme.
+
+The same input gives the same text, byte for byte.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import blake2b
+from html import escape
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from didyma.errors import MissingExtraError
+
+__all__ = ["convergence", "curves", "differences", "require_matplotlib", "signed_bars"]
+
+# Colours that matplotlib writes, and what they become in the page.
+INK, FAINT, WIN, LOSS = "#010101", "#020202", "#030303", "#040404"
+SERIES = tuple(f"#0505{number:02x}" for number in range(1, 7))
+PAGE_COLOURS = {
+    INK: "var(--ink)",
+    FAINT: "var(--faint)",
+    WIN: "var(--win)",
+    LOSS: "var(--loss)",
+    **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES, 1)},
+}
+MARKERS, LINES = "os^Dvp", ("-", "--", ":", "-.")  # no line is told by its colour alone
+STYLE = {
+    "svg.fonttype": "none",  # texts stay texts, in the font of the page
+    "svg.hashsalt": "didyma",
+    "font.size": 9.5,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": FAINT,
+    "axes.labelcolor": INK,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "grid.color": FAINT,
+    "grid.alpha": 0.35,
+    "grid.linewidth": 0.6,
+    "legend.frameon": False,
+}
+_NEEDLESS = (
+    re.compile(r"<metadata>.*?</metadata>\s*", re.DOTALL),
+    re.compile(r"<defs>\s*<style.*?</style>\s*</defs>\s*", re.DOTALL),
+    re.compile(r"(?<=<g) id=\"[^\"]*\""),
+    re.compile(r"font-family: [^;]*; "),
+)
+# Inches: a plot is as wide as its column of the page, so that its texts keep their size.
+NARROW, WIDE = 3.3, 4.6
+
+
+def differences(
+    values: ArrayLike, measure: str, label: str, *, limits: tuple[float, float] = (-1, 1)
+) -> str:
+    """Sorted bars, one for each query: how much a system gains or loses on it."""
+    bars = np.sort(np.asarray(values, dtype=np.float64))[::-1]
+
+    def draw(axes: Any) -> None:
+        axes.bar(np.arange(1, len(bars) + 1), bars, width=1.0, color=_signed_colours(bars))
+        axes.axhline(0, color=INK, linewidth=0.8)
+        axes.set(xlim=(0.5, len(bars) + 0.5), ylim=limits)
+        axes.set(xlabel="queries, best gain first", ylabel=f"difference in {measure}")
+        axes.grid(axis="x", visible=False)
+
+    return _svg(draw, NARROW, 2.1, label)
+
+
+def convergence(histories: Mapping[str, Sequence[Mapping[str, Any]]], label: str) -> str:
+    """Relative duality gap over passes through the data, on a logarithmic scale.
+
+    A solver may work its way up to C; what it did for smaller values is drawn faintly.
+    """
+
+    def draw(axes: Any) -> None:
+        for place, (name, history) in enumerate(histories.items()):
+            for C, records in groupby(history, key=itemgetter("C")):
+                points = [(r["passes"], 1 - r["dual"] / r["value"]) for r in records]
+                last = history[-1]["C"] == C
+                style: dict[str, Any] = {"label": name} if last else {"alpha": 0.35}
+                style |= {"linestyle": LINES[place % len(LINES)], "linewidth": 1.1}
+                axes.plot(*zip(*points), **_line(place) | {"marker": ".", "markersize": 2} | style)
+        axes.set(yscale="log", xlabel="passes over the training data", ylabel="relative gap")
+        axes.legend()
+
+    return _svg(draw, WIDE, 2.9, label)
+
+
+def curves(points: Mapping[str, Sequence[tuple[float, float]]], measure: str, label: str) -> str:
+    """A measure over C for each system; its best value is ringed."""
+
+    def draw(axes: Any) -> None:
+        for place, (name, curve) in enumerate(points.items()):
+            axes.plot(*zip(*curve), label=name, **_line(place))
+            ring = {"markersize": 11, "markerfacecolor": "none", "linestyle": "none"}
+            best = max(curve, key=itemgetter(1))
+            axes.plot(*best, **_line(place) | ring)
+        axes.set(xscale="log", xlabel="C", ylabel=measure)
+        axes.legend()
+
+    return _svg(draw, WIDE, 2.9, label)
+
+
+def signed_bars(weights: Mapping[str, float], label: str) -> str:
+    """A horizontal bar for each name, to the right if positive and to the left if negative."""
+    places, values = np.arange(len(weights)), list(weights.values())
+
+    def draw(axes: Any) -> None:
+        axes.barh(places, values, height=0.72, color=_signed_colours(values))
+        axes.axvline(0, color=INK, linewidth=0.8)
+        axes.set(ylim=(len(weights) - 0.4, -0.6), xlabel="weight")
+        axes.set_yticks(places, list(weights))
+        axes.tick_params(axis="y", length=0)
+        axes.locator_params(axis="x", nbins=4)
+        axes.grid(axis="y", visible=False)
+
+    return _svg(draw, NARROW, 0.6 + 0.21 * len(weights), label)
+
+
+def require_matplotlib() -> Any:
+    """The library that draws, or an error that says how to install it."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingExtraError("drawing the report", "report") from None
+    return matplotlib
+
+
+def _line(place: int) -> dict[str, Any]:
+    return {
+        "color": SERIES[place % len(SERIES)],
+        "marker": MARKERS[place % len(MARKERS)],
+        "markersize": 4.5,
+        "linewidth": 1.6,
+    }
+
+
+def _signed_colours(values: Iterable[float]) -> list[str]:
+    return [WIN if value > 0 else LOSS for value in values]
+
+
+def _svg(draw: Callable[[Any], None], width: float, height: float, label: str) -> str:
+    """A drawing as an element of a page, with ids that no other drawing has."""
+    file = io.StringIO()
+    with require_matplotlib().rc_context(STYLE):
+        from matplotlib.figure import Figure  # not pyplot, which would look for a screen
+
+        figure = Figure(figsize=(width, height), layout="constrained")
+        draw(figure.subplots())
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(file, format="svg", transparent=True, metadata=nothing)
+    text = file.getvalue()
+    text = text[text.index("<svg") :].strip()
+    for needless in _NEEDLESS:
+        text = needless.sub("", text)
+    own = blake2b(text.encode(), digest_size=4).hexdigest()
+    text = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{own}-", text)
+    for colour, name in PAGE_COLOURS.items():
+        text = text.replace(colour, name)
+    return text.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks.row import Row
+from benchmarks.timing import interleave, ratio
+
+from benchmarks import document, fits, letor_reader, oracle, passes, peers, scaling, synthetic
+
+TINY = 0.005
+
+
+@pytest.mark.parametrize("module", [passes, fits, oracle, scaling, letor_reader])
+def test_a_benchmark_returns_figures(module):
+    rows = module.run(TINY)
+    assert all(math.isfinite(row.value) and row.value >= 0 for row in rows)
+    assert any(row.target for row in rows)
+    assert all((row.ok is None) == (row.target == "") for row in rows)
+
+
+def test_peers_that_cannot_be_installed_are_absent(monkeypatch):
+    monkeypatch.setattr(peers, "environment", lambda package: None)
+    rows = peers.run(TINY)
+    absent = [row.name for row in rows if row.figure == "absent"]
+    assert absent == [name for name in peers.PEERS if "LightGBM" in name or "XGBoost" in name]
+    assert all(row.ok is None for row in rows if row.name in absent)
+    assert sum(row.unit == "MAP" for row in rows) == 1 + len(peers.PEERS) - len(absent)
+
+
+def test_rows_judge_themselves():
+    assert Row.at_most("a", 1.2, "x", 1.2).ok
+    assert not Row.at_most("a", 1.21, "x", 1.2).ok
+    assert Row.at_least("a", 100.0, "x", 100).ok
+    assert not Row.at_least("a", 99.0, "x", 100).ok
+    assert Row("a", 1.0, "x").ok is None
+
+
+def test_timers_are_called_in_turns():
+    calls = []
+    timers = {name: lambda name=name: calls.append(name) or 1.0 for name in "ab"}
+    assert interleave(timers, 2) == {"a": [1.0, 1.0], "b": [1.0, 1.0]}
+    assert calls == ["a", "b", "a", "b"]
+    assert ratio([2.0, 9.0, 1.0], [1.0, 3.0, 1.0]) == 2.0
+
+
+def test_the_same_hidden_score_makes_training_and_test_data():
+    train, test = synthetic.dense(100, features=8), synthetic.dense(100, features=8, seed=1)
+    weights = [np.linalg.lstsq(data.X - 0.5, data.y)[0] for data in (train, test)]
+    assert np.corrcoef(weights)[0, 1] > 0.9
+    assert np.all(np.bincount(train.qid, train.y) >= 3)
+
+
+def test_algorithm_2_is_compared_at_equal_maxima():
+    """The benchmark must notice an oracle that is fast because it is wrong."""
+
+    def wrong(scores, counts, v, gains, k, coef):
+        coef[:] = 0.0
+        return 0.0
+
+    with pytest.raises(AssertionError):
+        oracle._seconds(wrong, oracle._algorithm_2, 3, 7)
+
+
+def test_the_document_keeps_sections_that_were_not_run(tmp_path):
+    path = tmp_path / "BENCHMARKS.md"
+    path.write_text(
+        "<!-- a: begin -->\nold a\n<!-- a: end -->\n<!-- b: begin -->\nold b\n<!-- b: end -->\n"
+    )
+    document.write({"a": [Row.at_most("name", 1.0, "x", 2.0)]}, path)
+    text = path.read_text()
+    assert "| name | 1 | x | ≤ 2 | met |" in text
+    assert "old a" not in text
+    assert "old b" in text
+    with pytest.raises(ValueError, match="markers"):
+        document.write({"c": []}, path)
+
+
+def test_the_document_has_a_place_for_every_benchmark():
+    text = document.DOCUMENT.read_text(encoding="utf-8")
+    for name in BENCHMARKS:
+        assert text.count(f"<!-- {name}: begin -->") == text.count(f"<!-- {name}: end -->") == 1
+
+
+def test_the_command_writes_json(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(
+        oracle, "run", lambda: [Row("kept", 1.0, "x", "≤ 2", True), Row.absent("gone")]
+    )
+    main(["--only", "oracle", "--json", str(tmp_path / "out.json")])
+    assert "1 of 1 targets met" in capsys.readouterr().out
+    written = json.loads(Path(tmp_path, "out.json").read_text())
+    assert written["oracle"][0] == {
+        "name": "kept",
+        "value": 1.0,
+        "unit": "x",
+        "target": "≤ 2",
+        "ok": True,
+    }
+    assert written["oracle"][1]["value"] is None

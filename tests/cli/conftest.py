@@ -1,0 +1,82 @@
+"""Small files and a way to run commands on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from didyma import formats
+from didyma.cli import app
+from didyma.data import RankingData
+
+Run = Callable[..., Any]
+
+
+def make(seed: int, n_queries: int = 12, *, names: bool = False) -> RankingData:
+    """Queries of eight rows, whose relevance the first two of four features tell, nearly."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(8 * n_queries, 4)).round(3)
+    signal = 2 * X[:, 0] - X[:, 1] + random.normal(size=len(X))
+    y = np.zeros(len(X))
+    for rows in np.arange(len(X)).reshape(n_queries, 8):
+        y[rows[np.argsort(-signal[rows])[:2]]] = [2, 1]
+    qid = np.repeat([f"s{seed}q{q}" for q in range(n_queries)], 8)
+    docid = np.array([f"d{row}" for row in range(len(X))])
+    return RankingData(X, y, qid, docid, ("bm25", "length", "age", "clicks") if names else None)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run a command; its exit code must be the one that is expected."""
+    # Wide enough for no message of usage to be broken into lines.
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "dumb")
+
+    def invoke(*arguments: object, code: int = 0) -> Any:
+        found = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        shown = f"{found.stdout}\n{found.stderr}\n{found.exc_info}"
+        assert found.exit_code == code, shown
+        assert "Traceback" not in found.output, shown
+        if code == 1:
+            assert found.stderr.splitlines()[-1].startswith("error: "), shown
+        return found
+
+    return invoke
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Data files, models trained on them, runs and judgements; not to be changed by a test."""
+    folder = tmp_path_factory.mktemp("cli")
+    for seed, name in enumerate(("train", "dev", "test")):
+        data = make(seed)
+        formats.write(data, folder / f"{name}.letor")
+        formats.write(make(seed, names=True), folder / f"{name}.csv")
+    lines = [f"{q} 0 {d} {y:.0f}" for q, d, y in zip(data.qid, data.docid, data.y)]
+    (folder / "qrels.txt").write_text("\n".join(lines) + "\n")
+    for name, *options in (
+        ("map", "train.letor"),
+        ("named", "train.csv"),
+        ("roc", "train.letor", "--loss", "roc", "--scale", "query-minmax"),
+    ):
+        arguments = ["fit", str(folder / options[0]), *options[1:]]
+        model = folder / f"{name}.didyma.safetensors"
+        found = CliRunner().invoke(app, [*arguments, "-o", str(model)])
+        assert found.exit_code == 0, found.output
+        if name != "named":
+            run = folder / f"{name}.run"
+            assert (
+                CliRunner()
+                .invoke(
+                    app,
+                    ["rank", str(model), str(folder / "test.letor"), "-o", str(run), "--tag", name],
+                )
+                .exit_code
+                == 0
+            )
+    return folder
