@@ -8,7 +8,8 @@ from sklearn.svm import LinearSVC
 
 from didyma.errors import DataError
 from didyma.learning.bcfw import BCFW
-from didyma.learning.cutting_plane import NSlack, OneSlack, ProximalBundle
+from didyma.learning.bundle import ProximalBundle
+from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.problem import PythonProblem
 from didyma.polytope.active_set import project
 from didyma.tasks.losses import NDCG, PrecisionAt, ReciprocalRank, RocArea

@@ -19,7 +19,8 @@ from didyma.estimators.base import EvaluationSet, LinearRanker
 from didyma.estimators.monitor import Monitor
 from didyma.execution import threads
 from didyma.learning.bcfw import BCFW
-from didyma.learning.cutting_plane import NSlack, OneSlack, ProximalBundle
+from didyma.learning.bundle import ProximalBundle
+from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.solution import Callback, Result, Solution
 from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
 from didyma.tasks.losses import NDCG, RankingLoss, parse_loss

@@ -17,78 +17,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.learning.cut_pool import CutPool
 from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Cut, Problem
-from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
-from didyma.polytope.active_set import Projection, minimise_over_columns
+from didyma.learning.solution import Callback, Clock, Progress, Solution, conclude
 
-__all__ = ["NSlack", "OneSlack", "ProximalBundle"]
+__all__ = ["NSlack", "OneSlack"]
 
 Vector = NDArray[np.float64]
 
-UNUSED = 50  # a cut that was inactive for so many solutions is forgotten
 TRIALS = 20  # oracle calls per line search, at most
 PRECISION = 0.1  # relative width of the last bracket
 TOWARDS_MODEL = 0.1  # cuts are made a little beyond the best point, towards the model's minimiser
 
 
-class CutPool:
-    """Cuts with their Gram matrix; slot 0 is the zero cut of the gold outputs."""
-
-    def __init__(self, n_features: int) -> None:
-        self.directions = np.zeros((1, n_features))
-        self.losses = np.zeros(1)
-        self.gram = np.zeros((1, 1))
-        self.unused = np.zeros(1, dtype=np.int64)
-        self.solution: Projection | None = None
-
-    def add(self, cut: Cut) -> None:
-        """Remember a cut."""
-        column = self.directions @ cut.direction
-        corner = [float(cut.direction @ cut.direction)]
-        self.gram = np.block([[self.gram, column[:, None]], [column[None, :], np.array([corner])]])
-        self.directions = np.vstack([self.directions, cut.direction])
-        self.losses = np.append(self.losses, cut.loss)
-        self.unused = np.append(self.unused, 0)
-
-    def minimise(self, scale: float, offsets: Vector) -> tuple[NDArray[np.int64], Vector]:
-        """Active cuts and their weights for columns ``scale · g_k`` and the given offsets."""
-        self.solution = minimise_over_columns(
-            scale**2 * self.gram, np.ascontiguousarray(offsets), start=self.solution
-        )
-        self.unused += 1
-        self.unused[self.solution.active] = 0
-        return self.solution.active, self.solution.weights
-
-    def forget(self) -> None:
-        """Drop cuts that have not been active for a long time."""
-        keep = self.unused < UNUSED
-        keep[0] = True
-        if keep.all() or self.solution is None:
-            return
-        place = np.cumsum(keep) - 1
-        solution = self.solution
-        self.solution = Projection(
-            place[solution.active],
-            solution.weights,
-            solution.point[keep],
-            solution.tau,
-            solution.gap,
-            solution.converged,
-            solution.n_iter,
-        )
-        self.directions, self.losses = self.directions[keep], self.losses[keep]
-        self.gram, self.unused = self.gram[np.ix_(keep, keep)], self.unused[keep]
-
-    def combine(self, active: NDArray[np.int64], y: Vector) -> Cut:
-        """The weighted mean of some cuts, itself a cut."""
-        return Cut(y @ self.directions[active], float(y @ self.losses[active]))
-
-
 @dataclass(frozen=True)
 class OneSlack:
-    """One slack for all examples (Joachims et al. 2009), with the line search of Franc &
-    Sonnenburg.
+    """One slack for all examples (Joachims et al. 2009), with a line search (Franc & Sonnenburg).
 
     Each iteration solves the bound, searches the line from the best point so far to the bound's
     minimiser (along which scores are known, so only oracles are called), and cuts there. It costs
@@ -108,12 +53,9 @@ class OneSlack:
     ) -> Solution:
         """Minimise ½‖w‖² + C R(w); cuts of ``start`` (any C) are valid for this C too."""
         clock = Clock()
-        known = start is not None and isinstance(start.state, CutPool)
-        pool = start.state if start is not None and known else CutPool(problem.n_features)
-        progress, status = drive(self._steps(problem, C, pool, clock), self.tol, callback)
-        if progress is None:
-            progress = _nothing(problem, C, clock)
-        return Solution(progress.w.copy(), Result.of(progress, status, clock), pool)
+        pool = CutPool.of(start, problem.n_features)
+        steps = self._steps(problem, C, pool, clock)
+        return conclude(problem, C, steps, self.tol, callback, clock, state=pool)
 
     def _steps(self, problem: Problem, C: float, pool: CutPool, clock: Clock) -> Iterator[Progress]:
         line = _Line(problem, C, clock)
@@ -188,65 +130,6 @@ class _Line:
 
 
 @dataclass(frozen=True)
-class ProximalBundle:
-    """Cutting planes that stay near the best point: the inner solver of Yu & Joachims 2009.
-
-    The model has ½μ‖w − centre‖² added; a step that delivers a tenth of the predicted decrease
-    moves the centre.
-    """
-
-    tol: float = 1e-3
-    max_iter: int = 1000
-    mu: float = 1.0
-
-    def solve(
-        self,
-        problem: Problem,
-        C: float,
-        *,
-        start: Solution | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """Minimise ½‖w‖² + C R(w), from the weights and cuts of ``start`` if given."""
-        clock = Clock()
-        known = start is not None and isinstance(start.state, CutPool)
-        pool = start.state if start is not None and known else CutPool(problem.n_features)
-        centre = np.zeros(problem.n_features) if start is None else start.w
-        steps = self._steps(problem, C, pool, centre, clock)
-        progress, status = drive(steps, self.tol, callback)
-        if progress is None:
-            progress = _nothing(problem, C, clock)
-        return Solution(progress.w.copy(), Result.of(progress, status, clock), pool)
-
-    def _steps(
-        self, problem: Problem, C: float, pool: CutPool, centre: Vector, clock: Clock
-    ) -> Iterator[Progress]:
-        def evaluate(w: Vector) -> float:
-            with clock.stage("oracle"):
-                cut = problem.cut_all(w)
-            pool.add(cut)
-            return 0.5 * float(w @ w) + C * cut.at(w)
-
-        value = evaluate(centre)
-        shrink = self.mu / (1.0 + self.mu)
-        dual = 0.0
-        for n_iter in range(1, self.max_iter + 1):
-            with clock.stage("dual"):
-                offsets = C * (pool.losses + shrink * (pool.directions @ centre))
-                mean = pool.combine(*pool.minimise(C / np.sqrt(1.0 + self.mu), offsets))
-                w = shrink * centre - C / (1.0 + self.mu) * mean.direction
-                # Any weights of the cuts bound J from below, with the proximal term or without it.
-                bound = C * mean.loss - 0.5 * C**2 * float(mean.direction @ mean.direction)
-                dual = max(dual, bound)
-                model = 0.5 * float(w @ w) + C * float(np.max(pool.losses + pool.directions @ w))
-                pool.forget()
-            yield Progress(n_iter, float(n_iter), C, value, dual, True, clock.elapsed, centre)
-            trial = evaluate(w)
-            if trial <= value - 0.1 * (value - model):
-                centre, value = w, trial
-
-
-@dataclass(frozen=True)
 class NSlack:
     """A slack per example: Algorithm 1 of Yue et al. 2007, for reference on small problems."""
 
@@ -263,10 +146,8 @@ class NSlack:
     ) -> Solution:
         """Minimise ½‖w‖² + C R(w) from scratch."""
         clock = Clock()
-        progress, status = drive(self._steps(problem, C, clock), self.tol, callback)
-        if progress is None:
-            progress = _nothing(problem, C, clock)
-        return Solution(progress.w.copy(), Result.of(progress, status, clock))
+        steps = self._steps(problem, C, clock)
+        return conclude(problem, C, steps, self.tol, callback, clock)
 
     def _steps(self, problem: Problem, C: float, clock: Clock) -> Iterator[Progress]:
         everyone = np.arange(problem.n_examples)
@@ -296,10 +177,3 @@ class NSlack:
             if not added:
                 tolerance *= 0.3
                 optimise()
-
-
-def _nothing(problem: Problem, C: float, clock: Clock) -> Progress:
-    """What is known when a run was interrupted before its first iteration ended."""
-    w = np.zeros(problem.n_features)
-    value = C * float(problem.weights @ problem.risks(w))
-    return Progress(0, 0.0, C, value, 0.0, True, clock.elapsed, w)

@@ -11,7 +11,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Callback", "Clock", "Progress", "Result", "Solution", "drive"]
+from didyma.learning.problem import Problem
+
+__all__ = ["Callback", "Clock", "Progress", "Result", "Solution", "conclude", "drive"]
 
 Status: TypeAlias = Literal["converged", "limit", "stopped", "interrupted"]
 
@@ -129,3 +131,21 @@ class Clock:
             yield
         finally:
             self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - start
+
+
+def conclude(
+    problem: Problem,
+    C: float,
+    steps: Iterable[Progress],
+    tol: float,
+    callback: Callback | None,
+    clock: Clock,
+    state: Any = None,
+) -> Solution:
+    """`drive` a solver whose every step is certified, and sum it up."""
+    progress, status = drive(steps, tol, callback)
+    if progress is None:  # interrupted before the first step
+        w = np.zeros(problem.n_features)
+        value = C * float(problem.weights @ problem.risks(w))
+        progress = Progress(0, 0.0, C, value, 0.0, True, clock.elapsed, w)
+    return Solution(progress.w.copy(), Result.of(progress, status, clock), state)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,11 +20,7 @@ class FeatureMap:
     """Ψ(ranking) = Σ coefficient(place) · φ(item)."""
 
     name: ClassVar[str]
-
-    @property
-    def weighers(self) -> dict[str, Any]:
-        """Compiled coefficient functions, by the names that oracle templates use."""
-        raise NotImplementedError
+    weighers: ClassVar[Mapping[str, Any]]  # coefficients, by the names that oracle templates use
 
     def weights_for(self, n: int) -> NDArray[np.float64]:
         """Weights v_1..v_n of the ranks, where the map has any."""
@@ -39,16 +35,10 @@ class Pairwise(FeatureMap):
     """Yue et al. 2007: the mean of ±(φ_positive − φ_negative) over all pairs."""
 
     name = "pairwise"
-
-    @property
-    def weighers(self) -> dict[str, Any]:
-        """See the base."""
-        return {
-            "weigh_positive": interleave.pairwise_positive,
-            "weigh_negative": interleave.pairwise_negative,
-        }
-
-    __str__ = FeatureMap.__str__
+    weighers: ClassVar = {
+        "weigh_positive": interleave.pairwise_positive,
+        "weigh_negative": interleave.pairwise_negative,
+    }
 
 
 @dataclass(frozen=True)
@@ -59,6 +49,10 @@ class Positional(FeatureMap):
     """
 
     name = "positional"
+    weighers: ClassVar = {
+        "weigh_positive": interleave.positional,
+        "weigh_negative": interleave.positional,
+    }
 
     weights: str | Sequence[float] = "reciprocal"
 
@@ -74,11 +68,6 @@ class Positional(FeatureMap):
         elif not self.weights or np.any(np.diff(self.weights) > 0):
             # Sorting within each class is optimal only then, and with it every oracle here.
             raise DataError("rank weights must be non-increasing", field="weights")
-
-    @property
-    def weighers(self) -> dict[str, Any]:
-        """See the base."""
-        return {"weigh_positive": interleave.positional, "weigh_negative": interleave.positional}
 
     def weights_for(self, n: int) -> NDArray[np.float64]:
         """v_1..v_n; a sequence that is too short goes on with zeros."""
@@ -106,13 +95,10 @@ class Truncated(Positional):
     """`Positional` over the first P ranks only, P being the number of positives."""
 
     name = "truncated"
-
-    @property
-    def weighers(self) -> dict[str, Any]:
-        """See the base."""
-        return {"weigh_positive": interleave.truncated, "weigh_negative": interleave.truncated}
-
-    __str__ = Positional.__str__
+    weighers: ClassVar = {
+        "weigh_positive": interleave.truncated,
+        "weigh_negative": interleave.truncated,
+    }
 
 
 @dataclass(frozen=True)
@@ -120,17 +106,16 @@ class TopK(FeatureMap):
     """Yu & Joachims 2009: the mean of φ over the first k ranks."""
 
     name = "top"
+    weighers: ClassVar = {
+        "weigh_positive": interleave.positional,
+        "weigh_negative": interleave.positional,
+    }
 
     k: int = 10
 
     def __post_init__(self) -> None:
         if self.k < 1:
             raise DataError(f"expected a cut-off of at least 1, found {self.k}", field="k")
-
-    @property
-    def weighers(self) -> dict[str, Any]:
-        """See the base."""
-        return {"weigh_positive": interleave.positional, "weigh_negative": interleave.positional}
 
     def weights_for(self, n: int) -> NDArray[np.float64]:
         """1/k for the first k ranks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -35,7 +35,7 @@ class RankingLoss:
 
     name: ClassVar[str]
     independent: ClassVar[bool]  # negatives may choose their places one by one (pairwise map)
-    graded: ClassVar[bool] = False
+    steps: ClassVar[Mapping[str, Any]]  # step functions, by the names that oracle templates use
 
     rel: float = 1.0
 
@@ -43,11 +43,6 @@ class RankingLoss:
     def cutoff(self) -> int:
         """Rank behind which the loss does not look."""
         return NO_CUTOFF
-
-    @property
-    def steps(self) -> dict[str, Any]:
-        """Compiled step functions, by the names that oracle templates use."""
-        raise NotImplementedError
 
     def __str__(self) -> str:
         cutoff = "" if self.cutoff == NO_CUTOFF else f"@{self.cutoff}"
@@ -60,13 +55,7 @@ class AveragePrecision(RankingLoss):
 
     name = "ap"
     independent = True
-
-    @property
-    def steps(self) -> dict[str, Any]:
-        """See the base."""
-        return {"positive": kernels.ap_positive, "scale": kernels.per_positive}
-
-    __str__ = RankingLoss.__str__
+    steps: ClassVar = {"positive": kernels.ap_positive, "scale": kernels.per_positive}
 
 
 @dataclass(frozen=True)
@@ -75,13 +64,7 @@ class ReciprocalRank(RankingLoss):
 
     name = "rr"
     independent = True
-
-    @property
-    def steps(self) -> dict[str, Any]:
-        """See the base."""
-        return {"positive": kernels.rr_positive, "scale": kernels.no_scale}
-
-    __str__ = RankingLoss.__str__
+    steps: ClassVar = {"positive": kernels.rr_positive, "scale": kernels.no_scale}
 
 
 @dataclass(frozen=True)
@@ -90,13 +73,7 @@ class RocArea(RankingLoss):
 
     name = "roc"
     independent = True
-
-    @property
-    def steps(self) -> dict[str, Any]:
-        """See the base."""
-        return {"positive": kernels.roc_positive, "scale": kernels.per_pair}
-
-    __str__ = RankingLoss.__str__
+    steps: ClassVar = {"positive": kernels.roc_positive, "scale": kernels.per_pair}
 
 
 @dataclass(frozen=True)
@@ -105,6 +82,7 @@ class PrecisionAt(RankingLoss):
 
     name = "precision"
     independent = False
+    steps: ClassVar = {"positive": kernels.precision_positive, "scale": kernels.per_cutoff}
 
     k: int = 10
 
@@ -116,13 +94,6 @@ class PrecisionAt(RankingLoss):
         """Rank behind which the loss does not look."""
         return self.k
 
-    @property
-    def steps(self) -> dict[str, Any]:
-        """See the base."""
-        return {"positive": kernels.precision_positive, "scale": kernels.per_cutoff}
-
-    __str__ = RankingLoss.__str__
-
 
 @dataclass(frozen=True)
 class NDCG(RankingLoss):
@@ -132,7 +103,7 @@ class NDCG(RankingLoss):
     """
 
     name = "ndcg"
-    graded = True
+    steps: ClassVar = {"positive": kernels.ndcg_positive, "scale": kernels.per_ideal_dcg}
 
     k: int | None = None
     gain: str = "exponential"
@@ -154,11 +125,6 @@ class NDCG(RankingLoss):
     def cutoff(self) -> int:
         """Rank behind which the loss does not look."""
         return NO_CUTOFF if self.k is None else self.k
-
-    @property
-    def steps(self) -> dict[str, Any]:
-        """See the base."""
-        return {"positive": kernels.ndcg_positive, "scale": kernels.per_ideal_dcg}
 
     def gains(self, grades: NDArray[np.float64]) -> NDArray[np.float64]:
         """Gain of each grade."""
@@ -186,15 +152,13 @@ class StepLoss(RankingLoss):
     negative: Step | None = None
 
     @property
-    def steps(self) -> dict[str, Any]:
-        """See the base."""
+    def steps(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """The functions, compiled."""
         return {
             "positive": _with_cutoff(self.positive),
             "negative": _with_cutoff(self.negative),
             "scale": kernels.no_scale,
         }
-
-    __str__ = RankingLoss.__str__
 
 
 def _with_cutoff(step: Step | None) -> Any:

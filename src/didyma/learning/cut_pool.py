@@ -1,0 +1,69 @@
+"""A pool of cuts and the minimiser of the bound they make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.learning.problem import Cut
+from didyma.learning.solution import Solution
+from didyma.polytope.active_set import Projection, minimise_over_columns
+
+__all__ = ["CutPool"]
+
+Vector = NDArray[np.float64]
+
+UNUSED = 50  # a cut that was inactive for so many solutions is forgotten
+
+
+class CutPool:
+    """Cuts with their Gram matrix; slot 0 is the zero cut of the gold outputs."""
+
+    def __init__(self, n_features: int) -> None:
+        self.directions = np.zeros((1, n_features))
+        self.losses = np.zeros(1)
+        self.gram = np.zeros((1, 1))
+        self.unused = np.zeros(1, dtype=np.int64)
+        self.solution: Projection | None = None
+
+    @classmethod
+    def of(cls, start: Solution | None, n_features: int) -> CutPool:
+        """The cuts of an earlier solution, which hold for any C, or an empty pool."""
+        known = None if start is None else start.state
+        return known if isinstance(known, CutPool) else cls(n_features)
+
+    def add(self, cut: Cut) -> None:
+        """Remember a cut."""
+        column = self.directions @ cut.direction
+        corner = [float(cut.direction @ cut.direction)]
+        self.gram = np.block([[self.gram, column[:, None]], [column[None, :], np.array([corner])]])
+        self.directions = np.vstack([self.directions, cut.direction])
+        self.losses = np.append(self.losses, cut.loss)
+        self.unused = np.append(self.unused, 0)
+
+    def minimise(self, scale: float, offsets: Vector) -> tuple[NDArray[np.int64], Vector]:
+        """Active cuts and their weights for columns ``scale · g_k`` and the given offsets."""
+        self.solution = minimise_over_columns(
+            scale**2 * self.gram, np.ascontiguousarray(offsets), start=self.solution
+        )
+        self.unused += 1
+        self.unused[self.solution.active] = 0
+        return self.solution.active, self.solution.weights
+
+    def forget(self) -> None:
+        """Drop cuts that have not been active for a long time."""
+        keep = self.unused < UNUSED
+        keep[0] = True
+        if keep.all() or self.solution is None:
+            return
+        place = np.cumsum(keep) - 1
+        active, point = place[self.solution.active], self.solution.point[keep]
+        self.solution = replace(self.solution, active=active, point=point)
+        self.directions, self.losses = self.directions[keep], self.losses[keep]
+        self.gram, self.unused = self.gram[np.ix_(keep, keep)], self.unused[keep]
+
+    def combine(self, active: NDArray[np.int64], y: Vector) -> Cut:
+        """The weighted mean of some cuts, itself a cut."""
+        return Cut(y @ self.directions[active], float(y @ self.losses[active]))
