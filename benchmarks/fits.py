@@ -6,9 +6,11 @@ Compilation and reading are excluded; checking the input and grouping the rows a
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks import synthetic
 from benchmarks.row import Row
@@ -88,6 +90,10 @@ def _solvers(name: str, data: RankingData, others: tuple[float, ...]) -> list[Ro
 
     OneSlack(max_iter=1).solve(problem, C)  # compiles
     result = rows(f"BCFW alone, C = {C:g}", partial(BCFW().solve, problem, C))
+    steep = np.geomspace(0.5, 1e4, 8)
+    result += rows(
+        f"BCFW alone, path of 8 values up to C = {steep[-1]:g}", partial(_path, problem, steep)
+    )
     result += rows(f"one-slack, C = {C:g}", partial(OneSlack().solve, problem, C))
     for other in others:
         result += rows(f"BCFW alone, C = {other:g}", partial(BCFW().solve, problem, other))
@@ -96,3 +102,12 @@ def _solvers(name: str, data: RankingData, others: tuple[float, ...]) -> list[Ro
             label = f"BCFW without cache of planes, C = {other:g}"
             result += rows(label, partial(uncached.solve, problem, other))
     return result
+
+
+def _path(problem: RankingProblem, values: NDArray[np.float64]) -> Solution:
+    """The last solution of a path, with the passes of all of them."""
+    solution, passes = None, 0.0
+    for value in values:
+        solution = BCFW().solve(problem, value, start=solution)
+        passes += solution.result.passes
+    return replace(solution, result=replace(solution.result, passes=passes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -50,11 +51,42 @@ def examples() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def demonstration() -> str:
+    """What `make demo` prints, less the paths of this run."""
+    with tempfile.TemporaryDirectory() as folder:
+        printed = output_of(DIDYMA, "demo", "--output", folder)
+    return f"```text\n{printed.split('report:')[0].strip()}\n```"
+
+
+def speed() -> str:
+    """The figures of docs/BENCHMARKS.md that have a target."""
+    lines = ["| | figure | target | |", "|---|---:|---|---|"]
+    for line in (ROOT / "docs" / "BENCHMARKS.md").read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 5 and cells[4] in ("met", "missed"):
+            name, figure, unit, target, verdict = cells
+            lines.append(f"| {name} | {figure} {unit} | {target} | {verdict} |")
+    return "\n".join(lines)
+
+
+def fill(text: str, marker: str, content: str) -> str:
+    """Replace what stands between ``<!-- marker -->`` and ``<!-- /marker -->``."""
+    head, _, rest = text.partition(f"<!-- {marker} -->")
+    _, _, tail = rest.partition(f"<!-- /{marker} -->")
+    return f"{head}<!-- {marker} -->\n{content}\n<!-- /{marker} -->{tail}"
+
+
 def main() -> None:
-    """Write the generated pages."""
+    """Write the generated pages, and the generated parts of the README."""
     for name, make in (("cli.md", command_line), ("examples.md", examples)):
         (ROOT / "docs" / name).write_text(make())
         print(f"wrote docs/{name}")
+    readme = ROOT / "README.md"
+    text = readme.read_text()
+    for marker, make in (("demo", demonstration), ("speed", speed)):
+        text = fill(text, marker, make())
+    readme.write_text(text)
+    print("wrote the figures of README.md")
 
 
 if __name__ == "__main__":
