@@ -92,9 +92,7 @@ def _starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def group_rows(n_rows: int, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> Groups:
-    """Resolve ``qid=`` (one per row) or ``group=`` (sizes); without either all rows are one
-    query.
-    """
+    """Resolve ``qid=`` (one per row) or ``group=`` (sizes); all rows are one query without."""
     if qid is not None and group is not None:
         raise DataError("give either qid (one per row) or group (sizes), not both")
     if group is not None:

@@ -7,14 +7,12 @@ Every function here is an *oracle* for one query:
 ``scores`` come grouped by level of relevance, the highest level first, ``counts[l]`` of level l.
 The oracle finds the ranking ŷ that maximises Δ(ŷ) + Σ coefficient·score, writes one coefficient
 per row of Ψ(ŷ) − Ψ* into ``coef`` and returns the loss Δ(ŷ). So the cut of a query is its rows
-combined by
-``coef``, and nothing pairwise is ever materialised.
+combined by ``coef``, and nothing pairwise is ever materialised.
 
 Templates call ``positive``, ``negative`` and ``scale`` (the loss, see `didyma.kernels.losses`) and
 ``weigh_positive``, ``weigh_negative`` (the feature map): global names that are bound per
-combination.
-Ψ* is the mean over all rankings that put every level before the next lower one; for the pairwise
-map all of them share it.
+combination. Ψ* is the mean over all rankings that put every level before the next lower one; for
+the pairwise map all of them share it.
 """
 
 from __future__ import annotations
@@ -41,8 +39,7 @@ __all__ = [
 ]
 
 
-# Feature maps: the coefficient of the item taken at state (i, j), i positives and j negatives
-# placed.
+# Feature maps: the coefficient of the item taken when i positives and j negatives are placed.
 
 
 @jit

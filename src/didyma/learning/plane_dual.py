@@ -70,9 +70,7 @@ class PlaneDual:
         return float(self.scales @ (self.alpha * self.b).sum(axis=1) - 0.5 * self.w @ self.w)
 
     def certify(self, risks: Vector) -> float:
-        """Primal objective at w, given each example's risk; also renews the gaps, which sum to it
-        less the dual.
-        """
+        """Primal objective at w, given each example's risk; the gaps are renewed with it."""
         self.gaps[:] = self.scales * (risks - (self.alpha * (self.b + self.g @ self.w)).sum(axis=1))
         return float(0.5 * self.w @ self.w + self.scales @ risks)
 

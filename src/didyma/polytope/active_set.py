@@ -12,8 +12,7 @@ to linear terms).
 `template` is written against three global names, to be bound per polytope:
 
 * ``argmax(problem, u, spare)`` → slot of a vertex that maximises θ_s − m_s·u; a new vertex goes
-into
-  slot ``spare``;
+  into slot ``spare``;
 * ``gram(problem, slot, active, n, out)`` → m_slot·m_slot; out[i] = m_slot·m_active[i];
 * ``combine(problem, active, y, n, u)`` → u = M y.
 
@@ -57,9 +56,8 @@ def template(problem, theta, active, y, n, u, c, tol, max_iter):  # type: ignore
     """Active-set loop; returns (n, τ, gap, iterations, status).
 
     ``active[:n]`` and ``y[:n]`` hold a feasible start (at least one column) and end as the
-    solution;
-    ``theta[s]`` is the offset of slot s, which ``argmax`` fills for a new vertex; ``u`` ends as M
-    y.
+    solution; ``theta[s]`` is the offset of slot s, which ``argmax`` fills for a new vertex; ``u``
+    ends as M y.
     """
     capacity = active.shape[0]
     L = np.zeros((capacity, capacity))

@@ -1,0 +1,5 @@
+"""``python -m didyma`` is the command line."""
+
+from didyma.cli import main
+
+main()
