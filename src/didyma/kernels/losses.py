@@ -2,7 +2,8 @@
 
 A loss is  Δ = scale(P, N, k) · (Σ positive(i, j, P, N, k) + Σ negative(i, j, P, N, k)),  summed
 over the items of a ranking, each taken at the state (i, j) of positives and negatives placed
-before it. Each step function is zero along a perfect ranking. ``k`` is the cut-off, if the loss has one.
+before it. Each step function is zero along a perfect ranking. ``k`` is the cut-off of losses that
+have one.
 """
 
 from __future__ import annotations
