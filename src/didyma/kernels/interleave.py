@@ -73,16 +73,6 @@ positive: Any = None
 scale: Any = None
 
 
-@jit
-def _push(blocks, n, low, high, first, last):
-    """Put a block on the stack (assigning a tuple to a row takes seconds to compile)."""
-    blocks[n, 0] = low
-    blocks[n, 1] = high
-    blocks[n, 2] = first
-    blocks[n, 3] = last
-    return n + 1
-
-
 def independent(scores, counts, v, gains, k, coef):
     """Exact oracle of the pairwise map in O(N log P + P log P), for losses that allow it.
 
@@ -117,16 +107,21 @@ def independent(scores, counts, v, gains, k, coef):
             rows[n_open] = row
             n_open += 1
     n_top = above[0]
+    # Blocks that wait: rows low to high may take the places first to last. (A tuple assigned to a
+    # row of an array takes a second to compile.)
     blocks = np.empty((64, 4), dtype=np.int64)
-    n_blocks = _push(blocks, 0, 0, n_open, 0, P) if n_open else 0
-    while n_blocks > 0:
-        n_blocks -= 1
-        low, high = blocks[n_blocks, 0], blocks[n_blocks, 1]
-        first, last = blocks[n_blocks, 2], blocks[n_blocks, 3]
-        if first == last:  # only one place is left for all of them
+    n_blocks = 0
+    low, high, first, last = 0, n_open, 0, P
+    while True:
+        if first == last or low == high:  # only one place is left for all of them
             for t in range(low, high):
                 coef[rows[t]] = pair * (P - first)
             above[first] += high - low
+            if n_blocks == 0:
+                break
+            n_blocks -= 1
+            low, high = blocks[n_blocks, 0], blocks[n_blocks, 1]
+            first, last = blocks[n_blocks, 2], blocks[n_blocks, 3]
             continue
         pivot = split(values, rows, low, high)
         j = n_top + pivot
@@ -139,13 +134,16 @@ def independent(scores, counts, v, gains, k, coef):
                 place, best = i, value
         coef[rows[pivot]] = pair * (P - place)
         above[place] += 1
-        left, right = pivot - low, high - pivot - 1
-        if left > right:  # the larger part waits, so that the stack stays logarithmic
-            n_blocks = _push(blocks, n_blocks, low, pivot, first, place)
-        if right:
-            n_blocks = _push(blocks, n_blocks, pivot + 1, high, place, last)
-        if 0 < left <= right:
-            n_blocks = _push(blocks, n_blocks, low, pivot, first, place)
+        larger_first = pivot - low > high - pivot - 1  # it waits: the stack stays logarithmic
+        blocks[n_blocks, 0] = low if larger_first else pivot + 1
+        blocks[n_blocks, 1] = pivot if larger_first else high
+        blocks[n_blocks, 2] = first if larger_first else place
+        blocks[n_blocks, 3] = place if larger_first else last
+        n_blocks += 1
+        if larger_first:
+            low, first = pivot + 1, place
+        else:
+            high, last = pivot, place
     loss = 0.0
     j = 0
     for i in range(P):

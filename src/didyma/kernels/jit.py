@@ -67,7 +67,12 @@ def jit(function: Callable[..., Any], *, cached: bool = True, **options: Any) ->
     numba.config.CACHE_DIR = folder or before
     try:  # Numba reads the folder while it decorates
         return numba.njit(
-            function, cache=folder is not None, nogil=True, error_model="numpy", **options
+            function,
+            cache=folder is not None,
+            nogil=True,
+            error_model="numpy",
+            no_cfunc_wrapper=True,
+            **options,
         )
     finally:
         numba.config.CACHE_DIR = before

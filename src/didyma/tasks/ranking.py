@@ -53,20 +53,11 @@ def _cut(problem, w, i, direction):  # type: ignore[no-untyped-def]
     return loss
 
 
-def _risks(problem, w, first, last, out):  # type: ignore[no-untyped-def]
-    """Risk of the queries from first to last; reads each row once."""
-    X, rows, starts, counts, v, gains, k = problem
-    for i in range(first, last):
-        own = rows[starts[i] : starts[i + 1]]
-        scores = np.empty(own.shape[0])
-        coef = np.empty(own.shape[0])
-        score(X, own, w, scores)
-        loss = oracle(scores, counts[i], v, gains, k, coef)
-        out[i] = loss + dot(coef, scores)
+def _visit(problem, w, weights, first, last, risks, direction):  # type: ignore[no-untyped-def]
+    """Risk of each query from first to last, whose rows are read once; returns the weighted loss.
 
-
-def _add(problem, w, weights, first, last, direction):  # type: ignore[no-untyped-def]
-    """Add up the weighted cuts of the queries from first to last; returns their loss."""
+    The weighted cuts are added to ``direction``, unless that is empty.
+    """
     X, rows, starts, counts, v, gains, k = problem
     total = 0.0
     for i in range(first, last):
@@ -74,8 +65,13 @@ def _add(problem, w, weights, first, last, direction):  # type: ignore[no-untype
         scores = np.empty(own.shape[0])
         coef = np.empty(own.shape[0])
         score(X, own, w, scores)
-        total += weights[i] * oracle(scores, counts[i], v, gains, k, coef)
-        combine(X, own, weights[i] * coef, direction)
+        loss = oracle(scores, counts[i], v, gains, k, coef)
+        risks[i] = loss + dot(coef, scores)
+        total += weights[i] * loss
+        if direction.shape[0] > 0:
+            for r in range(own.shape[0]):
+                coef[r] *= weights[i]
+            combine(X, own, coef, direction)
     return total
 
 
@@ -102,8 +98,7 @@ class _Kernels:
         self.name, self.cached = f"{'csr' if sparse else 'dense'}_{name}", cached
         self._bound = {"score": self.score, "combine": self.combine, "oracle": oracle}
         self.cut = self._compile(_cut)
-        self.risks = self._compile(_risks)
-        self.add = self._compile(_add)
+        self.visit = self._compile(_visit)
         self.respond = self._compile(_respond)
 
     def _compile(self, template: Any) -> Any:
@@ -186,7 +181,12 @@ class RankingProblem:
     def risks(self, w: Vector) -> Vector:
         """Risk of each trainable query at w."""
         out = np.empty(self.n_examples)
-        self._each(lambda first, last: self._compiled.risks(self._arrays, w, first, last, out))
+        nothing = np.empty(0)
+        self._each(
+            lambda first, last: self._compiled.visit(
+                self._arrays, w, self.weights, first, last, out, nothing
+            )
+        )
         return out
 
     def scores(self, w: Vector) -> Vector:
@@ -228,10 +228,11 @@ class RankingProblem:
 
     def cut_all(self, w: Vector) -> Cut:
         """Most violated cut of the whole risk, each query's rows passing the cache once."""
+        risks = np.empty(self.n_examples)
 
         def add(first: int, last: int) -> tuple[Vector, float]:
             part = np.zeros(self.n_features)
-            loss = self._compiled.add(self._arrays, w, self.weights, first, last, part)
+            loss = self._compiled.visit(self._arrays, w, self.weights, first, last, risks, part)
             return part, loss
 
         parts = self._each(add)
