@@ -126,8 +126,7 @@ class SVMRanker(LinearRanker):
     ) -> list[Self]:
         """A fitted ranker for each C, in ascending order of C.
 
-        Each solution starts from the one before, so that a whole path costs little more than the
-        fit for the largest C.
+        Each solution starts from the one before, so that a whole path costs two or three fits.
         """
         values = sorted(float(C) for C in Cs)
         rows, grades = self._read_judged(X, y, reset=True)
