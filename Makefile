@@ -28,7 +28,7 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 
 bench: $(READY)  ## speed against peers and physical limits, as ratios
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks --peers
 
 docs: $(READY)  ## run the examples and regenerate the command line reference
 	$(BIN)/python docs/build.py

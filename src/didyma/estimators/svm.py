@@ -23,8 +23,8 @@ from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.solution import Callback, Result, Solution
 from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
-from didyma.tasks.losses import NDCG, RankingLoss, parse_loss
-from didyma.tasks.ranking import RankingProblem
+from didyma.tasks.losses import RankingLoss, parse_loss
+from didyma.tasks.ranking import RankingProblem, trainable_queries
 
 __all__ = ["SVMRanker"]
 
@@ -207,10 +207,4 @@ class SVMRanker(LinearRanker):
         return SOLVERS[self.solver](tol=self.tol, max_iter=self.max_iter)
 
     def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
-        loss = parse_loss(self.loss)
-        if isinstance(loss, NDCG):
-            grades = y[groups.rows]
-            highest = np.maximum.reduceat(grades, groups.starts[:-1])
-            return highest > np.minimum.reduceat(grades, groups.starts[:-1])
-        relevant = np.bincount(groups.codes, weights=y >= loss.rel, minlength=len(groups))
-        return (relevant > 0) & (relevant < groups.sizes)
+        return trainable_queries(y, groups, parse_loss(self.loss))

@@ -7,8 +7,8 @@ call no oracle at all as long as those pay better than a real one (after Shah et
 Examples with small gaps are visited less often (after Osokin et al. 2016).
 
 Planes are stored without C, so that the dual of one C is a feasible start for the next: w scales
-by C'/C and the rest stays. A large C is approached in stages this way, in about ten passes where a
-start from zero takes dozens, and a path over many values costs two or three fits.
+by C'/C and the rest stays. A large C is approached in stages this way, in far fewer passes than
+from zero, and a path over many values costs two or three fits.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from didyma.learning.problem import Cut, Kernel
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional
 from didyma.tasks.losses import NDCG, RankingLoss, StepLoss
 
-__all__ = ["RankingProblem", "oracle_for"]
+__all__ = ["RankingProblem", "oracle_for", "trainable_queries"]
 
 Vector = NDArray[np.float64]
 
@@ -151,12 +151,12 @@ class RankingProblem:
     ) -> None:
         feature_map = feature_map or Pairwise()
         levels, self._gains = _levels(y, loss)
-        self._trainable = _trainable(levels, groups, len(self._gains), query_weight)
-        self.n_examples, self.n_features = len(self._trainable), X.shape[1]
-        self.n_skipped = len(groups) - self.n_examples
-        rows, starts, counts = _arrange(levels, groups, self._trainable, len(self._gains))
         weight = np.ones(len(groups)) if query_weight is None else query_weight
-        self.weights = weight[self._trainable] / max(self.n_examples, 1)
+        trainable = np.flatnonzero(trainable_queries(y, groups, loss) & (weight > 0))
+        self.n_examples, self.n_features = len(trainable), X.shape[1]
+        self.n_skipped = len(groups) - self.n_examples
+        rows, starts, counts = _arrange(levels, groups, trainable, len(self._gains))
+        self.weights = weight[trainable] / max(self.n_examples, 1)
         longest = int(np.diff(starts).max(initial=0))
         v = feature_map.weights_for(longest)
         kind = _kind(loss, feature_map, counts, self._gains, longest)
@@ -252,15 +252,12 @@ def _levels(y: Vector, loss: RankingLoss) -> tuple[NDArray[np.int64], Vector]:
     return (y < loss.rel).astype(np.int64), np.array([1.0, 0.0])
 
 
-def _trainable(
-    levels: NDArray[np.int64], groups: Groups, n_levels: int, query_weight: Vector | None
-) -> NDArray[np.int64]:
-    present = np.zeros((len(groups), n_levels), dtype=bool)
+def trainable_queries(y: Vector, groups: Groups, loss: RankingLoss) -> NDArray[np.bool_]:
+    """Which queries have a better and a worse row, as the loss sees them."""
+    levels, gains = _levels(y, loss)
+    present = np.zeros((len(groups), len(gains)), dtype=bool)
     present[groups.codes, levels] = True
-    useful = present.sum(axis=1) > 1
-    if query_weight is not None:
-        useful &= query_weight > 0
-    return np.flatnonzero(useful)
+    return present.sum(axis=1) > 1
 
 
 def _arrange(
