@@ -19,6 +19,7 @@ LAYERS = [
     {"errors"},
     {"data", "files", "execution"},
     {"kernels"},
+    {"structure"},
     {"metrics", "formats", "structures"},
     {"polytope"},
     {"learning"},

@@ -25,10 +25,12 @@ _HOMES = {
     "RankingData": "didyma.data",
     "SVMRanker": "didyma.estimators.svm",
     "ScoreBinner": "didyma.features.binning",
+    "Structure": "didyma.structure",
     "evaluate": "didyma.metrics",
     "load": "didyma.model",
     "read": "didyma.formats",
     "save": "didyma.model",
+    "sparsemap": "didyma.polytope.sparsemap",
     "write": "didyma.formats",
 }
 
@@ -42,14 +44,18 @@ __all__ = [
     "RankingData",
     "SVMRanker",
     "ScoreBinner",
+    "Structure",
     "evaluate",
     "load",
     "read",
     "save",
+    "sparsemap",
+    "structures",
     "write",
 ]
 
 if TYPE_CHECKING:
+    from didyma import structures
     from didyma.data import RankingData
     from didyma.errors import DataError, DidymaError
     from didyma.estimators.classification import ClassificationRanker
@@ -63,9 +69,13 @@ if TYPE_CHECKING:
     from didyma.formats import read, write
     from didyma.metrics import evaluate
     from didyma.model import load, save
+    from didyma.polytope.sparsemap import sparsemap
+    from didyma.structure import Structure
 
 
 def __getattr__(name: str) -> Any:
+    if name == "structures":
+        return import_module("didyma.structures")
     if name not in _HOMES:
         raise AttributeError(f"module 'didyma' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, Protocol, TypeVar
 
 __all__ = ["Executor", "n_cores", "serial", "threads"]
@@ -48,9 +50,28 @@ def threads(n_jobs: int | None = None) -> Executor:
         return serial
 
     def run(function: Callable[[Any], T], shards: Sequence[Any]) -> list[T]:
-        if len(shards) == 1:
+        if len(shards) == 1 or _WORKER.busy:  # a worker that waited for workers could wait forever
             return serial(function, shards)
-        with ThreadPoolExecutor(n_jobs) as pool:
-            return list(pool.map(function, shards))
+        return list(_pool(n_jobs).map(function, shards))
 
     return run
+
+
+class _Worker(threading.local):
+    busy = False
+
+
+_WORKER = _Worker()
+
+
+def _become_worker() -> None:
+    _WORKER.busy = True
+
+
+@cache
+def _pool(n_jobs: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(n_jobs, "didyma", initializer=_become_worker)
+
+
+if hasattr(os, "register_at_fork"):  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_pool.cache_clear)

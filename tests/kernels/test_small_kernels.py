@@ -75,7 +75,8 @@ def test_products_with_gathered_rows(dtype, n_rows):
 def test_cholesky_grows_and_shrinks():
     rng = np.random.default_rng(0)
     A = rng.standard_normal((30, 12))
-    L = np.zeros((12, 12))
+    L, Z = np.zeros((12, 12)), np.zeros((2, 12))
+    theta = rng.standard_normal(12)
     kept: list[int] = []
     for step in range(60):
         n = len(kept)
@@ -84,19 +85,20 @@ def test_cholesky_grows_and_shrinks():
             row = np.zeros(12)
             row[:n] = A[:, kept].T @ A[:, new]
             cholesky.solve_lower(L, n, row)
-            cholesky.append(L, n, row, A[:, new] @ A[:, new] - row[:n] @ row[:n])
+            schur = A[:, new] @ A[:, new] - row[:n] @ row[:n]
+            cholesky.append(L, Z, n, row, schur, theta[new])
             kept.append(new)
         else:
             drop = int(rng.integers(n))
-            cholesky.delete(L, n, drop)
+            cholesky.delete(L, Z, n, drop)
             kept.pop(drop)
         n = len(kept)
         K = A[:, kept].T @ A[:, kept]
         np.testing.assert_allclose(np.tril(L[:n, :n]) @ np.tril(L[:n, :n]).T, K, atol=1e-10)
-        b = rng.standard_normal(12)
-        x = b.copy()
-        cholesky.solve(L, n, x)
-        np.testing.assert_allclose(K @ x[:n], b[:n], atol=1e-8)
+        y = np.zeros(12)
+        multiplier = cholesky.minimise(L, Z, n, 1.0, y)
+        assert y.sum() == pytest.approx(1.0)
+        np.testing.assert_allclose(K @ y[:n] + multiplier, theta[kept], atol=1e-8)
 
 
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 9), extra=st.integers(0, 4))

@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from didyma.kernels.cholesky import delete, solve
+from didyma.kernels.cholesky import delete, minimise
 from didyma.kernels.jit import jit
 
-__all__ = ["descend", "drop", "exchange", "pool_argmax", "pool_combine", "pool_gram", "relaxed"]
+__all__ = ["descend", "drop", "exchange", "pool_argmax", "pool_combine", "pool_gram"]
 
 
 @jit
-def relaxed(L, n, theta, active, c, y):
-    """Solve the problem over the affine hull of the active columns: y and its multiplier τ."""
-    ones = np.ones(n)
-    for i in range(n):
-        y[i] = theta[active[i]]
-    solve(L, n, y)
-    solve(L, n, ones)
-    t = (y[:n].sum() - 1.0) / ones.sum()
-    for i in range(n):
-        y[i] -= t * ones[i]
-    return t + c
-
-
-@jit
-def drop(L, active, y, n, i):
+def drop(L, Z, active, y, n, i):
     """Remove the i-th active column."""
-    delete(L, n, i)
+    delete(L, Z, n, i)
     for r in range(i, n - 1):
         active[r] = active[r + 1]
         y[r] = y[r + 1]
@@ -35,24 +21,27 @@ def drop(L, active, y, n, i):
 
 
 @jit
-def descend(L, active, y, n, theta, c, target):
+def descend(L, Z, active, y, n, target):
     """Minor cycles: move to the relaxed optimum, dropping each column that blocks the way."""
-    while True:
-        tau = relaxed(L, n, theta, active, c, target)
+    while n > 1:
+        minimise(L, Z, n, 1.0, target)
         step, blocking = 1.0, -1
         for i in range(n):
             if target[i] <= 0.0 and y[i] <= step * (y[i] - target[i]):
                 step, blocking = (y[i] / (y[i] - target[i]) if y[i] > 0.0 else 0.0), i
         if blocking < 0:
-            y[:n] = target[:n]
-            return n, tau
+            for i in range(n):
+                y[i] = target[i]
+            return n
         for i in range(n):
             y[i] += step * (target[i] - y[i])
-        n = drop(L, active, y, n, blocking)
+        n = drop(L, Z, active, y, n, blocking)
+    y[0] = 1.0
+    return n
 
 
 @jit
-def exchange(L, active, y, n, direction):
+def exchange(y, n, direction):
     """Step along the null direction until a column reaches weight zero: (weight, column)."""
     step, blocking = np.inf, -1
     for i in range(n):
@@ -68,7 +57,11 @@ def exchange(L, active, y, n, direction):
 def pool_argmax(problem, u, spare):
     """Best column of a pool (G, θ) at u = G y."""
     _, theta = problem
-    return np.argmax(theta - u)
+    best = 0
+    for i in range(theta.shape[0]):
+        if theta[i] - u[i] > theta[best] - u[best]:
+            best = i
+    return best
 
 
 @jit
@@ -82,8 +75,14 @@ def pool_gram(problem, slot, active, n, out):
 
 @jit
 def pool_combine(problem, active, y, n, u):
-    """U = G y."""
+    """U = G y; returns y'G y."""
     G, _ = problem
-    u[:] = 0.0
+    for j in range(u.shape[0]):
+        u[j] = 0.0
     for i in range(n):
-        u += y[i] * G[active[i]]
+        for j in range(u.shape[0]):
+            u[j] += y[i] * G[active[i], j]
+    norm = 0.0
+    for i in range(n):
+        norm += y[i] * u[active[i]]
+    return norm

@@ -14,7 +14,7 @@ to linear terms).
 * ``argmax(problem, u, spare)`` → slot of a vertex that maximises θ_s − m_s·u; a new vertex goes
   into slot ``spare``;
 * ``gram(problem, slot, active, n, out)`` → m_slot·m_slot; out[i] = m_slot·m_active[i];
-* ``combine(problem, active, y, n, u)`` → u = M y.
+* ``combine(problem, active, y, n, u)`` → ‖M y‖²; u = M y.
 
 Bound to compiled functions it is native; bound to Python functions it serves anyone's oracle.
 """
@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.kernels.cholesky import append, solve, solve_lower
+from didyma.kernels.cholesky import append, partial_dot, solve_lower, solve_upper
 from didyma.kernels.jit import bind, specialise
 from didyma.kernels.simplex_qp import (
     descend,
@@ -43,7 +43,8 @@ from didyma.kernels.simplex_qp import (
 __all__ = ["Projection", "minimise_over_columns", "project", "template"]
 
 DEPENDENT = 1e-10  # a Schur complement below this share of the diagonal means affine dependence
-OPTIMAL, LIMIT, STALLED = 0, 1, 2
+PATIENCE = 50  # iterations without visible descent, besides one per active column
+OPTIMAL, LIMIT, STALLED, FULL = 0, 1, 2, 3
 
 
 # Global names of the template, bound per polytope.
@@ -53,17 +54,23 @@ combine: Any = None
 
 
 def template(problem, theta, active, y, n, u, c, tol, max_iter):  # type: ignore[no-untyped-def]
-    """Active-set loop; returns (n, τ, gap, iterations, status).
+    """Active-set loop; returns (n, level, gap, iterations, status).
 
     ``active[:n]`` and ``y[:n]`` hold a feasible start (at least one column) and end as the
     solution; ``theta[s]`` is the offset of slot s, which ``argmax`` fills for a new vertex; ``u``
-    ends as M y.
+    ends as M y. ``level`` is the mean of θ_s − m_s·u under y, and the gap is how far the best
+    vertex stands above it.
     """
     capacity = active.shape[0]
-    L = np.zeros((capacity, capacity))
+    L = np.empty((capacity, capacity))
+    Z = np.empty((2, capacity))
     row = np.empty(capacity)
     target = np.empty(capacity)
     used = np.zeros(theta.shape[0], dtype=np.bool_)
+    # A constant added to all of θ changes nothing; without it, large offsets would cancel.
+    shift = theta[active[0]]
+    for i in range(n):
+        shift = max(shift, theta[active[i]])
     m = 0
     mass = 0.0
     for i in range(n):  # factor the start, leaving out affinely dependent columns
@@ -72,65 +79,80 @@ def template(problem, theta, active, y, n, u, c, tol, max_iter):  # type: ignore
         for j in range(m):
             row[j] += c
         solve_lower(L, m, row)
-        schur = diagonal - np.sum(row[:m] ** 2)
+        schur = diagonal - partial_dot(row, row, m)
         if schur > DEPENDENT * diagonal:
-            append(L, m, row, schur)
-            active[m], y[m] = slot, weight
-            used[slot] = True
+            append(L, Z, m, row, schur, theta[slot] - shift)
+            active[m] = slot
+            y[m] = weight
             mass += weight
             m += 1
     n = m
     for i in range(n):
-        y[i] /= mass
-    n, tau = descend(L, active, y, n, theta, c, target)
-    gap = value = np.inf
-    for iteration in range(max_iter):
-        combine(problem, active, y, n, u)
-        used[:] = False
+        y[i] = y[i] / mass if mass > 0.0 else 1.0 / n
+    n = descend(L, Z, active, y, n, target)
+    level = gap = value = np.inf
+    iteration = idle = 0
+    status = LIMIT
+    while True:
+        norm = combine(problem, active, y, n, u)
+        if iteration == max_iter:
+            break
+        if n == capacity:
+            status = FULL
+            break
+        for i in range(used.shape[0]):
+            used[i] = False
+        score = 0.0
         for i in range(n):
             used[active[i]] = True
+            score += y[i] * theta[active[i]]
+        level = score - norm
         spare = 0
         while spare < used.shape[0] - 1 and used[spare]:
             spare += 1
         slot = argmax(problem, u, spare)
+        iteration += 1
         diagonal = gram(problem, slot, active, n, row)
         # m_s·u is a combination of Gram entries: no second pass over the vertex.
-        gap = theta[slot] - np.dot(row[:n], y[:n]) - tau
-        if gap <= tol * max(1.0, abs(tau)) or used[slot]:
-            return n, tau, max(gap, 0.0), iteration + 1, OPTIMAL
-        before, value = value, -0.5 * (np.dot(theta[active[:n]], y[:n]) + tau)
-        if value >= before:  # no descent is left in floating point
-            return n, tau, gap, iteration + 1, STALLED
-        if n == capacity:
-            return n, tau, gap, iteration + 1, LIMIT
+        gap = theta[slot] - partial_dot(row, y, n) - level
+        if gap <= tol or used[slot]:
+            gap = max(gap, 0.0)
+            status = OPTIMAL
+            break
+        # A gap g promises a descent of order g², which rounding hides long before it hides g.
+        idle = idle + 1 if 0.5 * norm - score >= value else 0
+        value = min(value, 0.5 * norm - score)
+        if idle > PATIENCE + n:
+            status = STALLED
+            break
         diagonal += c
         for i in range(n):
             row[i] += c
-            target[i] = row[i]
         solve_lower(L, n, row)
-        schur = diagonal - np.sum(row[:n] ** 2)
+        schur = diagonal - partial_dot(row, row, n)
         weight = 0.0
         if schur <= DEPENDENT * diagonal:
-            solve(L, n, target)
             for i in range(n):
-                target[i] = -target[i]
-            weight, blocking = exchange(L, active, y, n, target)
+                target[i] = -row[i]
+            solve_upper(L, n, target)
+            weight, blocking = exchange(y, n, target)
             if blocking < 0:
-                return n, tau, gap, iteration + 1, STALLED
-            n = drop(L, active, y, n, blocking)
+                status = STALLED
+                break
+            n = drop(L, Z, active, y, n, blocking)
             gram(problem, slot, active, n, row)
             for i in range(n):
                 row[i] += c
             solve_lower(L, n, row)
-            schur = diagonal - np.sum(row[:n] ** 2)
+            schur = diagonal - partial_dot(row, row, n)
             if schur <= 0.0:
-                return n, tau, gap, iteration + 1, STALLED
-        append(L, n, row, schur)
-        active[n], y[n] = slot, weight
-        n += 1
-        n, tau = descend(L, active, y, n, theta, c, target)
-    combine(problem, active, y, n, u)
-    return n, tau, gap, max_iter, LIMIT
+                status = STALLED
+                break
+        append(L, Z, n, row, schur, theta[slot] - shift)
+        active[n] = slot
+        y[n] = weight
+        n = descend(L, Z, active, y, n + 1, target)
+    return n, level, gap, iteration, status
 
 
 @dataclass(frozen=True)
@@ -163,14 +185,17 @@ def minimise_over_columns(
 ) -> Projection:
     """Solve ½ y'Gy − θ'y over the simplex, for a Gram matrix G = M'M of columns at hand.
 
+    ``tol`` is relative to θ where that is large.
+
     >>> minimise_over_columns(np.eye(3), np.array([1.0, 0.8, 0.0])).weights
     array([0.6, 0.4])
 
     ``point`` of the result is G y, the inner product of the solution with each column.
     """
     size = len(theta)
+    tol *= max(1.0, float(np.abs(theta).max()))
     return _run(
-        _pool_solver(), (G, theta), theta, size, size, np.trace(G) / size, start, tol, max_iter
+        _pool_solver(), (G, theta), theta, size + 1, size, np.trace(G) / size, start, tol, max_iter
     )
 
 
@@ -209,8 +234,9 @@ def project(
         out[:n] = vertices[active[:n]] @ vertices[slot]
         return float(vertices[slot] @ vertices[slot])
 
-    def combine(problem: Any, active: Any, y: Any, n: int, u: NDArray[np.float64]) -> None:
+    def combine(problem: Any, active: Any, y: Any, n: int, u: NDArray[np.float64]) -> float:
         u[:] = y[:n] @ vertices[active[:n]]
+        return float(u @ u)
 
     filled = np.zeros(slots + 1, dtype=bool)
     argmax(None, np.zeros(dimension), 0)
@@ -238,9 +264,9 @@ def _run(
         n = len(start.active)
         active[:n], y[:n] = start.active, start.weights
     u = np.zeros(dimension)
-    n, tau, gap, iterations, status = solver(
+    n, level, gap, iterations, status = solver(
         problem, theta, active, y, n, u, c or 1.0, tol, max_iter
     )
     return Projection(
-        active[:n], y[:n], u, float(tau), float(gap), bool(status == OPTIMAL), int(iterations)
+        active[:n], y[:n], u, float(level), float(gap), bool(status == OPTIMAL), int(iterations)
     )

@@ -1,0 +1,20 @@
+"""The best of a few options."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from didyma.kernels.jit import jit
+
+__all__ = ["choice"]
+
+
+@jit
+def choice(scores, extra, dims, size, work, index, parts, extra_parts):
+    """Argmax of `didyma.structures.Choice`: the first best of size[0] options."""
+    best, highest = -1, -np.inf
+    for i in range(size[0]):
+        if scores[i] > highest:
+            best, highest = i, scores[i]
+    parts[0] = best
+    return 1 if best >= 0 else -1

@@ -1,0 +1,184 @@
+"""What SparseMAP found: a few structures with probabilities, per instance, and its derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.errors import DataError
+from didyma.structure import CompiledStructure, Floats, Layout, Structure
+
+__all__ = ["Distribution", "Solution"]
+
+Parts = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """One instance: structures with their probabilities, most probable first.
+
+    ``structures`` has one row per structure, in the form of the structure's outputs (tags, heads,
+    columns, ...); ``gap`` bounds the distance from the optimum, in objective and in ‖u − u*‖².
+    """
+
+    structures: NDArray[Any]
+    probabilities: Floats
+    marginals: Floats
+    gap: float
+    converged: bool
+    n_iter: int
+    parts: Parts
+    extra_parts: Parts
+
+    @property
+    def support_size(self) -> int:
+        """Number of structures with positive probability."""
+        return len(self.probabilities)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A batch: arrays with one entry per instance, `solution[b]` for all there is about one.
+
+    ``marginals`` has the shape of the scores, batch axis first. ``gap`` is certified: no output
+    scores better by more at the solution. The vertices of all instances stand one after the other
+    in ``parts``; those of instance b are rows ``offsets[b]:offsets[b + 1]``.
+    """
+
+    structure: Structure
+    layout: Layout
+    marginals: Floats
+    gap: Floats
+    converged: NDArray[np.bool_]
+    n_iter: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    parts: Parts
+    extra_parts: Parts
+    weights: Floats
+    temperature: float = 1.0
+
+    def __len__(self) -> int:
+        return len(self.layout)
+
+    def __iter__(self) -> Iterator[Distribution]:
+        return (self[b] for b in range(len(self)))
+
+    def __getitem__(self, b: int) -> Distribution:
+        b = range(len(self))[b]
+        rows = slice(self.offsets[b], self.offsets[b + 1])
+        order = np.argsort(-self.weights[rows], kind="stable")
+        parts, extra_parts = self.parts[rows][order], self.extra_parts[rows][order]
+        return Distribution(
+            self.structure.decode(parts, self.layout),
+            self.weights[rows][order],
+            self.marginals[b],
+            float(self.gap[b]),
+            bool(self.converged[b]),
+            int(self.n_iter[b]),
+            parts,
+            extra_parts,
+        )
+
+    @property
+    def support_size(self) -> NDArray[np.int64]:
+        """Number of structures with positive probability, per instance."""
+        return np.diff(self.offsets)
+
+    @property
+    def structures(self) -> list[NDArray[Any]]:
+        """Structures of each instance, most probable first."""
+        return [instance.structures for instance in self]
+
+    @property
+    def probabilities(self) -> list[Floats]:
+        """Probabilities of each instance's structures, in descending order."""
+        return [instance.probabilities for instance in self]
+
+    @cached_property
+    def extra_marginals(self) -> Floats:
+        """Expectations of all additional parts, flat: (B, f)."""
+        from didyma.kernels.vertices import expectation
+
+        out = np.zeros((len(self), self.layout.extra.shape[1]))
+        expectation(self.offsets, self.extra_parts, self.weights, out)
+        return out
+
+    @property
+    def additional(self) -> dict[str, Floats]:
+        """Expectations of the additional parts, by name, one array per instance."""
+        return {
+            name: self.extra_marginals[:, place.start : place.stop].reshape(-1, *place.shape)
+            for name, place in self.layout.additional.items()
+        }
+
+    def jvp(self, d_scores: ArrayLike, **d_additional: ArrayLike) -> Floats:
+        """How the marginals move when the scores move along a direction.
+
+        A tangent of additional scores has their own shape.
+        """
+        layout = self.layout
+        tangent = np.zeros((len(self), layout.extra.shape[1]))
+        for name, values in d_additional.items():
+            place = self._place(name)
+            array = np.asarray(values, dtype=np.float64)
+            expected = place.shape if place.shared else (len(self), *place.shape)
+            if array.shape != expected:
+                raise DataError(f"expected shape {expected}, found {array.shape}", field=name)
+            tangent[:, place.start : place.stop] = array.reshape(-1, place.stop - place.start)
+        moved, _ = self.apply_jacobian(self._flat(d_scores, "d_scores"), tangent)
+        return moved.reshape(self.marginals.shape)
+
+    def vjp(
+        self, d_marginals: ArrayLike, **d_additional: ArrayLike
+    ) -> tuple[Floats, dict[str, Floats]]:
+        """Gradients with respect to the scores, and to each array of additional scores by name.
+
+        ``d_marginals`` is the gradient with respect to the marginals; gradients with respect to the
+        expectations of additional parts may be given by name, one array per instance.
+        """
+        gradient = np.zeros((len(self), self.layout.extra.shape[1]))
+        for name, values in d_additional.items():
+            place = self._place(name)
+            array = np.asarray(values, dtype=np.float64)
+            if array.shape != (len(self), *place.shape):
+                raise DataError(
+                    f"expected shape {(len(self), *place.shape)}, found {array.shape}", field=name
+                )
+            gradient[:, place.start : place.stop] = array.reshape(len(self), -1)
+        d_scores, d_extra = self.apply_jacobian(self._flat(d_marginals, "d_marginals"), gradient)
+        named = {}
+        for name, place in self.layout.additional.items():
+            block = d_extra[:, place.start : place.stop].reshape(-1, *place.shape)
+            named[name] = block.sum(axis=0) if place.shared else block
+        return d_scores.reshape(self.marginals.shape), named
+
+    def apply_jacobian(self, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
+        """The Jacobian of all marginals by all scores, times [p; p_extra]; it is symmetric."""
+        from didyma.kernels.vertices import derivative
+
+        out, out_extra = np.zeros_like(p), np.zeros_like(p_extra)
+        aligned = isinstance(self.structure, CompiledStructure) and self.structure.aligned
+        derivative(self.offsets, self.parts, self.extra_parts, aligned, p, p_extra, out, out_extra)
+        return out / self.temperature, out_extra / self.temperature
+
+    def _flat(self, array: ArrayLike, name: str) -> Floats:
+        values = np.asarray(array, dtype=np.float64)
+        if values.shape == self.marginals.shape[1:]:
+            values = values[None]
+        if values.shape != self.marginals.shape:
+            raise DataError(
+                f"expected the scores' shape {self.marginals.shape}, found {np.shape(array)}",
+                field=name,
+            )
+        return np.ascontiguousarray(values.reshape(len(self), -1))
+
+    def _place(self, name: str) -> Any:
+        if name not in self.layout.additional:
+            known = ", ".join(self.layout.additional) or "none"
+            raise DataError(f"no additional scores of this name (given: {known})", field=name)
+        return self.layout.additional[name]

@@ -1,0 +1,286 @@
+"""SparseMAP: the sparse posterior over structures, from nothing but an argmax.
+
+    u* = argmax over u in the hull of the outputs   η·u − t/2 ‖u‖²
+
+is unique, has few structures in its support, and is differentiable almost everywhere (Niculae,
+Martins, Blondel and Cardie 2018).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.errors import DataError
+from didyma.execution import Executor, serial, threads
+from didyma.polytope import active_set
+from didyma.polytope.batch import IMPOSSIBLE, compiled_solver, python_solver
+from didyma.polytope.solution import Distribution, Solution
+from didyma.structure import CompiledStructure, Floats, Layout, Structure, impossible
+
+__all__ = ["ActiveSet", "ConvergenceWarning", "solve", "sparsemap"]
+
+UNLIMITED = 2**62
+SHARDS = 8  # of a batch, when threads share it
+
+
+class ConvergenceWarning(UserWarning):
+    """A solver stopped at its limit before it reached its tolerance."""
+
+
+class Solver(Protocol):
+    """A loop over the globals of `polytope.active_set.template`, and its own limit of calls."""
+
+    @property
+    def max_iter(self) -> int:
+        """Most calls where the user sets no limit."""
+        ...
+
+    @property
+    def template(self) -> Callable[..., Any]:
+        """The loop."""
+        ...
+
+
+@dataclass(frozen=True)
+class ActiveSet:
+    """Exact steps over the affine hull of a few structures: the fastest, and finite."""
+
+    max_iter: ClassVar[int] = UNLIMITED
+
+    @property
+    def template(self) -> Callable[..., Any]:
+        """The loop."""
+        return active_set.template
+
+
+EXACT = ActiveSet()
+
+
+def sparsemap(
+    scores: ArrayLike,
+    structure: Structure,
+    *,
+    lengths: ArrayLike | None = None,
+    return_solution: bool = False,
+    tol: float = 1e-9,
+    max_iter: int | None = None,
+    temperature: float = 1.0,
+    warm_start: Solution | Sequence[Distribution | None] | None = None,
+    solver: Solver = EXACT,
+    n_jobs: int | None = None,
+    **additional: ArrayLike | None,
+) -> Any:
+    """Marginals of the sparse posterior over structures, in the shape and type of the scores.
+
+    >>> import didyma
+    >>> scores = [[[1.0, 0.9], [0.2, 0.0], [0.0, 0.6]]]  # one sequence: 3 words, 2 tags
+    >>> stay = [[0.5, 0.0], [0.0, 0.5]]
+    >>> didyma.sparsemap(scores, didyma.structures.Sequence(), transitions=stay).round(2)
+    array([[[0.55, 0.45],
+            [0.4 , 0.6 ],
+            [0.2 , 0.8 ]]])
+
+    Args:
+        scores: one instance, or a batch along the first axis; −inf forbids a part.
+        structure: of `didyma.structures`, or your own `didyma.Structure`.
+        lengths: the instances' own sizes, where they are padded.
+        return_solution: also return the `Solution`: structures, probabilities, gap, derivatives.
+        tol: duality gap at which to stop, or what rounding leaves of it where scores are huge.
+        max_iter: most argmax calls per instance; None means until the gap is reached.
+        temperature: weight t of the regulariser; towards 0 the argmax is reached.
+        warm_start: a former solution of the same instances, or one `Distribution` per instance
+            (None where there is none), to start from. It pays when scores have moved little.
+        solver: `ActiveSet()` or a `ConditionalGradient`.
+        n_jobs: threads over the batch; None means every core.
+        additional: scores of additional parts, such as ``transitions`` of a sequence.
+    """
+    layout = structure.lay_out(scores, lengths, **additional)
+    solution = solve(
+        layout,
+        structure,
+        tol=tol,
+        max_iter=max_iter,
+        temperature=temperature,
+        warm_start=warm_start,
+        solver=solver,
+        executor=threads(n_jobs),
+    )
+    given = np.asarray(scores)
+    marginals = solution.marginals.reshape(given.shape)
+    if given.dtype in (np.float32, np.float16):
+        marginals = marginals.astype(given.dtype)
+    return (marginals, solution) if return_solution else marginals
+
+
+def solve(
+    layout: Layout,
+    structure: Structure,
+    *,
+    tol: float = 1e-9,
+    max_iter: int | None = None,
+    temperature: float = 1.0,
+    warm_start: Solution | Sequence[Distribution | None] | None = None,
+    solver: Solver = EXACT,
+    executor: Executor | None = None,
+) -> Solution:
+    """Solve a batch that is laid out already."""
+    if not (temperature > 0.0 and np.isfinite(temperature)):
+        raise DataError(f"expected a positive number, found {temperature}", field="temperature")
+    if not tol >= 0.0:
+        raise DataError(f"expected a number from 0 up, found {tol}", field="tol")
+    if max_iter is not None and max_iter < 1:
+        raise DataError(f"expected at least 1, found {max_iter}", field="max_iter")
+    given = layout
+    if temperature != 1.0:
+        layout = replace(
+            layout, scores=layout.scores / temperature, extra=layout.extra / temperature
+        )
+    run = _solver(structure, layout, solver)
+    first = _start(warm_start, layout)
+    marginals = np.zeros(layout.scores.shape)
+    gap = np.zeros(len(layout))
+    n_iter = np.zeros(len(layout), np.int64)
+    status = np.zeros(len(layout), np.int64)
+    support = np.zeros(len(layout), np.int64)
+
+    def solve_shard(shard: slice) -> Any:
+        rows = slice(shard.start, shard.stop + 1)
+        return run(
+            layout.scores[shard],
+            layout.extra[shard] if len(layout.extra) > 1 else layout.extra,
+            layout.dims,
+            layout.sizes[shard],
+            layout.n_work,
+            layout.n_index,
+            layout.n_parts,
+            layout.n_extra,
+            first.offsets[rows],
+            first.parts,
+            first.extra_parts,
+            first.weights,
+            float(tol),
+            solver.max_iter if max_iter is None else max_iter,
+            marginals[shard],
+            gap[shard],
+            n_iter[shard],
+            status[shard],
+            support[shard],
+        )
+
+    executor = executor if executor and isinstance(structure, CompiledStructure) else serial
+    found = executor(solve_shard, _shards(len(layout), 1 if executor is serial else SHARDS))
+    failed = np.flatnonzero(status == IMPOSSIBLE)
+    if len(failed):
+        raise impossible(int(failed[0]))
+    converged = status == active_set.OPTIMAL
+    if not converged.all():
+        worst = int(np.argmax(np.where(converged, -np.inf, gap)))
+        warnings.warn(
+            f"{int((~converged).sum())} of {len(layout)} instances stopped before tol={tol:g}; the "
+            f"largest gap is {gap[worst]:.1e} (instance {worst}, after {n_iter[worst]} argmax calls"
+            f"){'' if max_iter is None else f': raise max_iter={max_iter}'}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    parts, extra_parts, weights = (np.concatenate(arrays) for arrays in zip(*found))
+    return Solution(
+        structure,
+        given,
+        marginals.reshape(len(layout), *layout.shape),
+        gap * temperature,
+        converged,
+        n_iter,
+        np.concatenate([[0], np.cumsum(support)]),
+        parts,
+        extra_parts,
+        weights,
+        temperature,
+    )
+
+
+def _solver(structure: Structure, layout: Layout, solver: Solver) -> Any:
+    if isinstance(structure, CompiledStructure):
+        return compiled_solver(structure.kernel, structure.aligned, solver.template)
+    return python_solver(_python_kernel(structure, layout), solver.template)
+
+
+def _python_kernel(structure: Structure, layout: Layout) -> Callable[..., int]:
+    """A user's argmax with the face of a kernel."""
+    name, dimension = type(structure).__name__, layout.scores.shape[1]
+    limit = dimension + layout.extra.shape[1]
+
+    def kernel(
+        scores: Floats, extra: Floats, dims: Any, size: Any, work: Any, index: Any, *out: Any
+    ) -> int:
+        named = {
+            key: extra[place.start : place.stop].reshape(place.shape)
+            for key, place in layout.additional.items()
+        }
+        found = np.asarray(structure.argmax(scores.reshape(layout.shape), **named))
+        if found.ndim != 1 or (found.size and not np.issubdtype(found.dtype, np.integer)):
+            raise DataError(
+                f"{name}.argmax must return one axis of integer part indices, returned "
+                f"{found.dtype} of shape {found.shape}"
+            )
+        chosen = np.unique(found)
+        if len(chosen) != len(found) or (len(found) and not 0 <= chosen[0] <= chosen[-1] < limit):
+            raise DataError(
+                f"{name}.argmax must return different part indices from 0 to {limit - 1}, returned "
+                f"{found}"
+            )
+        for parts, indices in zip(out, np.split(chosen, [np.searchsorted(chosen, dimension)])):
+            parts[:] = -1
+            parts[: len(indices)] = indices
+        out[1][out[1] >= 0] -= dimension
+        return int((chosen < dimension).sum())
+
+    return kernel
+
+
+@dataclass(frozen=True)
+class _Start:
+    offsets: NDArray[np.int64]
+    parts: NDArray[np.int32]
+    extra_parts: NDArray[np.int32]
+    weights: Floats
+
+
+def _start(
+    start: Solution | Sequence[Distribution | None] | None, layout: Layout
+) -> _Start | Solution:
+    if start is not None and len(start) != len(layout):
+        raise DataError(
+            f"expected one distribution per instance ({len(layout)}), found {len(start)}",
+            field="warm_start",
+        )
+    known = [one for one in start or () if one is not None]
+    for one in known:
+        if one.marginals.shape != layout.shape:
+            raise DataError(
+                f"its scores have shape {one.marginals.shape}, these {layout.shape}: pad instances "
+                "to the same shape in all calls",
+                field="warm_start",
+            )
+    if isinstance(start, Solution):
+        return start
+    sizes = [0 if one is None else one.support_size for one in start or [None] * len(layout)]
+    return _Start(
+        np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
+        np.concatenate([np.zeros((0, layout.n_parts), np.int32), *(one.parts for one in known)]),
+        np.concatenate(
+            [np.zeros((0, layout.n_extra), np.int32), *(one.extra_parts for one in known)]
+        ),
+        np.concatenate([np.zeros(0), *(one.probabilities for one in known)]),
+    )
+
+
+def _shards(n: int, most: int) -> list[slice]:
+    bounds = np.linspace(0, n, max(min(n, most), 1) + 1).astype(int).tolist()
+    return [slice(a, b) for a, b in pairwise(bounds)]

@@ -1,0 +1,413 @@
+"""Structure: a finite set of outputs, known only by an argmax.
+
+An output is a set of *parts*, and a part is the index of its score. A structure of your own is one
+method, which names the parts of the best output:
+
+>>> class Contiguous(Structure):
+...     "A run of three neighbours."
+...     def argmax(self, scores):
+...         start = np.argmax(np.convolve(scores, np.ones(3), mode="valid"))
+...         return np.arange(start, start + 3)
+>>> import didyma
+>>> didyma.sparsemap(np.array([1.0, 0.5, 1.0, 0.8, 0.0]), Contiguous()).round(2)
+array([0.6 , 0.75, 1.  , 0.4 , 0.25])
+
+Everything else follows: posteriors, gradients and losses see nothing but indices, since an inner
+product of two outputs is the number of parts they share.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.errors import DataError
+from didyma.kernels.jit import specialise
+
+__all__ = [
+    "CompiledStructure",
+    "Layout",
+    "Structure",
+    "as_batch",
+    "as_flags",
+    "as_lengths",
+    "as_outputs",
+    "check_range",
+    "impossible",
+    "lay_out_additional",
+    "pack",
+]
+
+Floats = NDArray[np.float64]
+LARGEST = 1e300  # sums of larger scores would overflow
+
+
+@dataclass(frozen=True)
+class Additional:
+    """One array of additional scores: where it stands among all of them, and its own shape."""
+
+    start: int
+    stop: int
+    shape: tuple[int, ...]  # of one instance
+    shared: bool  # one array for the whole batch
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A batch of instances as flat arrays: what solvers and kernels read.
+
+    Part p of instance b scores ``scores[b, p]``, additional part q ``extra[b, q]`` (``extra[0, q]``
+    where the whole batch shares them). Room for ``n_parts`` and ``n_extra`` of them is enough for
+    any output.
+    """
+
+    scores: Floats
+    shape: tuple[int, ...]  # of the scores of one instance
+    n_parts: int
+    extra: Floats = field(default_factory=lambda: np.zeros((1, 0)))
+    additional: Mapping[str, Additional] = field(default_factory=dict)
+    n_extra: int = 0
+    dims: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    n_work: int = 0
+    n_index: int = 0
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def extra_of(self, b: int) -> Floats:
+        """Additional scores of instance b."""
+        return self.extra[b if len(self.extra) > 1 else 0]
+
+
+class Structure(ABC):
+    """A finite set of outputs; `argmax` is all that a solver asks of it.
+
+    ``ndim`` is the number of axes of one instance's scores; arrays with one more axis are batches.
+    """
+
+    ndim: ClassVar[int] = 1
+
+    @abstractmethod
+    def argmax(self, scores: Any, **additional: Any) -> Any:
+        """Indices of the parts of the best output.
+
+        They count through the flattened scores; with additional scores, on through each of those in
+        the order in which they are given. Only parts of ``scores`` are penalised by SparseMAP.
+        """
+
+    def lay_out(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> Layout:
+        """Check a batch and lay it out flat."""
+        if lengths is not None:
+            raise DataError(
+                f"{type(self).__name__} takes no lengths: give instances of different sizes to "
+                "separate calls",
+                field="lengths",
+            )
+        batch = as_batch(scores, self.ndim)
+        flat = batch.reshape(len(batch), -1)
+        extra, named = lay_out_additional(
+            len(batch),
+            {
+                name: (array, np.shape(array)[1:] if _batched(array, batch) else np.shape(array))
+                for name, array in additional.items()
+                if array is not None
+            },
+        )
+        sizes = np.zeros((len(batch), 0), np.int64)
+        return Layout(
+            flat, batch.shape[1:], flat.shape[1], extra, named, extra.shape[1], sizes=sizes
+        )
+
+    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[Any]:
+        """Outputs in the form that people know, one per row of part indices.
+
+        For a structure without a form of its own this is the 0/1 array of the parts.
+        """
+        outputs = np.zeros((len(parts), layout.scores.shape[1]), dtype=bool)
+        rows, columns = np.nonzero(parts >= 0)
+        outputs[rows, parts[rows, columns]] = True
+        return outputs.reshape(len(parts), *layout.shape)
+
+
+def _batched(array: ArrayLike, batch: Floats) -> bool:
+    shape = np.shape(array)
+    return len(shape) > 1 and shape[0] == len(batch)
+
+
+class CompiledStructure(Structure):
+    """A structure whose argmax is a kernel over flat arrays, and which knows lengths.
+
+    The kernel is ``kernel(scores, extra, dims, size, work, index, parts, extra_parts)``. It writes
+    the best output's indices to ``parts`` and ``extra_parts``, −1 where there are no more, and
+    returns the number of ``parts``, or −1 if every output scores −∞. ``dims`` are the integers that
+    describe a batch, ``size`` those of one instance, ``work`` and ``index`` are scratch: zero at
+    the first call for an instance and untouched between its calls.
+    """
+
+    aligned: ClassVar[bool] = True
+    """Whether two outputs that share a part have it in the same place of ``parts``."""
+
+    @cached_property
+    @abstractmethod
+    def kernel(self) -> Any:
+        """The compiled argmax."""
+
+    @abstractmethod
+    def encode(
+        self, outputs: ArrayLike, layout: Layout
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Part indices (B, n_parts) and additional ones (B, n_extra) of one output per instance."""
+
+    def argmax(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> NDArray[np.int32]:
+        """Indices of the parts of each instance's best output, padded with −1.
+
+        They count through the flattened scores of one instance. `predict` gives the same outputs in
+        the form that people know.
+        """
+        layout = self.lay_out(scores, lengths, **additional)
+        parts = self._argmax(layout)
+        return parts if np.ndim(scores) > self.ndim else parts[0]
+
+    def predict(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> NDArray[Any]:
+        """Each instance's best output: tags, heads, columns, states; see the structure."""
+        layout = self.lay_out(scores, lengths, **additional)
+        outputs = self.decode(self._argmax(layout), layout)
+        return outputs if np.ndim(scores) > self.ndim else outputs[0]
+
+    def refuse(self, additional: Mapping[str, Any]) -> None:
+        """Raise for additional scores that this structure does not know."""
+        for name in additional:
+            raise DataError(f"{type(self).__name__} has no such scores", field=name)
+
+    def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
+        """Under p(output) ∝ exp(score): log partition (B,), marginals (B, d) and those of extra."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no tractable marginals; use SparseMAP, which needs only an "
+            "argmax"
+        )
+
+    def marginals(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> Floats:
+        """Probability of each part under p(output) ∝ exp(score); the shape of the scores."""
+        layout = self.lay_out(scores, lengths, **additional)
+        _, marginals, _ = self.expectations(layout)
+        return marginals.reshape(np.shape(scores))
+
+    def log_partition(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> Any:
+        """Logarithm of the sum of exp(score) over all outputs, per instance."""
+        log_partition, _, _ = self.expectations(self.lay_out(scores, lengths, **additional))
+        return log_partition if np.ndim(scores) > self.ndim else float(log_partition[0])
+
+    def _argmax(self, layout: Layout) -> NDArray[np.int32]:
+        parts = np.full((len(layout), layout.n_parts), -1, np.int32)
+        extra_parts = np.full((len(layout), layout.n_extra), -1, np.int32)
+        solve = _batch_kernel(self.kernel)
+        failed = solve(
+            layout.scores,
+            layout.extra,
+            layout.dims,
+            layout.sizes,
+            np.zeros(layout.n_work),
+            np.zeros(layout.n_index, np.int64),
+            parts,
+            extra_parts,
+        )
+        if failed >= 0:
+            raise impossible(failed)
+        return parts
+
+
+def impossible(b: int) -> DataError:
+    """The error for an instance whose outputs all contain a forbidden part."""
+    return DataError(
+        f"instance {b}: every output contains a part with score -inf; at least one output must be "
+        "possible",
+        field="scores",
+    )
+
+
+def as_batch(scores: ArrayLike, ndim: int) -> Floats:
+    """Scores as float64 with a batch axis, without NaN or +inf."""
+    batch = np.asarray(scores, dtype=np.float64)
+    if batch.ndim == ndim:
+        batch = batch[None]
+    if batch.ndim != ndim + 1:
+        raise DataError(
+            f"expected {ndim} axes, or {ndim + 1} with a batch axis first, found an array of shape "
+            f"{np.shape(scores)}",
+            field="scores",
+        )
+    check_scores(batch, "scores")
+    return np.ascontiguousarray(batch)
+
+
+def check_scores(array: Floats, name: str) -> None:
+    """Refuse NaN and +inf, naming the first place; −inf forbids a part."""
+    if array.size and not array.max() <= LARGEST:
+        place = tuple(int(i) for i in np.argwhere(~(array <= LARGEST))[0])
+        raise DataError(
+            f"expected numbers up to {LARGEST:g} (-inf forbids a part), found {array[place]} at "
+            f"index {list(place)}",
+            field=name,
+        )
+
+
+def as_lengths(lengths: ArrayLike | None, batch: int, longest: int) -> NDArray[np.int64]:
+    """One length per instance, between 1 and the padded one."""
+    if lengths is None:
+        return np.full(batch, longest, np.int64)
+    given = np.atleast_1d(np.asarray(lengths))
+    if given.shape != (batch,) or not np.issubdtype(given.dtype, np.integer):
+        raise DataError(
+            f"expected {batch} integers, one per instance, found {given.dtype} of shape "
+            f"{given.shape}",
+            field="lengths",
+        )
+    wrong = np.flatnonzero((given < 1) | (given > longest))
+    if len(wrong):
+        raise DataError(
+            f"expected 1 to {longest} (the padded size), found {given[wrong[0]]} for instance "
+            f"{wrong[0]}",
+            field="lengths",
+        )
+    return given.astype(np.int64)
+
+
+def as_outputs(outputs: ArrayLike, shape: tuple[int, ...], layout: Layout) -> NDArray[np.int32]:
+    """One output of this shape per instance, as integers with a batch axis."""
+    given = np.asarray(outputs)
+    if given.shape == shape:
+        given = given[None]
+    if given.shape != (len(layout), *shape) or not np.issubdtype(given.dtype, np.integer):
+        raise DataError(
+            f"expected integers of shape {(len(layout), *shape)}, found {given.dtype} of shape "
+            f"{given.shape}",
+            field="outputs",
+        )
+    return given.astype(np.int32)
+
+
+def as_flags(outputs: ArrayLike, used: NDArray[np.bool_], layout: Layout) -> NDArray[np.bool_]:
+    """One boolean (or 0/1) output per instance, False where it is not used (padding)."""
+    given = np.asarray(outputs)
+    if given.shape == layout.shape:
+        given = given[None]
+    shape = (len(layout), *layout.shape)
+    if given.shape != shape or given.dtype.kind not in "biu":
+        raise DataError(
+            f"expected booleans of shape {shape}, found {given.dtype} of shape {given.shape}",
+            field="outputs",
+        )
+    wrong = np.argwhere(used & (given != 0) & (given != 1))
+    if len(wrong):
+        place = tuple(int(i) for i in wrong[0])
+        raise DataError(
+            f"expected 0 or 1, found {given[place]} at index {list(place)}", field="outputs"
+        )
+    return used & (given == 1)
+
+
+def pack(flags: NDArray[np.bool_], layout: Layout) -> NDArray[np.int32]:
+    """Flat indices of the true entries of each instance, ascending, padded with −1."""
+    flat = flags.reshape(len(layout), -1)
+    parts = np.full((len(layout), layout.n_parts), -1, np.int32)
+    instance, part = np.nonzero(flat)
+    parts[instance, (np.cumsum(flat, axis=1) - 1)[instance, part]] = part
+    return parts
+
+
+def check_range(
+    outputs: NDArray[np.int32],
+    low: int,
+    high: int | NDArray[np.int64],
+    used: NDArray[np.bool_],
+    what: str,
+) -> None:
+    """Refuse outputs below ``low`` or from ``high`` on, where they are used."""
+    wrong = np.argwhere(used & ((outputs < low) | (outputs >= high)))
+    if len(wrong):
+        place = tuple(int(i) for i in wrong[0])
+        limit = int(np.broadcast_to(high, outputs.shape)[place])
+        raise DataError(
+            f"expected a {what} from {low} to {limit - 1}, found {outputs[place]} at index "
+            f"{list(place)}",
+            field="outputs",
+        )
+
+
+def lay_out_additional(
+    batch: int, given: Mapping[str, tuple[ArrayLike | None, tuple[int, ...]]]
+) -> tuple[Floats, dict[str, Additional]]:
+    """Additional scores side by side, as (1, f) if the whole batch shares them, else (batch, f).
+
+    ``given`` has, per name, the array or None (zero scores) and the shape of one instance.
+    """
+    named: dict[str, Additional] = {}
+    blocks = []
+    start = 0
+    for name, (array, shape) in given.items():
+        stop = start + int(np.prod(shape))
+        values = np.zeros(shape) if array is None else np.asarray(array, dtype=np.float64)
+        if values.shape not in (shape, (batch, *shape)):
+            raise DataError(
+                f"expected shape {shape}, or {(batch, *shape)} for one per instance, found "
+                f"{values.shape}",
+                field=name,
+            )
+        check_scores(values, name)
+        shared = values.shape == shape
+        blocks.append(values.reshape(1 if shared else batch, stop - start))
+        if array is not None:
+            named[name] = Additional(start, stop, shape, shared)
+        start = stop
+    rows = max((len(block) for block in blocks), default=1)
+    extra = np.zeros((rows, start))
+    start = 0
+    for block in blocks:
+        extra[:, start : start + block.shape[1]] = block
+        start += block.shape[1]
+    return extra, named
+
+
+def argmax_batch(scores, extra, dims, sizes, work, index, parts, extra_parts):  # type: ignore[no-untyped-def]
+    """Run ``kernel`` over a batch; the first instance without a possible output, or −1."""
+    for b in range(scores.shape[0]):
+        for i in range(work.shape[0]):
+            work[i] = 0.0
+        for i in range(index.shape[0]):
+            index[i] = 0
+        row = b if extra.shape[0] > 1 else 0
+        count = kernel(scores[b], extra[row], dims, sizes[b], work, index, parts[b], extra_parts[b])
+        if count < 0:
+            return b
+    return -1
+
+
+kernel: Any = None  # bound per structure
+
+
+def _batch_kernel(compiled: Any) -> Any:
+    if compiled not in _BATCH_KERNELS:
+        _BATCH_KERNELS[compiled] = specialise(
+            argmax_batch, f"argmax_batch_{compiled.__name__}", kernel=compiled
+        )
+    return _BATCH_KERNELS[compiled]
+
+
+_BATCH_KERNELS: dict[Any, Any] = {}

@@ -1,0 +1,312 @@
+"""FactorGraph: joint states of many variables, with pairwise scores and logical constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.errors import DataError
+from didyma.structure import (
+    CompiledStructure,
+    Floats,
+    Layout,
+    as_batch,
+    as_outputs,
+    check_range,
+    impossible,
+    lay_out_additional,
+)
+from didyma.structures.elimination import (
+    LARGEST_PLAN,
+    Circuit,
+    Relation,
+    Term,
+    fill_order,
+    plan,
+    postorder,
+)
+
+__all__ = [
+    "AtLeastOne",
+    "AtMost",
+    "AtMostOne",
+    "Cardinality",
+    "ExactlyOne",
+    "FactorGraph",
+    "Implies",
+]
+
+SMALL = 3  # constraints on so few variables are listed, larger ones are counted along
+
+
+@dataclass(frozen=True)
+class Cardinality:
+    """From ``low`` to ``high`` of the variables are true; ``~i`` is the negation of variable i."""
+
+    variables: tuple[int, ...]
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variables", tuple(int(v) for v in self.variables))
+        if not self.variables or len(set(self.indices)) < len(self.variables):
+            raise DataError(
+                f"expected at least one variable and none twice, found {self.variables}",
+                field="logic",
+            )
+        if self.low > min(self.high, len(self.variables)) or self.high < 0:
+            raise DataError(
+                f"{self.low} to {self.high} of {len(self.variables)} variables cannot be true",
+                field="logic",
+            )
+
+    @property
+    def indices(self) -> list[int]:
+        """The variables without their negations."""
+        return [~v if v < 0 else v for v in self.variables]
+
+    @property
+    def negated(self) -> NDArray[np.bool_]:
+        """Which of the variables are negated."""
+        return np.array(self.variables) < 0
+
+    def holds(self, states: NDArray[Any]) -> Any:
+        """Whether states (…, n_variables) obey the constraint."""
+        count = ((states[..., self.indices] == 1) != self.negated).sum(axis=-1)
+        return (self.low <= count) & (count <= self.high)
+
+
+def ExactlyOne(variables: Iterable[int]) -> Cardinality:
+    """One of the variables is true, and no other (XOR)."""
+    return Cardinality(tuple(variables), 1, 1)
+
+
+def AtMostOne(variables: Iterable[int]) -> Cardinality:
+    """No two of the variables are true."""
+    return Cardinality(tuple(variables), 0, 1)
+
+
+def AtLeastOne(variables: Iterable[int]) -> Cardinality:
+    """Some variable is true (OR)."""
+    variables = tuple(variables)
+    return Cardinality(variables, 1, len(variables))
+
+
+def AtMost(k: int, variables: Iterable[int]) -> Cardinality:
+    """No more than k of the variables are true (a budget)."""
+    return Cardinality(tuple(variables), 0, k)
+
+
+def Implies(a: int, b: int) -> Cardinality:
+    """If variable a is true, so is b."""
+    return AtLeastOne((~a, b))
+
+
+@dataclass(frozen=True)
+class FactorGraph(CompiledStructure):
+    """Joint states of variables that are scored alone and in pairs, under hard constraints.
+
+        score(x) = Σ_i scores[i, x_i] + Σ_e pairwise[e, x_i, x_j],   edge e = (i, j)
+
+    Scores are (B, n_variables, n_states), ``pairwise`` is (n_edges, n_states, n_states) or has a
+    batch axis first; −∞ forbids a state or a pair. Outputs (B, n_variables) are states. Constraints
+    (`ExactlyOne`, `AtMostOne`, `AtLeastOne`, `AtMost`, `Implies`, `Cardinality`) speak of binary
+    variables, state 1 meaning true.
+
+    >>> graph = FactorGraph(3, edges=[(0, 1), (1, 2)], logic=[AtMost(2, [0, 1, 2])])
+    >>> agree = 0.5 * np.eye(2)
+    >>> graph.predict([[0, 1.0], [0, 0.8], [0, 2.0]], pairwise=[agree, agree])
+    array([0, 1, 1])
+
+    Inference is exact, by variable elimination in a minimum-fill order. Its cost grows with the
+    treewidth; beyond 2²¹ table entries in all it is refused, and
+    `didyma.polytope.local.local_sparsemap` remains. A constraint on many variables is counted along
+    the graph and adds one counter to the width, not all its variables.
+    """
+
+    n_variables: int
+    n_states: int = 2
+    edges: Sequence[tuple[int, int]] = ()
+    logic: Sequence[Cardinality] = ()
+
+    ndim: ClassVar[int] = 2
+
+    def __post_init__(self) -> None:
+        if self.n_variables < 1 or self.n_states < 1:
+            raise DataError("expected at least one variable and one state", field="n_variables")
+        object.__setattr__(self, "edges", tuple((int(i), int(j)) for i, j in self.edges))
+        object.__setattr__(self, "logic", tuple(self.logic))
+        for e, (i, j) in enumerate(self.edges):
+            if not (0 <= i < self.n_variables and 0 <= j < self.n_variables) or i == j:
+                raise DataError(
+                    f"expected two different variables from 0 to {self.n_variables - 1}, found "
+                    f"({i}, {j}) at index {e}",
+                    field="edges",
+                )
+        if self.logic and self.n_states != 2:
+            raise DataError(
+                f"constraints need binary variables, found {self.n_states} states", field="logic"
+            )
+        for constraint in self.logic:
+            if max(constraint.indices) >= self.n_variables:
+                raise DataError(
+                    f"expected variables below {self.n_variables}, found {constraint}",
+                    field="logic",
+                )
+
+    @cached_property
+    def kernel(self) -> Any:
+        """The compiled argmax."""
+        from didyma.kernels.elimination import elimination
+
+        return elimination
+
+    @cached_property
+    def circuit(self) -> Circuit:
+        """The plan of elimination; raises where the graph is too entangled."""
+        # Dense tables are as large as they seem; constraints may leave far less of them.
+        largest = LARGEST_PLAN**2 if self.logic else LARGEST_PLAN
+        n_states = [self.n_states] * self.n_variables
+        relations = [_list(one) for one in self.logic if len(one.variables) <= SMALL]
+        order = fill_order(n_states, self._scopes(relations), largest)
+        counted = [one for one in self.logic if len(one.variables) > SMALL and not _vacuous(one)]
+        if counted:
+            rank = {v: position for position, v in enumerate(postorder(order))}
+            for one in counted:
+                relations += _count(one, rank, n_states)
+            order = fill_order(n_states, self._scopes(relations), largest)
+        d, square = self.n_variables * self.n_states, self.n_states**2
+        parts = np.arange(d + len(self.edges) * square)
+        unary, pairs = parts[:d].reshape(-1, self.n_states), parts[d:].reshape(-1, square)
+        terms = [Term((i,), unary[i]) for i in range(self.n_variables)]
+        terms += [Term(edge, pairs[e]) for e, edge in enumerate(self.edges)]
+        return plan(n_states, terms, relations, order)
+
+    def _scopes(self, relations: Iterable[Relation]) -> list[tuple[int, ...]]:
+        return [*self.edges, *(relation.scope for relation in relations)]
+
+    def lay_out(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> Layout:
+        """Check a batch and lay it out flat; all instances share the graph, without lengths."""
+        flat, extra, given = self.check(scores, lengths, **additional)
+        circuit = self.circuit
+        return Layout(
+            flat,
+            (self.n_variables, self.n_states),
+            self.n_variables,
+            extra,
+            given,
+            len(self.edges),
+            dims=circuit.dims,
+            sizes=np.zeros((len(flat), 0), np.int64),
+            n_work=flat.shape[1] + extra.shape[1] + circuit.n_values,
+            n_index=circuit.n_tables,
+        )
+
+    def check(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> tuple[Floats, Floats, Any]:
+        """Scores (B, d) and pairwise scores (1 or B, f) as flat arrays, and their layout."""
+        if lengths is not None:
+            raise DataError(
+                "FactorGraph takes no lengths: forbid states by -inf instead", field="lengths"
+            )
+        pairwise = additional.pop("pairwise", None)
+        self.refuse(additional)
+        batch = as_batch(scores, self.ndim)
+        if batch.shape[1:] != (self.n_variables, self.n_states):
+            raise DataError(
+                f"expected {self.n_variables} variables with {self.n_states} states, found shape "
+                f"{batch.shape[1:]}",
+                field="scores",
+            )
+        shape = (len(self.edges), self.n_states, self.n_states)
+        extra, given = lay_out_additional(len(batch), {"pairwise": (pairwise, shape)})
+        return batch.reshape(len(batch), -1), extra, given
+
+    def encode(
+        self, outputs: ArrayLike, layout: Layout
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Part i·S + state of each variable i, part e·S² + a·S + b of each edge."""
+        states = as_outputs(outputs, (self.n_variables,), layout)
+        check_range(states, 0, self.n_states, np.ones(states.shape, bool), "state")
+        for constraint in self.logic:
+            wrong = np.flatnonzero(~constraint.holds(states))
+            if len(wrong):
+                raise DataError(f"output {wrong[0]} violates {constraint}", field="outputs")
+        parts = np.arange(self.n_variables) * self.n_states + states
+        first, second = np.array(self.edges, np.int64).reshape(-1, 2).T
+        pairs = states[:, first] * self.n_states + states[:, second]
+        extra_parts = np.arange(len(self.edges)) * self.n_states**2 + pairs
+        return parts.astype(np.int32), extra_parts.astype(np.int32)
+
+    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
+        """State of each variable."""
+        return parts.astype(np.int64) % self.n_states
+
+    def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
+        """Sum-product over the same tables."""
+        from didyma.kernels.elimination import elimination_expectations
+
+        d, f = layout.scores.shape[1], layout.extra.shape[1]
+        log_partition = np.empty(len(layout))
+        values, flow = np.empty(layout.n_work), np.empty((len(layout), layout.n_work))
+        for b in range(len(layout)):
+            log_partition[b] = elimination_expectations(
+                layout.scores[b], layout.extra_of(b), layout.dims, values, flow[b]
+            )
+            if log_partition[b] == -np.inf:
+                raise impossible(b)
+        return log_partition, flow[:, :d].copy(), flow[:, d : d + f].copy()
+
+
+def _vacuous(constraint: Cardinality) -> bool:
+    return constraint.low <= 0 and constraint.high >= len(constraint.variables)
+
+
+def _list(constraint: Cardinality) -> Relation:
+    """All allowed states of a few variables."""
+    scope = tuple(constraint.indices)
+    states = np.array(list(product((0, 1), repeat=len(scope))))
+    count = (states.astype(bool) != constraint.negated).sum(axis=1)
+    return Relation(scope, states[(constraint.low <= count) & (count <= constraint.high)])
+
+
+def _count(constraint: Cardinality, rank: dict[int, int], n_states: list[int]) -> list[Relation]:
+    """Count true literals along the variables: c_j = c_{j−1} + x_j, with a new variable per count.
+
+    A count that has reached a lower bound goes no higher where there is no upper one, and no count
+    is kept from which the bounds are out of reach.
+    """
+    literals = sorted(
+        zip(constraint.indices, constraint.negated, strict=True), key=lambda one: rank[one[0]]
+    )
+    m = len(literals)
+    top = constraint.low if constraint.high >= m else constraint.high
+    relations = []
+    before, flipped = literals[0]
+    counts = {x: int(x != flipped) for x in (0, 1)}  # of each state of the variable before
+    for j, (v, flipped) in enumerate(literals[1:], start=2):
+        after = {}
+        for (state, count), x in product(counts.items(), (0, 1)):
+            reached = count + int(x != flipped)
+            reached = min(reached, top) if constraint.high >= m else reached
+            if constraint.low - (m - j) <= reached <= top:
+                after[state, x] = reached
+        if j == m:
+            relations.append(Relation((before, v), np.array(list(after))))
+            break
+        kept = sorted(set(after.values()))
+        counter = len(n_states)
+        n_states.append(len(kept))
+        rows = np.array([(state, x, kept.index(c)) for (state, x), c in after.items()])
+        relations.append(Relation((before, v, counter), rows))
+        before, counts = counter, dict(enumerate(kept))
+    return relations

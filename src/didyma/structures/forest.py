@@ -1,0 +1,106 @@
+"""Forest: sets of edges without a cycle."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.errors import DataError
+from didyma.structure import (
+    CompiledStructure,
+    Floats,
+    Layout,
+    as_batch,
+    as_flags,
+    as_lengths,
+    pack,
+)
+
+__all__ = ["Forest"]
+
+
+@dataclass(frozen=True)
+class Forest(CompiledStructure):
+    """Undirected forests over n nodes: scores (B, n, n), outputs boolean (B, n, n).
+
+    Entry [i, j] with i < j stands for the edge between i and j; the others are not read. Any set of
+    edges without a cycle is an output, so that the best one has only edges with positive scores.
+    Lengths are the numbers of nodes.
+
+    >>> import numpy as np
+    >>> scores = np.zeros((3, 3))
+    >>> scores[0, 1], scores[0, 2], scores[1, 2] = 1.0, 2.0, 3.0
+    >>> np.argwhere(Forest().predict(scores)).tolist()
+    [[0, 2], [1, 2]]
+    """
+
+    ndim: ClassVar[int] = 2
+    aligned: ClassVar[bool] = False
+
+    @cached_property
+    def kernel(self) -> Any:
+        """The compiled argmax."""
+        from didyma.kernels.prim import forest
+
+        return forest
+
+    def lay_out(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> Layout:
+        """Check a batch and lay it out flat; parts are edges in ascending order."""
+        self.refuse(additional)
+        batch = as_batch(scores, self.ndim)
+        n, m = shape = batch.shape[1:]
+        if n != m or not n:
+            raise DataError(
+                f"expected a square array, one row and column per node, found shape {shape}",
+                field="scores",
+            )
+        return Layout(
+            batch.reshape(len(batch), n * n),
+            shape,
+            max(n - 1, 1),
+            dims=np.array([n], np.int64),
+            sizes=as_lengths(lengths, len(batch), n)[:, None],
+            n_work=n,
+            n_index=n,
+        )
+
+    def encode(
+        self, outputs: ArrayLike, layout: Layout
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Flat indices of the edges."""
+        n = layout.shape[0]
+        node = np.arange(n) < layout.sizes
+        edges = as_flags(outputs, node[:, :, None] & node[:, None, :], layout)
+        misplaced = np.argwhere(np.tril(edges))
+        if len(misplaced):
+            raise DataError(
+                f"expected the edge between i and j at [i, j] with i < j only, found one at index "
+                f"{misplaced[0].tolist()}",
+                field="outputs",
+            )
+        for b, chosen in enumerate(edges):
+            _check_acyclic(np.argwhere(chosen), n, b)
+        return pack(edges, layout), np.zeros((len(layout), 0), np.int32)
+
+    def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
+        """Not available: even the number of forests of a graph is hard to compute."""
+        raise NotImplementedError(
+            "the marginals of forests are #P-hard; use SparseMAP, which needs only the best forest"
+        )
+
+
+def _check_acyclic(edges: NDArray[np.int64], n: int, b: int) -> None:
+    """Refuse an edge within a tree."""
+    tree = np.arange(n)
+    for i, j in edges.tolist():
+        if tree[i] == tree[j]:
+            raise DataError(
+                f"instance {b}: the edge between {i} and {j} closes a cycle", field="outputs"
+            )
+        tree[tree == tree[j]] = tree[i]

@@ -1,0 +1,165 @@
+"""Heads: what trees over words have in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.errors import DataError
+from didyma.structure import (
+    CompiledStructure,
+    Floats,
+    Layout,
+    as_batch,
+    as_lengths,
+    as_outputs,
+    impossible,
+)
+
+__all__ = ["Heads"]
+
+ROUNDING = 1e-6  # in the sum of a word's marginals
+
+
+@dataclass(frozen=True)
+class Heads(CompiledStructure):
+    """A head for each word, so that all words hang from the root.
+
+    Scores are (B, n + 1, n + 1): entry [m, h] is the score of head h for word m, where 0 is the
+    root; row 0 and the diagonal are ignored. Lengths count words. Outputs are (B, n + 1), the head
+    of each word, −1 for the root and beyond the length.
+    """
+
+    single_root: bool = False
+
+    ndim: ClassVar[int] = 2
+
+    @abstractmethod
+    def scratch(self, n: int) -> tuple[int, int]:
+        """How many floats and integers the kernel needs for n words."""
+
+    @abstractmethod
+    def sum_over(
+        self, log_weights: Floats, lengths: NDArray[np.int64], logarithms: bool
+    ) -> tuple[Floats, Floats]:
+        """Log partitions (B,) and marginals, shaped as the weights.
+
+        Without logarithms, a log partition of −∞ means that logarithms are needed.
+        """
+
+    def lay_out(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> Layout:
+        """Check a batch and lay it out flat; lengths are the numbers of words."""
+        self.refuse(additional)
+        batch = as_batch(scores, self.ndim)
+        if batch.shape[1] != batch.shape[2] or batch.shape[1] < 2:
+            raise DataError(
+                "expected a row and a column for the root and for each of at least one word, found "
+                f"shape {batch.shape[1:]}",
+                field="scores",
+            )
+        n = batch.shape[1] - 1
+        n_work, n_index = self.scratch(n)
+        return Layout(
+            batch.reshape(len(batch), -1),
+            batch.shape[1:],
+            n,
+            dims=np.array([n + 1, bool(self.single_root)], np.int64),
+            sizes=as_lengths(lengths, len(batch), n)[:, None],
+            n_work=n_work,
+            n_index=n_index,
+        )
+
+    def encode(
+        self, outputs: ArrayLike, layout: Layout
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Part m·(n + 1) + h for each word m with head h; the root's own entry is ignored."""
+        heads = as_outputs(outputs, layout.shape[:1], layout)
+        self.check(heads, layout.sizes[:, 0])
+        words = np.arange(1, layout.shape[0], dtype=np.int32)
+        parts = np.where(words <= layout.sizes, words * layout.shape[0] + heads[:, 1:], -1)
+        return parts.astype(np.int32), np.zeros((len(layout), 0), np.int32)
+
+    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
+        """Head of each word."""
+        heads = np.full((len(parts), layout.shape[0]), -1, np.int64)
+        heads[:, 1:] = np.where(parts >= 0, parts % layout.shape[0], -1)
+        return heads
+
+    def check(self, heads: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
+        """Refuse heads that are no tree, naming instance and word."""
+        words = np.arange(heads.shape[1])
+        used = (words > 0) & (words <= lengths[:, None])
+        wrong = used & ((heads < 0) | (heads > lengths[:, None]) | (heads == words))
+        if wrong.any():
+            b, m = np.argwhere(wrong)[0]
+            raise _not_a_tree(
+                b, f"expected a head from 0 to {lengths[b]}, not itself, found {heads[b, m]}", m
+            )
+        ancestors = np.where(used, heads, 0)
+        for _ in range(heads.shape[1].bit_length()):  # twice as far each time
+            ancestors = np.take_along_axis(ancestors, ancestors, axis=1)
+        if ancestors.any():
+            b = np.argwhere(ancestors)[0, 0]
+            m = ancestors[b].max()
+            cycle = [m, heads[b, m]]
+            while cycle[-1] != m:
+                cycle.append(heads[b, cycle[-1]])
+            arrows = " → ".join(str(word) for word in cycle)
+            raise _not_a_tree(b, f"expected a tree, found heads in a cycle, {arrows}", m)
+        roots = used & (heads == 0)
+        if self.single_root and (roots.sum(axis=1) > 1).any():
+            b = np.argmax(roots.sum(axis=1) > 1)
+            first, second = np.flatnonzero(roots[b])[:2]
+            raise _not_a_tree(
+                b, f"expected a single word with head 0, but so has word {first}", second
+            )
+
+    def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
+        """Sums over all trees.
+
+        Their relative error is about that of the scores, 1e-16 of the range of these; where nothing
+        is left of marginals, an error says so.
+        """
+        lengths = layout.sizes[:, 0]
+        words = np.arange(layout.shape[0])
+        exists = words <= layout.sizes
+        possible = exists[:, :, None] & exists[:, None, :] & ~np.eye(len(words), dtype=bool)
+        possible[:, 0] = False
+        scores = np.where(possible, layout.scores.reshape(-1, *layout.shape), -np.inf)
+        highest = scores.max(axis=2, keepdims=True)
+        headless = np.isneginf(highest[:, :, 0]) & exists & (words > 0)
+        if headless.any():
+            raise impossible(int(np.argwhere(headless)[0, 0]))
+        highest[np.isneginf(highest)] = 0.0
+        # In proportion to their scores, a word's heads have weights that sum to 1.
+        scale = np.exp(scores - highest).sum(axis=2, keepdims=True)
+        scale[scale == 0.0] = 1.0
+        log_weights = scores - highest - np.log(scale)
+        log_partition, marginals = self.sum_over(log_weights, lengths, logarithms=False)
+        wide = np.flatnonzero(np.isneginf(log_partition))
+        if len(wide):
+            log_partition[wide], marginals[wide] = self.sum_over(
+                log_weights[wide], lengths[wide], logarithms=True
+            )
+            has_head = exists[wide] & (words > 0)
+            lost = np.abs(marginals[wide].sum(axis=2) - has_head) > ROUNDING
+            lost |= np.isneginf(log_partition[wide])[:, None]
+            if lost.any():
+                self._argmax(layout)  # raises if there is no tree at all
+                raise DataError(
+                    f"instance {wide[lost.any(axis=1)][0]}: scores differ by so much that marginals"
+                    " are lost in rounding; scale the scores, or use SparseMAP",
+                    field="scores",
+                )
+        log_partition += (highest + np.log(scale)).sum(axis=(1, 2))
+        return log_partition, marginals.reshape(len(layout), -1), np.zeros((len(layout), 0))
+
+
+def _not_a_tree(b: np.integer[Any], problem: str, word: np.integer[Any]) -> DataError:
+    return DataError(f"instance {b}, word {word}: {problem}", field="outputs")

@@ -1,0 +1,140 @@
+"""Matching: pairs of rows and columns, each used at most once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.errors import DataError
+from didyma.structure import (
+    CompiledStructure,
+    Floats,
+    Layout,
+    as_batch,
+    as_outputs,
+    check_range,
+)
+
+__all__ = ["Matching"]
+
+
+@dataclass(frozen=True)
+class Matching(CompiledStructure):
+    """Maximal matchings of n rows with m columns: scores (B, n, m), outputs (B, n).
+
+    An output is the column of each row, −1 where a row has none. As many pairs as possible are
+    matched, min(n, m) of them, whatever their scores; −inf forbids a pair. Lengths are (B, 2)
+    numbers of rows and columns; for square scores (B,) numbers will do for both.
+
+    >>> Matching().predict([[2.0, 3.0], [0.0, 2.0], [1.0, 0.0]])
+    array([ 0,  1, -1])
+    """
+
+    ndim: ClassVar[int] = 2
+
+    @cached_property
+    def kernel(self) -> Any:
+        """The compiled argmax."""
+        from didyma.kernels.assignment import matching
+
+        return matching
+
+    def lay_out(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> Layout:
+        """Check a batch and lay it out flat; part i pairs line i of the smaller side."""
+        self.refuse(additional)
+        batch = as_batch(scores, self.ndim)
+        n, m = shape = batch.shape[1:]
+        if not n * m:
+            raise DataError(f"expected rows and columns, found shape {shape}", field="scores")
+        sizes = _as_sizes(lengths, len(batch), n, m)
+        longest = max(n, m)
+        transposed = n * m if (sizes[:, 0] > sizes[:, 1]).any() else 0
+        return Layout(
+            batch.reshape(len(batch), n * m),
+            shape,
+            min(n, m),
+            dims=np.array([m], np.int64),
+            sizes=sizes,
+            n_work=5 * longest + transposed,
+            n_index=1 + 6 * longest,
+        )
+
+    def encode(
+        self, outputs: ArrayLike, layout: Layout
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Pairs of the rows, or of the columns where these are fewer."""
+        n, m = layout.shape
+        columns = as_outputs(outputs, (n,), layout)
+        rows = layout.sizes[:, :1]
+        used = np.arange(n) < rows
+        check_range(columns, -1, layout.sizes[:, 1:], used, "column")
+        columns = np.where(used, columns, -1)
+        instance, row = np.nonzero(columns >= 0)
+        column = columns[instance, row]
+        row_of = np.full((len(layout), m), -1, np.int32)
+        row_of[instance, column] = row
+        twice = np.flatnonzero(row_of[instance, column] != row)
+        if len(twice):
+            b, j = instance[twice[0]], column[twice[0]]
+            raise DataError(f"instance {b}: column {j} is matched twice", field="outputs")
+        pairs, expected = (columns >= 0).sum(axis=1), layout.sizes.min(axis=1)
+        wrong = np.flatnonzero(pairs != expected)
+        if len(wrong):
+            b = wrong[0]
+            raise DataError(
+                f"instance {b}: expected {expected[b]} pairs, as many as possible, found "
+                f"{pairs[b]}",
+                field="outputs",
+            )
+        by_row = layout.sizes[instance, 0] <= layout.sizes[instance, 1]
+        parts = np.full((len(layout), layout.n_parts), -1, np.int32)
+        parts[instance, np.where(by_row, row, column)] = row * m + column
+        return parts, np.zeros((len(layout), 0), np.int32)
+
+    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
+        """Column of each row."""
+        n, m = layout.shape
+        columns = np.full((len(parts), n), -1, np.int64)
+        output, place = np.nonzero(parts >= 0)
+        row, column = np.divmod(parts[output, place], m)
+        columns[output, row] = column
+        return columns
+
+    def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
+        """Not available: the sum over all matchings is a permanent."""
+        raise NotImplementedError(
+            "the marginals of matchings are #P-hard; use SparseMAP, which needs only the best "
+            "matching"
+        )
+
+
+def _as_sizes(lengths: ArrayLike | None, batch: int, n: int, m: int) -> NDArray[np.int64]:
+    """Numbers of rows and columns of each instance, between 1 and the padded ones."""
+    if lengths is None:
+        return np.tile(np.array([n, m], np.int64), (batch, 1))
+    given = np.asarray(lengths)
+    if batch == 1 and given.shape == (2,):
+        given = given[None]
+    elif n == m and np.atleast_1d(given).shape == (batch,):
+        given = np.stack([given.reshape(batch)] * 2, axis=1)
+    if given.shape != (batch, 2) or not np.issubdtype(given.dtype, np.integer):
+        raise DataError(
+            f"expected integers of shape {(batch, 2)}, the rows and columns of each instance, "
+            f"found {given.dtype} of shape {given.shape}",
+            field="lengths",
+        )
+    wrong = np.argwhere((given < 1) | (given > (n, m)))
+    if len(wrong):
+        b, side = wrong[0]
+        raise DataError(
+            f"expected 1 to {(n, m)[side]} {('rows', 'columns')[side]} (the padded size), found "
+            f"{given[b, side]} for instance {b}",
+            field="lengths",
+        )
+    return given.astype(np.int64)

@@ -1,0 +1,77 @@
+"""ProjectiveTree: a tree over words whose arcs do not cross."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.structure import Floats
+from didyma.structures.heads import Heads
+
+__all__ = ["ProjectiveTree"]
+
+
+@dataclass(frozen=True)
+class ProjectiveTree(Heads):
+    """A tree over words whose arcs, drawn above the sentence, do not cross.
+
+    Scores are (B, n + 1, n + 1): entry [m, h] is the score of head h for word m, where 0 is the
+    root, which stands before the first word; row 0 and the diagonal are ignored. Lengths count
+    words. Outputs are (B, n + 1), the head of each word, −1 for the root and beyond the length.
+    With ``single_root``, only one word has head 0.
+
+    >>> scores = np.zeros((5, 5))
+    >>> scores[[1, 2, 3, 4], [3, 4, 0, 0]] = 1.0
+    >>> ProjectiveTree().predict(scores)
+    array([-1,  3,  3,  0,  0])
+
+    Eisner, Three new probabilistic models for dependency parsing, 1996.
+    """
+
+    @cached_property
+    def kernel(self) -> Any:
+        """The compiled argmax."""
+        from didyma.kernels.eisner import eisner
+
+        return eisner
+
+    def scratch(self, n: int) -> tuple[int, int]:
+        """How many floats and integers the kernel needs for n words."""
+        from didyma.kernels.eisner import eisner_index, eisner_work
+
+        return eisner_work(n), eisner_index(n)
+
+    def check(self, heads: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
+        """Refuse heads that are no projective tree, naming instance and words."""
+        super().check(heads, lengths)
+        words = np.arange(heads.shape[1])
+        used = (words > 0) & (words <= lengths[:, None])
+        start = np.where(used, np.minimum(heads, words), 0)
+        stop = np.where(used, np.maximum(heads, words), 0)
+        inside = (start[:, :, None] < start[:, None]) & (start[:, None] < stop[:, :, None])
+        crossing = np.argwhere(inside & (stop[:, :, None] < stop[:, None]))
+        if len(crossing):
+            b, m, other = crossing[0]
+            raise DataError(
+                f"instance {b}, word {m}: expected a projective tree, but the arc from head "
+                f"{heads[b, m]} crosses the one from {heads[b, other]} to word {other}",
+                field="outputs",
+            )
+
+    def sum_over(
+        self, log_weights: Floats, lengths: NDArray[np.int64], logarithms: bool
+    ) -> tuple[Floats, Floats]:
+        """Inside-outside."""
+        from didyma.kernels.inside_outside import sum_over_projective_trees
+
+        log_partition, marginals = np.empty(len(lengths)), np.zeros(log_weights.shape)
+        weights = log_weights if logarithms else np.exp(log_weights)
+        sum_over_projective_trees(logarithms)(
+            weights, lengths, self.single_root, log_partition, marginals
+        )
+        return log_partition, marginals

@@ -1,0 +1,217 @@
+"""Sequence: one tag per position, each depending on the tag before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Several
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.errors import DataError
+from didyma.structure import (
+    CompiledStructure,
+    Floats,
+    Layout,
+    as_batch,
+    as_lengths,
+    as_outputs,
+    check_range,
+    impossible,
+    lay_out_additional,
+)
+
+__all__ = ["DistanceBins", "Sequence"]
+
+
+class Sequence(CompiledStructure):
+    """One of T tags at each of n positions: scores (B, n, T), outputs (B, n) are tags.
+
+    The score of tags t is ``start[t₁] + Σᵢ scores[i, tᵢ] + Σᵢ transitions[tᵢ, tᵢ₊₁] + end[tₙ]``,
+    where n is the instance's own length. All but ``scores`` are optional:
+
+    - ``transitions`` (T, T), the same everywhere; (n − 1, T, T), one matrix between each two
+      positions; or (B, n − 1, T, T), for each instance its own;
+    - ``start`` and ``end`` (T,) or (B, T).
+
+    Outputs are padded with −1 beyond the length. Of equally good tags the lowest wins, the last
+    position choosing first.
+
+    >>> Sequence().predict([[1.0, 0.0], [0.4, 0.0], [0.0, 1.0]], transitions=[[0, -2], [0, 0]])
+    array([0, 0, 0])
+    """
+
+    ndim: ClassVar[int] = 2
+
+    @cached_property
+    def kernel(self) -> Any:
+        """The compiled argmax."""
+        from didyma.kernels.viterbi import viterbi
+
+        return viterbi
+
+    def lay_out(
+        self,
+        scores: ArrayLike,
+        lengths: ArrayLike | None = None,
+        *,
+        transitions: ArrayLike | None = None,
+        start: ArrayLike | None = None,
+        end: ArrayLike | None = None,
+        **additional: ArrayLike | None,
+    ) -> Layout:
+        """Check a batch and lay it out flat; additional scores are transitions, start, end."""
+        self.refuse(additional)
+        batch = as_batch(scores, self.ndim)
+        size, n, n_tags = batch.shape
+        if n == 0 or n_tags == 0:
+            raise DataError(
+                f"expected at least one position and one tag, found shape {np.shape(scores)}",
+                field="scores",
+            )
+        lengths = as_lengths(lengths, size, n)
+        shape = (n_tags, n_tags) if transitions is None else np.shape(transitions)
+        tied, each = (n_tags, n_tags), (n - 1, n_tags, n_tags)
+        if shape not in (tied, each, (size, *each)):
+            raise DataError(
+                f"expected shape {tied}, {each} for a matrix per step, or {(size, *each)} for one "
+                f"per instance and step, found {shape}",
+                field="transitions",
+            )
+        extra, named = lay_out_additional(
+            size,
+            {
+                "transitions": (transitions, tied if shape == tied else each),
+                "start": (start, (n_tags,)),
+                "end": (end, (n_tags,)),
+            },
+        )
+        f = extra.shape[1]
+        dims = [n_tags, 0 if shape == tied else n_tags**2, f - 2 * n_tags, f - n_tags]
+        return Layout(
+            batch.reshape(size, -1),
+            batch.shape[1:],
+            n_parts=n,
+            extra=extra,
+            additional=named,
+            n_extra=n + 1,
+            dims=np.array(dims, np.int64),
+            sizes=lengths[:, None],
+            n_work=n * n_tags,
+        )
+
+    def encode(
+        self, outputs: ArrayLike, layout: Layout
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Parts are (position, tag); additional ones the transitions, then start and end."""
+        n, n_tags = layout.shape
+        _, stride, start, end = layout.dims
+        tags = as_outputs(outputs, (n,), layout)
+        position = np.arange(n)
+        used = position < layout.sizes
+        check_range(tags, 0, n_tags, used, "tag")
+        parts = np.where(used, position * n_tags + tags, -1)
+        rows, last = np.arange(len(tags)), layout.sizes[:, 0] - 1
+        extra_parts = np.full((len(tags), layout.n_extra), -1, np.int32)
+        steps = position[:-1] * stride + tags[:, :-1] * n_tags + tags[:, 1:]
+        extra_parts[:, : n - 1] = np.where(used[:, 1:], steps, -1)
+        extra_parts[rows, last] = start + tags[:, 0]
+        extra_parts[rows, last + 1] = end + tags[rows, last]
+        return parts.astype(np.int32), extra_parts
+
+    def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
+        """Tags, −1 beyond the length."""
+        return np.where(parts >= 0, parts % layout.shape[1], -1).astype(np.int64)
+
+    def k_best(
+        self,
+        scores: ArrayLike,
+        k: int,
+        lengths: ArrayLike | None = None,
+        **additional: ArrayLike | None,
+    ) -> tuple[NDArray[np.int64], Floats]:
+        """The k best outputs (B, k, n) and their scores (B, k), best first.
+
+        Where fewer outputs are possible the rest is −1, with score −∞.
+
+        >>> outputs, scores = Sequence().k_best([[1.0, 0.0], [0.5, 0.25]], k=3)
+        >>> outputs.tolist(), scores.tolist()
+        ([[0, 0], [0, 1], [1, 0]], [1.5, 1.25, 0.5])
+        """
+        from didyma.kernels.viterbi import k_best_sequences
+
+        if k < 1:
+            raise DataError(f"expected at least 1, found {k}", field="k")
+        layout = self.lay_out(scores, lengths, **additional)
+        tags = np.full((len(layout), k, layout.shape[0]), -1, np.int64)
+        totals = np.full((len(layout), k), -np.inf)
+        k_best_sequences(layout.scores, layout.extra, layout.dims, layout.sizes, tags, totals)
+        for b in np.flatnonzero(totals[:, 0] == -np.inf):
+            raise impossible(int(b))
+        return (tags, totals) if np.ndim(scores) > self.ndim else (tags[0], totals[0])
+
+    def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
+        """The chain's log partition and marginals, by forward-backward."""
+        from didyma.kernels.forward_backward import forward_backward
+
+        log_partition = np.zeros(len(layout))
+        marginals = np.zeros_like(layout.scores)
+        extra_marginals = np.zeros((len(layout), layout.extra.shape[1]))
+        failed = forward_backward(
+            layout.scores,
+            layout.extra,
+            layout.dims,
+            layout.sizes,
+            log_partition,
+            marginals,
+            extra_marginals,
+        )
+        if failed >= 0:
+            raise impossible(failed)
+        return log_partition, marginals, extra_marginals
+
+
+@dataclass(frozen=True)
+class DistanceBins:
+    """Nine weights for all transitions of an alignment, where tags are positions of another text.
+
+    They are, in this order: starting at the first tag or elsewhere; ending at the last tag or
+    elsewhere; and moving by −2 or less, −1, 0, +1, +2 or more. ``start`` (T,), ``end`` (T,) and
+    ``transitions`` (T, T) are indices of weights, so one indexing gives scores, in NumPy and in
+    torch, whose gradients then return to the nine weights.
+
+    With one number of tags per instance T is the largest and ``end`` is (B, T); forbid the tags
+    beyond an instance's own with scores of −inf.
+
+    >>> bins = DistanceBins(n_tags=4)
+    >>> weights = np.array([0.5, 0, 0.5, 0, -2, -1, 0, 1, -1])  # prefers to move by one
+    >>> additional = {name: weights[index] for name, index in bins.indices().items()}
+    >>> Sequence().predict(np.zeros((4, 4)), **additional)
+    array([0, 1, 2, 3])
+    """
+
+    n_tags: int | Several[int]
+    n_weights: ClassVar[int] = 9
+
+    @property
+    def start(self) -> NDArray[np.int64]:
+        """0 for the first tag, 1 for the others."""
+        return (np.arange(np.max(self.n_tags)) > 0).astype(np.int64)
+
+    @property
+    def end(self) -> NDArray[np.int64]:
+        """2 for the last tag, 3 for the others."""
+        last = np.asarray(self.n_tags)[..., None] - 1
+        return 2 + (np.arange(np.max(self.n_tags)) != last).astype(np.int64)
+
+    @property
+    def transitions(self) -> NDArray[np.int64]:
+        """4 to 8, for the distance b − a clipped to ±2."""
+        tags = np.arange(np.max(self.n_tags), dtype=np.int64)
+        return 6 + np.clip(tags - tags[:, None], -2, 2)
+
+    def indices(self) -> dict[str, NDArray[np.int64]]:
+        """All three, by the names under which a `Sequence` takes them."""
+        return {"transitions": self.transitions, "start": self.start, "end": self.end}

@@ -1,0 +1,127 @@
+"""TopK: k of n options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.errors import DataError
+from didyma.structure import (
+    CompiledStructure,
+    Floats,
+    Layout,
+    as_batch,
+    as_flags,
+    as_lengths,
+    impossible,
+    pack,
+)
+
+__all__ = ["TopK"]
+
+
+@dataclass(frozen=True)
+class TopK(CompiledStructure):
+    """Sets of k options, or with ``exactly=False`` of at most k (a budget).
+
+    Scores (B, n), outputs boolean (B, n); lengths are the numbers of options.
+
+    >>> TopK(2).predict([0.5, -1.0, -0.2])
+    array([ True, False,  True])
+    >>> TopK(2, exactly=False).predict([0.5, -1.0, -0.2])
+    array([ True, False, False])
+    """
+
+    k: int
+    exactly: bool = True
+
+    ndim: ClassVar[int] = 1
+    aligned: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        """Check k."""
+        whole = isinstance(self.k, (int, np.integer)) and not isinstance(self.k, bool)
+        if not whole or self.k < 1:
+            raise DataError(f"expected a whole number from 1 on, found {self.k!r}", field="k")
+
+    @cached_property
+    def kernel(self) -> Any:
+        """The compiled argmax."""
+        from didyma.kernels.top_k import top_k
+
+        return top_k
+
+    def lay_out(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> Layout:
+        """Check a batch and lay it out flat; parts are chosen options, in ascending order."""
+        self.refuse(additional)
+        batch = as_batch(scores, self.ndim)
+        n = batch.shape[1]
+        sizes = as_lengths(lengths, len(batch), n)
+        few = np.flatnonzero(sizes < self.k)
+        if self.exactly and len(few):
+            raise DataError(
+                f"expected at least k = {self.k} options, found {sizes[few[0]]} in instance "
+                f"{few[0]}; exactly=False takes at most k",
+                field="scores" if lengths is None else "lengths",
+            )
+        k = min(self.k, n)
+        return Layout(
+            batch,
+            batch.shape[1:],
+            k,
+            dims=np.array([k, self.exactly], np.int64),
+            sizes=sizes[:, None],
+            n_work=k,
+        )
+
+    def encode(
+        self, outputs: ArrayLike, layout: Layout
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Indices of the chosen options."""
+        chosen = as_flags(outputs, np.arange(layout.shape[0]) < layout.sizes, layout)
+        counts = chosen.sum(axis=1)
+        wrong = np.flatnonzero(counts != self.k if self.exactly else counts > self.k)
+        if len(wrong):
+            raise DataError(
+                f"instance {wrong[0]}: expected {'exactly' if self.exactly else 'at most'} "
+                f"{self.k} chosen options, found {counts[wrong[0]]}",
+                field="outputs",
+            )
+        return pack(chosen, layout), np.zeros((len(layout), 0), np.int32)
+
+    def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
+        """By elementary symmetric polynomials e_c, the sums over sets of c options.
+
+        With option i go c earlier ones and k − 1 − c (or fewer) later ones.
+        """
+        k = int(layout.dims[0])
+        scores = np.where(np.arange(layout.shape[0]) < layout.sizes, layout.scores, -np.inf)
+        earlier = [np.full((len(layout), k + 1), -np.inf)]
+        earlier[0][:, 0] = 0.0
+        for column in scores.T:
+            earlier.append(_with_option(earlier[-1], column))
+        later = earlier[0] if self.exactly else np.zeros((len(layout), k + 1))
+        marginals = np.empty(scores.shape)
+        for i in reversed(range(layout.shape[0])):
+            sets = earlier[i][:, :k] + later[:, :k][:, ::-1]
+            marginals[:, i] = scores[:, i] + np.logaddexp.reduce(sets, axis=1)
+            later = _with_option(later, scores[:, i])
+        log_partition = later[:, k]
+        empty = np.flatnonzero(log_partition == -np.inf)
+        if len(empty):
+            raise impossible(int(empty[0]))
+        marginals = np.exp(marginals - log_partition[:, None])
+        return log_partition, marginals, np.zeros((len(layout), 0))
+
+
+def _with_option(sums: Floats, scores: Floats) -> Floats:
+    """Logarithms of sums over sets of 0 to k options (B, k + 1), with one more option (B,)."""
+    grown = sums.copy()
+    grown[:, 1:] = np.logaddexp(sums[:, 1:], sums[:, :-1] + scores[:, None])
+    return grown

@@ -1,0 +1,106 @@
+"""Tree: a head for each word, with no other constraint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.structure import Floats
+from didyma.structures.heads import Heads
+
+__all__ = ["Tree"]
+
+NEGLIGIBLE = 1e-12  # share of second roots
+LOWERED = 115.0  # e^-115 is small, and far from the smallest float
+
+
+@dataclass(frozen=True)
+class Tree(Heads):
+    """A tree over words: every word has a head, another word or the root; arcs may cross.
+
+    Scores are (B, n + 1, n + 1): entry [m, h] is the score of head h for word m, where 0 is the
+    root; row 0 and the diagonal are ignored. Lengths count words. Outputs are (B, n + 1), the head
+    of each word, −1 for the root and beyond the length. With ``single_root``, only one word has
+    head 0.
+
+    >>> scores = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 2.0], [0.5, 2.0, 0.0]])
+    >>> Tree().predict(scores)
+    array([-1,  0,  1])
+    >>> Tree().marginals(scores).round(2)
+    array([[0.  , 0.  , 0.  ],
+           [0.67, 0.  , 0.33],
+           [0.45, 0.55, 0.  ]])
+
+    Chu & Liu 1965, Edmonds 1967; Tutte's matrix-tree theorem for the marginals.
+    """
+
+    @cached_property
+    def kernel(self) -> Any:
+        """The compiled argmax."""
+        from didyma.kernels.arborescence import arborescence
+
+        return arborescence
+
+    def scratch(self, n: int) -> tuple[int, int]:
+        """How many floats and integers the kernel needs for n words."""
+        from didyma.kernels.arborescence import arborescence_index, arborescence_work
+
+        return arborescence_work(n), arborescence_index(n)
+
+    def sum_over(
+        self, log_weights: Floats, lengths: NDArray[np.int64], logarithms: bool
+    ) -> tuple[Floats, Floats]:
+        """The matrix-tree theorem.
+
+        A single root is the limit of root arcs that weigh next to nothing. Since nothing cancels,
+        such weights cost no accuracy, and the expected number of roots tells whether they are small
+        enough.
+        """
+        if not self.single_root:
+            return _sum(log_weights, lengths, logarithms)
+        if not logarithms:
+            log_partition, marginals = _sum_lowered(log_weights, lengths, LOWERED, logarithms)
+            second = marginals[:, :, 0].sum(axis=1) - 1.0
+            log_partition[second > NEGLIGIBLE] = -np.inf
+            return log_partition, marginals
+        log_partition = np.full(len(lengths), -np.inf)
+        marginals = np.zeros(log_weights.shape)
+        # No second root makes up for more than the worst tree loses in all of its arcs.
+        lowest = np.where(np.isneginf(log_weights), 0.0, log_weights).min(axis=(1, 2))
+        enough = LOWERED + lengths * (100.0 + np.log(lengths) - lowest)
+        negligible = NEGLIGIBLE + np.finfo(float).eps * enough
+        for b in range(len(lengths)):
+            one, lowered, second = slice(b, b + 1), LOWERED, 1.0
+            while second > negligible[b] and lowered < enough[b]:
+                lowered = min(16.0 * lowered, enough[b])
+                log_partition[one], marginals[one] = _sum_lowered(
+                    log_weights[one], lengths[one], lowered, logarithms
+                )
+                second = marginals[b, :, 0].sum() - 1.0
+            if second > 0.5:
+                log_partition[b] = -np.inf
+        return log_partition, marginals
+
+
+def _sum_lowered(
+    log_weights: Floats, lengths: NDArray[np.int64], lowered: float, logarithms: bool
+) -> tuple[Floats, Floats]:
+    shifted = log_weights.copy()
+    shifted[:, :, 0] -= lowered
+    log_partition, marginals = _sum(shifted, lengths, logarithms)
+    return log_partition + lowered, marginals
+
+
+def _sum(
+    log_weights: Floats, lengths: NDArray[np.int64], logarithms: bool
+) -> tuple[Floats, Floats]:
+    from didyma.kernels.inside_outside import sum_over_trees
+
+    log_partition, marginals = np.empty(len(lengths)), np.zeros(log_weights.shape)
+    weights = log_weights if logarithms else np.exp(log_weights)
+    sum_over_trees(logarithms)(weights, lengths, log_partition, marginals)
+    return log_partition, marginals

@@ -1,0 +1,347 @@
+"""What SparseMAP must be for every structure: certified by enumeration, differentiable, warm."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+import didyma
+from didyma.polytope.frank_wolfe import ConditionalGradient
+from didyma.polytope.sparsemap import ConvergenceWarning
+from didyma.structures import (
+    Choice,
+    FactorGraph,
+    Forest,
+    Matching,
+    ProjectiveTree,
+    Sequence,
+    TopK,
+    Tree,
+)
+from didyma.structures.factor_graph import AtMostOne
+from tests.laws import enumeration
+
+
+@dataclass
+class Case:
+    structure: Any
+    shape: tuple[int, ...]
+    outputs: list[Any]
+    additional: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+class Window(didyma.Structure):
+    """A run of three neighbours: a structure with nothing but an argmax."""
+
+    def argmax(self, scores):
+        start = np.argmax(np.convolve(scores, np.ones(3), mode="valid"))
+        return np.arange(start, start + 3)
+
+    def encode(self, output, layout):
+        (indices,) = np.nonzero(output)
+        return np.array([[*indices, *[-1] * (6 - len(indices))]]), np.zeros((1, 0), np.int32)
+
+
+CHAIN = {"transitions": (3, 3), "start": (3,), "end": (3,)}
+SQUARE = [(0, 1), (1, 2), (2, 3), (3, 0)]
+CASES = {
+    "choice": Case(Choice(), (5,), [np.array(i) for i in range(5)]),
+    "exactly three": Case(TopK(3), (6,), list(enumeration.subsets(6, 3, True))),
+    "budget": Case(TopK(2, exactly=False), (5,), list(enumeration.subsets(5, 2, False))),
+    "sequence": Case(Sequence(), (4, 3), list(enumeration.sequences(4, 3)), CHAIN),
+    "untied sequence": Case(
+        Sequence(), (4, 3), list(enumeration.sequences(4, 3)), {"transitions": (3, 3, 3)}
+    ),
+    "sequence of one": Case(Sequence(), (1, 3), list(enumeration.sequences(1, 3)), CHAIN),
+    "tree": Case(Tree(), (5, 5), list(enumeration.trees(4))),
+    "single root": Case(
+        Tree(single_root=True), (5, 5), list(enumeration.trees(4, single_root=True))
+    ),
+    "projective": Case(ProjectiveTree(), (5, 5), list(enumeration.trees(4, projective=True))),
+    "projective single root": Case(
+        ProjectiveTree(single_root=True),
+        (5, 5),
+        list(enumeration.trees(4, single_root=True, projective=True)),
+    ),
+    "square matching": Case(Matching(), (4, 4), list(enumeration.matchings(4, 4))),
+    "wide matching": Case(Matching(), (3, 5), list(enumeration.matchings(3, 5))),
+    "tall matching": Case(Matching(), (4, 2), list(enumeration.matchings(4, 2))),
+    "forest": Case(Forest(), (4, 4), list(enumeration.forests(4))),
+    "loop": Case(
+        FactorGraph(4, 3, edges=SQUARE),
+        (4, 3),
+        list(enumeration.assignments(4, 3)),
+        {"pairwise": (4, 3, 3)},
+    ),
+    "logic": Case(
+        FactorGraph(5, 2, edges=[(0, 4)], logic=[AtMostOne([0, 1, 2])]),
+        (5, 2),
+        list(enumeration.assignments(5, 2, lambda chosen: sum(chosen[:3]) <= 1)),
+        {"pairwise": (1, 2, 2)},
+    ),
+    "user's own": Case(
+        Window(), (6,), list(np.array([np.isin(range(6), range(i, i + 3)) for i in range(4)]))
+    ),
+}
+KINDS = ["gaussian", "flat", "sharp", "integer", "constant", "weak unaries"]
+
+
+def scores_of(kind, shape, rng):
+    if kind == "integer":
+        return rng.integers(-2, 3, shape).astype(float)
+    if kind == "constant":
+        return np.ones(shape)
+    return {"flat": 0.1, "sharp": 5.0, "weak unaries": 0.05}.get(kind, 1.0) * rng.standard_normal(
+        shape
+    )
+
+
+def instance_of(case, kind, seed, batch=None):
+    rng = np.random.default_rng(seed)
+    lead = () if batch is None else (batch,)
+    scores = scores_of(kind, (*lead, *case.shape), rng)
+    other = "gaussian" if kind == "weak unaries" else kind
+    return scores, {name: scores_of(other, s, rng) for name, s in case.additional.items()}
+
+
+def vertices_of(case, scores, additional):
+    """Dense columns of all outputs, and the scores of all outputs."""
+    layout = case.structure.lay_out(scores, **additional)
+    M = np.zeros((layout.scores.shape[1], len(case.outputs)))
+    theta = np.zeros(len(case.outputs))
+    for s, output in enumerate(case.outputs):
+        parts, extra_parts = case.structure.encode(output, layout)
+        M[parts[parts >= 0], s] = 1.0
+        theta[s] = layout.extra[0][extra_parts[extra_parts >= 0]].sum()
+    return M, theta + layout.scores[0] @ M
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", CASES)
+def test_no_output_could_improve_the_solution(name, kind):
+    case = CASES[name]
+    for seed in range(5):
+        scores, additional = instance_of(case, kind, seed)
+        marginals, solution = didyma.sparsemap(
+            scores, case.structure, return_solution=True, **additional
+        )
+        (found,) = solution
+        assert found.converged
+        assert found.gap <= 1e-9
+        assert found.probabilities.min() > 0.0
+        assert found.probabilities.sum() == pytest.approx(1.0)
+        assert np.all(np.diff(found.probabilities) <= 0.0)
+        M, theta = vertices_of(case, scores, additional)
+        u = marginals.ravel()
+        slack = theta - M.T @ u
+        names = [np.asarray(output).ravel().tolist() for output in case.outputs]
+        chosen = [names.index(row.ravel().tolist()) for row in found.structures]
+        np.testing.assert_allclose(M[:, chosen] @ found.probabilities, u, atol=1e-12)
+        assert slack.max() - slack[chosen] @ found.probabilities <= 1e-9
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_derivatives_by_finite_differences(name):
+    case = CASES[name]
+    for seed in range(3):
+        scores, additional = instance_of(case, "gaussian", seed)
+        u, solution = didyma.sparsemap(scores, case.structure, return_solution=True, **additional)
+        if solution.weights.min() < 1e-3:
+            continue  # next to a change of support the derivative is one-sided
+        rng = np.random.default_rng(seed + 100)
+        direction = rng.standard_normal(scores.shape)
+        directions = {key: rng.standard_normal(v.shape) for key, v in additional.items()}
+        step = 1e-5
+
+        ahead, behind = (
+            didyma.sparsemap(
+                scores + change * direction,
+                case.structure,
+                **{key: value + change * directions[key] for key, value in additional.items()},
+            )
+            for change in (step, -step)
+        )
+        slope = (ahead - behind) / (2 * step)
+        jvp = solution.jvp(direction, **directions)[0]
+        np.testing.assert_allclose(jvp, slope, atol=1e-6)
+        weight = rng.standard_normal(u.shape)
+        d_scores, d_additional = solution.vjp(weight)
+        transposed = np.vdot(d_scores, direction) + sum(
+            np.vdot(d_additional[key], directions[key]) for key in additional
+        )
+        assert transposed == pytest.approx(np.vdot(weight, slope), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "user's own"])
+def test_a_batch_is_its_instances(name):
+    case = CASES[name]
+    scores, additional = instance_of(case, "gaussian", 0, batch=9)
+    together, solution = didyma.sparsemap(
+        scores, case.structure, return_solution=True, n_jobs=2, **additional
+    )
+    for b, one in enumerate(scores):
+        np.testing.assert_array_equal(
+            together[b], didyma.sparsemap(one, case.structure, n_jobs=1, **additional)
+        )
+    per_instance = {  # a matrix of transitions is for the whole batch
+        key: value if key == "transitions" and value.ndim == 2 else np.stack([value] * 9)
+        for key, value in additional.items()
+    }
+    again, untied = didyma.sparsemap(scores, case.structure, return_solution=True, **per_instance)
+    np.testing.assert_array_equal(together, again)
+    weight = np.random.default_rng(1).standard_normal(scores.shape)
+    tied_gradients = solution.vjp(weight)[1]
+    for key, gradient in untied.vjp(weight)[1].items():
+        total = gradient.sum(axis=0) if gradient.ndim > tied_gradients[key].ndim else gradient
+        np.testing.assert_allclose(total, tied_gradients[key], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_warm_start_finds_the_same_point_sooner(name):
+    case = CASES[name]
+    scores, additional = instance_of(case, "flat", 0)
+    cold, solution = didyma.sparsemap(scores, case.structure, return_solution=True, **additional)
+    again, warm = didyma.sparsemap(
+        scores, case.structure, return_solution=True, warm_start=solution, **additional
+    )
+    np.testing.assert_allclose(again, cold, atol=1e-12)
+    assert warm.n_iter[0] == 1
+    elsewhere, _ = instance_of(case, "gaussian", 7)
+    np.testing.assert_allclose(
+        didyma.sparsemap(elsewhere, case.structure, warm_start=[solution[0]], **additional),
+        didyma.sparsemap(elsewhere, case.structure, warm_start=[None], **additional),
+        atol=1e-8,
+    )
+
+
+@pytest.mark.parametrize("step", ["pairwise", "away", "vanilla"])
+@pytest.mark.parametrize("name", ["choice", "sequence", "tree", "user's own"])
+def test_conditional_gradients_agree(name, step):
+    case = CASES[name]
+    scores, additional = instance_of(case, "gaussian", 3)
+    tol = 1e-3 if step == "vanilla" else 1e-8
+    u, solution = didyma.sparsemap(
+        scores,
+        case.structure,
+        solver=ConditionalGradient(step),
+        tol=tol,
+        return_solution=True,
+        **additional,
+    )
+    exact = didyma.sparsemap(scores, case.structure, **additional)
+    assert solution.converged.all()
+    assert np.sum((u - exact) ** 2) <= solution.gap[0] + 1e-12
+
+
+def test_temperature_goes_from_argmax_to_the_middle():
+    scores, additional = instance_of(CASES["sequence"], "gaussian", 0)
+    structure = Sequence()
+    cold = didyma.sparsemap(scores, structure, temperature=1e-6, **additional)
+    best = np.zeros(scores.size)
+    best[structure.argmax(scores, **additional)] = 1.0
+    np.testing.assert_allclose(cold.ravel(), best)
+    scaled = didyma.sparsemap(
+        scores / 3.0, structure, **{key: value / 3.0 for key, value in additional.items()}
+    )
+    warm, solution = didyma.sparsemap(
+        scores, structure, temperature=3.0, return_solution=True, **additional
+    )
+    np.testing.assert_allclose(warm, scaled, atol=1e-12)
+    step = 1e-5 * np.random.default_rng(0).standard_normal(scores.shape)
+    slope = didyma.sparsemap(scores + step, structure, temperature=3.0, **additional) - warm
+    np.testing.assert_allclose(solution.jvp(step)[0], slope, atol=1e-9)
+
+
+def test_a_limit_is_reported():
+    scores = np.random.default_rng(0).standard_normal((3, 12, 12))
+    with pytest.warns(ConvergenceWarning, match=r"3 of 3 instances .* raise max_iter=4"):
+        _, solution = didyma.sparsemap(scores, Matching(), max_iter=4, return_solution=True)
+    assert not solution.converged.any()
+    assert solution.gap.min() > 1e-9
+    assert solution.n_iter.tolist() == [4, 4, 4]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        didyma.sparsemap(scores, Matching())
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n not in ("user's own", "loop", "logic")])
+def test_forbidden_parts_get_nothing(name):
+    case = CASES[name]
+    scores, additional = instance_of(case, "gaussian", 5)
+    layout = case.structure.lay_out(scores, **additional)
+    kept = case.outputs[0]
+    parts, _ = case.structure.encode(kept, layout)
+    forbidden = np.ones(scores.size, bool)
+    forbidden[parts[parts >= 0]] = False
+    only = np.where(forbidden.reshape(scores.shape), -np.inf, scores)
+    u = didyma.sparsemap(only, case.structure, **additional)
+    assert u.ravel()[forbidden].max(initial=0.0) == 0.0
+    if name not in ("forest", "budget"):  # in these a part may be left out
+        np.testing.assert_array_equal(u.ravel()[~forbidden], 1.0)
+        with pytest.raises(didyma.DataError, match="instance 0: every output contains"):
+            didyma.sparsemap(np.full(scores.shape, -np.inf), case.structure, **additional)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("scale", [1e8, 1e150, 1e299])
+def test_huge_scores_give_the_argmax(name, scale):
+    case = CASES[name]
+    scores, additional = instance_of(case, "gaussian", 2)
+    scores = scores * scale
+    additional = {key: value * scale for key, value in additional.items()}
+    u = didyma.sparsemap(scores, case.structure, **additional)
+    np.testing.assert_array_equal(u, np.round(u))
+    M, theta = vertices_of(case, scores, additional)
+    np.testing.assert_array_equal(u.ravel(), M[:, np.argmax(theta)])
+
+
+def test_single_precision_comes_back_as_it_came():
+    scores = np.random.default_rng(0).standard_normal((2, 6, 6))
+    single = didyma.sparsemap(scores.astype(np.float32), Matching())
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, didyma.sparsemap(scores, Matching()), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"scores": np.full((2, 3), np.nan)}, r"scores: .* found nan at index \[0, 0\]"),
+        ({"scores": np.full((2, 3), np.inf)}, r"scores: .* found inf"),
+        ({"scores": np.zeros((1, 2, 3))}, "scores: expected 1 axes"),
+        ({"scores": np.zeros((2, 3)), "lengths": [1, 4]}, "lengths: expected 1 to 3"),
+        ({"scores": np.zeros((2, 3)), "lengths": [1.0, 2.0]}, "lengths: expected 2 integers"),
+        ({"scores": np.zeros(3), "transitions": np.zeros(3)}, "transitions: Choice has no such"),
+        ({"scores": np.zeros(3), "temperature": 0.0}, "temperature: expected a positive"),
+        ({"scores": np.zeros(3), "max_iter": 0}, "max_iter: expected at least 1"),
+        ({"scores": np.zeros(3), "tol": -1.0}, "tol: expected a number from 0 up"),
+        (
+            {"scores": np.zeros((2, 3)), "warm_start": [None]},
+            "warm_start: expected one distribution per",
+        ),
+    ],
+)
+def test_bad_input_is_named(arguments, message):
+    with pytest.raises(didyma.DataError, match=message):
+        didyma.sparsemap(structure=Choice(), **arguments)
+
+
+def test_a_bad_argmax_is_named():
+    class Fixed(didyma.Structure):
+        def __init__(self, answer):
+            self.answer = answer
+
+        def argmax(self, scores):
+            return self.answer
+
+    for answer, message in [
+        ([0, 0], "different part indices"),
+        ([7], "from 0 to 3"),
+        ([0.5], "integer part indices"),
+        (3, "one axis"),
+    ]:
+        with pytest.raises(didyma.DataError, match=rf"Fixed.argmax must return .*{message}"):
+            didyma.sparsemap(np.zeros(4), Fixed(answer))

@@ -1,0 +1,192 @@
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.structures.projective_tree import ProjectiveTree
+from didyma.structures.tree import Tree
+
+Floats = NDArray[np.float64]
+ROOTS = pytest.mark.parametrize("single_root", [False, True])
+
+
+@cache
+def all_trees(n: int, single_root: bool) -> NDArray[np.int64]:
+    """Head sequences in which the words below each word, with itself, are neighbours."""
+
+    def ancestors(heads: tuple[int, ...], word: int) -> list[int]:
+        path = [word]
+        while path[-1] and len(path) <= n + 1:
+            path.append(heads[path[-1] - 1])
+        return path
+
+    kept = []
+    for heads in product(range(n + 1), repeat=n):
+        paths = [ancestors(heads, word) for word in range(1, n + 1)]
+        if any(path[-1] for path in paths) or (single_root and heads.count(0) != 1):
+            continue
+        below = [[i for i, path in enumerate(paths) if w in path] for w in range(1, n + 1)]
+        if all(words[-1] - words[0] + 1 == len(words) for words in below):
+            kept.append(heads)
+    return np.array(kept)
+
+
+def totals(scores: Floats, heads: NDArray[np.int64]) -> Floats:
+    return scores[np.arange(1, len(scores)), heads].sum(axis=-1)
+
+
+def test_enumeration() -> None:
+    assert [len(all_trees(n, False)) for n in (1, 2, 3, 4)] == [1, 3, 12, 55]  # C(3n, n)/(2n + 1)
+    assert [len(all_trees(n, True)) for n in (1, 2, 3, 4)] == [1, 2, 7, 30]
+
+
+@ROOTS
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_all_trees(n: int, single_root: bool) -> None:
+    tree, every = ProjectiveTree(single_root), all_trees(n, single_root)
+    rng = np.random.default_rng(n)
+    for kind in range(40):
+        scores = rng.normal(size=(n + 1, n + 1)) * (1000.0 if kind % 8 == 7 else 1.0)
+        if kind % 2:
+            scores = np.round(scores)
+        if kind % 4 > 1:
+            scores[rng.random(scores.shape) < 0.35] = -np.inf
+        values = totals(scores, every)
+        best = values.max()
+        if best == -np.inf:
+            for query in (tree.predict, tree.marginals):
+                with pytest.raises(DataError, match="every output"):
+                    query(scores)
+            continue
+        heads = tree.predict(scores)
+        assert heads[0] == -1
+        assert (heads[1:] == every).all(axis=1).any()
+        assert totals(scores, heads[1:]) == pytest.approx(best, rel=1e-13, abs=1e-13)
+        shares = np.exp(values - best)
+        expected = np.zeros_like(scores)
+        for m in range(1, n + 1):
+            np.add.at(expected[m], every[:, m - 1], shares / shares.sum())
+        np.testing.assert_allclose(tree.marginals(scores), expected, atol=1e-10)
+        log_partition = best + np.log(shares.sum())
+        np.testing.assert_allclose(tree.log_partition(scores), log_partition, rtol=1e-12)
+
+
+def best_by_recursion(scores: Floats, single_root: bool) -> float:
+    """Over subtrees that cover neighbouring words, as projectivity is defined."""
+
+    @cache
+    def subtree(i: int, j: int, head: int) -> float:
+        return forest(i, head, head) + forest(head + 1, j, head)
+
+    @cache
+    def forest(i: int, j: int, head: int) -> float:
+        """Words i..j-1 as subtrees side by side, all hanging from ``head``."""
+        return max(
+            (single(i, k, head) + forest(k, j, head) for k in range(i + 1, j + 1)),
+            default=0.0,
+        )
+
+    @cache
+    def single(i: int, j: int, head: int) -> float:
+        return max(subtree(i, j, word) + float(scores[word, head]) for word in range(i, j))
+
+    n = len(scores) - 1
+    return single(1, n + 1, 0) if single_root else forest(1, n + 1, 0)
+
+
+@ROOTS
+@pytest.mark.parametrize("n", [9, 14])
+def test_large_trees(n: int, single_root: bool) -> None:
+    tree, rng = ProjectiveTree(single_root), np.random.default_rng(n)
+    scores = rng.normal(size=(4, n + 1, n + 1))
+    outputs = tree.predict(scores)
+    tree.encode(outputs, tree.lay_out(scores))  # raises unless projective
+    for own, heads in zip(scores, outputs):
+        best = best_by_recursion(own, single_root)
+        assert totals(own, heads[1:]) == pytest.approx(best, abs=1e-12)
+
+
+@pytest.mark.parametrize("largest", [1e3, 1e300])
+def test_huge_scores(largest: float) -> None:
+    scores = np.full((4, 4), -largest)
+    scores[[1, 2, 3], [2, 3, 0]] = largest
+    np.testing.assert_array_equal(ProjectiveTree().predict(scores), [-1, 2, 3, 0])
+    np.testing.assert_allclose(ProjectiveTree().marginals(scores)[1:], (scores > 0)[1:])
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_padding_means_nothing(data: st.DataObject) -> None:
+    n, single_root = data.draw(st.integers(1, 7)), data.draw(st.booleans())
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    lengths = rng.integers(1, n + 1, size=4)
+    scores = np.round(rng.normal(size=(4, n + 1, n + 1)), data.draw(st.integers(0, 3)))
+    tree = ProjectiveTree(single_root)
+    outputs, marginals = tree.predict(scores, lengths), tree.marginals(scores, lengths)
+    log_partition = tree.log_partition(scores, lengths)
+    parts = tree.argmax(scores, lengths)
+    layout = tree.lay_out(scores, lengths)
+    np.testing.assert_array_equal(tree.encode(outputs, layout)[0], parts)
+    for b, length in enumerate(lengths):
+        own = slice(0, length + 1)
+        alone = scores[b, own, own].copy()
+        alone[0] = 99.0
+        np.fill_diagonal(alone, 77.0)
+        np.testing.assert_array_equal(outputs[b, own], tree.predict(alone))
+        np.testing.assert_allclose(marginals[b, own, own], tree.marginals(alone), atol=1e-13)
+        np.testing.assert_allclose(log_partition[b], tree.log_partition(alone), rtol=1e-12)
+        assert (outputs[b, length + 1 :] == -1).all()
+        assert (parts[b, length:] == -1).all()
+        assert marginals[b].sum() == pytest.approx(length)
+        np.testing.assert_array_equal(tree.decode(parts[b : b + 1], layout)[0], outputs[b])
+
+
+@ROOTS
+@pytest.mark.parametrize("deviation", [1.0, 100.0])
+def test_marginals_are_the_gradient(deviation: float, single_root: bool) -> None:
+    tree, rng = ProjectiveTree(single_root), np.random.default_rng(5)
+    scores = rng.normal(scale=deviation, size=(13, 13))
+    direction = rng.normal(size=(13, 13))
+    step = 1e-5
+    slope = tree.log_partition(scores + step * direction)
+    slope = (slope - tree.log_partition(scores - step * direction)) / (2 * step)
+    assert (tree.marginals(scores) * direction).sum() == pytest.approx(slope, abs=1e-5)
+
+
+@ROOTS
+def test_probabilities_and_logarithms_agree(single_root: bool) -> None:
+    log_weights = np.log(np.random.default_rng(6).dirichlet(np.full(13, 0.5), size=(5, 13)))
+    log_weights[:, 0] = -np.inf
+    log_weights[:, np.arange(13), np.arange(13)] = -np.inf
+    lengths = np.array([12, 12, 7, 1, 12])
+    tree = ProjectiveTree(single_root)
+    for ours, logs in zip(
+        tree.sum_over(log_weights, lengths, False), tree.sum_over(log_weights, lengths, True)
+    ):
+        assert np.isfinite(ours).all()
+        np.testing.assert_allclose(logs, ours, rtol=1e-9, atol=1e-12)
+
+
+def test_crossing_gold_heads_are_refused() -> None:
+    heads = [[-1, 0, 1, 1, 1], [-1, 3, 4, 0, 3]]
+    layout = ProjectiveTree().lay_out(np.zeros((2, 5, 5)))
+    Tree().encode(heads, layout)
+    with pytest.raises(DataError, match=r"instance 1, word 1: .* head 3 crosses .* 4 to word 2"):
+        ProjectiveTree().encode(heads, layout)
+    with pytest.raises(DataError, match="single word with head 0"):
+        ProjectiveTree(True).encode([[-1, 0, 0, 0, 0]] * 2, layout)
+    with pytest.raises(DataError, match="cycle, 2 → 1 → 2"):
+        ProjectiveTree().encode([[-1, 2, 1, 0, 0]] * 2, layout)
+
+
+def test_a_value() -> None:
+    assert ProjectiveTree() == ProjectiveTree(False) != ProjectiveTree(single_root=True)
+    assert ProjectiveTree() != Tree()
+    assert repr(ProjectiveTree(True)) == "ProjectiveTree(single_root=True)"

@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.structures.tree import Tree
+
+Floats = NDArray[np.float64]
+ROOTS = pytest.mark.parametrize("single_root", [False, True])
+
+
+@cache
+def all_trees(n: int, single_root: bool) -> NDArray[np.int64]:
+    def hangs(heads: tuple[int, ...], word: int) -> bool:
+        for _ in range(n):
+            word = heads[word - 1] if word else 0
+        return word == 0
+
+    return np.array(
+        [
+            heads
+            for heads in product(range(n + 1), repeat=n)
+            if all(hangs(heads, word) for word in range(1, n + 1))
+            and (not single_root or heads.count(0) == 1)
+        ]
+    )
+
+
+def totals(scores: Floats, heads: NDArray[np.int64]) -> Floats:
+    return scores[np.arange(1, len(scores)), heads].sum(axis=-1)
+
+
+def kinds_of_scores(n: int, count: int) -> Iterator[Floats]:
+    rng = np.random.default_rng(n)
+    for _ in range(count):
+        scores = rng.normal(size=(n + 1, n + 1))
+        yield scores
+        yield np.round(scores)
+        yield np.where(rng.random(scores.shape) < 0.35, -np.inf, scores)
+        yield np.where(rng.random(scores.shape) < 0.35, -np.inf, np.round(1000.0 * scores))
+        yield np.sign(scores) * 1e300
+        yield scores + 8.0 * scores.T
+
+
+def largest(scores: Floats) -> float:
+    return float(np.abs(np.where(np.isneginf(scores), 1.0, scores)).max()) + 1.0
+
+
+@ROOTS
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_best_of_all_trees(n: int, single_root: bool) -> None:
+    tree, every = Tree(single_root), all_trees(n, single_root)
+    for scores in kinds_of_scores(n, 8):
+        best = totals(scores, every).max()
+        if best == -np.inf:
+            with pytest.raises(DataError, match="every output"):
+                tree.predict(scores)
+            continue
+        heads = tree.predict(scores)
+        assert heads[0] == -1
+        assert (heads[1:] == every).all(axis=1).any()
+        assert totals(scores, heads[1:]) >= best - 1e-15 * n * largest(scores)
+
+
+@ROOTS
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_marginals_of_all_trees(n: int, single_root: bool) -> None:
+    tree, every = Tree(single_root), all_trees(n, single_root)
+    for scores in kinds_of_scores(n, 4):
+        values = totals(scores, every)
+        if largest(scores) > 1e299:
+            continue
+        if values.max() == -np.inf:
+            with pytest.raises(DataError, match="every output"):
+                tree.marginals(scores)
+            continue
+        shares = np.exp(values - values.max())
+        log_partition = values.max() + np.log(shares.sum())
+        expected = np.zeros_like(scores)
+        for m in range(1, n + 1):
+            np.add.at(expected[m], every[:, m - 1], shares / shares.sum())
+        np.testing.assert_allclose(tree.marginals(scores), expected, atol=1e-10)
+        np.testing.assert_allclose(tree.log_partition(scores), log_partition, rtol=1e-12)
+
+
+def contract_cycles(scores: Floats) -> list[int]:
+    """Heads of nodes 1.. by the textbook's recursion; scores[m, h]."""
+    n = len(scores)
+    heads = [-1] + [max((h for h in range(n) if h != m), key=scores[m].item) for m in range(1, n)]
+    for start in range(1, n):
+        seen, node = [], start
+        while node > 0 and node not in seen:
+            seen.append(node)
+            node = heads[node]
+        if node > 0:
+            cycle = seen[seen.index(node) :]
+            break
+    else:
+        return heads
+    rest = [v for v in range(n) if v not in cycle]
+    smaller = np.full((len(rest) + 1, len(rest) + 1), -np.inf)
+    smaller[:-1, :-1] = scores[np.ix_(rest, rest)]
+    gains = scores[np.ix_(cycle, rest)] - scores[cycle, [heads[v] for v in cycle]][:, None]
+    smaller[-1, :-1] = gains.max(axis=0)
+    smaller[:-1, -1] = scores[np.ix_(rest, cycle)].max(axis=1)
+    solved = contract_cycles(smaller)
+    for i, head in enumerate(solved[1:-1], start=1):
+        inner = cycle[int(np.argmax(scores[rest[i], cycle]))]
+        heads[rest[i]] = inner if head == len(rest) else rest[head]
+    entry = solved[-1]
+    heads[cycle[int(np.argmax(gains[:, entry]))]] = rest[entry]
+    return heads
+
+
+@pytest.mark.parametrize("symmetric", [0.0, 1.0, 5.0])
+@pytest.mark.parametrize("n", [12, 25])
+def test_best_of_large_trees(n: int, symmetric: float) -> None:
+    rng = np.random.default_rng(n)
+    for _ in range(3):
+        scores = rng.normal(size=(n + 1, n + 1))
+        scores += symmetric * scores.T
+        scores[0] = 0.0
+        heads = Tree().predict(scores)
+        expected = np.array(contract_cycles(scores))
+        assert totals(scores, heads[1:]) == pytest.approx(totals(scores, expected[1:]), abs=1e-12)
+        best = -np.inf
+        for root in range(1, n + 1):
+            rooted = scores.copy()
+            rooted[np.arange(n + 1) != root, 0] = -np.inf
+            best = max(best, totals(rooted, np.array(contract_cycles(rooted))[1:]))
+        heads = Tree(single_root=True).predict(scores)
+        assert (heads == 0).sum() == 1
+        assert totals(scores, heads[1:]) == pytest.approx(best, abs=1e-12)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_padding_means_nothing(data: st.DataObject) -> None:
+    n, single_root = data.draw(st.integers(1, 7)), data.draw(st.booleans())
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    lengths = rng.integers(1, n + 1, size=4)
+    scores = np.round(rng.normal(size=(4, n + 1, n + 1)), data.draw(st.integers(0, 3)))
+    tree = Tree(single_root)
+    outputs, marginals = tree.predict(scores, lengths), tree.marginals(scores, lengths)
+    log_partition = tree.log_partition(scores, lengths)
+    parts = tree.argmax(scores, lengths)
+    layout = tree.lay_out(scores, lengths)
+    np.testing.assert_array_equal(tree.encode(outputs, layout)[0], parts)
+    for b, length in enumerate(lengths):
+        own = slice(0, length + 1)
+        alone = scores[b, own, own].copy()
+        alone[0] = 99.0
+        np.fill_diagonal(alone, 77.0)
+        np.testing.assert_array_equal(outputs[b, own], tree.predict(alone))
+        np.testing.assert_allclose(marginals[b, own, own], tree.marginals(alone), atol=1e-13)
+        np.testing.assert_allclose(log_partition[b], tree.log_partition(alone), rtol=1e-12)
+        assert (outputs[b, length + 1 :] == -1).all()
+        assert (parts[b, length:] == -1).all()
+        assert marginals[b].sum() == pytest.approx(length)
+        np.testing.assert_array_equal(tree.decode(parts[b : b + 1], layout)[0], outputs[b])
+
+
+@ROOTS
+@pytest.mark.parametrize("deviation", [0.1, 1.0, 5.0])
+def test_matrix_tree_theorem(deviation: float, single_root: bool) -> None:
+    n = 25
+    scores = np.random.default_rng(3).normal(scale=deviation, size=(6, n + 1, n + 1))
+    weights = np.exp(scores[:, 1:])
+    weights[:, np.arange(n), np.arange(1, n + 1)] = 0.0
+    laplacian = -weights[:, :, 1:]
+    laplacian[:, np.arange(n), np.arange(n)] = weights[:, :, single_root:].sum(axis=2)
+    if single_root:
+        laplacian[:, :, 0] = weights[:, :, 0]
+    tree = Tree(single_root)
+    expected = np.linalg.slogdet(laplacian)[1]
+    np.testing.assert_allclose(tree.log_partition(scores), expected, rtol=1e-10)
+    marginals = tree.marginals(scores)
+    np.testing.assert_allclose(marginals[:, 1:].sum(axis=2), 1.0)
+    if single_root:
+        np.testing.assert_allclose(marginals[:, :, 0].sum(axis=1), 1.0)
+
+
+@ROOTS
+@pytest.mark.parametrize("deviation", [1.0, 100.0])
+def test_marginals_are_the_gradient(deviation: float, single_root: bool) -> None:
+    tree, rng = Tree(single_root), np.random.default_rng(5)
+    scores = rng.normal(scale=deviation, size=(13, 13))
+    direction = rng.normal(size=(13, 13))
+    step = 1e-5
+    slope = tree.log_partition(scores + step * direction)
+    slope = (slope - tree.log_partition(scores - step * direction)) / (2 * step)
+    assert (tree.marginals(scores) * direction).sum() == pytest.approx(slope, abs=1e-5)
+
+
+@ROOTS
+def test_probabilities_and_logarithms_agree(single_root: bool) -> None:
+    rng = np.random.default_rng(6)
+    log_weights = np.log(rng.dirichlet(np.full(13, 0.3), size=(5, 13)))
+    log_weights[:, 0] = -np.inf
+    log_weights[:, np.arange(13), np.arange(13)] = -np.inf
+    lengths = np.full(5, 12)
+    tree = Tree(single_root)
+    for ours, logs in zip(
+        tree.sum_over(log_weights, lengths, False), tree.sum_over(log_weights, lengths, True)
+    ):
+        assert np.isfinite(ours).all()
+        np.testing.assert_allclose(logs, ours, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("bond", [0.0, 30.0, 700.0, 1e4, 1e6])
+def test_words_bound_to_each_other(bond: float) -> None:
+    scores = np.zeros((3, 3))
+    scores[1, 2] = scores[2, 1] = bond
+    # The Laplacian is singular in floating point; the trees are (0, 0), (0, 1), (2, 0).
+    free = np.exp(-bond)
+    assert Tree().log_partition(scores) == pytest.approx(bond + np.log(2.0 + free))
+    assert Tree().marginals(scores)[1, 0] == pytest.approx((1 + free) / (2 + free))
+    assert Tree(True).log_partition(scores) == pytest.approx(bond + np.log(2.0))
+    assert Tree(True).marginals(scores)[1, 0] == pytest.approx(0.5)
+
+
+def test_second_roots_at_any_price() -> None:
+    """A single root is kept although each further root would gain 1e5."""
+    scores = np.full((4, 4), -1e5)
+    scores[:, 0] = [0.0, 1.0, 2.0, 3.0]
+    assert (Tree(True).predict(scores) == 0).sum() == 1
+    roots = Tree(True).marginals(scores)[1:, 0]
+    np.testing.assert_allclose(roots, np.exp([1.0, 2.0, 3.0]) / np.exp([1.0, 2.0, 3.0]).sum())
+
+
+@ROOTS
+def test_marginals_lost_in_rounding_are_an_error(single_root: bool) -> None:
+    scores = np.zeros((3, 3))
+    scores[1, 2] = scores[2, 1] = 1e300  # to which log 2 adds nothing
+    with pytest.raises(DataError, match=r"instance 0: .* lost in rounding"):
+        Tree(single_root).marginals(scores)
+    assert (Tree(single_root).predict(scores) == 0).sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("heads", "problem"),
+    [
+        ([-1, 0, 4, 1, -1], "instance 1, word 2: expected a head from 0 to 3, not itself, found 4"),
+        ([-1, 0, -1, 1, -1], "instance 1, word 2: expected a head from 0 to 3"),
+        ([-1, 0, 2, 1, -1], "instance 1, word 2: expected a head .* not itself, found 2"),
+        ([-1, 0, 3, 2, -1], "instance 1, word 3: expected a tree, .* cycle, 3 → 2 → 3"),
+        ([-1, 2, 3, 1, -1], "cycle, "),
+        ([-1, 0, 1, 0, -1], "instance 1, word 3: expected a single word with head 0, .* word 1"),
+    ],
+)
+def test_gold_heads_must_be_a_tree(heads: list[int], problem: str) -> None:
+    tree = Tree(single_root=True)
+    layout = tree.lay_out(np.zeros((2, 5, 5)), [4, 3])
+    with pytest.raises(DataError, match=problem):
+        tree.encode([[-1, 0, 1, 1, 1], heads], layout)
+
+
+def test_shapes_are_checked() -> None:
+    tree = Tree()
+    for shape in ((3, 4), (1, 1), (2, 2, 3)):
+        with pytest.raises(DataError, match="for the root and for each"):
+            tree.predict(np.zeros(shape))
+    with pytest.raises(DataError, match="lengths"):
+        tree.predict(np.zeros((2, 3, 3)), [3, 1])
+    with pytest.raises(DataError, match="transitions"):
+        tree.predict(np.zeros((3, 3)), transitions=np.zeros(3))
+    with pytest.raises(DataError, match="outputs"):
+        tree.encode(np.zeros((2, 3)), tree.lay_out(np.zeros((2, 3, 3))))
+
+
+def test_a_value() -> None:
+    assert Tree() == Tree(False) != Tree(single_root=True)
+    assert repr(Tree(True)) == "Tree(single_root=True)"
+    assert len({Tree(), Tree(), Tree(True)}) == 2
