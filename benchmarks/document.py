@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info
 import didyma
 from benchmarks.row import Row
 from benchmarks.timing import cores
-from didyma.files import replace_when_done
+from didyma.files import replace_sections
 
 __all__ = ["DOCUMENT", "write"]
 
@@ -23,16 +23,9 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "BENCHMARKS.md"
 
 def write(results: Mapping[str, Sequence[Row]], path: Path = DOCUMENT) -> None:
     """Replace the sections of the benchmarks that were run; the others stay as they are."""
-    text = path.read_text(encoding="utf-8")
-    for name, rows in results.items():
-        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-        head, found, rest = text.partition(begin)
-        _, closed, tail = rest.partition(end)
-        if not (found and closed):
-            raise ValueError(f"{path}: expected the markers {begin} and {end}")
-        text = f"{head}{begin}\n{table(rows)}\n\n{setting()}\n{end}{tail}"
-    with replace_when_done(path) as file:
-        file.write(text)
+    replace_sections(
+        path, {name: f"{table(rows)}\n\n{setting()}" for name, rows in results.items()}
+    )
 
 
 def table(rows: Sequence[Row]) -> str:

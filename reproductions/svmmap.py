@@ -33,7 +33,7 @@ from didyma.estimators.classification import ClassificationRanker
 from didyma.estimators.svm import SVMRanker
 from didyma.features.binning import ScoreBinner
 from didyma.features.scaling import QueryMinMaxScaler, QueryPercentileScaler
-from didyma.files import replace_when_done
+from didyma.files import replace_sections, replace_when_done
 from didyma.formats import letor, trec
 from didyma.metrics import Evaluator, RunEvaluator, wilcoxon, wins_losses
 
@@ -549,20 +549,6 @@ def mq2008_tables(found: Mapping[str, Any]) -> str:
 TABLES = {"robust": robust_tables, "mq2008": mq2008_tables}
 
 
-def insert(document: str, part: str, text: str) -> str:
-    """The document with the section between the part's two marks replaced.
-
-    >>> insert("a\\n<!-- mq2008: begin -->\\n<!-- mq2008: end -->\\n", "mq2008", "b").split()[5:6]
-    ['b']
-    """
-    begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
-    before, found, rest = document.partition(begin)
-    _, also_found, after = rest.partition(end)
-    if not (found and also_found):
-        raise DataError(f"expected the marks {begin} and {end}", path=RESULTS)
-    return f"{before}{begin}\n{text}\n{end}{after}"
-
-
 class Progress:
     """Says on standard error what was done and how long the rest will take."""
 
@@ -628,11 +614,7 @@ def reproduce(options: argparse.Namespace) -> None:
         with replace_when_done(options.json) as file:
             json.dump(results, file, indent=1)
     if options.write:
-        document = RESULTS.read_text(encoding="utf-8")
-        for part, text in texts.items():
-            document = insert(document, part, text)
-        with replace_when_done(RESULTS) as file:
-            file.write(document)
+        replace_sections(RESULTS, texts)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from didyma.errors import DataError
-from didyma.files import format_suffix, read_bytes, replace_when_done
+from didyma.files import format_suffix, read_bytes, replace_sections, replace_when_done
 
 
 def test_a_finished_file_replaces_the_old_one(tmp_path: Path) -> None:
@@ -89,3 +89,14 @@ def test_damaged_gzip_is_named(tmp_path: Path) -> None:
 )
 def test_suffix(name: str, suffix: str) -> None:
     assert format_suffix(name) == suffix
+
+
+def test_only_marked_sections_are_replaced(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- one: begin -->\nold\n<!-- one: end -->\nb\n")
+    for _ in range(2):
+        replace_sections(page, {"one": "new"})
+        assert page.read_text() == "a\n<!-- one: begin -->\nnew\n<!-- one: end -->\nb\n"
+    with pytest.raises(DataError, match="two: begin"):
+        replace_sections(page, {"one": "newer", "two": "new"})
+    assert "newer" not in page.read_text()

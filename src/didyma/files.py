@@ -7,7 +7,7 @@ import io
 import os
 import secrets
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from os import PathLike
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import IO, Any, TypeAlias, cast
 
 from didyma.errors import DataError
 
-__all__ = ["PathName", "format_suffix", "read_bytes", "replace_when_done"]
+__all__ = ["PathName", "format_suffix", "read_bytes", "replace_sections", "replace_when_done"]
 
 PathName: TypeAlias = str | PathLike[str]
 
@@ -78,3 +78,20 @@ def _opened(place: PathName, path: PathName, mode: str) -> Iterator[IO[Any]]:
         if "b" not in mode:
             file = stack.enter_context(io.TextIOWrapper(file, "utf-8", newline="\n"))
         yield file
+
+
+def replace_sections(path: PathName, sections: Mapping[str, str]) -> None:
+    """Rewrite a document: what stands between ``<!-- name: begin -->`` and ``<!-- name: end -->``.
+
+    All sections are replaced or, where a mark is missing, none.
+    """
+    document = Path(path).read_text(encoding="utf-8")
+    for name, text in sections.items():
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        before, found, rest = document.partition(begin)
+        _, closed, after = rest.partition(end)
+        if not (found and closed):
+            raise DataError(f"expected the marks {begin} and {end}", path=path)
+        document = f"{before}{begin}\n{text}\n{end}{after}"
+    with replace_when_done(path) as file:
+        file.write(document)

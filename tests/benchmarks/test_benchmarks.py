@@ -76,7 +76,7 @@ def test_the_document_keeps_sections_that_were_not_run(tmp_path):
     assert "| name | 1 | x | ≤ 2 | met |" in text
     assert "old a" not in text
     assert "old b" in text
-    with pytest.raises(ValueError, match="markers"):
+    with pytest.raises(ValueError, match="expected the marks"):
         document.write({"c": []}, path)
 
 
