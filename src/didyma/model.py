@@ -41,6 +41,10 @@ FORMAT_VERSION = 1
 CLASSES = {
     "SVMRanker": "didyma.estimators.svm",
     "ClassificationRanker": "didyma.estimators.classification",
+    "LatentStructuredPerceptron": "didyma.estimators.structured",
+    "LatentStructuredSVM": "didyma.estimators.structured",
+    "StructuredPerceptron": "didyma.estimators.structured",
+    "StructuredSVM": "didyma.estimators.structured",
     "ScoreBinner": "didyma.features.binning",
     "QueryMinMaxScaler": "didyma.features.scaling",
     "QueryPercentileScaler": "didyma.features.scaling",

@@ -1,7 +1,8 @@
-"""What happens while a ranker learns: a trace, a measure on held-out queries, early stopping."""
+"""What happens while a model learns: a trace, a measure on held-out examples, early stopping."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,34 +11,32 @@ from numpy.typing import NDArray
 from didyma.estimators.base import EvaluationSet, linear_scores
 from didyma.learning.solution import Callback, Progress
 
-__all__ = ["Monitor"]
+__all__ = ["Monitor", "Watch"]
+
+Vector = NDArray[np.float64]
 
 
-class Monitor:
-    """A callback that records each iteration and knows when held-out queries stop improving.
+class Watch:
+    """A callback that records each iteration and knows when a held-out measure stops improving.
 
-    ``history`` has one record per iteration: n_iter, passes, seconds, C, value, dual, and the
-    measure on the evaluation set under its name. With ``patience`` the run stops after so many
-    iterations without a better value, and ``best_w`` are the weights of the best one.
+    ``history`` has one record per iteration: n_iter, passes, seconds, C, value, dual, and under
+    ``name`` what ``evaluate(w)`` says, if it is given; higher is better. With ``patience`` the run
+    stops after so many iterations without a better value; ``best_w`` are the weights of the best.
     """
 
     def __init__(
         self,
-        evaluation: EvaluationSet | None,
-        measure: str,
+        evaluate: Callable[[Vector], float] | None,
+        name: str,
         patience: int | None,
         callback: Callback | None,
     ) -> None:
         self.history: list[dict[str, Any]] = []
-        self.best_w: NDArray[np.float64] | None = None
+        self.best_w: Vector | None = None
         self.best_value = -np.inf
-        self._evaluation, self._patience, self._callback = evaluation, patience, callback
+        self._evaluate, self._name = evaluate, name
+        self._patience, self._callback = patience, callback
         self._waited = 0
-        if evaluation is not None:
-            from didyma.metrics import Evaluator
-
-            self._evaluator = Evaluator(evaluation.y, evaluation.groups, measure)
-            self._measure = self._evaluator.measures[0]
 
     def __call__(self, progress: Progress) -> bool:
         """Record an iteration; True stops the run."""
@@ -51,18 +50,41 @@ class Monitor:
         }
         self.history.append(record)
         stop = False
-        if self._evaluation is not None:
-            scores = linear_scores(self._evaluation.X, progress.w)
-            value = self._evaluator(scores).mean(self._measure)
-            record[str(self._measure)] = value
+        if self._evaluate is not None:
+            value = self._evaluate(progress.w)
+            record[self._name] = value
             stop = self._keep(value, progress.w)
         if self._callback is not None:
             stop = bool(self._callback(progress)) or stop
         return stop
 
-    def _keep(self, value: float, w: NDArray[np.float64]) -> bool:
+    def _keep(self, value: float, w: Vector) -> bool:
         if value > self.best_value:
             self.best_value, self.best_w, self._waited = value, w.copy(), 0
         else:
             self._waited += 1
         return self._patience is not None and self._waited >= self._patience
+
+
+class Monitor(Watch):
+    """`Watch` over a ranking measure on held-out queries."""
+
+    def __init__(
+        self,
+        evaluation: EvaluationSet | None,
+        measure: str,
+        patience: int | None,
+        callback: Callback | None,
+    ) -> None:
+        if evaluation is None:
+            super().__init__(None, measure, patience, callback)
+            return
+        from didyma.metrics import Evaluator
+
+        evaluator = Evaluator(evaluation.y, evaluation.groups, measure)
+        judged = evaluator.measures[0]
+
+        def evaluate(w: Vector) -> float:
+            return evaluator(linear_scores(evaluation.X, w)).mean(judged)
+
+        super().__init__(evaluate, str(judged), patience, callback)

@@ -43,6 +43,11 @@ class CutPool:
         self.losses = np.append(self.losses, cut.loss)
         self.unused = np.append(self.unused, 0)
 
+    def shift(self, change: Vector) -> None:
+        """Move every cut but the zero cut, when the gold features have moved the other way."""
+        self.directions[1:] += change
+        self.gram = self.directions @ self.directions.T
+
     def minimise(self, scale: float, offsets: Vector) -> tuple[NDArray[np.int64], Vector]:
         """Active cuts and their weights for columns ``scale · g_k`` and the given offsets."""
         self.solution = minimise_over_columns(

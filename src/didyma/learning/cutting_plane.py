@@ -49,16 +49,22 @@ class OneSlack:
         C: float,
         *,
         start: Solution | None = None,
+        at: Vector | None = None,
         callback: Callback | None = None,
     ) -> Solution:
-        """Minimise ½‖w‖² + C R(w); cuts of ``start`` (any C) are valid for this C too."""
+        """Minimise ½‖w‖² + C R(w); cuts of ``start`` (any C) are valid for this C too.
+
+        The value is never above that at ``at`` (zero if not given), where the search begins.
+        """
         clock = Clock()
         pool = CutPool.of(start, problem.n_features)
-        steps = self._steps(problem, C, pool, clock)
+        steps = self._steps(problem, C, pool, at, clock)
         return conclude(problem, C, steps, self.tol, callback, clock, state=pool)
 
-    def _steps(self, problem: Problem, C: float, pool: CutPool, clock: Clock) -> Iterator[Progress]:
-        line = _Line(problem, C, clock)
+    def _steps(
+        self, problem: Problem, C: float, pool: CutPool, at: Vector | None, clock: Clock
+    ) -> Iterator[Progress]:
+        line = _Line(problem, C, np.zeros(problem.n_features) if at is None else at, clock)
         if len(pool.losses) == 1:
             pool.add(line.cut())
         for n_iter in range(1, self.max_iter + 1):
@@ -75,12 +81,12 @@ class OneSlack:
 class _Line:
     """The best point so far with its scores, and the search along a line from it."""
 
-    def __init__(self, problem: Problem, C: float, clock: Clock) -> None:
+    def __init__(self, problem: Problem, C: float, w: Vector, clock: Clock) -> None:
         self.problem, self.C, self.clock = problem, C, clock
-        self.w = np.zeros(problem.n_features)
-        self.scores = problem.scores(self.w)
+        self.w = w
+        self.scores = problem.scores(w)
         self.coefficients, loss = problem.respond(self.scores)
-        self.value = C * loss
+        self.value = 0.5 * float(w @ w) + C * (loss + float(self.coefficients @ self.scores))
         self.passes = 0.0
         self._beyond = self.scores
 

@@ -1,0 +1,441 @@
+"""Learners for any task: structured perceptrons and structural SVMs, with and without latents.
+
+    >>> from didyma.estimators.structured import StructuredSVM
+    >>> model = StructuredSVM(task, C=10.0).fit(examples, labels)   # doctest: +SKIP
+    >>> model.predict(examples)                                     # doctest: +SKIP
+
+A task (`didyma.tasks.task.Task`) brings features, inference and loss. Labels are what is observed
+of an output; where a task has latent parts, the latent learners complete them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from didyma import model
+from didyma.errors import DataError, ModelFileError
+from didyma.estimators.monitor import Watch
+from didyma.learning.bcfw import BCFW
+from didyma.learning.bundle import ProximalBundle
+from didyma.learning.cccp import CCCP
+from didyma.learning.cutting_plane import NSlack, OneSlack
+from didyma.learning.perceptron import Perceptron
+from didyma.learning.solution import Callback, Result, Solution
+from didyma.tasks.task import Task
+
+__all__ = [
+    "LatentStructuredPerceptron",
+    "LatentStructuredSVM",
+    "StructuredPerceptron",
+    "StructuredSVM",
+]
+
+Vector = NDArray[np.float64]
+Measure = Callable[[Sequence[Any], Sequence[Any]], float]
+
+SOLVERS = {"one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
+
+
+class _Structured(BaseEstimator):
+    """What the four learners share: reading examples, held-out evaluation, prediction, files."""
+
+    _state: ClassVar[tuple[str, ...]] = ("coef_",)
+    _transient: ClassVar[tuple[str, ...]] = ("task", "measure", "callback")
+
+    task: Task | None
+    measure: Measure | None
+    patience: int | None
+    callback: Callback | None
+    random_state: Any
+    warm_start: bool
+    coef_: Vector
+    result_: Result
+    history_: list[dict[str, Any]]
+
+    def fit(
+        self,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        sample_weight: ArrayLike | None = None,
+        eval_set: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    ) -> Self:
+        """Learn from examples with their labels.
+
+        The weight of example i in the objective is c_i = sample_weight[i] / n. With ``eval_set`` =
+        (examples, labels) the held-out measure is recorded in ``history_`` after each iteration.
+        """
+        return self._fit(examples, labels, sample_weight, eval_set)
+
+    def _fit(
+        self,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        sample_weight: ArrayLike | None,
+        eval_set: tuple[Sequence[Any], Sequence[Any]] | None,
+    ) -> Self:
+        task = self._task()
+        weights = _weights(len(examples), len(labels), sample_weight)
+        if eval_set is None and self.patience is not None:
+            raise DataError("expected an eval_set to watch", field="patience")
+        watch = Watch(
+            None if eval_set is None else lambda w: self._judge(w, *eval_set),
+            "score",
+            self.patience,
+            self.callback,
+        )
+        solution = self._learn(task, examples, labels, weights, watch)
+        self.coef_ = solution.w
+        if eval_set is not None and self.patience is not None and watch.best_w is not None:
+            self.coef_ = watch.best_w
+        self.result_ = solution.result
+        self.history_ = watch.history
+        self._solution = solution
+        return self
+
+    def predict(self, examples: Sequence[Any]) -> list[Any]:
+        """Best output of each example."""
+        check_is_fitted(self)
+        task = self._task()
+        return [task.argmax(self.coef_, x) for x in examples]
+
+    def score(self, examples: Sequence[Any], labels: Sequence[Any]) -> float:
+        """The measure over the examples: minus the mean loss unless ``measure`` says otherwise."""
+        check_is_fitted(self)
+        return self._judge(self.coef_, examples, labels)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write weights and parameters; the task itself is code, and stays with its owner."""
+        model.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], task: Task) -> Self:
+        """Read what `save` wrote, for use with the same task."""
+        found = model.load(path)
+        if not isinstance(found, cls):
+            raise ModelFileError(f"{path}: holds a {type(found).__name__}, not a {cls.__name__}")
+        if len(found.coef_) != task.n_features:
+            raise ModelFileError(
+                f"{path}: has {len(found.coef_)} weights, the task {task.n_features} features"
+            )
+        return found.set_params(task=task)
+
+    def _learn(
+        self,
+        task: Task,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        weights: Vector,
+        watch: Watch,
+    ) -> Solution:
+        raise NotImplementedError
+
+    def _judge(self, w: Vector, examples: Sequence[Any], labels: Sequence[Any]) -> float:
+        task = self._task()
+        outputs = [task.argmax(w, x) for x in examples]
+        if self.measure is not None:
+            return float(self.measure(labels, outputs))
+        return -float(np.mean([task.loss(y, output) for y, output in zip(labels, outputs)]))
+
+    def _task(self) -> Task:
+        if not isinstance(self.task, Task):
+            raise DataError(f"expected a didyma.tasks.task.Task, found {self.task!r}", field="task")
+        return self.task
+
+    def _observed(self) -> Task:
+        task = self._task()
+        if task.latent:
+            raise DataError(
+                f"{type(task).__name__} has latent parts; use Latent{type(self).__name__}",
+                field="task",
+            )
+        return task
+
+    def _hidden(self) -> Task:
+        task = self._task()
+        if not task.latent:
+            raise DataError(
+                f"{type(task).__name__} defines no complete(w, x, y); use "
+                f"{type(self).__name__.removeprefix('Latent')}",
+                field="task",
+            )
+        return task
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _former(self) -> Solution | None:
+        return getattr(self, "_solution", None) if self.warm_start else None
+
+
+class StructuredPerceptron(_Structured):
+    """Averaged perceptron: w ← w + Ψ(x, y) − Ψ(x, ŷ) whenever ŷ is wrong.
+
+    Parameters
+    ----------
+    task : Task
+        Features, inference and loss.
+    epochs : int
+        Passes over the examples.
+    loss_scale : float, optional
+        Inference during training adds this times the loss; None adds nothing.
+    measure, patience
+        With an ``eval_set``: ``measure(labels, outputs)``, higher is better (minus the mean loss if
+        None), and the number of epochs without improvement after which to stop at the best.
+    random_state : int
+        Order of the examples.
+    warm_start : bool
+        A further `fit` goes on from the last one.
+    callback : callable, optional
+        Called with a `Progress` after each epoch; True stops.
+    """
+
+    _online: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        task: Task | None = None,
+        epochs: int = 10,
+        *,
+        loss_scale: float | None = None,
+        measure: Measure | None = None,
+        patience: int | None = None,
+        random_state: Any = 0,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+    ) -> None:
+        self.task = task
+        self.epochs = epochs
+        self.loss_scale = loss_scale
+        self.measure = measure
+        self.patience = patience
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def _learn(
+        self,
+        task: Task,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        weights: Vector,
+        watch: Watch,
+    ) -> Solution:
+        task = self._hidden() if self._online else self._observed()
+        problem = task.problem(
+            examples,
+            labels,
+            weights,
+            augmented=self.loss_scale is not None,
+            loss_scale=1.0 if self.loss_scale is None else float(self.loss_scale),
+            online=self._online,
+        )
+        learner = Perceptron(self.epochs, self._seed())
+        return learner.solve(problem, start=self._former(), callback=watch)
+
+
+class LatentStructuredPerceptron(StructuredPerceptron):
+    """`StructuredPerceptron` that completes the label at the current weights before each update."""
+
+    _online: ClassVar[bool] = True
+
+
+class StructuredSVM(_Structured):
+    """Structural SVM: ½‖w‖² + C Σ_i c_i max_ŷ [Δ(y_i, ŷ) + w·(Ψ(x_i, ŷ) − Ψ(x_i, y_i))].
+
+    Parameters
+    ----------
+    task : Task
+        Features, loss-augmented inference and loss.
+    C : float
+        Weight of the loss against the norm.
+    solver : {"one-slack", "bcfw", "n-slack", "bundle"}
+        All minimise the same objective, to a relative duality gap of ``tol``.
+    max_iter : int
+        Most iterations (passes for "bcfw").
+    measure, patience, random_state, warm_start, callback
+        As in `StructuredPerceptron`; a warm start keeps cuts and works for any C.
+    """
+
+    def __init__(
+        self,
+        task: Task | None = None,
+        C: float = 1.0,
+        *,
+        solver: str = "one-slack",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        measure: Measure | None = None,
+        patience: int | None = None,
+        random_state: Any = 0,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+    ) -> None:
+        self.task = task
+        self.C = C
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.measure = measure
+        self.patience = patience
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def _learn(
+        self,
+        task: Task,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        weights: Vector,
+        watch: Watch,
+    ) -> Solution:
+        problem = self._observed().problem(examples, labels, weights)
+        if self.solver == "bcfw":
+            solver: Any = BCFW(tol=self.tol, max_passes=self.max_iter, seed=self._seed())
+        elif self.solver in SOLVERS:
+            solver = SOLVERS[self.solver](tol=self.tol, max_iter=self.max_iter)
+        else:
+            names = ", ".join(map(repr, ("bcfw", *SOLVERS)))
+            raise DataError(f"expected one of {names}, found {self.solver!r}", field="solver")
+        return solver.solve(problem, _positive(self.C), start=self._former(), callback=watch)
+
+
+class LatentStructuredSVM(_Structured):
+    """Latent structural SVM by CCCP (Yu & Joachims 2009); see `didyma.learning.cccp`.
+
+    Parameters
+    ----------
+    task : Task
+        One that defines ``complete`` too.
+    C : float
+        Weight of the loss against the norm.
+    tol : float
+        Stop when a round lowers the objective by less, relative to it.
+    max_iter : int
+        Most rounds.
+    n_restarts : int
+        Runs from different first completions; the one with the lowest objective is kept.
+    measure, patience, random_state, warm_start, callback
+        As in `StructuredPerceptron`, per round; a warm start begins at the last weights.
+
+    Attributes
+    ----------
+    objective_trace_ : list of float
+        Objective after each round of the run that was kept; it never increases if inference is
+        exact.
+    """
+
+    objective_trace_: list[float]
+    _first: Vector | None = None
+
+    def fit(
+        self,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        sample_weight: ArrayLike | None = None,
+        eval_set: tuple[Sequence[Any], Sequence[Any]] | None = None,
+        coef_init: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from examples with their labels; see `StructuredSVM.fit`.
+
+        The first completions are those of the weights ``coef_init``, or the task's own. A poor
+        choice leads to a poor local optimum: weights of a perceptron are a good one.
+        """
+        if coef_init is not None:
+            self._first = np.array(coef_init, dtype=np.float64)
+            if self._first.shape != (self._task().n_features,):
+                raise DataError(
+                    f"expected {self._task().n_features} numbers, found shape {self._first.shape}",
+                    field="coef_init",
+                )
+        elif (former := self._former()) is not None:
+            self._first = former.w
+        else:
+            self._first = None
+        return self._fit(examples, labels, sample_weight, eval_set)
+
+    def __init__(
+        self,
+        task: Task | None = None,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        n_restarts: int = 1,
+        measure: Measure | None = None,
+        patience: int | None = None,
+        random_state: Any = 0,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+    ) -> None:
+        self.task = task
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_restarts = n_restarts
+        self.measure = measure
+        self.patience = patience
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def _learn(
+        self,
+        task: Task,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        weights: Vector,
+        watch: Watch,
+    ) -> Solution:
+        task = self._hidden()
+        C = _positive(self.C)
+        if self.n_restarts < 1:
+            raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_restarts)
+        solver = CCCP(tol=self.tol, max_iter=self.max_iter)
+        best: Solution | None = None
+        for seed in seeds.tolist():
+            begun = len(watch.history)
+            found = solver.solve(
+                task.problem(examples, labels, weights),
+                C,
+                start=self._first if best is None else None,
+                seed=seed,
+                callback=watch,
+            )
+            if best is None or found.result.value < best.result.value:
+                best = found
+                self.objective_trace_ = [record["value"] for record in watch.history[begun:]]
+            if found.result.status in ("interrupted", "stopped"):
+                break
+        assert best is not None
+        return best
+
+
+def _positive(C: float) -> float:
+    if not 0 < C < np.inf:
+        raise DataError(f"expected a positive number, found {C!r}", field="C")
+    return float(C)
+
+
+def _weights(n_examples: int, n_labels: int, sample_weight: ArrayLike | None) -> Vector:
+    if n_examples == 0:
+        raise DataError("expected at least one example", field="examples")
+    if n_labels != n_examples:
+        raise DataError(f"expected {n_examples}, one per example, found {n_labels}", field="labels")
+    if sample_weight is None:
+        return np.full(n_examples, 1.0 / n_examples)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_examples,) or not (weights >= 0).all() or not weights.sum() < np.inf:
+        raise DataError(
+            f"expected {n_examples} numbers from 0 up, one per example", field="sample_weight"
+        )
+    return weights / n_examples

@@ -1,0 +1,279 @@
+"""Learners of any task: perceptrons by their definition, CCCP by its guarantee."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from didyma.errors import DataError, ModelFileError
+from didyma.estimators.structured import (
+    LatentStructuredPerceptron,
+    LatentStructuredSVM,
+    StructuredPerceptron,
+    StructuredSVM,
+)
+from didyma.learning.cccp import CCCP
+from didyma.learning.perceptron import Perceptron
+from didyma.tasks.task import Task
+
+N_CLASSES, N_PARTS, N_COLUMNS = 3, 4, 3
+
+
+class Parts(Task):
+    """A class and a part of x; the loss grows with the distance of the classes."""
+
+    n_features = N_CLASSES * N_COLUMNS
+
+    def features(self, x, output):
+        label, part = output
+        vector = np.zeros((N_CLASSES, N_COLUMNS))
+        vector[label] = x[part]
+        return vector.ravel()
+
+    def loss(self, y, output):
+        return abs(y - output[0]) / 2.0
+
+    def _best(self, w, x, labels, bonus):
+        return max(
+            itertools.product(labels, range(len(x))),
+            key=lambda output: w @ self.features(x, output) + bonus(output),
+        )
+
+    def argmax(self, w, x):
+        return self._best(w, x, range(N_CLASSES), lambda output: 0.0)
+
+    def loss_augmented(self, w, x, y, scale=1.0):
+        return self._best(w, x, range(N_CLASSES), lambda output: scale * self.loss(y, output))
+
+    def complete(self, w, x, y):
+        return self._best(w, x, [y], lambda output: 0.0)
+
+    def initial(self, x, y, rng):
+        return y, int(rng.integers(len(x)))
+
+
+class Whole(Task):
+    """The same without a latent part: x is one vector."""
+
+    n_features = N_CLASSES * N_COLUMNS
+
+    def features(self, x, output):
+        vector = np.zeros((N_CLASSES, N_COLUMNS))
+        vector[output] = x
+        return vector.ravel()
+
+    def loss(self, y, output):
+        return float(y != output)
+
+    def argmax(self, w, x):
+        return int(np.argmax(w.reshape(N_CLASSES, -1) @ x))
+
+    def loss_augmented(self, w, x, y, scale=1.0):
+        return int(np.argmax(w.reshape(N_CLASSES, -1) @ x + scale * (np.arange(N_CLASSES) != y)))
+
+
+@pytest.fixture
+def parts():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, N_CLASSES, 40).tolist()
+    examples = [rng.standard_normal((N_PARTS, N_COLUMNS)) for _ in labels]
+    for x, y in zip(examples, labels):
+        x[rng.integers(N_PARTS), y] += 2.5
+    return examples, labels
+
+
+@pytest.fixture
+def wholes():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, N_CLASSES, 60).tolist()
+    return [rng.standard_normal(N_COLUMNS) + 2.0 * np.eye(N_COLUMNS)[y] for y in labels], labels
+
+
+def objective(task, w, examples, labels, C):
+    """½‖w‖² + C mean( max Δ + w·Ψ − max over completions w·Ψ )."""
+    risk = 0.0
+    for x, y in zip(examples, labels):
+        worst = task.loss_augmented(w, x, y)
+        risk += task.loss(y, worst) + w @ task.features(x, worst)
+        risk -= w @ task.features(x, task.complete(w, x, y))
+    return 0.5 * w @ w + C * risk / len(examples)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+def test_cccp_never_increases_its_objective(parts, C):
+    model = LatentStructuredSVM(Parts(), C, tol=1e-4).fit(*parts)
+    trace = np.array(model.objective_trace_)
+    assert np.all(np.diff(trace) <= 1e-9 * np.abs(trace[:-1]))
+    assert trace[-1] == pytest.approx(objective(Parts(), model.coef_, *parts, C))
+    assert model.result_.status == "converged"
+    assert len(trace) > 1
+
+
+def test_shifted_cuts_save_oracle_calls(parts):
+    weights = np.full(40, 1.0 / 40)
+    found = {
+        reuse: CCCP(tol=1e-4, reuse=reuse).solve(Parts().problem(*parts, weights), 100.0)
+        for reuse in (True, False)
+    }
+    assert found[True].result.passes < 0.8 * found[False].result.passes
+    assert found[True].result.value <= 1.05 * found[False].result.value
+
+
+def test_a_shifted_pool_is_the_pool_of_the_shifted_problem(parts):
+    """After a completion the old cuts must still bound the new risk from below."""
+    from didyma.learning.cutting_plane import OneSlack
+
+    problem = Parts().problem(*parts, np.full(40, 1.0 / 40))
+    gold = problem.begin(np.random.default_rng(0))
+    solution = OneSlack().solve(problem, 10.0)
+    completed = problem.complete(solution.w)
+    pool = solution.state
+    pool.shift(gold - completed)
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        w = rng.standard_normal(problem.n_features)
+        risk = problem.weights @ problem.risks(w)
+        assert (pool.losses + pool.directions @ w).max() <= risk + 1e-9
+    np.testing.assert_allclose(pool.gram, pool.directions @ pool.directions.T)
+
+
+def test_restarts_keep_the_best(parts):
+    once = [
+        LatentStructuredSVM(Parts(), 50.0, random_state=seed).fit(*parts).result_.value
+        for seed in range(3)
+    ]
+    several = LatentStructuredSVM(Parts(), 50.0, n_restarts=4, random_state=0).fit(*parts)
+    assert several.result_.value <= once[0] + 1e-9
+    assert several.objective_trace_[-1] == several.result_.value
+    again = LatentStructuredSVM(Parts(), 50.0, n_restarts=4, random_state=0).fit(*parts)
+    np.testing.assert_array_equal(several.coef_, again.coef_)
+
+
+@pytest.mark.parametrize("scale", [None, 1.0, 3.0])
+def test_the_latent_perceptron_by_its_definition(parts, scale):
+    examples, labels = parts
+    task = Parts()
+    w = np.zeros(task.n_features)
+    iterates = []
+    for _ in range(3):
+        for x, y in zip(examples, labels):
+            if scale is None:
+                output = task.argmax(w, x)
+            else:
+                output = task.loss_augmented(w, x, y, scale)
+            if task.loss(y, output) > 0:
+                gold = task.complete(w, x, y)
+                w = w + task.features(x, gold) - task.features(x, output)
+            iterates.append(w)
+    options = {"augmented": scale is not None, "loss_scale": scale or 1.0, "online": True}
+    problem = task.problem(examples, labels, np.full(40, 1.0 / 40), **options)
+    found = Perceptron(epochs=3, seed=None).solve(problem)
+    np.testing.assert_allclose(found.w, np.mean(iterates, axis=0))
+
+
+def test_every_learner_learns(parts, wholes):
+    for model in (LatentStructuredPerceptron(Parts(), 30), LatentStructuredSVM(Parts(), 100.0)):
+        assert model.fit(*parts).score(*parts) > -0.25
+    for model in (
+        StructuredPerceptron(Whole()),
+        StructuredPerceptron(Whole(), loss_scale=1.0),
+        *(StructuredSVM(Whole(), 10.0, solver=s) for s in ("one-slack", "bcfw", "n-slack")),
+    ):
+        assert model.fit(*wholes).score(*wholes) > -0.15
+
+
+def test_all_solvers_minimise_the_same_objective(wholes):
+    values = [
+        StructuredSVM(Whole(), 10.0, solver=solver, tol=1e-5).fit(*wholes).result_.value
+        for solver in ("one-slack", "bcfw", "n-slack", "bundle")
+    ]
+    np.testing.assert_allclose(values, values[0], rtol=1e-4)
+
+
+def test_weights_of_examples_count(wholes):
+    examples, labels = wholes
+    twice = StructuredSVM(Whole(), 10.0, tol=1e-6).fit(examples * 2, labels * 2)
+    weighted = StructuredSVM(Whole(), 10.0, tol=1e-6).fit(
+        [*examples, examples[0]], [*labels, labels[0]], sample_weight=[61 / 60] * 60 + [0]
+    )
+    once = StructuredSVM(Whole(), 10.0, tol=1e-6).fit(examples, labels)
+    np.testing.assert_allclose(twice.coef_, once.coef_, atol=1e-2)
+    np.testing.assert_allclose(weighted.coef_, once.coef_, atol=1e-2)
+
+
+def test_the_best_epoch_on_held_out_examples_is_kept(wholes):
+    examples, labels = wholes
+    model = StructuredPerceptron(Whole(), 50, patience=3, random_state=1)
+    model.fit(examples[:40], labels[:40], eval_set=(examples[40:], labels[40:]))
+    scores = [record["score"] for record in model.history_]
+    assert model.score(examples[40:], labels[40:]) == max(scores)
+    assert len(scores) < 50
+    with pytest.raises(DataError, match="patience: expected an eval_set"):
+        model.fit(examples, labels)
+
+
+def test_a_warm_start_goes_on(wholes):
+    model = StructuredPerceptron(Whole(), 1, random_state=0, warm_start=True)
+    first = model.fit(*wholes).coef_.copy()
+    assert not np.allclose(model.fit(*wholes).coef_, first)
+    svm = StructuredSVM(Whole(), 10.0, warm_start=True).fit(*wholes)
+    assert svm.fit(*wholes).result_.n_iter <= 2
+
+
+def test_files_keep_the_weights(parts, tmp_path):
+    model = LatentStructuredSVM(Parts(), 10.0).fit(*parts)
+    model.save(tmp_path / "model.safetensors")
+    again = LatentStructuredSVM.load(tmp_path / "model.safetensors", Parts())
+    assert again.predict(parts[0]) == model.predict(parts[0])
+    assert again.C == 10.0
+    with pytest.raises(ModelFileError, match="holds a LatentStructuredSVM"):
+        StructuredSVM.load(tmp_path / "model.safetensors", Whole())
+
+
+def test_a_missing_oracle_is_an_error(wholes):
+    class Bare(Task):
+        n_features = N_COLUMNS
+
+        def features(self, x, output):
+            return x * output
+
+        def argmax(self, w, x):
+            return 1 if w @ x > 0 else -1
+
+        def loss(self, y, output):
+            return float(y != output)
+
+    examples, labels = wholes[0], [1 if y else -1 for y in wholes[1]]
+    StructuredPerceptron(Bare()).fit(examples, labels)
+    with pytest.raises(NotImplementedError, match="Bare defines no loss_augmented"):
+        StructuredSVM(Bare()).fit(examples, labels)
+    with pytest.raises(DataError, match=r"Bare defines no complete.* use StructuredSVM"):
+        LatentStructuredSVM(Bare()).fit(examples, labels)
+    with pytest.raises(DataError, match="Parts has latent parts; use LatentStructuredSVM"):
+        StructuredSVM(Parts()).fit(examples, labels)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": [0]}, "labels: expected 60"),
+        ({"examples": [], "labels": []}, "at least one example"),
+        ({"sample_weight": [1.0]}, "sample_weight: expected 60"),
+    ],
+)
+def test_bad_input_is_named(wholes, change, message):
+    arguments = {"examples": wholes[0], "labels": wholes[1], **change}
+    with pytest.raises(DataError, match=message):
+        StructuredSVM(Whole()).fit(**arguments)
+
+
+def test_bad_parameters_are_named(wholes):
+    for model, message in [
+        (StructuredSVM(Whole(), -1.0), "C: expected a positive"),
+        (StructuredSVM(Whole(), solver="magic"), "solver: expected one of"),
+        (StructuredSVM(None), "task: expected a"),
+    ]:
+        with pytest.raises(DataError, match=message):
+            model.fit(*wholes)
