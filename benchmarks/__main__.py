@@ -18,13 +18,17 @@ from benchmarks import document
 from benchmarks.row import Row
 from didyma.files import replace_when_done
 
-BENCHMARKS = ("passes", "fits", "oracle", "scaling", "letor_reader", "peers")
+BENCHMARKS = (
+    *("passes", "fits", "oracle", "scaling", "letor_reader", "sparsemap"),
+    *("structure_kernels", "peers"),
+)
+WITH_PEERS = {"structure_kernels", "peers"}  # these install other libraries
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     console = Console()
-    names = options.only or [name for name in BENCHMARKS if name != "peers" or options.peers]
+    names = options.only or [name for name in BENCHMARKS if name not in WITH_PEERS or options.peers]
     results: dict[str, list[Row]] = {}
     for name in names:
         module = import_module(f"benchmarks.{name}")
@@ -47,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         "--only", nargs="+", choices=BENCHMARKS, metavar="NAME", help=", ".join(BENCHMARKS)
     )
     parser.add_argument(
-        "--peers", action="store_true", help="also against LightGBM and others (takes minutes)"
+        "--peers", action="store_true", help="also against LightGBM, lap and others (takes minutes)"
     )
     parser.add_argument(
         "--write", action="store_true", help="put the figures into docs/BENCHMARKS.md"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import runpy
 import subprocess
 import sys
 import tempfile
@@ -51,6 +54,20 @@ def examples() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def gallery() -> None:
+    """The pictures of the gallery, by the examples that draw them."""
+    import matplotlib
+
+    folder = ROOT / "docs" / "gallery"
+    folder.mkdir(exist_ok=True)
+    for path in sorted((ROOT / "examples").glob("gallery_*.py")):
+        with contextlib.redirect_stdout(io.StringIO()):
+            figure = runpy.run_path(str(path))["main"]()
+        with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "didyma"}):
+            target = folder / f"{path.stem.removeprefix('gallery_')}.svg"
+            figure.savefig(target, metadata={"Date": None, "Creator": None})
+
+
 def demonstration() -> str:
     """What `make demo` prints, less the paths of this run."""
     with tempfile.TemporaryDirectory() as folder:
@@ -58,15 +75,32 @@ def demonstration() -> str:
     return f"```text\n{printed.split('report:')[0].strip()}\n```"
 
 
+HEADLINES = (
+    *("BCFW pass, 1 thread, float64", "features in [0, 1]: fit, C = 100", "P = 5,000, N = 495,000"),
+    *(
+        "scikit-learn's time over ours, 6 decimals, doc",
+        "LogisticRegression",
+        "LightGBM",
+        "XGBoost",
+    ),
+    *("deviation 1:", "sequence 100x50:", "tree 60:", "matching 100:"),
+    *("assignment 100: SciPy", "assignment 100: lap", "Viterbi 50x20: torch-struct"),
+)
+
+
 def speed() -> str:
-    """The figures of docs/BENCHMARKS.md that have a target."""
+    """Some figures of docs/BENCHMARKS.md, and every one that misses its target."""
     lines = ["| | figure | target | |", "|---|---:|---|---|"]
+    verdicts = []
     for line in (ROOT / "docs" / "BENCHMARKS.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 5 and cells[4] in ("met", "missed"):
             name, figure, unit, target, verdict = cells
-            lines.append(f"| {name} | {figure} {unit} | {target} | {verdict} |")
-    return "\n".join(lines)
+            verdicts.append(verdict)
+            if verdict == "missed" or name.startswith(HEADLINES):
+                lines.append(f"| {name} | {figure} {unit} | {target} | {verdict} |")
+    met = f"{verdicts.count('met')} of {len(verdicts)} targets are met; the others are all here."
+    return "\n".join([met, "", *lines])
 
 
 def fill(text: str, marker: str, content: str) -> str:
@@ -78,6 +112,7 @@ def fill(text: str, marker: str, content: str) -> str:
 
 def main() -> None:
     """Write the generated pages, and the generated parts of the README."""
+    gallery()
     for name, make in (("cli.md", command_line), ("examples.md", examples)):
         (ROOT / "docs" / name).write_text(make())
         print(f"wrote docs/{name}")

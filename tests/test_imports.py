@@ -22,7 +22,7 @@ LAYERS = [
     {"structure"},
     {"metrics", "formats", "structures"},
     {"polytope"},
-    {"learning"},
+    {"learning", "nn"},
     {"tasks"},
     {"model"},
     {"features"},

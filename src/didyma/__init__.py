@@ -19,6 +19,9 @@ _HOMES = {
     "ClassificationRanker": "didyma.estimators.classification",
     "DataError": "didyma.errors",
     "DidymaError": "didyma.errors",
+    "LatentPerceptronRanker": "didyma.estimators.latent",
+    "LatentSVMRanker": "didyma.estimators.latent",
+    "PolynomialRanker": "didyma.estimators.classification",
     "QueryMinMaxScaler": "didyma.features.scaling",
     "QueryPercentileScaler": "didyma.features.scaling",
     "QueryStandardScaler": "didyma.features.scaling",
@@ -28,6 +31,7 @@ _HOMES = {
     "Structure": "didyma.structure",
     "evaluate": "didyma.metrics",
     "load": "didyma.model",
+    "local_sparsemap": "didyma.polytope.local",
     "read": "didyma.formats",
     "save": "didyma.model",
     "sparsemap": "didyma.polytope.sparsemap",
@@ -38,6 +42,9 @@ __all__ = [
     "ClassificationRanker",
     "DataError",
     "DidymaError",
+    "LatentPerceptronRanker",
+    "LatentSVMRanker",
+    "PolynomialRanker",
     "QueryMinMaxScaler",
     "QueryPercentileScaler",
     "QueryStandardScaler",
@@ -47,6 +54,7 @@ __all__ = [
     "Structure",
     "evaluate",
     "load",
+    "local_sparsemap",
     "read",
     "save",
     "sparsemap",
@@ -58,7 +66,8 @@ if TYPE_CHECKING:
     from didyma import structures
     from didyma.data import RankingData
     from didyma.errors import DataError, DidymaError
-    from didyma.estimators.classification import ClassificationRanker
+    from didyma.estimators.classification import ClassificationRanker, PolynomialRanker
+    from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
     from didyma.estimators.svm import SVMRanker
     from didyma.features.binning import ScoreBinner
     from didyma.features.scaling import (
@@ -69,6 +78,7 @@ if TYPE_CHECKING:
     from didyma.formats import read, write
     from didyma.metrics import evaluate
     from didyma.model import load, save
+    from didyma.polytope.local import local_sparsemap
     from didyma.polytope.sparsemap import sparsemap
     from didyma.structure import Structure
 

@@ -39,6 +39,7 @@ __all__ = [
     "as_lengths",
     "as_outputs",
     "check_range",
+    "flatten",
     "impossible",
     "lay_out_additional",
     "pack",
@@ -94,6 +95,9 @@ class Structure(ABC):
 
     ndim: ClassVar[int] = 1
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     @abstractmethod
     def argmax(self, scores: Any, **additional: Any) -> Any:
         """Indices of the parts of the best output.
@@ -113,7 +117,7 @@ class Structure(ABC):
                 field="lengths",
             )
         batch = as_batch(scores, self.ndim)
-        flat = batch.reshape(len(batch), -1)
+        flat = flatten(batch)
         extra, named = lay_out_additional(
             len(batch),
             {
@@ -257,6 +261,11 @@ def as_batch(scores: ArrayLike, ndim: int) -> Floats:
     return np.ascontiguousarray(batch)
 
 
+def flatten(batch: NDArray[Any]) -> NDArray[Any]:
+    """All axes but the first made one, also of an empty batch."""
+    return batch.reshape(len(batch), int(np.prod(batch.shape[1:])))
+
+
 def check_scores(array: Floats, name: str) -> None:
     """Refuse NaN and +inf, naming the first place; −inf forbids a part."""
     if array.size and not array.max() <= LARGEST:
@@ -325,7 +334,7 @@ def as_flags(outputs: ArrayLike, used: NDArray[np.bool_], layout: Layout) -> NDA
 
 def pack(flags: NDArray[np.bool_], layout: Layout) -> NDArray[np.int32]:
     """Flat indices of the true entries of each instance, ascending, padded with −1."""
-    flat = flags.reshape(len(layout), -1)
+    flat = flatten(flags)
     parts = np.full((len(layout), layout.n_parts), -1, np.int32)
     instance, part = np.nonzero(flat)
     parts[instance, (np.cumsum(flat, axis=1) - 1)[instance, part]] = part

@@ -10,12 +10,23 @@ from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.row import Row
 from benchmarks.timing import interleave, ratio
 
-from benchmarks import document, fits, letor_reader, oracle, passes, peers, scaling, synthetic
+from benchmarks import (
+    document,
+    fits,
+    letor_reader,
+    oracle,
+    passes,
+    peers,
+    scaling,
+    sparsemap,
+    structure_kernels,
+    synthetic,
+)
 
 TINY = 0.005
 
 
-@pytest.mark.parametrize("module", [passes, fits, oracle, scaling, letor_reader])
+@pytest.mark.parametrize("module", [passes, fits, oracle, scaling, letor_reader, sparsemap])
 def test_a_benchmark_returns_figures(module):
     rows = module.run(TINY)
     assert all(math.isfinite(row.value) and row.value >= 0 for row in rows)
@@ -30,6 +41,16 @@ def test_peers_that_cannot_be_installed_are_absent(monkeypatch):
     assert absent == [name for name in peers.PEERS if "LightGBM" in name or "XGBoost" in name]
     assert all(row.ok is None for row in rows if row.name in absent)
     assert sum(row.unit == "MAP" for row in rows) == 1 + len(peers.PEERS) - len(absent)
+
+
+def test_structures_are_compared_with_what_is_installed(monkeypatch):
+    monkeypatch.setattr(structure_kernels, "environment", lambda package: None)
+    rows = structure_kernels.run(TINY)
+    assert [row.name for row in rows if row.figure == "absent"] == [
+        "assignment 10: lap over ours",
+        "Viterbi 25x5: torch-struct over ours",
+    ]
+    assert any("SciPy" in row.name and row.value > 0 for row in rows)
 
 
 def test_rows_judge_themselves():

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
-from didyma.structure import CompiledStructure, Floats, Layout, Structure
+from didyma.structure import CompiledStructure, Floats, Layout, Structure, flatten
 
 __all__ = ["Distribution", "Solution"]
 
@@ -149,7 +149,7 @@ class Solution:
                 raise DataError(
                     f"expected shape {(len(self), *place.shape)}, found {array.shape}", field=name
                 )
-            gradient[:, place.start : place.stop] = array.reshape(len(self), -1)
+            gradient[:, place.start : place.stop] = flatten(array)
         d_scores, d_extra = self.apply_jacobian(self._flat(d_marginals, "d_marginals"), gradient)
         named = {}
         for name, place in self.layout.additional.items():
@@ -175,7 +175,7 @@ class Solution:
                 f"expected the scores' shape {self.marginals.shape}, found {np.shape(array)}",
                 field=name,
             )
-        return np.ascontiguousarray(values.reshape(len(self), -1))
+        return np.ascontiguousarray(flatten(values))
 
     def _place(self, name: str) -> Any:
         if name not in self.layout.additional:

@@ -19,6 +19,7 @@ from didyma.structure import (
     as_batch,
     as_outputs,
     check_range,
+    flatten,
     impossible,
     lay_out_additional,
 )
@@ -229,7 +230,7 @@ class FactorGraph(CompiledStructure):
             )
         shape = (len(self.edges), self.n_states, self.n_states)
         extra, given = lay_out_additional(len(batch), {"pairwise": (pairwise, shape)})
-        return batch.reshape(len(batch), -1), extra, given
+        return flatten(batch), extra, given
 
     def encode(
         self, outputs: ArrayLike, layout: Layout

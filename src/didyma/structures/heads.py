@@ -17,6 +17,7 @@ from didyma.structure import (
     as_batch,
     as_lengths,
     as_outputs,
+    flatten,
     impossible,
 )
 
@@ -66,7 +67,7 @@ class Heads(CompiledStructure):
         n = batch.shape[1] - 1
         n_work, n_index = self.scratch(n)
         return Layout(
-            batch.reshape(len(batch), -1),
+            flatten(batch),
             batch.shape[1:],
             n,
             dims=np.array([n + 1, bool(self.single_root)], np.int64),
@@ -158,7 +159,7 @@ class Heads(CompiledStructure):
                     field="scores",
                 )
         log_partition += (highest + np.log(scale)).sum(axis=(1, 2))
-        return log_partition, marginals.reshape(len(layout), -1), np.zeros((len(layout), 0))
+        return log_partition, flatten(marginals), np.zeros((len(layout), 0))
 
 
 def _not_a_tree(b: np.integer[Any], problem: str, word: np.integer[Any]) -> DataError:

@@ -19,6 +19,7 @@ from didyma.structure import (
     as_lengths,
     as_outputs,
     check_range,
+    flatten,
     impossible,
     lay_out_additional,
 )
@@ -91,7 +92,7 @@ class Sequence(CompiledStructure):
         f = extra.shape[1]
         dims = [n_tags, 0 if shape == tied else n_tags**2, f - 2 * n_tags, f - n_tags]
         return Layout(
-            batch.reshape(size, -1),
+            flatten(batch),
             batch.shape[1:],
             n_parts=n,
             extra=extra,

@@ -1,0 +1,99 @@
+"""One argmax of a structure against the fastest peer, on the same batches.
+
+SciPy's assignment runs here, in turns with ours. lap and torch-struct live in the peers' own
+environment, on one thread; what cannot be installed is reported as absent.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from benchmarks.peers import ONE_THREAD, environment
+from benchmarks.row import Row
+from benchmarks.timing import interleave, ratio, stopwatch
+from didyma.structures import Matching, Sequence
+
+WORKER = Path(__file__).with_name("structure_worker.py")
+BATCH = 64
+ASSIGNMENTS = (10, 20, 50, 100)
+SEQUENCES = ((25, 5), (25, 50), (50, 20), (100, 50))
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    return [*_assignment(scale), *_viterbi(scale)]
+
+
+def _assignment(scale: float) -> Iterator[Row]:
+    structure = Matching()
+    for n in ASSIGNMENTS if scale >= 1.0 else ASSIGNMENTS[:1]:
+        scores = np.random.default_rng(n).standard_normal((BATCH, n, n))
+        layout = structure.lay_out(scores)
+        best = [s[linear_sum_assignment(s, maximize=True)].sum() for s in scores]
+        found = structure._argmax(layout)
+        np.testing.assert_allclose(
+            np.take_along_axis(layout.scores, found, axis=1).sum(axis=1), best
+        )
+        repeats = max(1, round(2000 / n**1.5 * scale))
+        seconds = interleave(
+            {
+                "ours": stopwatch(lambda s=structure, x=layout: s._argmax(x), repeats),
+                "scipy": stopwatch(
+                    lambda x=scores: [linear_sum_assignment(s, maximize=True) for s in x], repeats
+                ),
+            },
+            7,
+        )
+        yield Row(f"assignment {n}: ours", 1e6 * min(seconds["ours"]) / BATCH, "µs")
+        yield Row.at_least(
+            f"assignment {n}: SciPy over ours", ratio(seconds["scipy"], seconds["ours"]), "x", 1
+        )
+        yield _peer(
+            f"assignment {n}: lap over ours", "lap", ["lap"], min(seconds["ours"]), scores=-scores
+        )
+
+
+def _viterbi(scale: float) -> Iterator[Row]:
+    structure = Sequence()
+    for n, tags in SEQUENCES if scale >= 1.0 else SEQUENCES[:1]:
+        rng = np.random.default_rng(n)
+        scores = rng.standard_normal((BATCH, n, tags))
+        transitions = rng.standard_normal((tags, tags))
+        layout = structure.lay_out(scores, transitions=transitions)
+        structure._argmax(layout)
+        repeats = max(1, round(1e6 / (n * tags**2) * scale))
+        ours = min(
+            stopwatch(lambda s=structure, x=layout: s._argmax(x), repeats)() for _ in range(7)
+        )
+        yield Row(f"Viterbi {n}x{tags}: ours", 1e6 * ours / BATCH, "µs")
+        yield _peer(
+            f"Viterbi {n}x{tags}: torch-struct over ours",
+            "torch_struct",
+            ["torch==2.13.0", "numpy", "torch-struct"],
+            ours,
+            scores=scores,
+            transitions=transitions,
+        )
+
+
+def _peer(name: str, peer: str, packages: list[str], ours: float, **arrays: Any) -> Row:
+    """A peer's seconds for the whole batch over ours."""
+    for package in packages:
+        if (python := environment(package)) is None:
+            return Row.absent(name)
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(Path(folder) / "batch.npz", **arrays)
+        command = [str(python), str(WORKER), peer, str(Path(folder) / "batch.npz")]
+        result = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, **ONE_THREAD}
+        )
+    if result.returncode != 0:
+        return Row.absent(name)
+    return Row.at_least(name, float(result.stdout) / ours, "x", 1)

@@ -1,0 +1,43 @@
+"""A head for each word, where arcs may cross: does "on the issue" belong to "hearing"?"""
+
+import sys
+
+import numpy as np
+
+import didyma
+from didyma.report import drawing
+from didyma.structures import Tree
+
+words = ["A", "hearing", "is", "scheduled", "on", "the", "issue", "today"]
+arcs = {  # (word, head): score, where the root is a head too
+    ("A", "hearing"): 2.0,
+    ("hearing", "is"): 1.8,
+    ("hearing", "scheduled"): 0.7,
+    ("is", "root"): 1.5,
+    ("scheduled", "is"): 1.2,
+    ("on", "hearing"): 0.9,
+    ("on", "scheduled"): 0.8,
+    ("on", "is"): 0.5,
+    ("the", "issue"): 2.0,
+    ("issue", "on"): 2.0,
+    ("today", "scheduled"): 1.5,
+}
+
+
+def main():
+    names = ["root", *words]
+    scores = np.full((len(names), len(names)), -1.0)  # [word, head]
+    for (word, head), score in arcs.items():
+        scores[names.index(word), names.index(head)] = score
+    _, solution = didyma.sparsemap(scores, Tree(single_root=True), return_solution=True)
+    parses = solution[0]
+    for heads, probability in zip(parses.structures, parses.probabilities):
+        pairs = [f"{word}<-{names[head]}" for word, head in zip(words, heads[1:])]
+        print(f"{probability:4.0%}  {' '.join(pairs)}")
+    return drawing.trees(parses, words)
+
+
+if __name__ == "__main__":
+    figure = main()
+    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_tree.py tree.svg
+        figure.savefig(sys.argv[-1], dpi=150)
