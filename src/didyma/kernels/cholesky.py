@@ -59,7 +59,7 @@ def delete(L, Z, n, i):
             L[r, j] = L[r + 1, j]
     for j in range(i, n - 1):
         a, b = L[j, j], L[j, j + 1]
-        norm = np.hypot(a, b)
+        norm = np.sqrt(a * a + b * b)
         cos, sin = a / norm, b / norm
         L[j, j] = norm
         for r in range(j + 1, n - 1):

@@ -27,7 +27,7 @@ from didyma.structure import CompiledStructure, Floats, Layout, Structure, impos
 __all__ = ["ActiveSet", "ConvergenceWarning", "solve", "sparsemap"]
 
 UNLIMITED = 2**62
-SHARDS = 8  # of a batch, when threads share it
+SHARDS = 4  # of a batch, when threads share it: each costs some microseconds
 
 
 class ConvergenceWarning(UserWarning):
