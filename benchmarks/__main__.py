@@ -20,7 +20,7 @@ from didyma.files import replace_when_done
 
 BENCHMARKS = (
     *("passes", "fits", "oracle", "scaling", "letor_reader", "sparsemap"),
-    *("structure_kernels", "peers"),
+    *("latent", "structure_kernels", "peers"),
 )
 WITH_PEERS = {"structure_kernels", "peers"}  # these install other libraries
 

@@ -41,6 +41,9 @@ FORMAT_VERSION = 1
 CLASSES = {
     "SVMRanker": "didyma.estimators.svm",
     "ClassificationRanker": "didyma.estimators.classification",
+    "LatentPerceptronRanker": "didyma.estimators.latent",
+    "LatentSVMRanker": "didyma.estimators.latent",
+    "PolynomialRanker": "didyma.estimators.classification",
     "LatentStructuredPerceptron": "didyma.estimators.structured",
     "LatentStructuredSVM": "didyma.estimators.structured",
     "StructuredPerceptron": "didyma.estimators.structured",

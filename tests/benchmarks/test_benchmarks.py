@@ -13,6 +13,7 @@ from benchmarks.timing import interleave, ratio
 from benchmarks import (
     document,
     fits,
+    latent,
     letor_reader,
     oracle,
     passes,
@@ -26,7 +27,7 @@ from benchmarks import (
 TINY = 0.005
 
 
-@pytest.mark.parametrize("module", [passes, fits, oracle, scaling, letor_reader, sparsemap])
+@pytest.mark.parametrize("module", [passes, fits, oracle, scaling, letor_reader, sparsemap, latent])
 def test_a_benchmark_returns_figures(module):
     rows = module.run(TINY)
     assert all(math.isfinite(row.value) and row.value >= 0 for row in rows)

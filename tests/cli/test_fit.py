@@ -5,9 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from didyma import formats, model
 from didyma.cli import progress, training
+from didyma.estimators.base import Ranker
+from didyma.estimators.classification import PolynomialRanker
+from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
 from didyma.estimators.svm import SVMRanker
 from didyma.metrics import evaluate
 from tests.cli.conftest import Run, make
@@ -67,6 +71,62 @@ def test_classification(run: Run, folder: Path, tmp_path: Path) -> None:
         *("--model-type", "classification", "--C", "1,10"),
     )
     assert model.describe(output)["class"] == "ClassificationRanker"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("latent-perceptron", ["--epochs", "4"], LatentPerceptronRanker(epochs=4)),
+        (
+            "latent-perceptron",
+            ["--loss", "none", "--epochs", "3", "--seed", "5"],
+            LatentPerceptronRanker(None, epochs=3, random_state=5),
+        ),
+        (
+            "latent-svm",
+            ["--inference", "greedy", "--positions", "all", "--start", "random"],
+            LatentSVMRanker(inference="greedy", positions="all", start="random"),
+        ),
+        ("latent-svm", ["--loss", "precision@2"], LatentSVMRanker("precision@2")),
+        ("polynomial", [], PolynomialRanker()),
+    ],
+)
+@pytest.mark.parametrize("with_dev", [False, True])
+def test_other_estimators(
+    run: Run,
+    folder: Path,
+    tmp_path: Path,
+    name: str,
+    options: list[str],
+    expected: Ranker,
+    with_dev: bool,
+) -> None:
+    output = tmp_path / "m.safetensors"
+    data, dev = (formats.read(folder / f"{part}.letor") for part in ("train", "dev"))
+    held_out = ["--dev", folder / "dev.letor"] if with_dev else []
+    found = run(
+        *("fit", folder / "train.letor", *held_out, "--model-type", name, *options, "-o", output)
+    )
+    watched = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid} if with_dev else {}
+    expected = clone(expected).fit(data.X, data.y, qid=data.qid, **watched)
+    loaded = model.load(output)
+    assert type(loaded) is type(expected)
+    np.testing.assert_array_equal(loaded.predict(dev.X), expected.predict(dev.X))
+    assert type(expected).__name__ in found.stdout
+    assert ("best epoch" in found.stdout) == (name == "latent-perceptron")
+    assert "gap" not in found.stdout + found.stderr
+    run("eval", output, folder / "dev.letor")
+
+
+def test_several_values_for_a_latent_ranker(run: Run, folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "m.safetensors"
+    arguments = ("fit", folder / "train.letor", "--dev", folder / "dev.letor", "-o", output)
+    found = run(*arguments, "--model-type", "latent-perceptron", "--C", "10,0.1", "--json")
+    document = json.loads(found.stdout)
+    assert [candidate["C"] for candidate in document["candidates"]] == [0.1, 10.0]
+    best = max(document["candidates"], key=lambda candidate: candidate["dev"])
+    assert (model.load(output).C, document["best_epoch"]) == (best["C"], best["best_epoch"])
+    assert "value" in found.stderr
 
 
 @pytest.mark.parametrize("scale", ["standard", "max-abs", "query-standard", "query-percentile"])
@@ -194,7 +254,10 @@ def test_ctrl_c_before_the_first_iteration_writes_nothing(
         (["--C", "0"], "expected positive numbers"),
         (["--patience", "3"], "needs --dev"),
         (["--solver", "simplex"], "simplex"),
-        (["--model-type", "classification", "--jobs", "2"], "--model-type svm only"),
+        (["--model-type", "classification", "--jobs", "2"], "--jobs is for --model-type svm,"),
+        (["--epochs", "2"], "--epochs is for --model-type latent-perceptron only"),
+        (["--inference", "greedy"], "latent-perceptron, latent-svm only"),
+        (["--model-type", "latent-perceptron", "--tol", "0.1"], "--tol is for"),
         (["--tol", "x"], "--tol"),
     ],
 )

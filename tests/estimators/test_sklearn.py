@@ -23,7 +23,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from didyma.data import Groups
 from didyma.errors import DataError
 from didyma.estimators.base import Ranker
-from didyma.estimators.classification import ClassificationRanker
+from didyma.estimators.classification import ClassificationRanker, PolynomialRanker
+from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
 from didyma.estimators.svm import SVMRanker
 from didyma.features.binning import ScoreBinner
 from didyma.features.scaling import (
@@ -36,6 +37,8 @@ from didyma.metrics import evaluate
 RANKERS = [
     SVMRanker(),
     ClassificationRanker(),
+    LatentPerceptronRanker(epochs=5),
+    LatentSVMRanker(),
 ]
 
 TRANSFORMERS = [
@@ -71,7 +74,9 @@ def expected_failures(estimator: Any) -> dict[str, str]:
     return {} if isinstance(estimator, ScoreBinner) else FAIL_FOR_QUERY_SCALERS
 
 
-@parametrize_with_checks([*RANKERS, *TRANSFORMERS], expected_failed_checks=expected_failures)
+@parametrize_with_checks(
+    [*RANKERS, PolynomialRanker(), *TRANSFORMERS], expected_failed_checks=expected_failures
+)
 def test_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)
 

@@ -159,10 +159,7 @@ def test_the_latent_perceptron_by_its_definition(parts, scale):
     iterates = []
     for _ in range(3):
         for x, y in zip(examples, labels):
-            if scale is None:
-                output = task.argmax(w, x)
-            else:
-                output = task.loss_augmented(w, x, y, scale)
+            output = task.argmax(w, x) if scale is None else task.loss_augmented(w, x, y, scale)
             if task.loss(y, output) > 0:
                 gold = task.complete(w, x, y)
                 w = w + task.features(x, gold) - task.features(x, output)

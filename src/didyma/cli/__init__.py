@@ -14,7 +14,18 @@ import typer
 from typer.core import TyperGroup
 
 from didyma import __version__
-from didyma.cli import compare, convert, demo, evaluate, fit, inspect, predict, rank
+from didyma.cli import (
+    compare,
+    convert,
+    coref,
+    demo,
+    evaluate,
+    fit,
+    inspect,
+    motif,
+    predict,
+    rank,
+)
 from didyma.cli.output import explain, say, warnings_as_lines
 from didyma.errors import DidymaError
 
@@ -71,7 +82,7 @@ def _options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Rank search results by models that are optimal for the measure you report.
+    """Structured prediction: rank search results, cluster mentions, find motifs.
 
     [bold]Train, evaluate, rank:[/bold]
 
@@ -98,6 +109,8 @@ app.command()(compare.compare)
 app.command()(convert.convert)
 app.command()(inspect.inspect)
 app.command()(demo.demo)
+app.add_typer(coref.app, name="coref")
+app.add_typer(motif.app, name="motif")
 
 
 def main() -> None:

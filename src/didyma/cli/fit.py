@@ -14,7 +14,7 @@ import typer
 from didyma.cli import options
 from didyma.cli.inputs import Columns, Layout, read_based
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
-from didyma.cli.training import Candidate, Scale, Split, train_classification, train_svm
+from didyma.cli.training import Candidate, Scale, Split, train_each, train_latent, train_svm
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
@@ -30,6 +30,9 @@ class ModelType(StrEnum):
 
     svm = "svm"
     classification = "classification"
+    polynomial = "polynomial"
+    latent_perceptron = "latent-perceptron"
+    latent_svm = "latent-svm"
 
 
 class Solver(StrEnum):
@@ -39,6 +42,46 @@ class Solver(StrEnum):
     one_slack = "one-slack"
     n_slack = "n-slack"
     bundle = "bundle"
+
+
+class Inference(StrEnum):
+    """How latent rankers search for the most violating ranking."""
+
+    exact = "exact"
+    greedy = "greedy"
+
+
+class Positions(StrEnum):
+    """Which ranks that search scores."""
+
+    relevant = "relevant"
+    all = "all"
+
+
+class Start(StrEnum):
+    """Where a latent SVM begins."""
+
+    classifier = "classifier"
+    random = "random"
+
+
+# Options that some estimators only have.
+TAKEN_BY = {
+    "loss": {"svm", "classification", "latent-perceptron", "latent-svm"},
+    "feature_map": {"svm", "latent-svm"},
+    "solver": {"svm"},
+    "tol": {"svm", "classification", "polynomial", "latent-svm"},
+    "max_iter": {"svm", "classification", "polynomial", "latent-svm"},
+    "epochs": {"latent-perceptron"},
+    "inference": {"latent-perceptron", "latent-svm"},
+    "positions": {"latent-svm"},
+    "start": {"latent-svm"},
+    "patience": {"svm", "latent-svm"},
+    "n_jobs": {"svm", "latent-svm"},
+}
+FLAGS = {"n_jobs": "--jobs"}
+
+DEFAULT_C = {"classification": 1.0, "latent-perceptron": 1.0}  # 100 for others
 
 
 def fit(
@@ -60,7 +103,7 @@ def fit(
     ] = "AP",
     model_type: Annotated[
         ModelType,
-        typer.Option("--model-type", rich_help_panel=MODEL, help="Structural SVM, or classifier."),
+        typer.Option("--model-type", rich_help_panel=MODEL, help="Estimator that learns."),
     ] = ModelType.svm,
     loss: Annotated[
         str | None,
@@ -69,7 +112,7 @@ def fit(
             metavar="NAME",
             rich_help_panel=MODEL,
             help="ap, rr, roc, ndcg, ndcg@10, precision@5, ap(rel=2); a classifier has "
-            "squared_hinge and hinge.",
+            "squared_hinge and hinge; a latent perceptron may have none.",
             show_default="ap",
         ),
     ] = None,
@@ -80,7 +123,7 @@ def fit(
             metavar="VALUES",
             rich_help_panel=MODEL,
             help="Weight of the loss; of several values, as 1,10,100, the best on --dev is kept.",
-            show_default="100, or 1 for a classifier",
+            show_default="100; 1 for classification, latent-perceptron",
         ),
     ] = None,
     feature_map: Annotated[
@@ -90,7 +133,7 @@ def fit(
             metavar="NAME",
             rich_help_panel=MODEL,
             help="pairwise, positional, positional:discount, truncated, top@10.",
-            show_default="pairwise",
+            show_default="pairwise; truncated for latent-svm",
         ),
     ] = None,
     scale: Annotated[
@@ -103,17 +146,60 @@ def fit(
         ),
     ] = None,
     tol: Annotated[
-        float,
-        typer.Option("--tol", min=0, rich_help_panel=MODEL, help="Relative gap to stop at."),
-    ] = 1e-3,
+        float | None,
+        typer.Option(
+            "--tol",
+            min=0,
+            rich_help_panel=MODEL,
+            help="Relative gap to stop at; of latent-svm, relative gain of a round.",
+            show_default="0.001",
+        ),
+    ] = None,
     max_iter: Annotated[
         int | None,
         typer.Option(
             "--max-iter",
             min=1,
             rich_help_panel=MODEL,
-            help="Most passes over the data.",
-            show_default="1000",
+            help="Most passes over the data; of latent-svm, rounds.",
+            show_default="1000; 100 for latent-svm",
+        ),
+    ] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            "--epochs",
+            min=1,
+            rich_help_panel=MODEL,
+            help="Passes of latent-perceptron; the best on --dev is kept.",
+            show_default="100",
+        ),
+    ] = None,
+    inference: Annotated[
+        Inference | None,
+        typer.Option(
+            "--inference",
+            rich_help_panel=MODEL,
+            help="Search of latent rankers.",
+            show_default="exact",
+        ),
+    ] = None,
+    positions: Annotated[
+        Positions | None,
+        typer.Option(
+            "--positions",
+            rich_help_panel=MODEL,
+            help="Ranks that the search of latent-svm scores; all is the published mismatch.",
+            show_default="relevant",
+        ),
+    ] = None,
+    start: Annotated[
+        Start | None,
+        typer.Option(
+            "--start",
+            rich_help_panel=MODEL,
+            help="Where latent-svm begins.",
+            show_default="classifier",
         ),
     ] = None,
     patience: Annotated[
@@ -149,24 +235,28 @@ def fit(
     didyma fit train.txt --dev dev.txt --C 1,10,100 --loss rr --measure RR
 
     didyma fit train.csv --label rating --qid query --scale query-minmax
+
+    didyma fit train.txt --dev dev.txt --model-type latent-perceptron --C 1,10,100
     """
     Cs = _read_Cs(C, model_type)
     if len(Cs) > 1 and dev is None:
         raise typer.BadParameter("several values of C need --dev, to choose by", param_hint="--C")
     if patience is not None and dev is None:
         raise typer.BadParameter("needs --dev", param_hint="--patience")
-    svm_only = {
+    chosen = {
+        "loss": loss,
         "feature_map": feature_map,
-        "solver": None if solver is None else solver.value,
+        "solver": solver,
+        "tol": tol,
+        "max_iter": max_iter,
+        "epochs": epochs,
+        "inference": inference,
+        "positions": positions,
+        "start": start,
         "patience": patience,
         "n_jobs": jobs,
     }
-    if model_type is ModelType.classification and any(v is not None for v in svm_only.values()):
-        raise typer.BadParameter(
-            "--feature-map, --solver, --patience and --jobs are for --model-type svm only"
-        )
-    chosen = {**svm_only, "loss": loss, "max_iter": max_iter, "tol": tol, "random_state": seed}
-    parameters = {name: value for name, value in chosen.items() if value is not None}
+    parameters = _parameters(chosen, model_type) | {"random_state": seed}
     check_output(output, train, dev, group)
 
     from didyma import model
@@ -175,11 +265,10 @@ def fit(
         from didyma.metrics import parse
 
         measure = str(parse(measure))
-    start = time.perf_counter()
+    began = time.perf_counter()
     split, zero_based = _read(train, dev, Columns(label, qid, docid, group))
-    learn = train_svm if model_type is ModelType.svm else train_classification
     split = split.scaled(scale)
-    candidates, interrupted = learn(split, Cs, measure, parameters)
+    candidates, interrupted = _learn(model_type, split, Cs, measure, parameters)
     if not candidates:
         say("interrupted before there was anything to keep")
         raise typer.Exit(130)
@@ -194,7 +283,7 @@ def fit(
         kept["dev"] = {**_counts(dev, split.dev), "measure": measure, "value": best.dev}
     model.save(split.model(best.ranker), output, summary=kept)
     if as_json:
-        kept |= {"class": type(best.ranker).__name__, "wall_seconds": time.perf_counter() - start}
+        kept |= {"class": type(best.ranker).__name__, "wall_seconds": time.perf_counter() - began}
         print_json({"model": str(output), **best.summary(), **kept})
     else:
         _print_summary(best, candidates, measure, output)
@@ -203,9 +292,43 @@ def fit(
         raise typer.Exit(130)
 
 
+def _parameters(chosen: dict[str, Any], model_type: ModelType) -> dict[str, Any]:
+    """The options that were given, if this estimator has them."""
+    given = {name: value for name, value in chosen.items() if value is not None}
+    for name in given:
+        if model_type.value not in TAKEN_BY[name]:
+            flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
+            types = ", ".join(kind for kind in ModelType if kind.value in TAKEN_BY[name])
+            raise typer.BadParameter(f"{flag} is for --model-type {types} only")
+    if model_type is ModelType.latent_perceptron and given.get("loss") == "none":
+        given["loss"] = None
+    return {
+        name: value.value if isinstance(value, StrEnum) else value for name, value in given.items()
+    }
+
+
+def _learn(
+    model_type: ModelType,
+    split: Split,
+    Cs: list[float],
+    measure: str,
+    parameters: dict[str, Any],
+) -> tuple[list[Candidate], bool]:
+    if model_type is ModelType.svm:
+        return train_svm(split, Cs, measure, parameters)
+    name = {
+        ModelType.classification: "ClassificationRanker",
+        ModelType.polynomial: "PolynomialRanker",
+        ModelType.latent_perceptron: "LatentPerceptronRanker",
+        ModelType.latent_svm: "LatentSVMRanker",
+    }[model_type]
+    train = train_latent if name.startswith("Latent") else train_each
+    return train(split, Cs, measure, parameters, name)
+
+
 def _read_Cs(text: str | None, model_type: ModelType) -> list[float]:
     if text is None:
-        return [100.0 if model_type is ModelType.svm else 1.0]
+        return [DEFAULT_C.get(model_type.value, 100.0)]
     try:
         values = sorted({float(value) for value in text.split(",")})
     except ValueError:
@@ -255,12 +378,16 @@ def _print_summary(
             rows.append([name, decimal(candidate.dev), f"{result.value:.6g}", str(result.n_iter)])
         typer.echo(aligned(rows) + "\n")
     ranker, found = best.ranker, best.summary()
+    loss = f", loss {ranker.loss or 'none'}" if hasattr(ranker, "loss") else ""
     lines = {
-        "model": f"{type(ranker).__name__}, loss {ranker.loss}, C {ranker.C:g}",
-        "objective": f"{found['objective']:.6g}",
+        "model": f"{type(ranker).__name__}{loss}, C {ranker.C:g}",
+        "mean loss" if "best_epoch" in found else "objective": f"{found['objective']:.6g}",
     }
     if "relative_gap" in found:
         lines["relative gap"] = f"{found['relative_gap']:.1e} ({found['status']})"
+    if "best_epoch" in found:
+        lines["best epoch"] = f"{found['best_epoch']} of {found['n_iter']}"
+    if "passes" in found:
         lines["passes"] = f"{found['passes']:.1f} in {found['seconds']:.2f} s"
     if best.dev is not None:
         lines[f"dev {measure}"] = decimal(best.dev)

@@ -29,7 +29,7 @@ PAUSE = 0.2  # seconds between updates of the bar
 class _Reporter:
     """Follows a path of fits, one for each C in ascending order."""
 
-    def __init__(self, Cs: Sequence[float], tol: float, watch: Watch | None) -> None:
+    def __init__(self, Cs: Sequence[float], tol: float | None, watch: Watch | None) -> None:
         self.tol, self.watch = tol, watch
         self._Cs = iter(sorted(Cs))
         self._n_iter = math.inf
@@ -39,7 +39,7 @@ class _Reporter:
         if progress.n_iter <= self._n_iter:  # counts restart with each fit
             self.C = next(self._Cs)
         self._n_iter = progress.n_iter
-        done = progress.certified and progress.relative_gap <= self.tol
+        done = self.tol is not None and progress.certified and progress.relative_gap <= self.tol
         if self.due(progress, done):
             self.show(progress, done)
 
@@ -50,7 +50,11 @@ class _Reporter:
         raise NotImplementedError
 
     def state(self, progress: Progress) -> str:
-        text = f"{progress.passes:6.1f} passes   gap {max(0.0, progress.relative_gap):.1e}"
+        text = f"{progress.passes:6.1f} passes   "
+        if self.tol is None:
+            text += f"value {progress.value:.5g}"
+        else:
+            text += f"gap {max(0.0, progress.relative_gap):.1e}"
         if progress.C != self.C:  # a stage on the way
             text += f" at C={progress.C:g}"
         if self.watch is not None:
@@ -70,7 +74,9 @@ class _Lines(_Reporter):
 class _Bar(_Reporter):
     """The bar is full when the gap, on a logarithmic scale, has come down to the tolerance."""
 
-    def __init__(self, bars: Any, Cs: Sequence[float], tol: float, watch: Watch | None) -> None:
+    def __init__(
+        self, bars: Any, Cs: Sequence[float], tol: float | None, watch: Watch | None
+    ) -> None:
         super().__init__(Cs, tol, watch)
         self.bars = bars
         state = "preparing (the very first run compiles)"
@@ -84,6 +90,10 @@ class _Bar(_Reporter):
         if progress.n_iter == 1 and math.isfinite(self._shown):
             self.task = self.bars.add_task(f"C={self.C:g}", state="")
         share = 1.0 if done else 0.0
+        if self.tol is None:
+            self.bars.update(self.task, total=None, state=self.state(progress))
+            self._shown = time.monotonic()
+            return
         if progress.C == self.C and 0.0 < self.tol < progress.relative_gap < 1.0:
             share = math.log(progress.relative_gap) / math.log(self.tol)
         self.bars.update(self.task, completed=share, total=1.0, state=self.state(progress))
@@ -92,9 +102,12 @@ class _Bar(_Reporter):
 
 @contextmanager
 def reporting(
-    Cs: Sequence[float], tol: float, watch: Watch | None
+    Cs: Sequence[float], tol: float | None, watch: Watch | None
 ) -> Iterator[Callable[[Progress], None]]:
-    """A callback that shows on stderr how training goes, for as long as the block lasts."""
+    """A callback that shows on stderr how training goes, for as long as the block lasts.
+
+    ``tol`` is the gap to come down to, None where there is no such bound: then values are shown.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 

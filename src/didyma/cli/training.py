@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from didyma.data import RankingData
 
-__all__ = ["Candidate", "Scale", "Split", "train_classification", "train_svm"]
+__all__ = ["Candidate", "Scale", "Split", "train_each", "train_latent", "train_svm"]
 
 
 class Scale(StrEnum):
@@ -98,13 +98,17 @@ class Candidate:
             "converged": result.converged,
             "n_iter": result.n_iter,
         }
-        if hasattr(result, "gap"):
+        if hasattr(result, "status"):
             found |= {
                 "status": result.status,
-                "relative_gap": max(0.0, result.gap / result.value) if result.value > 0 else 0.0,
                 "passes": result.passes,
                 "seconds": result.seconds["total"],
             }
+        if hasattr(self.ranker, "solver"):  # of one convex problem, so the gap bounds something
+            gap = max(0.0, result.gap / result.value) if result.value > 0 else 0.0
+            found["relative_gap"] = gap
+        if hasattr(self.ranker, "best_epoch_"):
+            found["best_epoch"] = self.ranker.best_epoch_
         return found | ({} if self.dev is None else {"dev": self.dev})
 
 
@@ -119,7 +123,7 @@ def train_svm(
 
     data, dev = split.train, split.dev
     ranker = SVMRanker(measure=measure, **parameters)
-    watch = _watch(dev, measure)
+    judge, watch = _read_dev(split, measure)
     held_out: dict[str, Any] = {}
     if ranker.patience is not None and dev is not None:
         held_out = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid}
@@ -129,43 +133,78 @@ def train_svm(
     interrupted = rankers[-1].result_.status == "interrupted"
     if interrupted and rankers[-1].result_.n_iter == 0:
         rankers.pop()
-    return [_candidate(ranker, watch) for ranker in rankers], interrupted
+    return [_candidate(ranker, split, judge) for ranker in rankers], interrupted
 
 
-def train_classification(
-    split: Split, Cs: Sequence[float], measure: str, parameters: dict[str, Any]
+def train_latent(
+    split: Split, Cs: Sequence[float], measure: str, parameters: dict[str, Any], name: str
 ) -> tuple[list[Candidate], bool]:
-    """The same for rankers that classify; what Ctrl-C cuts short is lost."""
-    from didyma.estimators.classification import ClassificationRanker
+    """The same for a ranker of `didyma.estimators.latent`, which is given the dev rows to watch."""
+    ranker_class = getattr(import_module("didyma.estimators.latent"), name)
+    data, dev = split.train, split.dev
+    judge, watch = _read_dev(split, measure)
+    held_out: dict[str, Any] = {}
+    if dev is not None:
+        held_out = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid}
+    candidates: list[Candidate] = []
+    with reporting(Cs, None, watch) as callback:
+        for C in sorted(Cs):
+            ranker = ranker_class(C=C, measure=measure, callback=callback, **parameters)
+            ranker.fit(data.X, data.y, qid=data.qid, **held_out)
+            interrupted = ranker.result_.status == "interrupted"
+            if not interrupted or ranker.result_.n_iter > 0:
+                candidates.append(_candidate(ranker, split, judge))
+            if interrupted:
+                return candidates, True
+    return candidates, False
 
-    data, watch = split.train, _watch(split.dev, measure)
+
+def train_each(
+    split: Split, Cs: Sequence[float], measure: str, parameters: dict[str, Any], name: str
+) -> tuple[list[Candidate], bool]:
+    """The same for a ranker that classifies; what Ctrl-C cuts short is lost."""
+    ranker_class = getattr(import_module("didyma.estimators.classification"), name)
+    data, (judge, _) = split.train, _read_dev(split, measure)
     candidates: list[Candidate] = []
     try:
         for C in sorted(Cs):
             with waiting(f"training at C={C:g}"):
-                ranker = ClassificationRanker(C, **parameters)
+                ranker = ranker_class(C, **parameters)
                 ranker.fit(data.X, data.y, qid=data.qid)
-            candidates.append(_candidate(ranker, watch))
+            candidates.append(_candidate(ranker, split, judge))
     except KeyboardInterrupt:
         return candidates, True
     return candidates, False
 
 
-def _candidate(ranker: Any, watch: Watch | None) -> Candidate:
-    return Candidate(ranker, None if watch is None else watch[1](ranker.coef_))
+def _candidate(ranker: Any, split: Split, dev: Dev | None) -> Candidate:
+    if dev is None or split.dev is None:
+        return Candidate(ranker, None)
+    return Candidate(ranker, dev.value(ranker.predict(split.dev.X)))
 
 
-def _watch(dev: RankingData | None, measure: str) -> Watch | None:
-    if dev is None:
-        return None
-    from didyma.estimators.base import linear_scores
-    from didyma.metrics import Evaluator
+class Dev:
+    """The measure on dev rows."""
 
-    rows = dev.X
-    evaluator = Evaluator(dev.y, dev.groups, measure, docid=dev.docid)
-    (name,) = evaluator.measures
+    def __init__(self, data: RankingData, measure: str) -> None:
+        from didyma.metrics import Evaluator
 
-    def value(w: NDArray[np.float64]) -> float:
-        return evaluator(linear_scores(rows, w)).mean(name)
+        self._rows = data.X
+        self._evaluator = Evaluator(data.y, data.groups, measure, docid=data.docid)
+        (self._measure,) = self._evaluator.measures
 
-    return str(name), value
+    def value(self, scores: NDArray[np.float64]) -> float:
+        """Mean of the measure at these scores."""
+        return self._evaluator(scores).mean(self._measure)
+
+    @property
+    def watch(self) -> Watch:
+        """Name of the measure, and its value for weights."""
+        from didyma.estimators.base import linear_scores
+
+        return str(self._measure), lambda w: self.value(linear_scores(self._rows, w))
+
+
+def _read_dev(split: Split, measure: str) -> tuple[Dev | None, Watch | None]:
+    dev = None if split.dev is None else Dev(split.dev, measure)
+    return dev, None if dev is None else dev.watch

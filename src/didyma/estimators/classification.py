@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from didyma.data import Groups, Matrix
 from didyma.errors import DataError
-from didyma.estimators.base import EvaluationSet, LinearRanker
+from didyma.estimators.base import BLOCK, EvaluationSet, LinearRanker, Ranker
 from didyma.features.binning import ScoreBinner
 from didyma.features.scaling import QueryMinMaxScaler, QueryPercentileScaler
 
-__all__ = ["ClassificationRanker", "ClassificationResult", "baseline"]
+__all__ = ["ClassificationRanker", "ClassificationResult", "PolynomialRanker", "baseline"]
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,155 @@ class ClassificationRanker(LinearRanker):
 
     def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
         # A query of one class still has rows to classify, as long as another has the other class.
+        return np.full(len(groups), 0 < np.sum(y >= 1) < len(y))
+
+
+class PolynomialRanker(Ranker):
+    """Rank rows by the decision value of an SVM with a polynomial kernel.
+
+    The baseline of Haponchyk & Moschitti (2019): K(x, x') = (γ x·x' + 1)^degree, trained on at most
+    ten rows of each query, by scikit-learn's `SVC` (whose own C is C/n here).
+
+    Parameters
+    ----------
+    C : float
+        Weight of the losses against the norm; n is the number of rows that are trained on.
+    degree : int
+    gamma : float or "scale"
+        γ; "scale" is 1 / (number of features · variance of the rows' entries).
+    n_candidates : int or None
+        Rows of each query to train on: the relevant ones first, then others at random, at least one
+        of these if there is any. None is all.
+    tol, max_iter
+        Passed to `SVC`.
+    random_state : int
+        Which rows are drawn.
+
+    Attributes
+    ----------
+    support_vectors_ : array of shape (n_support, n_features)
+    dual_coef_ : array of shape (n_support,)
+    intercept_ : float
+    gamma_ : float
+    result_ : ClassificationResult
+        The value of the objective, ½‖w‖² + (C/n) Σ_i max(0, 1 − t_i f(x_i)).
+
+    >>> X = [[0.0], [1.0], [-3.0], [3.0]]
+    >>> ranker = PolynomialRanker(C=100.0, degree=2).fit(X, [0, 0, 1, 1])
+    >>> ranker.rank([[0.5], [-4.0], [2.5]]).tolist()
+    [3, 1, 2]
+    """
+
+    _state = (*Ranker._state, "support_vectors_", "dual_coef_", "intercept_", "gamma_")
+    support_vectors_: NDArray[np.float64]
+    dual_coef_: NDArray[np.float64]
+    intercept_: float
+    gamma_: float
+    result_: ClassificationResult
+
+    def __init__(
+        self,
+        C: float = 100.0,
+        *,
+        degree: int = 3,
+        gamma: float | str = "scale",
+        n_candidates: int | None = 10,
+        tol: float = 1e-3,
+        max_iter: int = 1_000_000,
+        random_state: Any = 0,
+    ) -> None:
+        self.C = C
+        self.degree = degree
+        self.gamma = gamma
+        self.n_candidates = n_candidates
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Decision value of each row; higher ranks first."""
+        check_is_fitted(self)
+        rows = self._read_rows(X, reset=False)
+        values = np.empty(rows.shape[0])
+        for start in range(0, len(values), BLOCK):
+            products = rows[start : start + BLOCK] @ self.support_vectors_.T
+            kernel = (self.gamma_ * products + 1.0) ** self.degree
+            values[start : start + BLOCK] = kernel @ self.dual_coef_
+        return values + self.intercept_
+
+    def _fit(
+        self,
+        X: Matrix,
+        y: NDArray[np.float64],
+        groups: Groups,
+        query_weight: NDArray[np.float64] | None,
+        evaluation: EvaluationSet | None,
+    ) -> None:
+        if not self.C > 0:
+            raise DataError(f"expected a positive number, found {self.C!r}", field="C")
+        kept = self._candidates(y >= 1, groups)
+        rows, relevant = X[kept], y[kept] >= 1
+        self.gamma_ = self._gamma(rows)
+        svm = SVC(
+            C=self.C / len(kept),
+            kernel="poly",
+            degree=self.degree,
+            gamma=self.gamma_,
+            coef0=1.0,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        cost = None if query_weight is None else query_weight[groups.codes[kept]]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            svm.fit(rows, relevant, sample_weight=cost)
+        support, dual = svm.support_vectors_, svm.dual_coef_
+        self.support_vectors_ = support.toarray() if sp.issparse(support) else support
+        self.dual_coef_ = (dual.toarray() if sp.issparse(dual) else dual)[0]
+        self.intercept_ = float(svm.intercept_[0])
+        sign = np.where(relevant, 1.0, -1.0)
+        losses = np.maximum(0.0, 1.0 - sign * svm.decision_function(rows))
+        scores = svm.decision_function(support) - self.intercept_
+        weight = self.C / len(kept) * (1.0 if cost is None else cost)
+        self.result_ = ClassificationResult(
+            value=float(0.5 * self.dual_coef_ @ scores + np.sum(weight * losses)),
+            converged=svm.fit_status_ == 0,
+            n_iter=int(np.max(svm.n_iter_)),
+        )
+        if not self.result_.converged:
+            warnings.warn(
+                f"no convergence in {self.max_iter} rounds at C={self.C:g}: raise max_iter or tol, "
+                "lower C, or scale the features",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _candidates(self, relevant: NDArray[np.bool_], groups: Groups) -> NDArray[np.int64]:
+        """Rows to train on."""
+        if self.n_candidates is None:
+            return np.arange(len(relevant))
+        if self.n_candidates < 2:
+            raise DataError(f"expected at least 2, found {self.n_candidates}", field="n_candidates")
+        draw = check_random_state(self.random_state).random_sample(len(relevant))
+        order = np.lexsort((draw, ~relevant, groups.codes))
+        place = np.arange(len(relevant)) - np.repeat(groups.starts[:-1], groups.sizes)
+        turn = np.where(relevant, 0, 1)
+        turn[order[relevant[order] & (place >= self.n_candidates - 1)]] = 2  # room for another
+        order = np.lexsort((draw, turn, groups.codes))
+        return np.sort(order[place < self.n_candidates])
+
+    def _gamma(self, rows: Any) -> float:
+        if self.gamma != "scale":
+            if isinstance(self.gamma, str) or not self.gamma > 0:
+                raise DataError(
+                    f'expected "scale" or a positive number, found {self.gamma!r}', field="gamma"
+                )
+            return float(self.gamma)
+        squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
+        variance = float(squares.mean()) - float(rows.mean()) ** 2
+        return 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
+
+    def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
         return np.full(len(groups), 0 < np.sum(y >= 1) < len(y))
 
 

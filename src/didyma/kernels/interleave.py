@@ -27,6 +27,7 @@ from didyma.kernels.losses import negative
 from didyma.kernels.select import descending, split
 
 __all__ = [
+    "best_path",
     "graded_assignment",
     "graded_lattice",
     "graded_sort",
@@ -71,6 +72,7 @@ weigh_positive: Any = None
 weigh_negative: Any = None
 positive: Any = None
 scale: Any = None
+path: Any = None  # `best_path`, bound to the same names
 
 
 def independent(scores, counts, v, gains, k, coef):
@@ -153,32 +155,54 @@ def independent(scores, counts, v, gains, k, coef):
     return unit * loss
 
 
-def lattice(scores, counts, v, gains, k, coef):
-    """Exact oracle for every binary loss and feature map: the best monotone path, O(P N).
+def best_path(positives, negatives, v, k, unit, above):
+    """The best ranking of sorted scores, for every binary loss and feature map, in O(P N).
 
     State (i, j): i positives and j negatives are placed. Loss and coefficients of a step depend on
-    nothing else, so one dynamic programme replaces the enumeration of all rankings.
+    nothing else, so one dynamic programme replaces the enumeration of all rankings. Writes into
+    ``above`` how many negatives stand above each positive; ``unit`` is the worth of a loss step.
     """
+    P, N = positives.shape[0], negatives.shape[0]
+    takes_negative = np.empty((P, N), dtype=np.bool_)
+    value = np.empty(N + 1)  # of the best way to finish from (i, j), row by row
+    down = np.empty(N + 1)  # the same, if the next one is a positive
+    right = np.empty(N)  # gain of a step to the next negative
+    value[N] = 0.0
+    for j in range(N - 1, -1, -1):
+        gain = weigh_negative(P, j, P, N, v) * negatives[j]
+        value[j] = gain + unit * negative(P, j, P, N, k) + value[j + 1]
+    for i in range(P - 1, -1, -1):
+        score = positives[i]
+        for j in range(N + 1):
+            gain = weigh_positive(i, j, P, N, v) * score
+            down[j] = gain + unit * positive(i, j, P, N, k) + value[j]
+        for j in range(N):
+            gain = weigh_negative(i, j, P, N, v) * negatives[j]
+            right[j] = gain + unit * negative(i, j, P, N, k)
+        best = down[N]
+        value[N] = best
+        for j in range(N - 1, -1, -1):  # the only loop whose steps wait for each other
+            other = right[j] + best
+            takes_negative[i, j] = other > down[j]
+            best = max(other, down[j])
+            value[j] = best
+    j = 0
+    for i in range(P):
+        while j < N and takes_negative[i, j]:
+            j += 1
+        above[i] = j
+
+
+def lattice(scores, counts, v, gains, k, coef):
+    """Exact oracle for every binary loss and feature map: the best monotone path, O(P N)."""
     P, N = counts[0], counts[1]
     unit = scale(P, N, k)
     index = np.arange(P + N)
     descending(scores, index[:P])
     descending(scores, index[P:])
-    takes_negative = np.zeros((P + 1, N + 1), dtype=np.bool_)
-    value = np.zeros(N + 1)  # of the best way to finish from (i, j), row by row
-    for i in range(P, -1, -1):
-        for j in range(N, -1, -1):
-            best = -np.inf
-            if i < P:
-                gain = weigh_positive(i, j, P, N, v) * scores[index[i]]
-                best = gain + unit * positive(i, j, P, N, k) + value[j]
-            if j < N:
-                gain = weigh_negative(i, j, P, N, v) * scores[index[P + j]]
-                other = gain + unit * negative(i, j, P, N, k) + value[j + 1]
-                if other > best:
-                    best = other
-                    takes_negative[i, j] = True
-            value[j] = best if i + j < P + N else 0.0
+    ranked = scores[index]
+    above = np.empty(P, dtype=np.int64)
+    path(ranked[:P], ranked[P:], v, k, unit, above)
     gold_positive = gold_negative = loss = 0.0
     for i in range(P):
         gold_positive += weigh_positive(i, 0, P, N, v) / P
@@ -186,16 +210,15 @@ def lattice(scores, counts, v, gains, k, coef):
     for j in range(N):
         gold_negative += weigh_negative(P, j, P, N, v) / N
         loss -= negative(P, j, P, N, k)
-    i = j = 0
-    while i + j < P + N:
-        if takes_negative[i, j]:
+    j = 0
+    for i in range(P + 1):
+        while j < (above[i] if i < P else N):
             coef[index[P + j]] = weigh_negative(i, j, P, N, v) - gold_negative
             loss += negative(i, j, P, N, k)
             j += 1
-        else:
+        if i < P:
             coef[index[i]] = weigh_positive(i, j, P, N, v) - gold_positive
             loss += positive(i, j, P, N, k)
-            i += 1
     return unit * loss
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +26,7 @@ from didyma.learning.problem import Cut, Kernel
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional
 from didyma.tasks.losses import NDCG, RankingLoss, StepLoss
 
-__all__ = ["RankingProblem", "oracle_for", "trainable_queries"]
+__all__ = ["Answer", "RankingProblem", "oracle_for", "path_for", "trainable_queries"]
 
 Vector = NDArray[np.float64]
 
@@ -37,17 +37,25 @@ SHARD = 2**18  # numbers of X per shard: enough work to be worth a thread
 # Global names of the templates, bound to a storage (dense or CSR) and to an oracle.
 score: Any = None
 combine: Any = None
+answer: Any = None
 oracle: Any = None
+
+
+def _answer(queries, i, scores, coef):  # type: ignore[no-untyped-def]
+    """Coefficients and loss of query i at given scores, by the oracle of one query."""
+    _, _, counts, v, gains, k = queries
+    return oracle(scores, counts[i], v, gains, k, coef)
 
 
 def _cut(problem, w, i, direction):  # type: ignore[no-untyped-def]
     """Cut of query i while its rows are in cache: score, argmax, combine."""
-    X, rows, starts, counts, v, gains, k = problem
+    X, queries = problem
+    rows, starts = queries[0], queries[1]
     own = rows[starts[i] : starts[i + 1]]
     scores = np.empty(own.shape[0])
     coef = np.empty(own.shape[0])
     score(X, own, w, scores)
-    loss = oracle(scores, counts[i], v, gains, k, coef)
+    loss = answer(queries, i, scores, coef)
     zero(direction)
     combine(X, own, coef, direction)
     return loss
@@ -58,14 +66,15 @@ def _visit(problem, w, weights, first, last, risks, direction):  # type: ignore[
 
     The weighted cuts are added to ``direction``, unless that is empty.
     """
-    X, rows, starts, counts, v, gains, k = problem
+    X, queries = problem
+    rows, starts = queries[0], queries[1]
     total = 0.0
     for i in range(first, last):
         own = rows[starts[i] : starts[i + 1]]
         scores = np.empty(own.shape[0])
         coef = np.empty(own.shape[0])
         score(X, own, w, scores)
-        loss = oracle(scores, counts[i], v, gains, k, coef)
+        loss = answer(queries, i, scores, coef)
         risks[i] = loss + dot(coef, scores)
         total += weights[i] * loss
         if direction.shape[0] > 0:
@@ -75,28 +84,36 @@ def _visit(problem, w, weights, first, last, risks, direction):  # type: ignore[
     return total
 
 
-def _respond(problem, scores, weights, first, last, coefficients):  # type: ignore[no-untyped-def]
+def _respond(queries, scores, weights, first, last, coefficients):  # type: ignore[no-untyped-def]
     """Weighted loss of the queries from first to last at given scores, and all coefficients."""
-    _, rows, starts, counts, v, gains, k = problem
+    rows, starts = queries[0], queries[1]
     total = 0.0
     for i in range(first, last):
         own = rows[starts[i] : starts[i + 1]]
         coef = np.empty(own.shape[0])
-        total += weights[i] * oracle(scores[own], counts[i], v, gains, k, coef)
+        total += weights[i] * answer(queries, i, scores[own], coef)
         for r in range(own.shape[0]):
             coefficients[own[r]] = weights[i] * coef[r]
     return total
 
 
-class _Kernels:
-    """The templates of this module, compiled for one storage and one oracle."""
+class Answer(NamedTuple):
+    """A compiled ``answer(queries, i, scores, coef) -> loss`` of query i."""
 
-    def __init__(self, name: str, cached: bool, sparse: bool, oracle: Any) -> None:
+    name: str
+    function: Any
+    cached: bool
+
+
+class _Kernels:
+    """The templates of this module, compiled for one storage and the answers of one oracle."""
+
+    def __init__(self, name: str, cached: bool, sparse: bool, answer: Any) -> None:
         self.score, self.combine = (
             (score_csr, combine_csr) if sparse else (score_dense, combine_dense)
         )
         self.name, self.cached = f"{'csr' if sparse else 'dense'}_{name}", cached
-        self._bound = {"score": self.score, "combine": self.combine, "oracle": oracle}
+        self._bound = {"score": self.score, "combine": self.combine, "answer": answer}
         self.cut = self._compile(_cut)
         self.visit = self._compile(_visit)
         self.respond = self._compile(_respond)
@@ -106,10 +123,14 @@ class _Kernels:
         return specialise(template, name, cached=self.cached, **self._bound)
 
 
+_kernels = cache(_Kernels)
+
+
 @cache
-def _kernels(loss: RankingLoss, feature_map: FeatureMap, kind: str, sparse: bool) -> _Kernels:
+def _answer_of(loss: RankingLoss, feature_map: FeatureMap, kind: str) -> Answer:
     oracle, name = oracle_for(loss, feature_map, kind)
-    return _Kernels(name, not isinstance(loss, StepLoss), sparse, oracle)
+    cached = not isinstance(loss, StepLoss)
+    return Answer(name, specialise(_answer, f"answer_{name}", cached=cached, oracle=oracle), cached)
 
 
 @cache
@@ -126,8 +147,20 @@ def oracle_for(loss: RankingLoss, feature_map: FeatureMap, kind: str) -> tuple[A
         name = f"independent_{loss.name}"
         return specialise(interleave.independent, name, cached=cached, **loss.steps), name
     name = f"lattice_{loss.name}_{feature_map.name}"
-    bound = {**loss.steps, **feature_map.weighers}
+    bound = {**loss.steps, **feature_map.weighers, "path": path_for(loss, feature_map)}
     return specialise(interleave.lattice, name, cached=cached, **bound), name
+
+
+@cache
+def path_for(loss: RankingLoss, feature_map: FeatureMap) -> Any:
+    """The compiled search for the best ranking of sorted scores."""
+    return specialise(
+        interleave.best_path,
+        f"path_{loss.name}_{feature_map.name}",
+        cached=not isinstance(loss, StepLoss),
+        **loss.steps,
+        **feature_map.weighers,
+    )
 
 
 class RankingProblem:
@@ -157,13 +190,12 @@ class RankingProblem:
         self.n_skipped = len(groups) - self.n_examples
         rows, starts, counts = _arrange(levels, groups, trainable, len(self._gains))
         self.weights = weight[trainable] / max(self.n_examples, 1)
-        longest = int(np.diff(starts).max(initial=0))
-        v = feature_map.weights_for(longest)
-        kind = _kind(loss, feature_map, counts, self._gains, longest)
+        answer, about = self._oracle(loss, feature_map, counts, int(np.diff(starts).max(initial=0)))
         self._storage = _storage(X)
         self._n_rows = X.shape[0]
-        self._arrays = (self._storage, rows, starts, counts, v, self._gains, loss.cutoff)
-        self._compiled = _kernels(loss, feature_map, kind, sp.issparse(X))
+        self._queries = (rows, starts, *about)
+        self._arrays = (self._storage, self._queries)
+        self._compiled = _kernels(answer.name, answer.cached, sp.issparse(X), answer.function)
         self.kernel: Kernel | None = Kernel(
             self._compiled.name, self._compiled.cut, self._arrays, self._compiled.cached
         )
@@ -171,6 +203,14 @@ class RankingProblem:
         self.cut_cost = n_values / max(1, self.n_examples * self.n_features)
         self._execute = execute or threads()
         self._shards = _shards(starts, n_values, self.n_features)
+
+    def _oracle(
+        self, loss: RankingLoss, feature_map: FeatureMap, counts: NDArray[np.int64], longest: int
+    ) -> tuple[Answer, tuple[Any, ...]]:
+        """What answers for one query, and what it must know of all of them."""
+        kind = _kind(loss, feature_map, counts, self._gains, longest)
+        about = (counts, feature_map.weights_for(longest), self._gains, loss.cutoff)
+        return _answer_of(loss, feature_map, kind), about
 
     def cut(self, w: Vector, i: int) -> Cut:
         """Most violated cut of the i-th trainable query."""
@@ -191,7 +231,7 @@ class RankingProblem:
 
     def scores(self, w: Vector) -> Vector:
         """X w, for the rows that take part in training."""
-        _, rows, starts, *_ = self._arrays
+        rows, starts, *_ = self._queries
         out = np.zeros(self._n_rows)
 
         def score(first: int, last: int) -> None:
@@ -209,14 +249,14 @@ class RankingProblem:
         respond = self._compiled.respond
         losses = self._each(
             lambda first, last: respond(
-                self._arrays, scores, self.weights, first, last, coefficients
+                self._queries, scores, self.weights, first, last, coefficients
             )
         )
         return coefficients, float(sum(losses))
 
     def gather(self, coefficients: Vector) -> Vector:
         """X' c."""
-        _, rows, starts, *_ = self._arrays
+        rows, starts, *_ = self._queries
 
         def combine(first: int, last: int) -> Vector:
             own = rows[starts[first] : starts[last]]

@@ -1,0 +1,580 @@
+"""Haponchyk and Moschitti (2019), "Large-margin latent structured prediction for passage
+reranking": rankings as latent variables, on WikiQA and TREC QA.
+
+    python reproductions/latent_reranking.py                  everything, on one core
+    python reproductions/latent_reranking.py --part wikiqa    one of the two parts
+    python reproductions/latent_reranking.py --quick          fewer values of C, epochs and folds
+    python reproductions/latent_reranking.py --write          put tables and figure into docs/
+
+Each part has the paper's two protocols, the official split and disjoint 5-fold cross-validation,
+for the paper's similarity features and for more of them. On WikiQA, where candidates stand in the
+order of their document, the place in the document is a feature in rows of its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+from threadpoolctl import threadpool_limits
+
+from didyma.data import Groups, group_rows
+from didyma.errors import DataError
+from didyma.estimators.classification import PolynomialRanker
+from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
+from didyma.estimators.svm import SVMRanker
+from didyma.features.similarity import TextSimilarity, place_in_document
+from didyma.files import replace_sections, replace_when_done
+from didyma.formats import qa
+from didyma.metrics import Evaluator, wilcoxon, wins_losses
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "docs" / "RESULTS.md"
+FIGURE = ROOT / "docs" / "latent_reranking.svg"
+
+Vector = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+CS = (1.0, 10.0, 100.0, 1000.0, 2000.0, 5000.0)  # slow models try every other one
+MEASURES = {"MAP": "AP", "MRR": "RR", "P@1": "P@1"}
+PARTS = ("wikiqa", "trecqa")
+SIMILARITIES = ("paper", "extended")
+N_CANDIDATES = 10
+
+# --- Data -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Rows of some questions, one question after the other."""
+
+    X: Vector
+    y: Vector
+    sizes: Integers
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def take(self, questions: Integers) -> Judged:
+        """Some of the questions, in this order."""
+        starts = np.concatenate([[0], np.cumsum(self.sizes)])
+        rows = np.concatenate([np.arange(starts[q], starts[q + 1]) for q in questions])
+        return Judged(self.X[rows], self.y[rows], self.sizes[questions])
+
+    @cached_property
+    def groups(self) -> Groups:
+        """The question of each row."""
+        return group_rows(len(self.y), None, self.sizes)
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(self.y, self.groups, MEASURES.values())
+
+    def judge(self, scores: Vector) -> dict[str, Vector]:
+        """Value of each measure for each question; equal scores are put in a random order."""
+        evaluation = self._evaluator(scores)
+        return {name: evaluation[measure] for name, measure in MEASURES.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Questions to learn from, to choose C and the epoch on, and to test on."""
+
+    train: Judged
+    dev: Judged
+    test: Judged
+
+    def scaled(self) -> Split:
+        """Features with the mean 0 and the deviation 1 on the training questions."""
+        scaler = StandardScaler().fit(self.train.X)
+        return Split(
+            *(
+                Judged(np.ascontiguousarray(scaler.transform(part.X)), part.y, part.sizes)
+                for part in (self.train, self.dev, self.test)
+            )
+        )
+
+    def folds(self, n_folds: int, seed: int) -> Iterator[Split]:
+        """Disjoint cross-validation: fold i has the i-th share of each of the three sets."""
+        random = np.random.default_rng(seed)
+        parts = (self.train, self.dev, self.test)
+        shares = [np.array_split(random.permutation(len(part)), n_folds) for part in parts]
+        for fold in range(n_folds):
+            yield Split(*(part.take(np.sort(s[fold])) for part, s in zip(parts, shares)))
+
+
+def sample(question: qa.Question, n: int, random: np.random.Generator) -> qa.Question:
+    """At most n candidates in a random order: an answer, one that is none, and any others."""
+    order = random.permutation(len(question.labels))
+    labels = question.labels[order]
+    needed = [int(labels.argmax()), int(labels.argmin())]
+    others = [k for k in range(len(order)) if k not in needed]
+    chosen = random.permutation(order[needed + others[: n - 2]])
+    return qa.Question(
+        question.text, [question.sentences[k] for k in chosen], question.labels[chosen]
+    )
+
+
+def read(part: str, folder: Path, seed: int) -> dict[str, list[qa.Question]]:
+    """All training questions, and those of each set that have candidates of both classes."""
+    if part == "wikiqa":
+        sets = {name: qa.read_wikiqa(folder / f"{name}.txt") for name in ("train", "dev", "test")}
+    else:
+        places = {"train": "train-all.tsv", "dev": "clean-dev", "test": "clean-test"}
+        sets = {name: qa.read_trecqa(folder / place) for name, place in places.items()}
+    asked = {"all": sets["train"]}
+    for name, questions in sets.items():
+        asked[name] = [question for question in questions if question.is_mixed]
+        if not asked[name]:
+            raise DataError(f"no {name} question has answers and other candidates", path=folder)
+    if part == "trecqa":
+        random = np.random.default_rng(seed)
+        asked["train"] = [sample(question, N_CANDIDATES, random) for question in asked["train"]]
+    return asked
+
+
+def describe(asked: Mapping[str, Sequence[qa.Question]], kind: str) -> Split:
+    """Features of a set of questions; the similarity sees all training texts, but no label."""
+    pairs, _, _ = qa.flatten(asked["all"])
+    similarity = TextSimilarity(kind).fit(*map(list, zip(*pairs)))
+    parts = []
+    for name in ("train", "dev", "test"):
+        pairs, y, _ = qa.flatten(asked[name])
+        sizes = np.array([len(question.labels) for question in asked[name]])
+        parts.append(Judged(similarity.transform(pairs), y.astype(np.float64), sizes))
+    return Split(*parts)
+
+
+def with_place(split: Split) -> Split:
+    """The same features, and 1 / the candidate's place in its document."""
+    parts = []
+    for part in (split.train, split.dev, split.test):
+        place = place_in_document(part.groups.codes.astype(str).tolist())
+        parts.append(Judged(np.hstack([part.X, place]), part.y, part.sizes))
+    return Split(*parts)
+
+
+# --- Models ---------------------------------------------------------------------------------------
+
+Fits = Callable[[Split, Sequence[float], int, int], Iterable[Any]]
+
+
+def polynomial(split: Split, Cs: Sequence[float], epochs: int, seed: int) -> Iterator[Any]:
+    """An SVM with a polynomial kernel of degree 3, on ten candidates of each question."""
+    train = split.train
+    for C in Cs[::2]:
+        ranker = PolynomialRanker(
+            C, degree=3, n_candidates=N_CANDIDATES, max_iter=2_000_000, random_state=seed
+        )
+        yield ranker.fit(train.X, train.y, group=train.sizes)
+
+
+def svm_map(split: Split, Cs: Sequence[float], epochs: int, seed: int) -> Iterable[Any]:
+    """SVMmap, for all C by continuation."""
+    train = split.train
+    ranker = SVMRanker("ap", n_jobs=1, random_state=seed)
+    return ranker.path(train.X, train.y, Cs, group=train.sizes)
+
+
+def perceptron(loss: str | None, inference: str = "exact") -> Fits:
+    """Latent perceptrons, each at the epoch that is best on the development set."""
+
+    def fits(split: Split, Cs: Sequence[float], epochs: int, seed: int) -> Iterator[Any]:
+        train, dev = split.train, split.dev
+        for C in Cs if loss else Cs[:1]:  # without a loss, C does not matter
+            ranker = LatentPerceptronRanker(
+                loss, C, inference=inference, epochs=epochs, random_state=seed
+            )
+            yield ranker.fit(
+                train.X,
+                train.y,
+                group=train.sizes,
+                eval_set=(dev.X, dev.y),
+                eval_group=dev.sizes,
+            )
+
+    return fits
+
+
+def latent_svm(inference: str, positions: str) -> Fits:
+    """Latent structural SVMs with the truncated map, started from a linear classifier."""
+
+    def fits(split: Split, Cs: Sequence[float], epochs: int, seed: int) -> Iterator[Any]:
+        train, dev = split.train, split.dev
+        for C in Cs[::2]:
+            ranker = LatentSVMRanker(
+                "ap", C, inference=inference, positions=positions, n_jobs=1, random_state=seed
+            )
+            yield ranker.fit(
+                train.X,
+                train.y,
+                group=train.sizes,
+                eval_set=(dev.X, dev.y),
+                eval_group=dev.sizes,
+            )
+
+    return fits
+
+
+MODELS: dict[str, Fits] = {
+    "SVM": polynomial,
+    "LSP": perceptron(None),
+    "SVMmap": svm_map,
+    "LSP-AP": perceptron("ap", "greedy"),
+    "LSSVM-AP": latent_svm("greedy", "all"),
+    "LSP-AP*": perceptron("ap"),
+    "LSSVM-AP*": latent_svm("exact", "relevant"),
+}
+REFERENCE = "SVMmap"
+WITH_POSITION = ("LSP", REFERENCE, "LSP-AP", "LSP-AP*")
+CURVES = ("LSP", "LSP-AP", "LSP-AP*")
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The fit of a model that was best on the development set."""
+
+    C: float
+    dev: dict[str, Vector]
+    test: dict[str, Vector]
+    epoch: int | None
+    curve: list[float]
+    n_unfinished: int
+    n_zero: int
+
+
+def choose(fits: Fits, split: Split, Cs: Sequence[float], epochs: int, seed: int) -> Chosen:
+    """Fit for each C and keep the one (the first among equals) with the best MAP on dev."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rankers = list(fits(split, Cs, epochs, seed))
+    judged = [split.dev.judge(ranker.predict(split.dev.X)) for ranker in rankers]
+    best = int(np.argmax([values["MAP"].mean() for values in judged]))
+    ranker = rankers[best]
+    curve = [record["AP"] for record in getattr(ranker, "history_", []) if "AP" in record]
+    return Chosen(
+        ranker.C,
+        judged[best],
+        split.test.judge(ranker.predict(split.test.X)),
+        getattr(ranker, "best_epoch_", None),
+        curve,
+        sum(issubclass(warning.category, ConvergenceWarning) for warning in caught),
+        sum(hasattr(ranker, "coef_") and not ranker.coef_.any() for ranker in rankers),
+    )
+
+
+# --- Protocols ------------------------------------------------------------------------------------
+
+
+def official(
+    models: Mapping[str, Fits], split: Split, Cs: Sequence[float], epochs: int, seed: int, say: Say
+) -> dict[str, Any]:
+    """Train, tune and test on the three sets as they are distributed."""
+    scaled = split.scaled()
+    chosen = {}
+    for name, fits in models.items():
+        chosen[name] = choose(fits, scaled, Cs, epochs, seed)
+        say(f"official split, {name}")
+    reference = chosen[REFERENCE].test["MAP"]
+    return {
+        name: {
+            "C": model.C,
+            "epoch": model.epoch,
+            "dev": {measure: float(values.mean()) for measure, values in model.dev.items()},
+            "test": {measure: float(values.mean()) for measure, values in model.test.items()},
+            **against(model.test["MAP"], reference),
+            "unfinished": model.n_unfinished,
+            "zero": model.n_zero,
+            "curve": model.curve,
+            "AP": model.test["MAP"].tolist(),
+        }
+        for name, model in chosen.items()
+    }
+
+
+def cross_validation(
+    models: Mapping[str, Fits],
+    split: Split,
+    Cs: Sequence[float],
+    epochs: int,
+    n_folds: int,
+    seed: int,
+    say: Say,
+) -> dict[str, Any]:
+    """Means and deviations over the folds; the test is over the questions of all folds."""
+    folds = [fold.scaled() for fold in split.folds(n_folds, seed)]
+    chosen: dict[str, list[Chosen]] = {}
+    for name, fits in models.items():
+        chosen[name] = [choose(fits, fold, Cs, epochs, seed) for fold in folds]
+        say(f"{n_folds} folds, {name}")
+    pooled = {
+        name: np.concatenate([model.test["MAP"] for model in fitted])
+        for name, fitted in chosen.items()
+    }
+    return {
+        name: {
+            "C": [model.C for model in fitted],
+            "test": {
+                measure: _spread([float(model.test[measure].mean()) for model in fitted])
+                for measure in MEASURES
+            },
+            **against(pooled[name], pooled[REFERENCE]),
+            "unfinished": sum(model.n_unfinished for model in fitted),
+            "zero": sum(model.n_zero for model in fitted),
+        }
+        for name, fitted in chosen.items()
+    }
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float]:
+    return float(np.mean(values)), float(np.std(values, ddof=1))
+
+
+def against(values: Vector, reference: Vector) -> dict[str, Any]:
+    """Questions won and lost against the reference, with Wilcoxon's p-value."""
+    wins, losses, _ = wins_losses(values, reference)
+    return {"wins": wins, "losses": losses, "p": wilcoxon(values, reference)}
+
+
+Say = Callable[[str], None]
+
+
+class Progress:
+    """Says on standard error what was done, and since when."""
+
+    def __init__(self) -> None:
+        self.start = time.monotonic()
+
+    def say(self, what: str) -> None:
+        """Something is done."""
+        minutes = (time.monotonic() - self.start) / 60
+        print(f"[{minutes:5.1f} min] {what}", file=sys.stderr, flush=True)
+
+
+def reproduce_part(part: str, options: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    """All features and protocols on one collection."""
+    asked = read(part, options.data / part, options.seed)
+    Cs, epochs, n_folds = (CS[1:4:2], 5, 2) if options.quick else (CS, 100, 5)
+    found: dict[str, Any] = {
+        "seed": options.seed,
+        "folds": n_folds,
+        "questions": {name: len(asked[name]) for name in ("train", "dev", "test")},
+        "features": {},
+    }
+    for kind in SIMILARITIES if options.features == "all" else (options.features,):
+        split = describe(asked, kind)
+        progress.say(f"{part}, features of kind {kind}")
+        described = {kind: split}
+        if part == "wikiqa":
+            described[f"{kind} + position"] = placed = with_place(split)
+            alone = placed.test.judge(placed.test.X[:, -1])
+            found["position"] = {name: float(values.mean()) for name, values in alone.items()}
+        for name, features in described.items():
+
+            def say(what: str, name: str = name) -> None:
+                progress.say(f"{part}, {name}, {what}")
+
+            models = MODELS if name == kind else {model: MODELS[model] for model in WITH_POSITION}
+            seed = options.seed
+            found["features"][name] = {
+                "columns": features.train.X.shape[1],
+                "official": official(models, features, Cs, epochs, seed, say),
+                "folds": cross_validation(models, features, Cs, epochs, n_folds, seed, say),
+            }
+    return found
+
+
+# --- Tables and figure ----------------------------------------------------------------------------
+
+# Table 1, dev and test: MAP, MRR, P@1.
+PAPER_OFFICIAL: dict[str, tuple[str, str]] = {
+    "SVM": ("63.4 64.4 50.0", "54.7 55.9 39.7"),
+    "LSP": ("69.0 69.9 55.7", "64.4 66.0 49.0"),
+    "SVMmap": ("66.2 67.2 51.6", "61.5 63.1 46.8"),
+    "LSP-AP": ("69.4 70.0 54.9", "64.5 66.3 49.4"),
+    "LSSVM-AP": ("68.7 69.3 54.9", "62.4 63.8 46.8"),
+    "LSP-AP*": ("69.5 70.1 54.1", "63.7 65.5 48.5"),
+    "LSSVM-AP*": ("67.5 68.5 51.6", "63.7 65.1 47.3"),
+}
+# Tables 3 and 4: MAP, MRR, P@1 of the folds.
+PAPER_FOLDS: dict[str, dict[str, tuple[str, str, str]]] = {
+    "wikiqa": {
+        "SVM": ("55.2 ± 3.6", "56.7 ± 3.3", "39.7 ± 5.3"),
+        "LSP": ("64.3 ± 2.5", "65.6 ± 2.6", "48.1 ± 4.3"),
+        "SVMmap": ("60.9 ± 2.6", "62.3 ± 2.8", "45.2 ± 4.2"),
+        "LSP-AP": ("64.5 ± 2.5", "65.9 ± 2.2", "49.0 ± 4.2"),
+        "LSSVM-AP": ("62.0 ± 5.0", "63.4 ± 4.6", "44.8 ± 8.1"),
+    },
+    "trecqa": {
+        "SVM": ("71.7 ± 4.2", "82.4 ± 3.4", "70.8 ± 5.7"),
+        "LSP": ("71.7 ± 2.5", "82.5 ± 1.9", "72.1 ± 4.3"),
+        "SVMmap": ("71.9 ± 3.7", "82.0 ± 2.9", "69.2 ± 5.5"),
+        "LSP-AP": ("72.5 ± 5.3", "82.9 ± 3.8", "71.0 ± 8.6"),
+        "LSSVM-AP": ("71.0 ± 4.7", "81.0 ± 2.7", "69.2 ± 5.5"),
+    },
+}
+TITLES = {"wikiqa": "WikiQA", "trecqa": "TREC QA"}
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table with columns of even width, so that it reads well on a terminal too."""
+    lines = [list(header), *map(list, rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
+    text = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths)) + " |" for line in lines]
+    return "\n".join([text[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *text[1:]])
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f}"
+
+
+def _against(row: Mapping[str, Any]) -> list[str]:
+    return [f"{row['wins']}/{row['losses']}", f"{row['p']:.2g}"]
+
+
+def official_table(rows: Mapping[str, Any], with_paper: bool) -> str:
+    """MAP, MRR and P@1 on dev and test, and each model against SVMmap on the test questions."""
+    measures = " ".join(MEASURES)
+    header = ["", f"dev {measures}", f"test {measures}", "W/L", "p", "C", "epoch"]
+    header += [f"paper: dev {measures}", f"test {measures}"] if with_paper else []
+    body = []
+    for name, row in rows.items():
+        line = [name, *(" ".join(map(_percent, row[s].values())) for s in ("dev", "test"))]
+        line += ["", ""] if name == REFERENCE else _against(row)
+        line += ["" if name == "LSP" else f"{row['C']:g}", str(row["epoch"] or "")]
+        body.append(line + (list(PAPER_OFFICIAL[name]) if with_paper else []))
+    return table(header, body)
+
+
+def folds_table(rows: Mapping[str, Any], paper: Mapping[str, Sequence[str]]) -> str:
+    """Means ± deviations over the folds."""
+    header = ["", *MEASURES, "W/L", "p"]
+    header += [f"{'paper: ' * (not k)}{measure}" for k, measure in enumerate(MEASURES) if paper]
+    body = []
+    for name, row in rows.items():
+        line = [name, *(f"{_percent(m)} ± {_percent(s)}" for m, s in row["test"].values())]
+        line += ["", ""] if name == REFERENCE else _against(row)
+        body.append(line + (list(paper.get(name, ("",) * len(MEASURES))) if paper else []))
+    return table(header, body)
+
+
+def tables(part: str, found: Mapping[str, Any]) -> str:
+    """All tables of one collection; the paper's figures stand beside the paper's features."""
+    counts = " / ".join(str(count) for count in found["questions"].values())
+    texts = [
+        f"### {TITLES[part]}",
+        f"{counts} questions (train / dev / test); seed {found['seed']}.",
+    ]
+    if "position" in found:
+        alone = " ".join(map(_percent, found["position"].values()))
+        texts[-1] += f" The position alone: test {' '.join(MEASURES)} {alone}."
+    for name, judged in found["features"].items():
+        is_paper = name == "paper"
+        title = f"features: {name} ({judged['columns']} columns)"
+        texts += [
+            f"**Official split, {title}**",
+            official_table(judged["official"], is_paper and part == "wikiqa"),
+            f"**{found['folds']} disjoint folds, {title}**",
+            folds_table(judged["folds"], PAPER_FOLDS[part] if is_paper else {}),
+        ]
+    return "\n\n".join(texts)
+
+
+def plot(results: Mapping[str, Any]) -> Any:
+    """MAP on the development set over epochs, for the perceptrons at their chosen C."""
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    shown = [
+        (f"{TITLES[part]}, {name} features", judged["official"])
+        for part, found in results.items()
+        for name, judged in found["features"].items()
+        if "position" not in name
+    ]
+    with rc_context({"svg.hashsalt": "latent_reranking"}):
+        n_columns = min(2, len(shown))
+        n_rows = -(-len(shown) // n_columns)
+        figure = Figure(figsize=(4.2 * n_columns, 2.8 * n_rows), layout="constrained")
+        for axes, (title, rows) in zip(
+            figure.subplots(n_rows, n_columns, squeeze=False).flat, shown
+        ):
+            for name in CURVES:
+                curve = 100 * np.array(rows[name]["curve"])
+                axes.plot(np.arange(1, len(curve) + 1), curve, label=name, linewidth=1)
+            axes.set(title=title, xlabel="epoch", ylabel="dev MAP")
+            axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False)
+        return figure
+
+
+def draw(results: Mapping[str, Any], path: Path) -> None:
+    """Write the figure; the same results give the same file."""
+    from matplotlib import rc_context
+
+    metadata = {"Date": None} if path.suffix == ".svg" else None
+    with rc_context({"svg.hashsalt": "latent_reranking"}):
+        plot(results).savefig(path, metadata=metadata)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
+    parser.add_argument("--features", choices=[*SIMILARITIES, "all"], default="all")
+    parser.add_argument("--quick", action="store_true", help="two values of C, 5 epochs, 2 folds")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--data", type=Path, default=ROOT.parent / "shared" / "data", metavar="PATH"
+    )
+    parser.add_argument("--plot", type=Path, metavar="PATH", help="draw the figure: SVG, PNG, PDF")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures")
+    parser.add_argument(
+        "--write", action="store_true", help="put tables and figure of a whole run into docs/"
+    )
+    options = parser.parse_args(arguments)
+    if options.seed < 0:
+        parser.error("--seed: expected 0 or more")
+    if options.write and (options.quick or options.part != "all" or options.features != "all"):
+        parser.error("--write: expected a whole run, without --quick, --part and --features")
+    try:
+        reproduce(options)
+    except (DataError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def reproduce(options: argparse.Namespace) -> None:
+    """Run the parts, print their tables, and write what was asked for."""
+    progress = Progress()
+    parts = PARTS if options.part == "all" else (options.part,)
+    with threadpool_limits(1):
+        results = {part: reproduce_part(part, options, progress) for part in parts}
+    text = "\n\n".join(tables(part, found) for part, found in results.items())
+    print(text)
+    if options.json:
+        with replace_when_done(options.json) as file:
+            json.dump(results, file, indent=1)
+    if options.plot:
+        draw(results, options.plot)
+    if options.write:
+        draw(results, FIGURE)
+        replace_sections(RESULTS, {"latent_reranking": text})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,308 @@
+"""Yu and Joachims (2009), "Learning structural SVMs with latent variables": precision@k.
+
+    python reproductions/latent_svm.py --part precision
+
+The paper's collection is OHSUMED; this is MQ2008, in its own five folds: three parts to train on,
+one to choose C by precision@k, one to test on. Grades 1 and 2 are relevant. Then: how many rounds
+CCCP takes over C, and how often it ends at w = 0 if it begins with random completions.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from didyma.data import RankingData
+from didyma.errors import DataError
+from didyma.estimators.classification import ClassificationRanker
+from didyma.estimators.latent import CLASSIFIER_CS, LatentSVMRanker
+from didyma.estimators.svm import SVMRanker
+from didyma.formats import letor
+from didyma.metrics import Evaluator, wilcoxon, wins_losses
+
+KS = (1, 3, 5, 10)
+CS = tuple(10.0**n for n in range(-1, 5))
+RANK_CS = tuple(10.0**n for n in range(-3, 6))
+N_PARTS = 5
+N_RANDOM = 2  # random starts for each fold, k and C
+
+LATENT = "latent SVM"
+NAMES = (LATENT, "initial weights", "initial classifier, C by P@k", "RankSVM")
+
+# Table 3 of the paper, on OHSUMED.
+PAPER = {
+    LATENT: {1: 0.680, 3: 0.573, 5: 0.567, 10: 0.494},
+    "initial weights": {1: 0.626, 3: 0.557, 5: 0.524, 10: 0.464},
+    "RankSVM": {1: 0.597, 3: 0.543, 5: 0.532, 10: 0.486},
+}
+
+Vector = NDArray[np.float64]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Judged queries, whose rows come one query after the other."""
+
+    data: RankingData
+    ks: tuple[int, ...]
+
+    @classmethod
+    def read(cls, path: Path, ks: Sequence[int]) -> Part:
+        """Read one of the five files."""
+        data = letor.read(path, sparse=False)
+        if not np.array_equal(data.groups.rows, np.arange(len(data))):
+            raise DataError("expected the rows of each query together", path=path)
+        return cls(data, tuple(ks))
+
+    @classmethod
+    def join(cls, parts: Sequence[Part]) -> Part:
+        """Several parts as one."""
+        X = np.vstack([part.X for part in parts])
+        y = np.concatenate([part.data.y for part in parts])
+        qid = np.concatenate([part.data.qid for part in parts])
+        return cls(RankingData(X, y, qid), parts[0].ks)
+
+    @property
+    def X(self) -> Vector:
+        """Features, (rows, features)."""
+        return np.asarray(self.data.X)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows of each query."""
+        return self.data.groups.sizes
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        names = [f"P@{k}" for k in self.ks]
+        return Evaluator(self.data.y, self.data.groups, names, docid=self.data.docid)
+
+    def precision(self, scores: Vector) -> dict[int, Vector]:
+        """Precision@k of each query, of which those without relevant rows have 0."""
+        evaluation = self._evaluator(scores)
+        return {k: evaluation[f"P@{k}"] for k in self.ks}
+
+
+@dataclass(frozen=True, eq=False)
+class Fold:
+    """What to train on, to choose C on, and to test on."""
+
+    train: Part
+    validation: Part
+    test: Part
+
+    def choose(self, weights: Sequence[Vector], k: int) -> int:
+        """Which weights have the best precision@k in validation; of equals, the first."""
+        part = self.validation
+        return int(np.argmax([part.precision(part.X @ w)[k].mean() for w in weights]))
+
+    def latent(self, k: int, C: float, start: str, seed: int = 0) -> LatentSVMRanker:
+        """The latent SVM for precision@k."""
+        part = self.validation
+        ranker = LatentSVMRanker(f"precision@{k}", C, start=start, n_jobs=1, random_state=seed)
+        return ranker.fit(
+            *(self.train.X, self.train.data.y),
+            group=self.train.sizes,
+            eval_set=(part.X, part.data.y),
+            eval_group=part.sizes,
+        )
+
+    def rank_svm(self) -> list[Vector]:
+        """Weights that order pairs of each query, for each C."""
+        ranker = SVMRanker("roc", n_jobs=1)
+        train = self.train
+        path = ranker.path(train.X, train.data.y, RANK_CS, group=train.sizes)
+        return [one.coef_ for one in path]
+
+    def classifiers(self) -> list[Vector]:
+        """Weights of the classifiers among which the initial one was chosen by its accuracy."""
+        relevant = (self.train.data.y >= 1).astype(float)
+        weight = np.repeat(1.0 / self.train.sizes, self.train.sizes)
+        return [
+            ClassificationRanker(C)
+            .fit(
+                *(self.train.X, relevant),
+                group=self.train.sizes,
+                sample_weight=weight / weight.mean(),
+            )
+            .coef_
+            for C in CLASSIFIER_CS
+        ]
+
+
+def read_folds(folder: Path, ks: Sequence[int] = KS) -> list[Fold]:
+    """The five folds of the collection: fold 1 trains on S1 to S3, chooses on S4, tests on S5."""
+    parts = [Part.read(folder / f"S{n + 1}.txt", ks) for n in range(N_PARTS)]
+    turned = [[parts[(n + fold) % N_PARTS] for n in range(N_PARTS)] for fold in range(N_PARTS)]
+    return [Fold(Part.join(order[:3]), order[3], order[4]) for order in turned]
+
+
+def run(
+    folder: Path,
+    *,
+    ks: Sequence[int] = KS,
+    Cs: Sequence[float] = CS,
+    n_folds: int = N_PARTS,
+    n_random: int = N_RANDOM,
+    say: Say = lambda text: None,
+) -> dict[str, Any]:
+    """All models on all folds, in the files S1.txt to S5.txt of ``folder``."""
+    begun = time.monotonic()
+    folds = read_folds(folder, ks)[:n_folds]
+    values: dict[str, dict[int, list[Vector]]] = {name: {k: [] for k in ks} for name in NAMES}
+    chosen: dict[str, dict[int, list[float]]] = {name: {k: [] for k in ks} for name in NAMES}
+    fits: list[dict[str, Any]] = []
+    for number, fold in enumerate(folds):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*queries have rows of one class only")
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the records say so
+            rivals = {
+                NAMES[2]: (CLASSIFIER_CS, fold.classifiers()),
+                NAMES[3]: (RANK_CS, fold.rank_svm()),
+            }
+            for k in ks:
+                rankers = [fold.latent(k, C, "classifier") for C in Cs]
+                fits += [_record(r, number, k, "classifier") for r in rankers]
+                for seed in range(n_random):
+                    random = (fold.latent(k, C, "random", n_random * number + seed) for C in Cs)
+                    fits += [_record(r, number, k, "random") for r in random]
+                candidates = {
+                    NAMES[0]: (Cs, [ranker.coef_ for ranker in rankers]),
+                    NAMES[1]: ((np.nan,), [rankers[0].start_coef_]),
+                    **rivals,
+                }
+                for name, (grid, weights) in candidates.items():
+                    best = fold.choose(weights, k)
+                    values[name][k].append(fold.test.precision(fold.test.X @ weights[best])[k])
+                    chosen[name][k].append(grid[best])
+                means = ", ".join(f"{name} {values[name][k][-1].mean():.3f}" for name in NAMES)
+                minutes = (time.monotonic() - begun) / 60
+                say(f"fold {number + 1}, P@{k}: {means}; {minutes:.1f} min")
+    perfect = {
+        k: float(np.mean([f.test.precision(f.test.data.y)[k].mean() for f in folds])) for k in ks
+    }
+    return {
+        "ks": list(ks),
+        "Cs": list(Cs),
+        "queries": int(sum(len(fold.test.sizes) for fold in folds)),
+        "folds": n_folds,
+        "perfect": perfect,
+        "judged": {name: {k: _judge(values, name, k) for k in ks} for name in NAMES},
+        "chosen": {name: chosen[name] for name in NAMES if name != NAMES[1]},
+        "fits": fits,
+        "seconds": time.monotonic() - begun,
+    }
+
+
+def _record(ranker: LatentSVMRanker, fold: int, k: int, start: str) -> dict[str, Any]:
+    return {
+        "fold": fold,
+        "k": k,
+        "C": float(ranker.C),
+        "start": start,
+        "rounds": ranker.n_iter_,
+        "status": ranker.result_.status,
+        "norm": float(np.linalg.norm(ranker.coef_)),
+        "objective/C": ranker.result_.value / float(ranker.C),
+    }
+
+
+def _judge(values: Mapping[str, Mapping[int, list[Vector]]], name: str, k: int) -> dict[str, Any]:
+    """Mean and deviation over folds, and the latent SVM against this model, query by query."""
+    means = [float(fold.mean()) for fold in values[name][k]]
+    ours, theirs = (np.concatenate(values[one][k]) for one in (LATENT, name))
+    wins, losses, _ = wins_losses(ours, theirs)
+    return {
+        "mean": float(np.mean(means)),
+        "sd": float(np.std(means, ddof=1)) if len(means) > 1 else 0.0,
+        "folds": means,
+        "wins": wins,
+        "losses": losses,
+        "p": wilcoxon(ours, theirs),
+    }
+
+
+# --- Tables ---------------------------------------------------------------------------------------
+
+ZERO = 1e-6  # a norm below it is that of w = 0, up to rounding
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """The results beside the paper's as Markdown."""
+    ks = results["ks"]
+    precision = [
+        [
+            name,
+            *(f"{_three(row['mean'])} ± {_three(row['sd'])}" for row in judged.values()),
+            *(_three(PAPER[name][k]) if name in PAPER else "" for k in ks),
+        ]
+        for name, judged in results["judged"].items()
+    ]
+    perfect = ["perfect ranking", *map(_three, results["perfect"].values()), *("" for _ in ks)]
+    against = [
+        [name, *(f"{row['wins']}/{row['losses']}, p = {row['p']:.2g}" for row in judged.values())]
+        for name, judged in results["judged"].items()
+        if name != LATENT
+    ]
+    names = [f"P@{k}" for k in ks]
+    return "\n\n".join(
+        [
+            f"MQ2008, {results['queries']} test queries, {results['folds']} folds: mean and "
+            "deviation over the folds.",
+            markdown(
+                ["", *names, *(f"paper, OHSUMED: {name}" for name in names)],
+                [*precision, perfect],
+            ),
+            "Queries on which the latent SVM wins and loses, with Wilcoxon's p:",
+            markdown(["against", *names], against),
+            "Rounds of CCCP from the classifier, mean over the folds (least to most):",
+            markdown(["C", *names], _over_C(results, "classifier", _rounds)),
+            "From random completions, how many runs end at w = 0:",
+            markdown(["C", *names], _over_C(results, "random", _zeros)),
+        ]
+    )
+
+
+def _over_C(
+    results: Mapping[str, Any], start: str, show: Callable[[list[dict[str, Any]]], str]
+) -> list[list[str]]:
+    """A row for each C, with a cell for the fits of each k."""
+
+    def cell(C: float, k: int) -> str:
+        wanted = (start, C, k)
+        return show([f for f in results["fits"] if (f["start"], f["C"], f["k"]) == wanted])
+
+    return [[f"{C:g}", *(cell(C, k) for k in results["ks"])] for C in results["Cs"]]
+
+
+def _rounds(fits: list[dict[str, Any]]) -> str:
+    rounds = [fit["rounds"] for fit in fits]
+    zeros = sum(fit["norm"] < ZERO for fit in fits)
+    ended = f"; {zeros} at w = 0" if zeros else ""
+    return f"{np.mean(rounds):.1f} ({min(rounds)} to {max(rounds)}){ended}"
+
+
+def _zeros(fits: list[dict[str, Any]]) -> str:
+    return f"{sum(fit['norm'] < ZERO for fit in fits)} of {len(fits)}"
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table with columns of even width, so that it reads well on a terminal too."""
+    lines = [list(header), *map(list, rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
+    text = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths)) + " |" for line in lines]
+    return "\n".join([text[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *text[1:]])
+
+
+def _three(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")

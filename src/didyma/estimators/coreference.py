@@ -1,0 +1,180 @@
+"""CoreferenceResolver: from documents with mentions to clusters of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, ClassVar, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from didyma import model as model_file
+from didyma.errors import DataError, ModelFileError
+from didyma.features.mentions import FEATURES, pair_features
+from didyma.formats.coreference import Document
+from didyma.learning.cccp import CCCP
+from didyma.learning.cutting_plane import OneSlack
+from didyma.learning.solution import Callback, Progress, Result, Solution
+from didyma.metrics.coreference import evaluate
+from didyma.tasks.coreference import (
+    CoreferenceTask,
+    CorrelationClusteringTask,
+    MentionPairs,
+    PairTask,
+)
+
+__all__ = ["CoreferenceResolver"]
+
+Model: TypeAlias = Literal["latent", "correlation"]
+
+
+class CoreferenceResolver(BaseEstimator):
+    """Clusters the mentions of documents by what they refer to.
+
+    The objective is ½‖w‖² + C · mean over documents of the structural hinge loss.
+
+    Parameters
+    ----------
+    C : float
+        Weight of the loss against the norm.
+    r : float
+        Penalty of a wrong link, where a missing one costs 1; for ``model="latent"``. Less than 1
+        makes larger clusters.
+    model : {"latent", "correlation"}
+        "latent": a latent structural SVM over spanning forests (Yu & Joachims 2009), whose
+        inference is exact. "correlation": a structural SVM over all pairs of a cluster (Finley &
+        Joachims 2005), whose inference is greedy, hence approximate.
+    tol : float
+        Relative gain of a round at which "latent" stops, relative gap of "correlation".
+    max_iter : int
+        Most rounds of "latent", most cuts of "correlation".
+    callback : callable, optional
+        Called with a `Progress` after each round or cut; True stops.
+
+    Attributes
+    ----------
+    coef_ : array of shape (number of features,)
+        Weights of `didyma.features.mentions.FEATURES`.
+    objective_trace_ : list of float
+        Objective after each round or cut.
+    result_ : Result
+        How training ended.
+
+    Examples
+    --------
+    >>> from didyma.formats import coreference
+    >>> documents = coreference.read("train.conll")                   # doctest: +SKIP
+    >>> resolver = CoreferenceResolver(C=0.1).fit(documents)          # doctest: +SKIP
+    >>> labels = resolver.predict(coreference.read("test.conll"))     # doctest: +SKIP
+    """
+
+    _state: ClassVar[tuple[str, ...]] = ("coef_", "objective_trace_", "n_documents_")
+    _transient: ClassVar[tuple[str, ...]] = ("callback",)
+
+    coef_: NDArray[np.float64]
+    objective_trace_: list[float]
+    result_: Result
+    n_documents_: int
+
+    def __init__(
+        self,
+        C: float = 0.1,
+        r: float = 0.1,
+        model: Model = "latent",
+        *,
+        tol: float = 1e-2,
+        max_iter: int = 100,
+        callback: Callback | None = None,
+    ) -> None:
+        self.C = C
+        self.r = r
+        self.model = model
+        self.tol = tol
+        self.max_iter = max_iter
+        self.callback = callback
+
+    def fit(self, documents: Sequence[Document], y: None = None) -> Self:
+        """Learn from the gold clusters of documents."""
+        if not any(len(document.mentions) > 1 for document in documents):
+            raise DataError("there is nothing to learn from: no document has two mentions")
+        examples = [pair_features(document) for document in documents]
+        return self.fit_pairs(examples, [document.labels for document in documents])
+
+    def fit_pairs(
+        self, examples: Sequence[MentionPairs], labels: Sequence[NDArray[np.int64]]
+    ) -> Self:
+        """Learn from pair features that `pair_features` has computed, to fit several models."""
+        if not 0 < self.C < np.inf:
+            raise DataError(f"expected a positive number, found {self.C!r}", field="C")
+        trace: list[float] = []
+
+        def record(progress: Progress) -> bool:
+            trace.append(progress.value)
+            return bool(self.callback is not None and self.callback(progress))
+
+        task = self._task()
+        problem = task.problem(examples, labels, np.full(len(examples), 1.0 / len(examples)))
+        solution: Solution
+        if task.latent:
+            solver = CCCP(tol=self.tol, max_iter=self.max_iter)
+            solution = solver.solve(problem, self.C, callback=record)
+        else:
+            cuts = OneSlack(tol=self.tol, max_iter=self.max_iter)
+            solution = cuts.solve(problem, self.C, callback=record)
+        self.coef_, self.result_ = solution.w, solution.result
+        self.objective_trace_ = trace
+        self.n_documents_ = len(examples)
+        self.n_features_in_ = len(FEATURES)
+        self.feature_names_in_ = np.array(FEATURES, dtype=object)
+        return self
+
+    def predict(self, documents: Sequence[Document]) -> list[NDArray[np.int64]]:
+        """Cluster of each mention of each document, numbered by first appearance.
+
+        Gold clusters are not looked at.
+        """
+        return self.predict_pairs([pair_features(document) for document in documents])
+
+    def predict_pairs(self, examples: Sequence[MentionPairs]) -> list[NDArray[np.int64]]:
+        """`predict` from pair features."""
+        check_is_fitted(self)
+        task = self._task()
+        outputs = [task.argmax(self.coef_, x) for x in examples]
+        return [getattr(output, "labels", output) for output in outputs]
+
+    def score(self, documents: Sequence[Document], y: None = None) -> float:
+        """CoNLL measure over the documents: mean F1 of MUC, B³ and CEAF_e."""
+        golds = [document.labels for document in documents]
+        return float(evaluate(golds, self.predict(documents))["conll"])
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a model file (see `didyma.model`)."""
+        model_file.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a model file that holds a resolver."""
+        found = model_file.load(path)
+        if not isinstance(found, cls):
+            raise ModelFileError(f"{path}: holds a {type(found).__name__}, not a {cls.__name__}")
+        if tuple(getattr(found, "feature_names_in_", ())) != FEATURES:
+            raise ModelFileError(
+                f"{path}: was trained with other features of mentions than this version computes: "
+                "train it again"
+            )
+        return found
+
+    def _task(self) -> PairTask:
+        if self.model == "latent":
+            return CoreferenceTask(len(FEATURES), self.r)
+        if self.model == "correlation":
+            return CorrelationClusteringTask(len(FEATURES))
+        raise DataError(f"expected 'latent' or 'correlation', found {self.model!r}", field="model")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.no_validation = True
+        return tags

@@ -1,0 +1,351 @@
+"""Rankers that treat the gold ranking as latent: relevant rows come first, in the best order."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from didyma.data import Groups, Matrix
+from didyma.errors import DataError
+from didyma.estimators.base import EvaluationSet, LinearRanker
+from didyma.estimators.classification import ClassificationRanker
+from didyma.estimators.monitor import Monitor
+from didyma.execution import threads
+from didyma.learning.cccp import CCCP
+from didyma.learning.perceptron import Perceptron
+from didyma.learning.solution import Callback, Result, Solution
+from didyma.tasks.feature_maps import FeatureMap, Positional, TopK, Truncated, parse_feature_map
+from didyma.tasks.latent_ranking import LatentRankingProblem
+from didyma.tasks.losses import AveragePrecision, PrecisionAt, RankingLoss, parse_loss
+from didyma.tasks.ranking import trainable_queries
+
+__all__ = ["LatentPerceptronRanker", "LatentSVMRanker"]
+
+CLASSIFIER_CS = (1.0, 10.0, 100.0, 1000.0)
+
+
+class _LatentRanker(LinearRanker):
+    """What both rankers share."""
+
+    _transient: ClassVar[tuple[str, ...]] = ("callback",)
+    result_: Result
+    history_: list[dict[str, Any]]
+    loss: str | RankingLoss | None
+    inference: str
+    C: float
+    random_state: Any
+
+    def _loss(self) -> RankingLoss:
+        return AveragePrecision() if self.loss is None else parse_loss(self.loss)
+
+    def _check(self) -> None:
+        if not (isinstance(self.C, Real) and 0 < self.C < np.inf):
+            raise DataError(f"expected a positive number, found {self.C!r}", field="C")
+        if self.inference not in ("exact", "greedy"):
+            raise DataError(
+                f"expected 'exact' or 'greedy', found {self.inference!r}", field="inference"
+            )
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _keep(self, solution: Solution, monitor: Monitor, best: bool) -> None:
+        self.coef_ = solution.w
+        if best and monitor.best_w is not None:
+            self.coef_ = monitor.best_w
+        self.result_ = solution.result
+        self.history_ = monitor.history
+        self.n_iter_ = solution.result.n_iter
+
+    def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
+        return trainable_queries(y, groups, self._loss())
+
+
+class LatentPerceptronRanker(_LatentRanker):
+    """Latent structured perceptron for rankings (Haponchyk & Moschitti 2019).
+
+    Visits one query at a time and, with Ψ(r) = Σ_j v_j φ(item at rank j), finds the ranking r̂ that
+    maximises w·Ψ(r) + C·Δ(r). Unless Δ(r̂) = 0,
+
+        w ← w + Ψ(r*) − Ψ(r̂),
+
+    where r* ranks the relevant rows first, both classes by descending score. Ranks by w̄·x, with w̄
+    the mean of all iterates. The paper's LSP is ``loss=None``, LSP-AP is ``inference="greedy"``,
+    LSP-AP* is the default.
+
+    Parameters
+    ----------
+    loss : str, RankingLoss or None
+        Δ in the search for r̂, as in `SVMRanker`; None searches without a loss.
+    inference : {"exact", "greedy"}
+        "greedy" is the paper's (for "ap" only); it is plain sorting for queries with one relevant
+        row, and finds worse rankings than "exact" for most others.
+    C : float
+        Weight of the loss in the search. Good values depend on the scale of the features.
+    epochs : int
+        Passes over the queries.
+    weights : "reciprocal", "discount" or non-increasing numbers
+        v_j: 1/j, 1/log2(1 + j), or given.
+    measure : str
+        Measure on ``eval_set``, by its ir-measures name; the weights of its best epoch are kept.
+    random_state : int
+        Order in which queries are visited.
+    callback : callable, optional
+        Called with a `Progress` after each epoch; True stops. Not saved with a model.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+    best_epoch_ : int
+        The epoch whose weights are kept: the last one, unless there is an ``eval_set``.
+    result_ : Result
+        ``value`` is the mean loss of the last epoch's rankings r̂; there is no bound on it.
+    history_ : list of dict
+        One record per epoch: the learning curve.
+
+    >>> X = [[3.0, 1.0], [1.0, 2.0], [2.0, 0.0], [0.0, 1.0]]
+    >>> ranker = LatentPerceptronRanker().fit(X, [1, 0, 1, 0], qid=["a", "a", "b", "b"])
+    >>> ranker.rank(X, qid=["a", "a", "b", "b"]).tolist()
+    [1, 2, 1, 2]
+    """
+
+    _state = (*LinearRanker._state, "best_epoch_")
+    best_epoch_: int
+
+    def __init__(
+        self,
+        loss: str | RankingLoss | None = "ap",
+        C: float = 1.0,
+        *,
+        inference: str = "exact",
+        epochs: int = 100,
+        weights: Any = "reciprocal",
+        measure: str = "AP",
+        random_state: Any = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.inference = inference
+        self.epochs = epochs
+        self.weights = weights
+        self.measure = measure
+        self.random_state = random_state
+        self.callback = callback
+
+    def _fit(
+        self,
+        X: Matrix,
+        y: NDArray[np.float64],
+        groups: Groups,
+        query_weight: NDArray[np.float64] | None,
+        evaluation: EvaluationSet | None,
+    ) -> None:
+        self._check()
+        if self.epochs < 1:
+            raise DataError(f"expected at least 1, found {self.epochs}", field="epochs")
+        problem = LatentRankingProblem(
+            X,
+            y,
+            groups,
+            self._loss(),
+            Positional(self.weights),
+            inference="sort" if self.loss is None else self.inference,
+            loss_scale=self.C,
+            online=True,
+            query_weight=query_weight,
+        )
+        monitor = Monitor(evaluation, self.measure, None, self.callback)
+        solution = Perceptron(self.epochs, self._seed()).solve(problem, callback=monitor)
+        self._keep(solution, monitor, best=True)
+        self.best_epoch_ = self.n_iter_
+        if monitor.best_w is not None:
+            curve = [list(record.values())[-1] for record in self.history_]
+            self.best_epoch_ = int(self.history_[int(np.argmax(curve))]["n_iter"])
+
+
+class LatentSVMRanker(_LatentRanker):
+    """Latent structural SVM for rankings (Yu & Joachims 2009; Haponchyk & Moschitti 2019).
+
+    Looks for a local minimum, over the n queries that have a better and a worse row, of
+
+        ½‖w‖² + (C/n) Σ_i ( max_r [Δ_i(r) + w·Ψ_i(r)] − max_{r perfect} w·Ψ_i(r) )
+
+    by CCCP: rounds of completing the perfect rankings and solving a convex problem. The objective
+    never increases with the default inference.
+
+    Parameters
+    ----------
+    loss : str or RankingLoss
+        "ap", "precision@5", "rr", "roc", …, as in `SVMRanker`.
+    C : float
+        Weight of the loss against the norm. (Papers that write C Σ_i mean C/n of ours by it.)
+    inference : {"exact", "greedy"}
+        "greedy" is that of Haponchyk & Moschitti (for "ap" only). It loses the guarantee: see
+        ``objective_trace_``.
+    positions : {"relevant", "all"}
+        Which ranks the search for the most violating ranking scores, where the truncated map counts
+        only as many ranks as there are relevant rows: the same ones, or all of them. The latter is
+        the published procedure; it loses the guarantee too.
+    feature_map : str, FeatureMap or None
+        "truncated" (1/j for the j-th of P ranks), "positional", "top@5", … None is "top@k" for
+        "precision@k", as in Yu & Joachims, and "truncated" for other losses.
+    start : {"classifier", "random"}
+        Where CCCP begins: at the weights of a classifier in which each query counts the same (rows
+        weigh 1/#documents; C by its accuracy on ``eval_set``, or on the training rows), or at
+        random perfect rankings. Where relevance is hard to tell, runs end at w = 0, a local
+        minimum: mostly from random rankings, less often from the classifier.
+    tol : float
+        CCCP stops when a round gains less, relative to the objective.
+    max_iter : int
+        Limit on rounds.
+    measure, patience, n_jobs, callback
+        As in `SVMRanker`, with rounds for iterations.
+    random_state : int
+        For random starts.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+    start_coef_ : array of shape (n_features,)
+        Weights at the start; zero for random ones.
+    objective_trace_ : array
+        The objective after each round, as the search for violating rankings measures it. Unless
+        that is exact and scores the "relevant" positions, this is only a lower bound: it may fall
+        while the objective itself rises.
+    result_ : Result
+        ``value`` is the objective; ``dual`` bounds only the last convex problem.
+    history_ : list of dict
+        One record per round.
+
+    >>> X = [[3.0, 1.0], [1.0, 2.0], [2.0, 0.0], [0.0, 1.0]]
+    >>> ranker = LatentSVMRanker(C=10).fit(X, [1, 0, 1, 0], qid=["a", "a", "b", "b"])
+    >>> ranker.rank(X, qid=["a", "a", "b", "b"]).tolist()
+    [1, 2, 1, 2]
+    """
+
+    _state = (*LinearRanker._state, "start_coef_", "objective_trace_")
+    start_coef_: NDArray[np.float64]
+    objective_trace_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        loss: str | RankingLoss = "ap",
+        C: float = 100.0,
+        *,
+        inference: str = "exact",
+        positions: str = "relevant",
+        feature_map: str | FeatureMap | None = None,
+        start: str = "classifier",
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        measure: str = "AP",
+        patience: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.inference = inference
+        self.positions = positions
+        self.feature_map = feature_map
+        self.start = start
+        self.tol = tol
+        self.max_iter = max_iter
+        self.measure = measure
+        self.patience = patience
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+
+    def _fit(
+        self,
+        X: Matrix,
+        y: NDArray[np.float64],
+        groups: Groups,
+        query_weight: NDArray[np.float64] | None,
+        evaluation: EvaluationSet | None,
+    ) -> None:
+        self._check()
+        for name, known in {
+            "positions": ("relevant", "all"),
+            "start": ("classifier", "random"),
+        }.items():
+            if (found := getattr(self, name)) not in known:
+                raise DataError(
+                    f"expected {known[0]!r} or {known[1]!r}, found {found!r}", field=name
+                )
+        loss = self._loss()
+        problem = LatentRankingProblem(
+            X,
+            y,
+            groups,
+            loss,
+            _feature_map(self.feature_map, loss),
+            inference=self.inference,
+            all_positions=self.positions == "all",
+            query_weight=query_weight,
+            execute=threads(self.n_jobs),
+        )
+        start = None
+        if self.start == "classifier":
+            start = _classify(X, y, groups, query_weight, evaluation, loss.rel)
+        self.start_coef_ = np.zeros(problem.n_features) if start is None else start
+        monitor = Monitor(evaluation, self.measure, self.patience, self.callback)
+        solution = CCCP(tol=self.tol, max_iter=self.max_iter).solve(
+            problem, float(self.C), start=start, seed=self._seed(), callback=monitor
+        )
+        self._keep(solution, monitor, best=self.patience is not None)
+        self.objective_trace_ = np.array([record["value"] for record in self.history_])
+        if solution.result.status == "limit":
+            warnings.warn(
+                f"stopped after max_iter={self.max_iter} rounds, the last of which still gained "
+                f"more than tol={self.tol:g}; raise max_iter or lower C",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def _feature_map(given: str | FeatureMap | None, loss: RankingLoss) -> FeatureMap:
+    if given is not None:
+        return parse_feature_map(given)
+    return TopK(loss.k) if isinstance(loss, PrecisionAt) else Truncated()
+
+
+def _classify(
+    X: Matrix,
+    y: NDArray[np.float64],
+    groups: Groups,
+    query_weight: NDArray[np.float64] | None,
+    evaluation: EvaluationSet | None,
+    rel: float,
+) -> NDArray[np.float64]:
+    """Weights of the most accurate linear classifier in which all queries count the same."""
+    labels, weight = y >= rel, _per_document(groups, query_weight)
+    judged = EvaluationSet(X, y, groups) if evaluation is None else evaluation
+    judged_weight = _per_document(judged.groups, None)
+    best: tuple[float, NDArray[np.float64]] = (-np.inf, np.zeros(X.shape[1]))
+    for C in CLASSIFIER_CS:
+        classifier = ClassificationRanker(C)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # it is but a start
+            classifier.fit(X, labels.astype(np.float64), qid=groups.codes, sample_weight=weight)
+        right = (classifier.predict(judged.X) > 0) == (judged.y >= rel)
+        accuracy = float(judged_weight @ right)
+        if accuracy > best[0]:
+            best = accuracy, classifier.coef_
+    return best[1]
+
+
+def _per_document(groups: Groups, query_weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """One over the number of rows of the query, scaled to a mean of 1."""
+    weight = 1.0 / groups.sizes if query_weight is None else query_weight / groups.sizes
+    rows = weight[groups.codes]
+    return rows / rows.mean()

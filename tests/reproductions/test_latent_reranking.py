@@ -1,0 +1,195 @@
+"""The reproduction of Haponchyk & Moschitti (2019): its protocols, and a run of it in small."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from didyma.formats.qa import Question
+from reproductions import latent_reranking as reranking
+
+NOUNS = ["river", "castle", "engine", "poet", "planet", "bridge", "island", "metal", "garden"]
+VERBS = ["crosses", "guards", "drives", "praises", "circles", "joins", "feeds", "bends", "fills"]
+
+
+def ask(random: np.random.Generator, n_candidates: int) -> Question:
+    """A question whose answers, the first two candidates, repeat its words."""
+    noun, verb = (words[random.integers(len(words))] for words in (NOUNS, VERBS))
+    sentences = [f"The {noun} near Rome {verb} it .", f"It {verb} the old {noun} ."]
+    while len(sentences) < n_candidates:
+        other = " ".join(random.choice(NOUNS + VERBS, 3, replace=False))
+        sentences.append(f"Some {other} {len(sentences)} .")
+    labels = np.zeros(n_candidates, np.int64)
+    labels[:2] = 1
+    return Question(f"what {noun} {verb} number {random.integers(10**6)} ?", sentences, labels)
+
+
+def rows(questions: list[Question]) -> list[tuple[str, str, int]]:
+    return [(q.text, s, int(y)) for q in questions for s, y in zip(q.sentences, q.labels)]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both collections in the formats they are distributed in, very small."""
+    random = np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("data")
+    sizes = {"train": 16, "dev": 6, "test": 6}
+    (folder / "wikiqa").mkdir()
+    for name, count in sizes.items():
+        lines = [f"{q}\t{s}\t{y}\n" for q, s, y in rows([ask(random, 5) for _ in range(count)])]
+        unanswered = "who asks ?\tNobody knows .\t0\n"
+        (folder / "wikiqa" / f"{name}.txt").write_text("".join(lines) + unanswered)
+    (folder / "trecqa").mkdir()
+    lines = [f"{q}\t{s}\t{y}\n" for q, s, y in rows([ask(random, 14) for _ in range(16)])]
+    (folder / "trecqa" / "train-all.tsv").write_text("question\tsentence\tlabel\n" + "".join(lines))
+    for name in ("clean-dev", "clean-test"):
+        place = folder / "trecqa" / name
+        place.mkdir()
+        asked = rows([ask(random, 5) for _ in range(6)])
+        (place / "a.toks").write_text("".join(f"{q}\n" for q, _, _ in asked))
+        (place / "b.toks").write_text("".join(f"{s}\n" for _, s, _ in asked))
+        (place / "sim.txt").write_text("".join(f"{y}\n" for _, _, y in asked))
+        (place / "id.txt").write_text("".join(f"{k // 5}\n" for k in range(len(asked))))
+    return folder
+
+
+def judged(n_questions: int, seed: int) -> reranking.Judged:
+    """Questions of different sizes; the first column is the number of the question."""
+    random = np.random.default_rng(seed)
+    sizes = random.integers(2, 6, n_questions)
+    X = np.column_stack(
+        [np.repeat(np.arange(n_questions), sizes), random.normal(size=(sizes.sum(), 2))]
+    )
+    y = np.concatenate([np.arange(size) == 0 for size in sizes]).astype(float)
+    return reranking.Judged(X, y, sizes)
+
+
+def test_a_sample_has_both_classes_and_knows_no_order() -> None:
+    random = np.random.default_rng(2)
+    labels = np.array([1] * 5 + [0] * 25)
+    question = Question("who ?", [f"sentence {k}" for k in range(30)], labels)
+    times = np.zeros(30)
+    for _ in range(400):
+        drawn = reranking.sample(question, 10, random)
+        assert len(set(drawn.sentences)) == 10
+        assert drawn.is_mixed
+        kept = [int(sentence.split()[1]) for sentence in drawn.sentences]
+        assert drawn.labels.tolist() == labels[kept].tolist()
+        times[kept] += 1
+    for block in (times[:5], times[5:]):
+        assert block.min() > 0.7 * block.mean()
+    # Positives are kept about as often as chance has it: only an unlucky draw is mended.
+    assert times[:5].mean() < 1.5 * times[5:].mean()
+
+
+def test_a_sample_keeps_a_lone_answer_and_small_questions() -> None:
+    random = np.random.default_rng(0)
+    lone = Question("who ?", [str(k) for k in range(50)], np.array([1] + [0] * 49))
+    assert all(reranking.sample(lone, 3, random).labels.sum() == 1 for _ in range(30))
+    small = reranking.sample(lone.first(8), 10, random)
+    assert sorted(small.sentences) == lone.sentences[:8]
+    assert small.sentences != lone.sentences[:8]
+
+
+def test_folds_are_disjoint_and_hold_everything() -> None:
+    split = reranking.Split(judged(23, 0), judged(11, 1), judged(7, 2))
+    folds = list(split.folds(5, seed=3))
+    for name in ("train", "dev", "test"):
+        whole = getattr(split, name)
+        questions = [np.unique(getattr(fold, name).X[:, 0]) for fold in folds]
+        assert sorted(np.concatenate(questions)) == list(range(len(whole)))
+        assert sum(len(getattr(fold, name).y) for fold in folds) == len(whole.y)
+    again = next(split.folds(5, seed=3))
+    np.testing.assert_array_equal(again.train.X, folds[0].train.X)
+
+
+def test_taking_questions_keeps_their_rows_together() -> None:
+    whole = judged(6, 4)
+    taken = whole.take(np.array([4, 1]))
+    np.testing.assert_array_equal(taken.X[:, 0], np.repeat([4, 1], whole.sizes[[4, 1]]))
+    assert len(taken) == 2
+
+
+def test_scaling_looks_at_training_rows_only() -> None:
+    split = reranking.Split(judged(9, 0), judged(5, 1), judged(5, 2))
+    scaled = split.scaled()
+    np.testing.assert_allclose(scaled.train.X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(scaled.train.X.std(axis=0), 1)
+    assert np.abs(scaled.test.X.mean(axis=0)).max() > 0.01
+
+
+def test_position_is_one_over_the_place() -> None:
+    split = reranking.Split(judged(3, 0), judged(3, 1), judged(3, 2))
+    placed = reranking.with_place(split).dev
+    expected = np.concatenate([1 / np.arange(1, size + 1) for size in split.dev.sizes])
+    np.testing.assert_allclose(placed.X[:, -1], expected)
+    np.testing.assert_array_equal(placed.X[:, :-1], split.dev.X)
+
+
+def test_equal_scores_do_not_profit_from_the_order_of_candidates() -> None:
+    part = judged(400, 5)  # the answer comes first in every question
+    values = part.judge(np.zeros(len(part.y)))
+    assert abs(values["P@1"].mean() - (1 / part.sizes).mean()) < 0.1
+
+
+def test_the_choice_is_made_on_the_development_set() -> None:
+    split = reranking.Split(judged(10, 0), judged(8, 1), judged(8, 2))
+
+    class Fixed:
+        def __init__(self, C: float, column: int) -> None:
+            self.C, self.column = C, column
+
+        def predict(self, X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+            return X[:, self.column]
+
+    dev = [split.dev.judge(split.dev.X[:, k])["MAP"].mean() for k in (1, 2)]
+    best = int(np.argmax(dev)) + 1
+    chosen = reranking.choose(lambda *_: [Fixed(1.0, 1), Fixed(10.0, 2)], split, (1.0, 10.0), 1, 0)
+    assert (1.0, 10.0)[best - 1] == chosen.C
+    expected = split.test.judge(split.test.X[:, best])["MAP"]
+    np.testing.assert_array_equal(chosen.test["MAP"], expected)
+
+
+def test_every_model_learns_what_the_words_say(
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Cuts of a greedy search need not close the gap: on data this easy it takes minutes.
+    monkeypatch.delitem(reranking.MODELS, "LSSVM-AP")
+    target, figure = tmp_path / "all.json", tmp_path / "figure.svg"
+    options = ["--quick", "--features", "paper", "--data", str(data)]
+    assert reranking.main([*options, "--json", str(target), "--plot", str(figure)]) == 0
+    text = capsys.readouterr().out
+    assert "### WikiQA" in text
+    assert "### TREC QA" in text
+    assert figure.read_text().count("<svg") == 1
+    results = json.loads(target.read_text())
+    assert results["wikiqa"]["questions"] == {"train": 16, "dev": 6, "test": 6}
+    assert set(results["wikiqa"]["features"]) == {"paper", "paper + position"}
+    assert set(results["trecqa"]["features"]) == {"paper"}
+    for found in results.values():
+        rows = found["features"]["paper"]["official"]
+        assert list(rows) == list(reranking.MODELS)
+        for name, row in rows.items():
+            assert row["test"]["MAP"] > 0.8, name
+            assert np.isclose(np.mean(row["AP"]), row["test"]["MAP"])
+        for name in reranking.CURVES:
+            row = rows[name]
+            assert len(row["curve"]) == 5
+            assert row["curve"][row["epoch"] - 1] == max(row["curve"]) == row["dev"]["MAP"]
+
+
+def test_users_mistakes_are_told_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reranking.main(["--part", "wikiqa", "--data", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith("error: ")
+    with pytest.raises(SystemExit):
+        reranking.main(["--quick", "--write"])
+    assert "--write" in capsys.readouterr().err
