@@ -1,7 +1,7 @@
 """Haponchyk and Moschitti (2019), "Large-margin latent structured prediction for passage
 reranking": rankings as latent variables, on WikiQA and TREC QA.
 
-    python reproductions/latent_reranking.py                  everything, on one core
+    python reproductions/latent_reranking.py                  everything, about 15 minutes on a core
     python reproductions/latent_reranking.py --part wikiqa    one of the two parts
     python reproductions/latent_reranking.py --quick          fewer values of C, epochs and folds
     python reproductions/latent_reranking.py --write          put tables and figure into docs/

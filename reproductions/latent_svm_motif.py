@@ -1,13 +1,14 @@
 """Yu and Joachims (2009), "Learning structural SVMs with latent variables": motif finding.
 
-    python reproductions/latent_svm_motif.py            everything
+    python reproductions/latent_svm_motif.py            everything, 8 minutes of one core
     python reproductions/latent_svm_motif.py --quick    l = 11, three folds, two seeds
 
 Their sequences are not public. Ours are the confirmed replication origins of yeast (OriDB) of up to
 500 bases as positives, and as negatives windows of the same lengths on the same chromosomes that
 stand apart from every origin of any class. Ten-fold cross-validation; of several runs the one with
 the lowest training objective is kept. The baseline is a Gibbs sampler with a background of the
-same order, and a threshold chosen on the training sequences.
+same order, and a threshold chosen on the training sequences. The paper's background sequences at a
+weight of 1/50 are left out, and so are longer origins, for time.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ NAMES = {
     "latent": "latent SVM, sampled start",
 }
 ARS = "WTTTAYRTTTW"
+OUTSIDE = 2
 PAPER = {11: {"Gibbs": 32.49, "random": 11.09}, 17: {"Gibbs": 31.47, "random": 12.00}}
 
 Codes = NDArray[np.uint8]
@@ -106,13 +108,17 @@ def _elsewhere(codes: Codes, busy: NDArray[np.int64], size: int, rng: np.random.
 def contains_ars(motif: Motif) -> float:
     """Mean probability of the bases that the ARS consensus allows, in the best place and strand.
 
-    1 is a motif that allows nothing else; a motif that knows nothing has the background's share.
+    1 is a motif that allows nothing else; a motif that knows nothing has the background's share. Up
+    to two positions of the consensus may stand outside the motif, and do not count.
     """
     allowed = np.array([[IUPAC.index(letter) >> base & 1 for base in range(4)] for letter in ARS])
     best = 0.0
     for turned in (motif.probabilities, motif.probabilities[::-1, ::-1]):
-        for at in range(len(turned) - len(ARS) + 1):
-            best = max(best, float((turned[at : at + len(ARS)] * allowed).sum(axis=1).mean()))
+        shares = np.full((len(turned) + 2 * OUTSIDE, 4), np.nan)
+        shares[OUTSIDE:-OUTSIDE] = turned
+        for at in range(len(shares) - len(ARS) + 1):
+            sums = (shares[at : at + len(ARS)] * allowed).sum(axis=1)
+            best = max(best, float(np.nanmean(sums)))
     return best
 
 
@@ -241,7 +247,11 @@ def table(results: dict[str, Any]) -> str:
                 "" if motif is None else f"{motif['ARS']:.2f}",
             ]
             lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", f"ARS share: mean probability of the bases that {ARS} allows, best place.", ""]
+    lines += [
+        "",
+        f"ARS share: mean probability of the bases that {ARS} allows, best place; all T has 0.82.",
+        "",
+    ]
     lines += [
         "| C | rounds, random start | objective / C | rounds, sampled start | objective / C |"
     ]

@@ -260,7 +260,7 @@ def table(results: Mapping[str, Any]) -> str:
             f"MQ2008, {results['queries']} test queries, {results['folds']} folds: mean and "
             "deviation over the folds.",
             markdown(
-                ["", *names, *(f"paper, OHSUMED: {name}" for name in names)],
+                ["", *names, f"paper, OHSUMED: {names[0]}", *names[1:]],
                 [*precision, perfect],
             ),
             "Queries on which the latent SVM wins and loses, with Wilcoxon's p:",

@@ -44,6 +44,8 @@ CLASSES = {
     "LatentPerceptronRanker": "didyma.estimators.latent",
     "LatentSVMRanker": "didyma.estimators.latent",
     "PolynomialRanker": "didyma.estimators.classification",
+    "CoreferenceResolver": "didyma.estimators.coreference",
+    "MotifFinder": "didyma.estimators.motif",
     "LatentStructuredPerceptron": "didyma.estimators.structured",
     "LatentStructuredSVM": "didyma.estimators.structured",
     "StructuredPerceptron": "didyma.estimators.structured",

@@ -83,7 +83,7 @@ def fit(
             metavar="VALUES",
             help="Weight of the loss; of several values, as 0.01,0.1,1, the best on --dev is kept.",
         ),
-    ] = "0.1",
+    ] = "1",
     r: Annotated[
         float,
         typer.Option("--r", help="Penalty of a wrong link; less makes larger clusters (latent)."),

@@ -67,7 +67,7 @@ class CoreferenceResolver(BaseEstimator):
     --------
     >>> from didyma.formats import coreference
     >>> documents = coreference.read("train.conll")                   # doctest: +SKIP
-    >>> resolver = CoreferenceResolver(C=0.1).fit(documents)          # doctest: +SKIP
+    >>> resolver = CoreferenceResolver(C=1.0).fit(documents)          # doctest: +SKIP
     >>> labels = resolver.predict(coreference.read("test.conll"))     # doctest: +SKIP
     """
 
@@ -81,7 +81,7 @@ class CoreferenceResolver(BaseEstimator):
 
     def __init__(
         self,
-        C: float = 0.1,
+        C: float = 1.0,
         r: float = 0.1,
         model: Model = "latent",
         *,

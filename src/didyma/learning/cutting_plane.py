@@ -28,6 +28,7 @@ Vector = NDArray[np.float64]
 
 TRIALS = 20  # oracle calls per line search, at most
 PRECISION = 0.1  # relative width of the last bracket
+LEAST, PATIENCE = 1e-9, 10  # relative progress that counts, iterations without any before the end
 TOWARDS_MODEL = 0.1  # cuts are made a little beyond the best point, towards the model's minimiser
 
 
@@ -67,6 +68,7 @@ class OneSlack:
         line = _Line(problem, C, np.zeros(problem.n_features) if at is None else at, clock)
         if len(pool.losses) == 1:
             pool.add(line.cut())
+        bound, value, idle = -np.inf, np.inf, 0
         for n_iter in range(1, self.max_iter + 1):
             with clock.stage("dual"):
                 mean = pool.combine(*pool.minimise(C, C * pool.losses))
@@ -75,6 +77,10 @@ class OneSlack:
                 pool.forget()
             line.towards(w)
             yield Progress(n_iter, line.passes, C, line.value, dual, True, clock.elapsed, line.w)
+            moved = dual > bound + LEAST * abs(bound) or line.value < value - LEAST * abs(value)
+            bound, value, idle = max(bound, dual), min(value, line.value), 0 if moved else idle + 1
+            if idle == PATIENCE:  # an inexact oracle may have no cut that closes the gap
+                return
             pool.add(line.cut())
 
 
