@@ -16,7 +16,7 @@ demo: $(READY)  ## train, compare and report on text that is on every machine
 	$(BIN)/didyma demo
 
 test: $(READY) lint  ## every check that a change must pass
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -200,6 +200,38 @@ def test_a_batch_is_its_instances(name):
         np.testing.assert_allclose(total, tied_gradients[key], atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("structure", "crop"),
+    [
+        (Choice(), lambda n: (n,)),
+        (TopK(2, exactly=False), lambda n: (n,)),
+        (Sequence(), lambda n: (n, 3)),
+        (Tree(), lambda n: (n + 1, n + 1)),
+        (ProjectiveTree(single_root=True), lambda n: (n + 1, n + 1)),
+        (Matching(), lambda n: (n, n)),
+        (Forest(), lambda n: (n, n)),
+    ],
+    ids=str,
+)
+def test_padding_changes_nothing(structure, crop):
+    rng = np.random.default_rng(0)
+    lengths = np.array([5, 1, 3, 2, 5, 4])
+    scores = rng.standard_normal((len(lengths), *crop(5)))
+    additional = {"end": rng.standard_normal(3)} if isinstance(structure, Sequence) else {}
+    marginals, solution = didyma.sparsemap(
+        scores, structure, lengths=lengths, return_solution=True, n_jobs=1, **additional
+    )
+    assert solution.converged.all()
+    gradient, _ = solution.vjp(scores)
+    for b, n in enumerate(lengths):
+        own = tuple(slice(size) for size in crop(n))
+        alone, one = didyma.sparsemap(scores[b][own], structure, return_solution=True, **additional)
+        np.testing.assert_allclose(marginals[b][own], alone, atol=1e-12)
+        assert marginals[b].sum() == pytest.approx(alone.sum())
+        np.testing.assert_allclose(gradient[b][own], one.vjp(scores[b][own])[0][0], atol=1e-9)
+        assert solution[b].support_size == one[0].support_size
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_warm_start_finds_the_same_point_sooner(name):
     case = CASES[name]

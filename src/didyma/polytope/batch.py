@@ -131,6 +131,11 @@ def solve_batch(  # type: ignore[no-untyped-def]
             work[i] = 0.0
         for i in range(n_index):
             index[i] = 0
+        for i in range(capacity + 1):  # what a longer instance left behind
+            for j in range(n_parts):
+                parts[i, j] = -1
+            for j in range(n_extra):
+                extra_parts[i, j] = -1
         magnitude = max(largest(scores[b]), largest(instance_extra))
         n = 0
         position = start[b]
