@@ -90,7 +90,7 @@ def fit(
     ] = 0.1,
     tol: Annotated[
         float, typer.Option("--tol", min=0, help="Relative gain, or gap, to stop at.")
-    ] = 1e-2,
+    ] = 1e-3,
     max_iter: Annotated[int, typer.Option("--max-iter", min=1, help="Most rounds, or cuts.")] = 100,
     as_json: options.Json = False,
 ) -> None:

@@ -85,7 +85,7 @@ class CoreferenceResolver(BaseEstimator):
         r: float = 0.1,
         model: Model = "latent",
         *,
-        tol: float = 1e-2,
+        tol: float = 1e-3,
         max_iter: int = 100,
         callback: Callback | None = None,
     ) -> None:
