@@ -39,6 +39,7 @@ from didyma.features.similarity import TextSimilarity, place_in_document
 from didyma.files import replace_sections, replace_when_done
 from didyma.formats import qa
 from didyma.metrics import Evaluator, wilcoxon, wins_losses
+from didyma.report.table import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "RESULTS.md"
@@ -428,14 +429,6 @@ PAPER_FOLDS: dict[str, dict[str, tuple[str, str, str]]] = {
 TITLES = {"wikiqa": "WikiQA", "trecqa": "TREC QA"}
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table with columns of even width, so that it reads well on a terminal too."""
-    lines = [list(header), *map(list, rows)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
-    text = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths)) + " |" for line in lines]
-    return "\n".join([text[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *text[1:]])
-
-
 def _percent(value: float) -> str:
     return f"{100 * value:.1f}"
 
@@ -455,7 +448,7 @@ def official_table(rows: Mapping[str, Any], with_paper: bool) -> str:
         line += ["", ""] if name == REFERENCE else _against(row)
         line += ["" if name == "LSP" else f"{row['C']:g}", str(row["epoch"] or "")]
         body.append(line + (list(PAPER_OFFICIAL[name]) if with_paper else []))
-    return table(header, body)
+    return markdown(header, body)
 
 
 def folds_table(rows: Mapping[str, Any], paper: Mapping[str, Sequence[str]]) -> str:
@@ -467,7 +460,7 @@ def folds_table(rows: Mapping[str, Any], paper: Mapping[str, Sequence[str]]) -> 
         line = [name, *(f"{_percent(m)} ± {_percent(s)}" for m, s in row["test"].values())]
         line += ["", ""] if name == REFERENCE else _against(row)
         body.append(line + (list(paper.get(name, ("",) * len(MEASURES))) if paper else []))
-    return table(header, body)
+    return markdown(header, body)
 
 
 def tables(part: str, found: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ from didyma.estimators.latent import CLASSIFIER_CS, LatentSVMRanker
 from didyma.estimators.svm import SVMRanker
 from didyma.formats import letor
 from didyma.metrics import Evaluator, wilcoxon, wins_losses
+from didyma.report.table import markdown
 
 KS = (1, 3, 5, 10)
 CS = tuple(10.0**n for n in range(-1, 5))
@@ -294,14 +295,6 @@ def _rounds(fits: list[dict[str, Any]]) -> str:
 
 def _zeros(fits: list[dict[str, Any]]) -> str:
     return f"{sum(fit['norm'] < ZERO for fit in fits)} of {len(fits)}"
-
-
-def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with columns of even width, so that it reads well on a terminal too."""
-    lines = [list(header), *map(list, rows)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
-    text = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths)) + " |" for line in lines]
-    return "\n".join([text[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *text[1:]])
 
 
 def _three(value: float) -> str:

@@ -36,6 +36,7 @@ from didyma.features.scaling import QueryMinMaxScaler, QueryPercentileScaler
 from didyma.files import replace_sections, replace_when_done
 from didyma.formats import letor, trec
 from didyma.metrics import Evaluator, RunEvaluator, wilcoxon, wins_losses
+from didyma.report.table import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "RESULTS.md"
@@ -494,14 +495,6 @@ PAPER: dict[bool, dict[str, tuple[str, str, str, str]]] = {
 PLACES = ("best function", "2nd best", "3rd best")
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table with columns of even width, so that it reads well on a terminal too."""
-    lines = [list(header), *map(list, rows)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
-    text = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths)) + " |" for line in lines]
-    return "\n".join([text[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *text[1:]])
-
-
 def _three(value: float) -> str:
     return f"{value:.3f}".removeprefix("0")
 
@@ -530,7 +523,7 @@ def robust_tables(found: Mapping[str, Any]) -> str:
             paper = PAPER[setting["without best"]].get(name.split(":")[0], ("",) * 4)
             body.append([name, *ours, *paper])
         title = "Without the best function" if setting["without best"] else "All functions"
-        texts.append(f"**{title}**\n\n{table(header, body)}")
+        texts.append(f"**{title}**\n\n{markdown(header, body)}")
     return "\n\n".join(texts)
 
 
@@ -543,7 +536,7 @@ def mq2008_tables(found: Mapping[str, Any]) -> str:
         figures = [_three(row[measure]) for measure in MEASURES]
         test = ["", ""] if same else [against(row), f"{row['p']:.2g}"]
         body.append([name, *figures, *test, _three(row["MAP of answerable"])])
-    return f"All {found['queries']} queries.\n\n{table(header, body)}"
+    return f"All {found['queries']} queries.\n\n{markdown(header, body)}"
 
 
 TABLES = {"robust": robust_tables, "mq2008": mq2008_tables}

@@ -80,8 +80,9 @@ class _Structured(BaseEstimator):
         labels: Sequence[Any],
         sample_weight: ArrayLike | None,
         eval_set: tuple[Sequence[Any], Sequence[Any]] | None,
+        **start: Any,
     ) -> Self:
-        task = self._task()
+        self._task()
         weights = _weights(len(examples), len(labels), sample_weight)
         if eval_set is None and self.patience is not None:
             raise DataError("expected an eval_set to watch", field="patience")
@@ -91,7 +92,7 @@ class _Structured(BaseEstimator):
             self.patience,
             self.callback,
         )
-        solution = self._learn(task, examples, labels, weights, watch)
+        solution = self._learn(examples, labels, weights, watch, **start)
         self.coef_ = solution.w
         if eval_set is not None and self.patience is not None and watch.best_w is not None:
             self.coef_ = watch.best_w
@@ -129,7 +130,6 @@ class _Structured(BaseEstimator):
 
     def _learn(
         self,
-        task: Task,
         examples: Sequence[Any],
         labels: Sequence[Any],
         weights: Vector,
@@ -222,7 +222,6 @@ class StructuredPerceptron(_Structured):
 
     def _learn(
         self,
-        task: Task,
         examples: Sequence[Any],
         labels: Sequence[Any],
         weights: Vector,
@@ -291,7 +290,6 @@ class StructuredSVM(_Structured):
 
     def _learn(
         self,
-        task: Task,
         examples: Sequence[Any],
         labels: Sequence[Any],
         weights: Vector,
@@ -334,7 +332,6 @@ class LatentStructuredSVM(_Structured):
     """
 
     objective_trace_: list[float]
-    _first: Vector | None = None
 
     def fit(
         self,
@@ -349,18 +346,17 @@ class LatentStructuredSVM(_Structured):
         The first completions are those of the weights ``coef_init``, or the task's own. A poor
         choice leads to a poor local optimum: weights of a perceptron are a good one.
         """
+        first = None
         if coef_init is not None:
-            self._first = np.array(coef_init, dtype=np.float64)
-            if self._first.shape != (self._task().n_features,):
+            first = np.array(coef_init, dtype=np.float64)
+            if first.shape != (self._task().n_features,):
                 raise DataError(
-                    f"expected {self._task().n_features} numbers, found shape {self._first.shape}",
+                    f"expected {self._task().n_features} numbers, found shape {first.shape}",
                     field="coef_init",
                 )
         elif (former := self._former()) is not None:
-            self._first = former.w
-        else:
-            self._first = None
-        return self._fit(examples, labels, sample_weight, eval_set)
+            first = former.w
+        return self._fit(examples, labels, sample_weight, eval_set, first=first)
 
     def __init__(
         self,
@@ -389,11 +385,11 @@ class LatentStructuredSVM(_Structured):
 
     def _learn(
         self,
-        task: Task,
         examples: Sequence[Any],
         labels: Sequence[Any],
         weights: Vector,
         watch: Watch,
+        first: Vector | None = None,
     ) -> Solution:
         task = self._hidden()
         C = _positive(self.C)
@@ -407,7 +403,7 @@ class LatentStructuredSVM(_Structured):
             found = solver.solve(
                 task.problem(examples, labels, weights),
                 C,
-                start=self._first if best is None else None,
+                start=first if best is None else None,
                 seed=seed,
                 callback=watch,
             )

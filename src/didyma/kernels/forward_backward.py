@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from didyma.kernels.jit import jit, jit_sum
+from didyma.kernels.log_space import log_dot
 
 __all__ = ["forward_backward"]
 
@@ -55,7 +56,7 @@ def forward_backward(scores, extra, dims, sizes, log_partition, marginals, extra
                         value[i, b] = np.log(sums[i, b]) + shift[matrix]
                     else:
                         sums[i, b] = 0.0
-                        value[i, b] = log_sum(value[i - 1], transitions[matrix, :, b])
+                        value[i, b] = log_dot(value[i - 1], transitions[matrix, :, b])
                     value[i, b] += scores[instance, i * n_tags + b]
             if i == n - 1:
                 for b in range(n_tags):
@@ -86,7 +87,7 @@ def forward_backward(scores, extra, dims, sizes, log_partition, marginals, extra
                 )
             for b in range(n_tags):
                 if sums[i, b] == 0.0 and here[b] > 0.0:
-                    normaliser = log_sum(value[i - 1], transitions[matrix, :, b])
+                    normaliser = log_dot(value[i - 1], transitions[matrix, :, b])
                     for a in range(n_tags):
                         x = value[i - 1, a] + transitions[matrix, a, b] - normaliser
                         probability = here[b] * np.exp(x)
@@ -134,18 +135,3 @@ def spread(weight, factor, share, joint):
         joint[b] += probability
         total += probability
     return total
-
-
-@jit
-def log_sum(values, steps):
-    """Logarithm of Σ exp(values + steps)."""
-    highest = -np.inf
-    for a in range(values.shape[0]):
-        x = values[a] + steps[a]
-        highest = x if x > highest else highest
-    if highest == -np.inf:
-        return highest
-    total = 0.0
-    for a in range(values.shape[0]):
-        total += np.exp(values[a] + steps[a] - highest)
-    return highest + np.log(total)

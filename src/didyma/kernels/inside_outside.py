@@ -17,33 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from didyma.kernels.jit import jit, jit_sum, specialise
+from didyma.kernels.jit import jit, specialise
+from didyma.kernels.log_space import log_dot, log_plus
+from didyma.kernels.rows import dot
 
 __all__ = ["sum_over_projective_trees", "sum_over_trees"]
-
-
-@jit_sum
-def dot(a, b):
-    """Σ a·b as probabilities."""
-    total = 0.0
-    for i in range(a.shape[0]):
-        total += a[i] * b[i]
-    return total
-
-
-@jit
-def log_dot(a, b):
-    """Σ a·b as logarithms."""
-    highest = -np.inf
-    for i in range(a.shape[0]):
-        value = a[i] + b[i]
-        highest = value if value > highest else highest
-    if highest == -np.inf:
-        return highest
-    total = 0.0
-    for i in range(a.shape[0]):
-        total += np.exp(a[i] + b[i] - highest)
-    return highest + np.log(total)
 
 
 @jit
@@ -64,15 +42,6 @@ def log_accumulate(target, a, b):
 def plus(a, b):
     """Sum as probabilities."""
     return a + b
-
-
-@jit
-def log_plus(a, b):
-    """Sum as logarithms."""
-    high, low = (a, b) if a > b else (b, a)
-    if low == -np.inf or low - high < -40.0:  # too small to be seen
-        return high
-    return high + np.log1p(np.exp(low - high))
 
 
 @jit

@@ -7,7 +7,20 @@ import numpy as np
 from didyma.kernels.cholesky import delete, minimise
 from didyma.kernels.jit import jit
 
-__all__ = ["descend", "drop", "exchange", "pool_argmax", "pool_combine", "pool_gram"]
+__all__ = ["descend", "drop", "exchange", "pool_argmax", "pool_combine", "pool_gram", "spare_slot"]
+
+
+@jit
+def spare_slot(active, n, used):
+    """Mark the slots of the active columns; the first that is free, or the last one."""
+    for i in range(used.shape[0]):
+        used[i] = False
+    for i in range(n):
+        used[active[i]] = True
+    spare = 0
+    while spare < used.shape[0] - 1 and used[spare]:
+        spare += 1
+    return spare
 
 
 @jit

@@ -9,10 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from didyma.kernels.cholesky import append, minimise, partial_dot, solve_lower
-from didyma.kernels.jit import jit, jit_sum
+from didyma.kernels.jit import jit
+from didyma.kernels.rows import dot
 
 __all__ = [
     "combine",
+    "copy_row",
     "derivative",
     "difference",
     "expectation",
@@ -80,15 +82,6 @@ def shared_anywhere(parts, count, slot, active, n, marks, out):
         marks[parts[slot, j]] = 0
 
 
-@jit_sum
-def squared_norm(u):
-    """‖u‖²."""
-    norm = 0.0
-    for i in range(u.shape[0]):
-        norm += u[i] * u[i]
-    return norm
-
-
 @jit
 def scatter(parts, weight, out):
     """Add a weight at the parts, which end at the first −1."""
@@ -99,13 +92,20 @@ def scatter(parts, weight, out):
 
 
 @jit
+def copy_row(source, i, target, j):
+    """Copy a vertex from one pool to another."""
+    for k in range(source.shape[1]):
+        target[j, k] = source[i, k]
+
+
+@jit
 def combine(parts, active, y, n, u):
     """U = M y; returns ‖u‖²."""
     for i in range(u.shape[0]):
         u[i] = 0.0
     for i in range(n):
         scatter(parts[active[i]], y[i], u)
-    return squared_norm(u)
+    return dot(u, u)
 
 
 @jit

@@ -38,6 +38,7 @@ from didyma.kernels.simplex_qp import (
     pool_argmax,
     pool_combine,
     pool_gram,
+    spare_slot,
 )
 
 __all__ = ["Projection", "minimise_over_columns", "project", "template"]
@@ -100,17 +101,11 @@ def template(problem, theta, active, y, n, u, c, tol, max_iter):  # type: ignore
         if n == capacity:
             status = FULL
             break
-        for i in range(used.shape[0]):
-            used[i] = False
         score = 0.0
         for i in range(n):
-            used[active[i]] = True
             score += y[i] * theta[active[i]]
         level = score - norm
-        spare = 0
-        while spare < used.shape[0] - 1 and used[spare]:
-            spare += 1
-        slot = argmax(problem, u, spare)
+        slot = argmax(problem, u, spare_slot(active, n, used))
         iteration += 1
         diagonal = gram(problem, slot, active, n, row)
         # m_s·u is a combination of Gram entries: no second pass over the vertex.

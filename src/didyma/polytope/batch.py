@@ -15,6 +15,7 @@ import numpy as np
 from didyma.kernels.jit import bind, specialise
 from didyma.kernels.vertices import (
     combine,
+    copy_row,
     difference,
     largest,
     shared_aligned,
@@ -155,10 +156,8 @@ def solve_batch(  # type: ignore[no-untyped-def]
                 y = np.zeros(capacity)
                 for i in range(n):
                     slot = old_active[i]
-                    for j in range(n_parts):
-                        parts[i, j] = old_parts[slot, j]
-                    for j in range(n_extra):
-                        extra_parts[i, j] = old_extra[slot, j]
+                    copy_row(old_parts, slot, parts, i)
+                    copy_row(old_extra, slot, extra_parts, i)
                     counts[i] = old_counts[slot]
                     theta[i] = old_theta[slot]
                     active[i] = i
@@ -178,12 +177,11 @@ def solve_batch(  # type: ignore[no-untyped-def]
                 marks,
             )
             while position < start[b + 1]:  # vertices to begin with, if they are still possible
+                copy_row(start_parts, position, parts, n)
+                copy_row(start_extra, position, extra_parts, n)
                 counts[n] = 0
                 for j in range(n_parts):
-                    parts[n, j] = start_parts[position, j]
                     counts[n] += parts[n, j] >= 0
-                for j in range(n_extra):
-                    extra_parts[n, j] = start_extra[position, j]
                 theta[n] = total(scores[b], parts[n]) + total(instance_extra, extra_parts[n])
                 active[n] = n
                 y[n] = start_weights[position]
@@ -231,17 +229,13 @@ def solve_batch(  # type: ignore[no-untyped-def]
             found_extra = np.empty((room, n_extra), np.int32)
             found_weights = np.empty(room)
             for i in range(n_found):
-                for j in range(n_parts):
-                    found_parts[i, j] = kept_parts[i, j]
-                for j in range(n_extra):
-                    found_extra[i, j] = kept_extra[i, j]
+                copy_row(kept_parts, i, found_parts, i)
+                copy_row(kept_extra, i, found_extra, i)
                 found_weights[i] = kept_weights[i]
         for i in range(n):
             slot = active[i]
-            for j in range(n_parts):
-                found_parts[n_found, j] = parts[slot, j]
-            for j in range(n_extra):
-                found_extra[n_found, j] = extra_parts[slot, j]
+            copy_row(parts, slot, found_parts, n_found)
+            copy_row(extra_parts, slot, found_extra, n_found)
             found_weights[n_found] = y[i]
             n_found += 1
     return found_parts[:n_found], found_extra[:n_found], found_weights[:n_found]

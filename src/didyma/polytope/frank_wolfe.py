@@ -22,6 +22,7 @@ import numpy as np
 from didyma.errors import DataError
 from didyma.kernels.cholesky import partial_dot
 from didyma.kernels.jit import bind
+from didyma.kernels.simplex_qp import spare_slot
 from didyma.polytope.active_set import FULL, LIMIT, OPTIMAL, STALLED
 
 __all__ = ["ConditionalGradient"]
@@ -83,16 +84,10 @@ def template(problem, theta, active, y, n, u, c, tol, max_iter):  # type: ignore
         if n == capacity:
             status = FULL
             break
-        for i in range(used.shape[0]):
-            used[i] = False
         level = -norm
         for i in range(n):
-            used[active[i]] = True
             level += y[i] * theta[active[i]]
-        spare = 0
-        while used[spare]:
-            spare += 1
-        slot = argmax(problem, u, spare)
+        slot = argmax(problem, u, spare_slot(active, n, used))
         iteration += 1
         diagonal = gram(problem, slot, active, n, row)
         overlap = partial_dot(row, y, n)

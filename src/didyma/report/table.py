@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from didyma.metrics import Evaluation
 
-__all__ = ["ComparisonTable", "Row", "comparison", "decimal"]
+__all__ = ["ComparisonTable", "Row", "comparison", "decimal", "markdown"]
 
 SIGNIFICANT = 0.05
 TEST_NAMES = {
@@ -196,6 +196,14 @@ def comparison(
     return ComparisonTable(
         tuple(rows), str(chosen), name, key, correct, n_queries=len(reference.queries)
     )
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table with columns of even width, so that it reads well on a terminal too."""
+    lines = [list(header), *map(list, rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
+    text = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths)) + " |" for line in lines]
+    return "\n".join([text[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *text[1:]])
 
 
 def decimal(value: float | None, *, signed: bool = False) -> str:
