@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from safetensors.numpy import load_file, save_file
 from sklearn import config_context
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -316,3 +317,29 @@ def test_a_file_of_another_class(path: Path) -> None:
 
 def test_any_ranker_loads_through_its_base(path: Path, saved: bytes) -> None:
     assert isinstance(LinearRanker.load(path), ClassificationRanker)
+
+
+class Composed(BaseEstimator):
+    """Learns a ranker, a family of arrays and some words."""
+
+    _state = ("ranker_", "weights_", "words_")
+
+    def fit(self, X, y, qid):
+        self.ranker_ = SVMRanker().fit(X, y, qid=qid)
+        self.weights_ = {"layer.0": np.arange(6.0).reshape(2, 3), "bias": np.ones(2, np.float32)}
+        self.words_ = ["a", "b"]
+        return self
+
+
+def test_models_inside_models_and_families_of_arrays(monkeypatch, path):
+    monkeypatch.setitem(model.CLASSES, "Composed", __name__)
+    whole = Composed().fit(X, Y, QID)
+    model.save(whole, path)
+    restored = model.load(path)
+    np.testing.assert_array_equal(restored.ranker_.predict(X), whole.ranker_.predict(X))
+    assert list(restored.weights_) == list(whole.weights_)
+    for name, array in whole.weights_.items():
+        np.testing.assert_array_equal(restored.weights_[name], array)
+        assert restored.weights_[name].dtype == array.dtype
+    assert restored.words_ == whole.words_
+    assert model.describe(path)["parts"]["ranker_"]["class"] == "SVMRanker"

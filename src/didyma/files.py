@@ -15,7 +15,14 @@ from typing import IO, Any, TypeAlias, cast
 
 from didyma.errors import DataError
 
-__all__ = ["PathName", "format_suffix", "read_bytes", "replace_sections", "replace_when_done"]
+__all__ = [
+    "PathName",
+    "format_suffix",
+    "read_bytes",
+    "read_lines",
+    "replace_sections",
+    "replace_when_done",
+]
 
 PathName: TypeAlias = str | PathLike[str]
 
@@ -39,6 +46,20 @@ def read_bytes(path: PathName) -> bytes:
         return gzip.decompress(contents)
     except (EOFError, OSError, zlib.error) as error:
         raise DataError(f"damaged or truncated gzip data ({error})", path=path) from None
+
+
+def read_lines(path: PathName) -> list[str]:
+    """The lines of a UTF-8 text, plain or gzip, without their ends.
+
+    Only ``\\n`` ends a line: sentences may hold the other line breaks of Unicode.
+    """
+    contents = read_bytes(path)
+    try:
+        text = contents.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = contents.count(b"\n", 0, error.start) + 1
+        raise DataError("expected UTF-8 text", path=path, line=line) from None
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 @contextmanager

@@ -8,7 +8,9 @@ model is a record
      "feature_names": ["bm25", …] or null}
 
 or, for a scikit-learn pipeline, ``{"class": "Pipeline", "steps": [[name, record], …]}``. The array
-``coef_`` of a model is the tensor "coef_", that of a pipeline's second step "1/coef_".
+``coef_`` of a model is the tensor "coef_", that of a pipeline's second step "1/coef_". An attribute
+that is a model itself stands under "parts" as a record of its own, its arrays as "name/coef_"; one
+that is a dictionary of arrays has its keys under "arrays", and the tensors "name/key".
 
 Reading runs no code of the file: classes come from the table below, parameters are plain values or
 the texts that users type, and everything is checked before anything is built.
@@ -46,6 +48,13 @@ CLASSES = {
     "PolynomialRanker": "didyma.estimators.classification",
     "CoreferenceResolver": "didyma.estimators.coreference",
     "MotifFinder": "didyma.estimators.motif",
+    "TrigramTagger": "didyma.estimators.tagger",
+    "LowRankReranker": "didyma.estimators.low_rank",
+    "BoostingReranker": "didyma.estimators.boosting",
+    "NBestReranker": "didyma.estimators.nbest",
+    "DependencyParser": "didyma.nn.parser",
+    "EntailmentClassifier": "didyma.nn.esim",
+    "PassageRanker": "didyma.nn.passage",
     "LatentStructuredPerceptron": "didyma.estimators.structured",
     "LatentStructuredSVM": "didyma.estimators.structured",
     "StructuredPerceptron": "didyma.estimators.structured",
@@ -149,8 +158,13 @@ def _record(estimator: Any, tensors: Tensors, prefix: str) -> Record:
         return {"class": name, "steps": steps}
     state = {attribute: getattr(estimator, attribute) for attribute in _state(name)}
     arrays = {key: value for key, value in state.items() if isinstance(value, np.ndarray)}
+    parts = {key: value for key, value in state.items() if type(value).__name__ in CLASSES}
+    families = {key: value for key, value in state.items() if _is_family(value)}
+    for key, family in families.items():
+        arrays |= {f"{key}/{member}": array for member, array in family.items()}
     tensors |= {prefix + key: np.ascontiguousarray(array) for key, array in arrays.items()}
-    scalars = {key: value for key, value in state.items() if key not in arrays}
+    special = {*arrays, *parts, *families}
+    scalars = {key: value for key, value in state.items() if key not in special}
     names = getattr(estimator, "feature_names_in_", None)
     transient = getattr(estimator, "_transient", ())
     parameters = estimator.get_params(deep=False)
@@ -159,6 +173,8 @@ def _record(estimator: Any, tensors: Tensors, prefix: str) -> Record:
         "class": name,
         "parameters": dict(_plain_items(kept, name)),
         "attributes": dict(_plain_items(scalars, name)),
+        "parts": {key: _record(part, tensors, f"{prefix}{key}/") for key, part in parts.items()},
+        "arrays": {key: list(family) for key, family in families.items()},
         "n_features": getattr(estimator, "n_features_in_", None),
         "feature_names": None if names is None else list(names),
     }
@@ -179,14 +195,24 @@ def _build(record: Record, tensors: Tensors, prefix: str) -> Any:
     parameters = {key: _tuples(value) for key, value in record["parameters"].items()}
     estimator = _class(name)(**parameters)
     for attribute in _state(name):
-        tensor = tensors.get(prefix + attribute)
-        value = record["attributes"][attribute] if tensor is None else tensor
-        setattr(estimator, attribute, value)
+        setattr(estimator, attribute, _attribute(attribute, record, tensors, prefix))
     if record["n_features"] is not None:
         estimator.n_features_in_ = record["n_features"]
     if record["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(record["feature_names"], dtype=object)
     return estimator
+
+
+def _attribute(name: str, record: Record, tensors: Tensors, prefix: str) -> Any:
+    """What an estimator has learned under this name."""
+    if prefix + name in tensors:
+        return tensors[prefix + name]
+    if name in record.get("parts", {}):
+        return _build(record["parts"][name], tensors, f"{prefix}{name}/")
+    if name in record.get("arrays", {}):
+        members = record["arrays"][name]
+        return {member: tensors[f"{prefix}{name}/{member}"] for member in members}
+    return record["attributes"][name]
 
 
 def _read(path: str | PathLike[str]) -> tuple[dict[str, str], Tensors]:
@@ -267,6 +293,15 @@ def _is_plain(value: Any) -> bool:
         return all(map(_is_plain, value))
     return (
         value is None or isinstance(value, (bool, int, float, str, np.generic)) or _is_ours(value)
+    )
+
+
+def _is_family(value: Any) -> bool:
+    """Whether this is a dictionary of arrays, as a network's parameters are."""
+    return (
+        isinstance(value, dict)
+        and bool(value)
+        and all(isinstance(array, np.ndarray) for array in value.values())
     )
 
 

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
-from didyma.files import PathName, read_bytes, replace_when_done
+from didyma.files import PathName, read_lines, replace_when_done
 
 __all__ = ["Document", "Mention", "find", "read", "write"]
 
@@ -108,7 +108,7 @@ def read(path: PathName) -> list[Document]:
     >>> [(document.text(mention), mention.cluster) for mention in document.mentions]
     [('Emma', '3'), ('her uncle', '5'), ('her', '3')]
     """
-    documents = list(_documents(path, _lines(path)))
+    documents = list(_documents(path, read_lines(path)))
     if not documents:
         raise DataError(
             "expected documents that start with '#begin document', found none", path=path
@@ -132,16 +132,6 @@ def write(
     with replace_when_done(path) as file:
         for document, clusters in zip(documents, given):
             file.writelines(f"{line}\n" for line in _relabelled(document, np.asarray(clusters)))
-
-
-def _lines(path: PathName) -> list[str]:
-    contents = read_bytes(path)
-    try:
-        text = contents.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = contents.count(b"\n", 0, error.start) + 1
-        raise DataError("expected UTF-8 text", path=path, line=line) from None
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def _documents(path: PathName, lines: Sequence[str]) -> Iterator[Document]:

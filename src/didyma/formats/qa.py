@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.files import PathName, read_bytes
+from didyma.files import PathName, read_lines
 
 __all__ = ["Question", "flatten", "read_trecqa", "read_wikiqa"]
 
@@ -145,14 +145,7 @@ def _parallel(folder: Path) -> Iterator[_Row]:
 
 
 def _lines(path: PathName) -> list[str]:
-    contents = read_bytes(path).removeprefix(b"\xef\xbb\xbf")
-    try:
-        text = contents.decode()
-    except UnicodeDecodeError as error:
-        line = contents.count(b"\n", 0, error.start) + 1
-        raise DataError("expected UTF-8 text", path=path, line=line) from None
-    # Not splitlines: sentences may hold the other line breaks of Unicode.
-    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    lines = read_lines(path)
     if lines == [""]:
         raise DataError("expected lines of question, sentence and label, found none", path=path)
     return lines

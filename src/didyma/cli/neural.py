@@ -1,0 +1,131 @@
+"""What the commands that train networks share: options, and progress on stderr."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from didyma.cli.output import say
+
+if TYPE_CHECKING:
+    from didyma.nn.trainer import Step
+
+__all__ = [
+    "BatchSize",
+    "Checkpoint",
+    "Device",
+    "DeviceName",
+    "Epochs",
+    "LearningRate",
+    "Patience",
+    "Seed",
+    "training",
+]
+
+TRAINING = "Training"
+PAUSE = 0.2  # seconds between updates of the bar
+
+
+class DeviceName(StrEnum):
+    """Where to compute."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+    mps = "mps"
+
+
+Epochs = Annotated[
+    int,
+    typer.Option("--epochs", min=1, rich_help_panel=TRAINING, help="Most passes over the data."),
+]
+LearningRate = Annotated[
+    float,
+    typer.Option(
+        "--learning-rate",
+        rich_help_panel=TRAINING,
+        help="Of the first epoch; it decays after each epoch that is not the best on --dev.",
+    ),
+]
+BatchSize = Annotated[
+    int, typer.Option("--batch-size", min=1, rich_help_panel=TRAINING, help="Examples a step.")
+]
+Patience = Annotated[
+    int,
+    typer.Option(
+        "--patience",
+        min=1,
+        rich_help_panel=TRAINING,
+        help="Epochs without a better value on --dev after which training stops.",
+    ),
+]
+Seed = Annotated[
+    int,
+    typer.Option("--seed", rich_help_panel=TRAINING, help="Of initial weights, order and dropout."),
+]
+Device = Annotated[
+    DeviceName,
+    typer.Option(
+        "--device",
+        rich_help_panel=TRAINING,
+        help="Where to compute; auto takes a graphics processor where there is one.",
+    ),
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        metavar="FILE",
+        rich_help_panel=TRAINING,
+        help="Saved after each epoch; if the file exists, training goes on from it.",
+    ),
+]
+
+
+@contextmanager
+def training(measure: str) -> Iterator[Callable[[Step], None]]:
+    """A callback that shows how training goes: a bar on a terminal, else a line per epoch."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda step: None if step.value is None else say(_line(step, measure))
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(20, complete_style="cyan", finished_style="green"),
+        TextColumn("{task.fields[state]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as bars:
+        task = bars.add_task("epoch 1", total=1.0, state="")
+        shown = 0.0
+
+        def show(step: Step) -> None:
+            nonlocal shown
+            if step.value is not None:
+                bars.console.print(_line(step, measure), highlight=False)
+            elif time.monotonic() < shown + PAUSE:
+                return
+            shown = time.monotonic()
+            done = (step.epoch - 1 + step.step / step.n_steps) / step.n_epochs
+            name = f"epoch {step.epoch} of {step.n_epochs}"
+            bars.update(task, completed=done, description=name, state=f"loss {step.loss:.4g}")
+
+        yield show
+
+
+def _line(step: Step, measure: str) -> str:
+    text = f"epoch {step.epoch:<4}loss {step.loss:.4g}"
+    if step.value == step.value:  # not NaN: there is held-out data
+        mark = " *" if step.value == step.best else ""
+        text += f"   dev {measure} {step.value:.4f}{mark}"
+    return f"{text}   {step.seconds:.1f} s"

@@ -1,0 +1,307 @@
+"""The training loop that all networks share.
+
+An epoch shuffles, steps through its batches and asks for a value on held-out data. After an epoch
+that is not the best so far the learning rate decays; after several in a row training stops. Every
+epoch draws its random numbers from (seed, epoch), so a run that was interrupted continues as if it
+had not been.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from didyma.errors import DataError, ModelFileError
+from didyma.files import replace_when_done
+
+__all__ = ["History", "Step", "Trainer", "choose_device"]
+
+OPTIMIZERS = {"adam": torch.optim.AdamW, "sgd": torch.optim.SGD}
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where training stands, after a step or, if there is a ``value``, after an epoch."""
+
+    epoch: int
+    n_epochs: int
+    step: int
+    n_steps: int
+    loss: float
+    value: float | None
+    best: float
+    seconds: float
+
+
+@dataclass
+class History:
+    """What happened: a record per epoch, which was the best, and why training ended.
+
+    ``status`` is "epochs" when all were made, "patience" or "interrupted" when not.
+    """
+
+    records: list[dict[str, Any]] = field(default_factory=list)
+    best_epoch: int = 0
+    best_value: float = -math.inf
+    status: str = "epochs"
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """How to train: settings only, so one trainer may fit many modules.
+
+    Args:
+        epochs: most passes over the data.
+        learning_rate: of the first epoch.
+        optimizer: "adam" (with decoupled weight decay) or "sgd".
+        weight_decay: strength of the decay of weights.
+        decay: factor of the learning rate after an epoch that is not the best so far.
+        patience: epochs in a row without a new best after which training stops.
+        clip: longest gradient; longer ones are shortened.
+        seed: of initialisation (see `seeded`), order and dropout.
+        checkpoint: file that every epoch is saved to, and that training goes on from if it exists.
+    """
+
+    epochs: int = 20
+    learning_rate: float = 1e-3
+    optimizer: str = "adam"
+    weight_decay: float = 0.0
+    decay: float = 0.9
+    patience: int = 5
+    clip: float = 5.0
+    seed: int = 0
+    checkpoint: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.optimizer not in OPTIMIZERS:
+            known = ", ".join(OPTIMIZERS)
+            raise DataError(f"expected one of {known}, found {self.optimizer!r}", field="optimizer")
+        for name in ("learning_rate", "clip", "decay"):
+            value = getattr(self, name)
+            if not 0.0 < value < math.inf:
+                raise DataError(f"expected a positive number, found {value}", field=name)
+        for name in ("epochs", "patience"):
+            value = getattr(self, name)
+            if value < 1:
+                raise DataError(f"expected at least 1, found {value}", field=name)
+
+    def seeded(self, make: Callable[[], nn.Module]) -> nn.Module:
+        """The module that ``make`` makes, its parameters drawn from the seed."""
+        with torch.random.fork_rng():
+            torch.manual_seed(self.seed)
+            return make()
+
+    def fit(
+        self,
+        module: nn.Module,
+        batches: Callable[[np.random.Generator], Sequence[Any]],
+        loss: Callable[[Any], Tensor],
+        evaluate: Callable[[], float] | None = None,
+        callback: Callable[[Step], None] | None = None,
+    ) -> History:
+        """Train a module in place; it ends with the parameters of its best epoch.
+
+        Args:
+            module: what the optimiser sees.
+            batches: the batches of one epoch, in an order drawn from the generator.
+            loss: of one batch, a scalar.
+            evaluate: value on held-out data, higher is better; without it the last epoch is best.
+            callback: called after each step and each epoch.
+
+        >>> line = nn.Linear(1, 1)
+        >>> x = torch.linspace(-1, 1, 9)[:, None]
+        >>> history = Trainer(epochs=99, learning_rate=0.3).fit(
+        ...     line, lambda rng: [x], lambda x: ((line(x) - 2 * x) ** 2).mean())
+        >>> round(line.weight.item(), 1), history.best_epoch
+        (2.0, 99)
+        """
+        run = _Run(self, module)
+        history = run.history
+        begun = time.perf_counter()
+        try:
+            with torch.random.fork_rng():
+                for epoch in range(len(history.records) + 1, self.epochs + 1):
+                    if run.waited >= self.patience:
+                        history.status = "patience"
+                        break
+                    run.epoch(epoch, batches, loss, evaluate, callback, begun)
+        except KeyboardInterrupt:
+            if not history.records:
+                raise
+            history.status = "interrupted"
+        module.load_state_dict(run.best)
+        module.eval()
+        return history
+
+
+class _Run:
+    """One run of a trainer: the optimiser, the best parameters, the history."""
+
+    def __init__(self, trainer: Trainer, module: nn.Module) -> None:
+        self.trainer, self.module = trainer, module
+        trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        self.optimizer = OPTIMIZERS[trainer.optimizer](
+            trained, lr=trainer.learning_rate, weight_decay=trainer.weight_decay
+        )
+        self.history = History()
+        self.best = _copy(module.state_dict())
+        if trainer.checkpoint is not None and trainer.checkpoint.exists():
+            self.resume(trainer.checkpoint)
+
+    @property
+    def waited(self) -> int:
+        """Epochs since the best one."""
+        return len(self.history.records) - self.history.best_epoch
+
+    def epoch(
+        self,
+        epoch: int,
+        batches: Callable[[np.random.Generator], Sequence[Any]],
+        loss: Callable[[Any], Tensor],
+        evaluate: Callable[[], float] | None,
+        callback: Callable[[Step], None] | None,
+        begun: float,
+    ) -> None:
+        trainer, module, history = self.trainer, self.module, self.history
+        start = time.perf_counter()
+        torch.manual_seed(trainer.seed + 1_000_003 * epoch)
+        order = batches(np.random.default_rng((trainer.seed, epoch)))
+        module.train()
+        mean = 0.0
+
+        def tell(step: int, value: float | None) -> None:
+            if callback is not None:
+                seconds = time.perf_counter() - begun
+                best = history.best_value
+                callback(Step(epoch, trainer.epochs, step, len(order), mean, value, best, seconds))
+
+        for step, batch in enumerate(order, start=1):
+            self.optimizer.zero_grad()
+            value = loss(batch)
+            if not torch.isfinite(value):
+                raise DataError(
+                    f"the loss is no longer finite in epoch {epoch}; try a lower learning rate",
+                    field="learning_rate",
+                )
+            value.backward()
+            nn.utils.clip_grad_norm_(module.parameters(), trainer.clip)
+            self.optimizer.step()
+            mean += (value.item() - mean) / step
+            tell(step, None)
+        module.eval()
+        with torch.no_grad():
+            reached = math.nan if evaluate is None else evaluate()
+        (group, *_) = self.optimizer.param_groups
+        history.records.append(
+            {
+                "epoch": epoch,
+                "loss": mean,
+                "value": reached,
+                "learning_rate": group["lr"],
+                "seconds": time.perf_counter() - start,
+            }
+        )
+        if evaluate is None or reached > history.best_value:
+            history.best_epoch, history.best_value = epoch, reached
+            self.best = _copy(module.state_dict())
+        else:
+            group["lr"] *= trainer.decay
+        if trainer.checkpoint is not None:
+            self.save(trainer.checkpoint)
+        tell(len(order), reached)
+
+    def settings(self) -> dict[str, Any]:
+        """What a checkpoint must agree with; more epochs or patience may be given later."""
+        free = ("checkpoint", "epochs", "patience")
+        shapes = {name: list(tensor.shape) for name, tensor in self.module.state_dict().items()}
+        kept = {key: value for key, value in asdict(self.trainer).items() if key not in free}
+        return {**kept, "shapes": shapes}
+
+    def save(self, path: Path) -> None:
+        from safetensors.torch import save
+
+        tensors = {
+            f"now/{name}": tensor for name, tensor in _copy(self.module.state_dict()).items()
+        }
+        tensors |= {f"best/{name}": tensor for name, tensor in self.best.items()}
+        for number, state in self.optimizer.state_dict()["state"].items():
+            tensors |= {
+                f"optimizer/{number}/{name}": torch.as_tensor(value).detach().cpu()
+                for name, value in state.items()
+                if value is not None
+            }
+        texts = {
+            "settings": json.dumps(self.settings()),
+            "history": json.dumps(asdict(self.history)),
+            "learning_rate": repr(self.optimizer.param_groups[0]["lr"]),
+        }
+        contents = save(tensors, texts)
+        with replace_when_done(path, "wb") as file:
+            file.write(contents)
+
+    def resume(self, path: Path) -> None:
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(path, framework="pt") as file:
+                texts = file.metadata() or {}
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            settings, history = json.loads(texts["settings"]), json.loads(texts["history"])
+            rate = float(texts["learning_rate"])
+        except (OSError, SafetensorError, KeyError, ValueError) as error:
+            raise ModelFileError(f"{path}: damaged, or not a checkpoint ({error})") from None
+        ours = json.loads(json.dumps(self.settings()))
+        differing = [key for key in ours if settings.get(key) != ours[key]]
+        if differing:
+            raise ModelFileError(
+                f"{path}: a checkpoint of another run (its {', '.join(differing)} differ); give "
+                "another file, or remove it to start anew"
+            )
+        self.module.load_state_dict(_under("now/", tensors))
+        self.best = _under("best/", tensors)
+        state: dict[int, dict[str, Tensor]] = {}
+        for name, tensor in _under("optimizer/", tensors).items():
+            number, _, key = name.partition("/")
+            state.setdefault(int(number), {})[key] = tensor
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": state, "param_groups": groups})
+        self.optimizer.param_groups[0]["lr"] = rate
+        self.history = History(**{**history, "status": "epochs"})
+
+
+def choose_device(name: str = "auto") -> torch.device:
+    """The device of that name; "auto" takes a graphics processor where there is one.
+
+    >>> choose_device("cpu")
+    device(type='cpu')
+    """
+    if name not in DEVICES:
+        raise DataError(f"expected one of {', '.join(DEVICES)}, found {name!r}", field="device")
+    present = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    if name == "auto":
+        return torch.device(next((device for device, here in present.items() if here), "cpu"))
+    if not present.get(name, True):
+        raise DataError(f"this machine has no {name} device", field="device")
+    return torch.device(name)
+
+
+def _copy(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: tensor.detach().cpu().clone() for name, tensor in state.items()}
+
+
+def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {
+        name.removeprefix(prefix): tensor
+        for name, tensor in tensors.items()
+        if name.startswith(prefix)
+    }

@@ -1,0 +1,56 @@
+"""Words as numbers: 0 pads, 1 is any word that was not seen in training."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor
+
+__all__ = ["PADDING", "UNKNOWN", "Vocabulary", "pad"]
+
+PADDING, UNKNOWN = 0, 1
+RESERVED = 2
+
+
+class Vocabulary:
+    """The words that have a number of their own, from 2 up.
+
+    >>> vocabulary = Vocabulary.build([["to", "be", "or"], ["not", "to", "be"]], min_count=2)
+    >>> vocabulary.words, len(vocabulary), vocabulary.ids(["to", "see"])
+    (['be', 'to'], 4, [3, 1])
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = list(words)
+        self._numbers = {word: number for number, word in enumerate(self.words, start=RESERVED)}
+
+    @classmethod
+    def build(cls, sentences: Iterable[Sequence[str]], min_count: int = 1) -> Vocabulary:
+        """The words that occur often enough, in alphabetical order."""
+        counts = Counter(word for sentence in sentences for word in sentence)
+        return cls(sorted(word for word, count in counts.items() if count >= min_count))
+
+    def __len__(self) -> int:
+        return len(self.words) + RESERVED
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._numbers
+
+    def ids(self, tokens: Iterable[str]) -> list[int]:
+        """The number of each token."""
+        return [self._numbers.get(token, UNKNOWN) for token in tokens]
+
+
+def pad(rows: Sequence[Sequence[int]]) -> Tensor:
+    """Rows of different lengths as one matrix (B, longest), padded with 0; one column at least.
+
+    >>> pad([[2, 3], [4]])
+    tensor([[2, 3],
+            [4, 0]])
+    """
+    padded = torch.zeros(len(rows), max(1, *map(len, rows)) if rows else 1, dtype=torch.long)
+    for row, numbers in zip(padded, rows):
+        row[: len(numbers)] = torch.tensor(numbers, dtype=torch.long)
+    return padded
