@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ from didyma import __version__
 from didyma.errors import DataError, ModelFileError
 from didyma.files import replace_when_done
 
-__all__ = ["describe", "load", "save"]
+__all__ = ["Savable", "describe", "load", "save"]
 
 FORMAT = "didyma"
 FORMAT_VERSION = 1
@@ -112,6 +112,22 @@ def load(path: str | PathLike[str]) -> Any:
     """Read the estimator or pipeline that `save` wrote."""
     texts, tensors = _read(path)
     return _parse(path, lambda: _build(json.loads(texts["model"]), tensors, ""))
+
+
+class Savable:
+    """What every estimator of ours can do: be written to a model file, and be read from one."""
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a model file (see `didyma.model`)."""
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a model file that holds a model of this class."""
+        found = load(path)
+        if not isinstance(found, cls):
+            raise ModelFileError(f"{path}: holds a {type(found).__name__}, not a {cls.__name__}")
+        return found
 
 
 def describe(path: str | PathLike[str]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from os import PathLike
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -14,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from didyma import model
 from didyma.data import Groups, Matrix, group_rows
-from didyma.errors import DataError, ModelFileError
+from didyma.errors import DataError
+from didyma.model import Savable
 
 __all__ = ["EvaluationSet", "LinearRanker", "Ranker", "linear_scores"]
 
@@ -35,7 +34,7 @@ class EvaluationSet:
     groups: Groups
 
 
-class Ranker(BaseEstimator):
+class Ranker(Savable, BaseEstimator):
     """Scores rows so that sorting those of one query by score ranks them.
 
     A subclass implements `_fit` and `predict`. Everywhere, ``qid`` gives the query of each row (of
@@ -152,18 +151,6 @@ class Ranker(BaseEstimator):
         precision = evaluate(scores, y, groups, "AP")["AP"]
         weight = None if sample_weight is None else _query_weight(sample_weight, groups)
         return float(np.average(precision, weights=weight))
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a model file (see `didyma.model`)."""
-        model.save(self, path)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model file that holds a ranker of this class."""
-        ranker = model.load(path)
-        if not isinstance(ranker, cls):
-            raise ModelFileError(f"{path}: holds a {type(ranker).__name__}, not a {cls.__name__}")
-        return ranker
 
     def _fit(
         self,

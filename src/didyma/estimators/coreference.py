@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from didyma import model as model_file
 from didyma.errors import DataError, ModelFileError
 from didyma.features.mentions import FEATURES, pair_features
 from didyma.formats.coreference import Document
@@ -19,6 +18,7 @@ from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import OneSlack
 from didyma.learning.solution import Callback, Progress, Result, Solution
 from didyma.metrics.coreference import evaluate
+from didyma.model import Savable
 from didyma.tasks.coreference import (
     CoreferenceTask,
     CorrelationClusteringTask,
@@ -31,7 +31,7 @@ __all__ = ["CoreferenceResolver"]
 Model: TypeAlias = Literal["latent", "correlation"]
 
 
-class CoreferenceResolver(BaseEstimator):
+class CoreferenceResolver(Savable, BaseEstimator):
     """Clusters the mentions of documents by what they refer to.
 
     The objective is ½‖w‖² + C · mean over documents of the structural hinge loss.
@@ -150,16 +150,10 @@ class CoreferenceResolver(BaseEstimator):
         golds = [document.labels for document in documents]
         return float(evaluate(golds, self.predict(documents))["conll"])
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a model file (see `didyma.model`)."""
-        model_file.save(self, path)
-
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a model file that holds a resolver."""
-        found = model_file.load(path)
-        if not isinstance(found, cls):
-            raise ModelFileError(f"{path}: holds a {type(found).__name__}, not a {cls.__name__}")
+        found = super().load(path)
         if tuple(getattr(found, "feature_names_in_", ())) != FEATURES:
             raise ModelFileError(
                 f"{path}: was trained with other features of mentions than this version computes: "

@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from didyma import model
 from didyma.errors import DataError, ModelFileError
 from didyma.estimators.gibbs_motif import GibbsMotifSampler, read_labelled, site_counts
 from didyma.formats.fasta import decode
 from didyma.formats.meme import Motif
 from didyma.learning.cccp import CCCP
 from didyma.learning.solution import Callback, Progress, Result
+from didyma.model import Savable
 from didyma.tasks.motif import DNA, MotifTask, Site, Windows
 
 __all__ = ["Hit", "MotifFinder"]
@@ -37,7 +37,7 @@ class Hit(NamedTuple):
     bases: str
 
 
-class MotifFinder(BaseEstimator):
+class MotifFinder(Savable, BaseEstimator):
     """Latent structural SVM for motifs (Yu & Joachims 2009); see `didyma.tasks.motif`.
 
     Minimises ½‖w‖² + C Σ_i c_i (risk of sequence i), with c_i = sample_weight[i] / n, by CCCP.
@@ -220,16 +220,10 @@ class MotifFinder(BaseEstimator):
             return Motif.from_weights(name, self.task.parts(self.coef_)[0], self.frequencies_)
         raise DataError(f"expected 'sites' or 'weights', found {source!r}", field="source")
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a model file (see `didyma.model`)."""
-        model.save(self, path)
-
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a model file that holds a motif."""
-        finder = model.load(path)
-        if not isinstance(finder, cls):
-            raise ModelFileError(f"{path}: holds a {type(finder).__name__}, not a {cls.__name__}")
+        finder = super().load(path)
         if finder.coef_.shape != (finder.task.n_features,):
             raise ModelFileError(f"{path}: has {finder.coef_.shape} weights, not those of a motif")
         return finder

@@ -20,7 +20,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from didyma import model
 from didyma.errors import DataError, ModelFileError
 from didyma.estimators.monitor import Watch
 from didyma.learning.bcfw import BCFW
@@ -29,6 +28,7 @@ from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution
+from didyma.model import Savable
 from didyma.tasks.task import Task
 
 __all__ = [
@@ -44,7 +44,7 @@ Measure = Callable[[Sequence[Any], Sequence[Any]], float]
 SOLVERS = {"one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
 
 
-class _Structured(BaseEstimator):
+class _Structured(Savable, BaseEstimator):
     """What the four learners share: reading examples, held-out evaluation, prediction, files."""
 
     _state: ClassVar[tuple[str, ...]] = ("coef_",)
@@ -112,16 +112,10 @@ class _Structured(BaseEstimator):
         check_is_fitted(self)
         return self._judge(self.coef_, examples, labels)
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write weights and parameters; the task itself is code, and stays with its owner."""
-        model.save(self, path)
-
     @classmethod
-    def load(cls, path: str | PathLike[str], task: Task) -> Self:
-        """Read what `save` wrote, for use with the same task."""
-        found = model.load(path)
-        if not isinstance(found, cls):
-            raise ModelFileError(f"{path}: holds a {type(found).__name__}, not a {cls.__name__}")
+    def load(cls, path: str | PathLike[str], task: Task) -> Self:  # type: ignore[override]
+        """Read what `save` wrote; the task itself is code, stays with its owner and is given."""
+        found = super().load(path)
         if len(found.coef_) != task.n_features:
             raise ModelFileError(
                 f"{path}: has {len(found.coef_)} weights, the task {task.n_features} features"
