@@ -1,0 +1,385 @@
+"""`BoostingReranker`: one feature at a time, by how much it lowers an exponential loss.
+
+Collins, M. and Koo, T. (2005). Discriminative reranking for natural language parsing.
+Computational Linguistics 31. The ridge is our reading of Huang, Harper and Wang (2007).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from didyma.errors import DataError
+from didyma.estimators.candidates import CandidateLists, read_lists
+from didyma.kernels import boosting as kernels
+from didyma.model import Savable
+
+__all__ = ["BoostingReranker", "Round"]
+
+Vector = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Candidates = Sequence[Any] | CandidateLists
+Values = Sequence[ArrayLike] | None
+Judged = tuple[Candidates, Values, Values] | CandidateLists
+
+NOTHING = 1e-14  # share of the first loss below which a gain is rounding, or all pairs are right
+
+
+@dataclass(frozen=True)
+class Round:
+    """What one round did: a step of one weight, the objective and the held-out loss after it."""
+
+    n_iter: int
+    feature: int
+    step: float
+    value: float
+    loss: float | None
+    seconds: float
+
+
+class BoostingReranker(Savable, BaseEstimator):
+    """Boosting of binary features over the log-probability of a decoder.
+
+        F(x) = a₀ log p(x) + Σ_k a_k h_k(x),    loss = Σ_i Σ_j S_ij exp(F(x_ij) − F(x_i*))
+
+    where h_k(x) is 1 if entry k of a candidate's vector is positive (for counts at least c, give
+    columns of their own), x_i* the candidate of least loss (among equals the one the decoder
+    prefers, then the first) and S_ij by how much candidate j is worse. First a₀ is set by an exact
+    line search. Then each round takes the feature of largest |√W⁺ − √W⁻|, where W± are the weights
+    of the pairs in which it speaks for and against x_i*, and moves its weight by
+    ½ log((W⁺ + εZ) / (W⁻ + εZ)), Z being the loss. An inverted index finds the few pairs that
+    change.
+
+    Lists that are empty, of one candidate or of equal losses have no pairs: they teach nothing, and
+    any list can be reranked. The reference need not be in its list.
+
+    Parameters
+    ----------
+    n_rounds : int
+        Rounds at most; with an ``eval_set`` the best number of them on it is kept.
+    smoothing : float
+        ε > 0, which keeps steps finite. Not used with a ridge.
+    ridge : float, optional
+        R > 0 adds R Σ_k a_k² to the loss: a round takes the feature whose best step lowers the sum
+        most, and makes that step.
+    patience : int, optional
+        Stop after so many rounds without a better held-out loss.
+    callback : callable, optional
+        Called with a `Round` after each round; True stops.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+    decoder_weight_ : float
+        a₀; 0 if `fit` saw no decoder scores, ±1 if pairs never contradict each other about it, as
+        the loss then has no minimum.
+    n_rounds_ : int
+        Rounds that ``coef_`` is made of.
+    history_ : list of dict
+        n_iter, feature, step, value, loss (mean held-out loss, or None) and seconds of each round;
+        the first record, without a feature (-1), is the decoder alone.
+
+    >>> lists = [np.array([[1, 0], [0, 1]]), np.array([[0, 1], [1, 0]])]
+    >>> reranker = BoostingReranker(10).fit(lists, [[0, 1], [1, 0]])
+    >>> reranker.rerank(lists).tolist()
+    [0, 1]
+    """
+
+    _state: ClassVar[tuple[str, ...]] = ("coef_", "decoder_weight_", "n_rounds_")
+    _transient: ClassVar[tuple[str, ...]] = ("callback",)
+
+    coef_: Vector
+    decoder_weight_: float
+    n_rounds_: int
+    history_: list[dict[str, Any]]
+
+    def __init__(
+        self,
+        n_rounds: int = 1000,
+        smoothing: float = 1e-3,
+        ridge: float | None = None,
+        *,
+        patience: int | None = None,
+        callback: Callable[[Round], bool | None] | None = None,
+    ) -> None:
+        self.n_rounds = n_rounds
+        self.smoothing = smoothing
+        self.ridge = ridge
+        self.patience = patience
+        self.callback = callback
+
+    def fit(
+        self,
+        candidates: Candidates,
+        losses: Values = None,
+        decoder_scores: Values = None,
+        eval_set: Judged | None = None,
+    ) -> Self:
+        """Learn from lists of candidates.
+
+        Parameters
+        ----------
+        candidates : sequence of n arrays or sparse matrices of shape (m_i, n_features)
+            Vectors of which only the sign of each entry is used. Here and below, `CandidateLists`
+            bring losses and scores with them.
+        losses : sequence of n arrays of shape (m_i,)
+            How bad each candidate is, from 0 up.
+        decoder_scores : sequence of n arrays of shape (m_i,), optional
+            Log-probabilities of the decoder.
+        eval_set : (candidates, losses, decoder_scores), optional
+            Held-out lists, by whose mean loss the number of rounds is chosen (the first of the
+            best).
+        """
+        self._check_parameters(eval_set)
+        lists = _read(candidates, losses, decoder_scores)
+        if lists.losses is None:
+            raise DataError("expected a loss for each candidate, found none", field="losses")
+        held_out = None if eval_set is None else self._read_held_out(eval_set, lists)
+        features = _binary(lists)
+        better, worse = _pairs(lists)
+        if not len(better):
+            raise DataError(
+                "there is nothing to learn from: no list has candidates of different losses",
+                field="losses",
+            )
+        quality = lists.losses[worse] - lists.losses[better]
+        margin = np.zeros(len(better))
+        self.decoder_weight_ = 0.0
+        if lists.scores is not None:
+            margin = lists.scores[better] - lists.scores[worse]
+            self.decoder_weight_ = _decoder_weight(margin, quality)
+        pairs = _Pairs(features, better, worse, quality * np.exp(-self.decoder_weight_ * margin))
+        watched = None if held_out is None else _HeldOut(held_out, self.decoder_weight_)
+        self.n_features_in_ = features.shape[1]
+        self._learn(pairs, watched)
+        return self
+
+    def _learn(self, pairs: _Pairs, watched: _HeldOut | None) -> None:
+        self.history_ = []
+        best, best_loss = 0, np.inf
+        try:
+            for done in self._rounds(pairs, watched):
+                self.history_.append(vars(done))
+                if done.loss is None or done.loss < best_loss:
+                    best, best_loss = done.n_iter, np.inf if done.loss is None else done.loss
+                if self.callback is not None and self.callback(done):
+                    break
+                if self.patience is not None and done.n_iter - best >= self.patience:
+                    break
+        except KeyboardInterrupt:  # keep what was learned so far
+            pass
+        kept = self.history_[1 : best + 1]
+        self.n_rounds_ = len(kept)
+        self.coef_ = np.zeros(self.n_features_in_)
+        steps = np.array([record["step"] for record in kept])
+        np.add.at(self.coef_, [record["feature"] for record in kept], steps)
+
+    def _rounds(self, pairs: _Pairs, watched: _HeldOut | None) -> Iterator[Round]:
+        """The decoder alone, then one round after the other until no feature helps."""
+        start = time.perf_counter()
+        ridge = 0.0 if self.ridge is None else float(self.ridge)
+        state = _Boosting(pairs, ridge, self.smoothing)
+        loss = None if watched is None else watched.loss
+        yield Round(0, -1, 0.0, state.value, loss, time.perf_counter() - start)
+        for n_iter in range(1, self.n_rounds + 1):
+            feature, step = state.choose()
+            if step == 0.0:
+                return
+            state.move(feature, step)
+            if watched is not None:
+                loss = watched.move(feature, step)
+            seconds = time.perf_counter() - start
+            yield Round(n_iter, feature, step, state.value, loss, seconds)
+
+    def score_candidates(
+        self, candidates: Candidates, decoder_scores: Values = None
+    ) -> list[Vector]:
+        """F of each candidate of each list; decoder scores are needed if `fit` had them."""
+        lists, scores = self._score(candidates, decoder_scores)
+        return np.split(scores, lists.starts[1:-1])
+
+    def rerank(self, candidates: Candidates, decoder_scores: Values = None) -> Integers:
+        """The place of the best candidate of each list, the first among equals; −1 if empty."""
+        lists, scores = self._score(candidates, decoder_scores)
+        return lists.choose(scores)
+
+    def _score(
+        self, candidates: Candidates, decoder_scores: Values
+    ) -> tuple[CandidateLists, Vector]:
+        check_is_fitted(self)
+        lists = _read(candidates, None, decoder_scores, self.n_features_in_)
+        scores = _binary(lists) @ self.coef_
+        if self.decoder_weight_ == 0:
+            return lists, scores
+        if lists.scores is None:
+            raise DataError("expected them, as in fit; found none", field="decoder_scores")
+        return lists, scores + self.decoder_weight_ * lists.scores
+
+    def _check_parameters(self, eval_set: Judged | None) -> None:
+        if self.n_rounds < 0:
+            raise DataError(f"expected 0 or more, found {self.n_rounds}", field="n_rounds")
+        if self.ridge is None and not self.smoothing > 0:
+            raise DataError(f"expected above 0, found {self.smoothing}", field="smoothing")
+        if self.ridge is not None and not self.ridge > 0:
+            raise DataError(f"expected above 0, or None, found {self.ridge}", field="ridge")
+        if self.patience is not None and self.patience < 1:
+            raise DataError(f"expected 1 or more, found {self.patience}", field="patience")
+        if self.patience is not None and eval_set is None:
+            raise DataError("expected an eval_set to watch", field="patience")
+
+    def _read_held_out(self, eval_set: Judged, lists: CandidateLists) -> CandidateLists:
+        if isinstance(eval_set, CandidateLists):
+            eval_set = (eval_set, None, None)
+        if len(eval_set) != 3:
+            raise DataError("expected (candidates, losses, decoder_scores)", field="eval_set")
+        held_out = _read(*eval_set, n_features=lists.rows.shape[1])
+        if held_out.losses is None:
+            raise DataError("expected losses, found none", field="eval_set")
+        if (held_out.scores is None) != (lists.scores is None):
+            raise DataError("expected decoder_scores here too, or nowhere", field="eval_set")
+        return held_out
+
+
+class _Pairs:
+    """Pairs by the features they differ in, and features by the pairs that differ in them."""
+
+    def __init__(self, features: sp.csr_array, better: Integers, worse: Integers, weight: Vector):
+        indptr = features.indptr.astype(np.int64)
+        self.rows = kernels.differences(indptr, features.indices, better, worse)
+        starts, columns, signs = self.rows
+        shape = (len(better), features.shape[1])
+        index = sp.csr_array((signs, columns, starts), shape=shape).tocsc()
+        self.columns = index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data
+        self.n_features = features.shape[1]
+        self.weight = weight
+
+
+class _Boosting:
+    """Weights of pairs and features as rounds go by."""
+
+    def __init__(self, pairs: _Pairs, ridge: float, smoothing: float) -> None:
+        self.pairs, self.ridge, self.smoothing = pairs, ridge, smoothing
+        n_features = pairs.n_features
+        self.weight = pairs.weight
+        self.plus, self.minus, self.coef, self.gain = np.zeros((4, n_features))
+        self._exact, self._seen = np.zeros((2, n_features), np.bool_)
+        self._squares = 0.0
+        self._count()
+        self._first = self.loss
+
+    @property
+    def value(self) -> float:
+        """The objective: the exponential loss, and the ridge if there is one."""
+        return self.loss + self.ridge * self._squares
+
+    @property
+    def _gains(self) -> tuple[Any, ...]:
+        return self.plus, self.minus, self.coef, self.ridge, self.gain, self._exact
+
+    def choose(self) -> tuple[int, float]:
+        """The feature of largest gain and its step, 0 if that gains nothing."""
+        k = int(kernels.choose(*self._gains))
+        plus, minus = self.plus[k], self.minus[k]
+        if self.gain[k] <= NOTHING * self._first:
+            return k, 0.0
+        if self.ridge > 0:
+            return k, kernels.ridge_step(plus, minus, self.coef[k], self.ridge)
+        smooth = self.smoothing * self.loss
+        return k, 0.5 * float(np.log((plus + smooth) / (minus + smooth)))
+
+    def move(self, feature: int, step: float) -> None:
+        """Add a step to the weight of a feature."""
+        self._squares += step * (2 * float(self.coef[feature]) + step)
+        index = self.pairs.columns, self.pairs.rows, self.weight
+        kernels.move(feature, step, *index, *self._gains, self._seen)
+        self.loss = float(self.weight.sum())
+        if self.loss < self._counted / 2:
+            self._count()
+
+    def _count(self) -> None:
+        """Sum up all pairs. Errors of later changes are relative to these sums, so repeat it."""
+        kernels.tally(*self.pairs.rows, self.weight, self.plus, self.minus)
+        kernels.bounds(*self._gains)
+        self.loss = self._counted = float(self.weight.sum())
+
+
+class _HeldOut:
+    """The mean loss of the chosen candidates of some lists as rounds go by."""
+
+    def __init__(self, lists: CandidateLists, decoder_weight: float) -> None:
+        self.lists = lists
+        n_rows = lists.rows.shape[0]
+        self.values = np.zeros(n_rows) if lists.scores is None else decoder_weight * lists.scores
+        self.chosen = lists.loss_of(lists.choose(self.values))
+        index = _binary(lists).tocsc()
+        self.starts, self.rows = index.indptr, index.indices
+
+    @property
+    def loss(self) -> float:
+        """Mean over all lists."""
+        return float(self.chosen.mean())
+
+    def move(self, feature: int, step: float) -> float:
+        """Add a step to the weight of a feature; returns the new loss."""
+        rows = self.rows[self.starts[feature] : self.starts[feature + 1]]
+        self.values[rows] += step
+        touched = self.lists.lists[rows]
+        starts, losses = self.lists.starts, self.lists.losses
+        kernels.choose_again(touched, starts, self.values, losses, self.chosen)
+        return self.loss
+
+
+def _read(
+    candidates: Candidates,
+    losses: Values,
+    decoder_scores: Values,
+    n_features: int | None = None,
+) -> CandidateLists:
+    if not isinstance(candidates, CandidateLists):
+        return read_lists(candidates, losses, decoder_scores, n_features)
+    found = candidates.rows.shape[1]
+    if n_features not in (None, found):
+        raise DataError(f"expected {n_features} features, found {found}", field="candidates")
+    return candidates
+
+
+def _binary(lists: CandidateLists) -> sp.csr_array:
+    """Which features each candidate has, sorted."""
+    positive = sp.csr_array(lists.rows > 0, dtype=np.float64)
+    positive.sum_duplicates()
+    return positive
+
+
+def _pairs(lists: CandidateLists) -> tuple[Integers, Integers]:
+    """Rows of the best candidate of each list and of all that are worse, pair by pair."""
+    assert lists.losses is not None
+    scores = np.zeros(len(lists.losses)) if lists.scores is None else lists.scores
+    order = np.lexsort((-scores, lists.losses, lists.lists))
+    best = order[lists.starts[:-1][lists.sizes > 0]]
+    better = np.repeat(best, lists.sizes[lists.sizes > 0])
+    worse = np.flatnonzero(lists.losses > lists.losses[better])
+    return better[worse], worse
+
+
+def _decoder_weight(margin: Vector, quality: Vector) -> float:
+    """The a that minimises Σ quality exp(−a margin), by Newton's steps that never increase it."""
+    if not margin.min() < 0 < margin.max():
+        return -1.0 if margin.min() < 0 else 1.0
+    scale = float(np.abs(margin).max())
+    weight = 0.0
+    for _ in range(1000):
+        exponent = -weight * margin
+        shares = quality * np.exp(exponent - exponent.max())
+        step = (shares @ margin) / (shares @ margin**2)
+        weight += np.sign(step) * np.log1p(scale * abs(step)) / scale
+        if abs(step) <= 1e-12 * abs(weight):
+            break
+    return float(weight)
