@@ -59,6 +59,8 @@ CLASSES = {
     "LatentStructuredSVM": "didyma.estimators.structured",
     "StructuredPerceptron": "didyma.estimators.structured",
     "StructuredSVM": "didyma.estimators.structured",
+    "Bag": "didyma.features.bags",
+    "JointFeatures": "didyma.features.joint",
     "ScoreBinner": "didyma.features.binning",
     "QueryMinMaxScaler": "didyma.features.scaling",
     "QueryPercentileScaler": "didyma.features.scaling",

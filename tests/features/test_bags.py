@@ -1,0 +1,105 @@
+"""Bags against plain counting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from didyma.errors import DataError
+from didyma.features.bags import Bag, Vocabulary, character_pieces, ngrams, suffixes
+
+words = st.text("abé", min_size=1, max_size=6)
+texts = st.lists(words, max_size=6).map(" ".join)
+
+
+def slow_features(kind: str, text: str) -> list[str]:
+    tokens = text.split()
+    if kind == "suffixes":
+        return [f"-{word[-n:]}" for word in tokens for n in (2, 3, 4) if n <= len(word)]
+    if kind == "characters":
+        return [*"".join(tokens)] + ["".join(pair) for word in tokens for pair in pairwise(word)]
+    return tokens + [" ".join(pair) for pair in pairwise(tokens)]
+
+
+@pytest.mark.parametrize("kind", ["suffixes", "n-grams", "characters"])
+@given(
+    train=st.lists(texts, max_size=6), test=st.lists(texts, max_size=6), min_count=st.integers(1, 3)
+)
+def test_a_bag_is_a_count(kind: str, train: list[str], test: list[str], min_count: int) -> None:
+    bag = Bag(kind, min_count=min_count).fit(train)
+    totals = Counter(feature for text in train for feature in slow_features(kind, text))
+    names = bag.get_feature_names_out().tolist()
+    assert set(names) == {name for name, count in totals.items() if count >= min_count}
+    found = bag.transform(test)
+    assert found.shape == (len(test), len(names))
+    assert found.has_canonical_format
+    expected = [[slow_features(kind, text).count(name) for name in names] for text in test]
+    np.testing.assert_array_equal(found.toarray(), np.array(expected).reshape(found.shape))
+
+
+def test_lengths_can_be_chosen() -> None:
+    assert suffixes("selling", (1, 9, 7)) == ["-g", "-selling"]
+    assert character_pieces("abcd", (3,)) == ["abc", "bcd"]
+    assert list(ngrams(["a", "b", "c"], (3,))) == ["a b c"]
+    assert list(ngrams(["a"], (2,))) == []
+    bag = Bag("n-grams", (3,)).fit(["a b c d"])
+    assert bag.get_feature_names_out().tolist() == ["a b c", "b c d"]
+
+
+def test_tokens_may_be_given_as_lists() -> None:
+    listed = Bag("n-grams").fit([["a", "b"], ("b", "a")])
+    written = Bag("n-grams").fit(["a b", "b a"])
+    assert listed.get_feature_names_out().tolist() == written.get_feature_names_out().tolist()
+    np.testing.assert_array_equal(
+        listed.transform([["a", "b"]]).toarray(), written.transform(["a b"]).toarray()
+    )
+
+
+def test_unseen_features_are_left_out() -> None:
+    bag = Bag("n-grams").fit(["a b"])
+    assert bag.transform(["c d", ""]).nnz == 0
+    assert Bag("suffixes").fit([]).transform(["selling"]).shape == (1, 0)
+
+
+def test_names_are_kept_in_an_array() -> None:
+    bag = Bag("characters").fit(["né à", "東京"])
+    again = clone(bag)
+    again.names_ = bag.names_
+    np.testing.assert_array_equal(again.get_feature_names_out(), bag.get_feature_names_out())
+    np.testing.assert_array_equal(
+        again.transform(["à né 東"]).toarray(), bag.transform(["à né 東"]).toarray()
+    )
+    assert Vocabulary.decode(Vocabulary([]).encode()).names == ()
+    with pytest.raises(DataError, match="several lines"):
+        Vocabulary(["a\nb"]).encode()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ({"kind": "stems"}, "kind: expected one of 'suffixes', 'n-grams', 'characters'"),
+        ({"lengths": ()}, "lengths: expected lengths from 1 up"),
+        ({"lengths": (0, 1)}, "lengths: expected lengths from 1 up"),
+        ({"min_count": 0}, "min_count: expected 1 or more"),
+    ],
+)
+def test_parameters_are_checked(parameters: dict, problem: str) -> None:
+    with pytest.raises(DataError, match=problem):
+        Bag(**parameters).fit(["a"])
+
+
+def test_one_text_is_no_collection() -> None:
+    with pytest.raises(DataError, match="expected texts, found one text"):
+        Bag().fit("a b")
+
+
+def test_values_of_known_names() -> None:
+    vocabulary = Vocabulary(["lm", "tm"])
+    found = vocabulary.values([{"tm": 2.0, "other": 1.0}, {}, {"lm": -1.0, "tm": 0.5}])
+    np.testing.assert_array_equal(found.toarray(), [[0, 2], [0, 0], [-1, 0.5]])
