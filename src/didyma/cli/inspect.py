@@ -70,7 +70,7 @@ def _model_text(found: Mapping[str, Any]) -> str:
     head = {
         "file": found["file"],
         "class": " > ".join(part["class"] for part in parts),
-        "features": parts[0]["n_features"],
+        **({} if parts[0]["n_features"] is None else {"features": parts[0]["n_features"]}),
         "written by": f"didyma {found['library_version']}, format {found['format_version']}",
     }
     sections = [listed(head)]
