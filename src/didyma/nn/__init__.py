@@ -1,4 +1,4 @@
-"""Structured layers and losses for PyTorch (extra ``torch``).
+"""Structured layers, losses and models for PyTorch (extra ``torch``).
 
 >>> import torch
 >>> from didyma.nn import SparseMAP
@@ -15,7 +15,37 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtraError("didyma.nn", "torch") from error
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from didyma.nn.layers import SparseMAP, sparsemap
 from didyma.nn.losses import FenchelYoungLoss
+from didyma.nn.ranking_loss import RankingLoss
 
-__all__ = ["FenchelYoungLoss", "SparseMAP", "sparsemap"]
+if TYPE_CHECKING:
+    from didyma.nn.esim import EntailmentClassifier
+    from didyma.nn.parser import DependencyParser
+    from didyma.nn.passage import PassageRanker
+
+__all__ = [
+    "DependencyParser",
+    "EntailmentClassifier",
+    "FenchelYoungLoss",
+    "PassageRanker",
+    "RankingLoss",
+    "SparseMAP",
+    "sparsemap",
+]
+
+# Whole models, imported when they are first used.
+_HOMES = {
+    "DependencyParser": "didyma.nn.parser",
+    "EntailmentClassifier": "didyma.nn.esim",
+    "PassageRanker": "didyma.nn.passage",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'didyma.nn' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

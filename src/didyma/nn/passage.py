@@ -1,0 +1,415 @@
+"""Questions and passages through a convolutional network (Severyn & Moschitti 2015).
+
+Each word is a vector and, beside it, a small vector that tells whether the other text has the word
+too. A convolution over neighbouring words and a maximum over their places make one vector of each
+text, φ(q) and φ(d); a hidden layer over both makes the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from didyma.errors import DataError
+from didyma.formats.qa import Question
+from didyma.metrics import Evaluator
+from didyma.model import Savable
+from didyma.nn.ranking_loss import RankingLoss
+from didyma.nn.text_pairs import N_OVERLAPS, TextPairs, Texts, shape, tokenize
+from didyma.nn.trainer import History, Step, Trainer, choose_device
+from didyma.nn.vocabulary import PADDING, RESERVED, Vocabulary
+from didyma.tasks import losses
+from didyma.tasks.feature_maps import FeatureMap
+
+__all__ = ["PassageNetwork", "PassageRanker", "Ranked"]
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Asked: TypeAlias = "Question | tuple[str, Sequence[str]] | tuple[str, Sequence[str], ArrayLike]"
+Vectors: TypeAlias = "tuple[Sequence[str], ArrayLike]"
+
+CROSS_ENTROPY = "cross-entropy"
+SPREAD = 0.3  # of word vectors that are learned
+CHUNK = 64  # texts of about one length that are convolved together
+AT_ONCE = 32  # questions that are scored together
+
+
+class PassageNetwork(nn.Module):
+    """Scores passages for questions, row by row.
+
+    The encoder of each side is a wide convolution of ``filters`` filters over ``width`` words and
+    the maximum of each over all places; φ = relu of that. The score of a pair is
+
+        u · tanh(V [φ(q); φ(d)] + b) + c,
+
+    with φ(q)ᵀ M φ(d) as a further input of the hidden layer if ``similarity`` is true.
+
+    >>> network = PassageNetwork(n_words=9, dimension=4, filters=6)
+    >>> question = Texts(torch.tensor([[2, 3]]), torch.tensor([[1, 3]]))
+    >>> passage = Texts(torch.tensor([[3, 4, 5]]), torch.tensor([[3, 1, 1]]))
+    >>> network(question, passage).shape, network.embed(question, passage).shape
+    (torch.Size([1]), torch.Size([1, 12]))
+    """
+
+    def __init__(
+        self,
+        n_words: int,
+        dimension: int = 50,
+        *,
+        overlap: int = 5,
+        filters: int = 100,
+        width: int = 5,
+        hidden: int = 100,
+        dropout: float = 0.3,
+        similarity: bool = False,
+    ) -> None:
+        super().__init__()
+        self.words = nn.Embedding(n_words, dimension, padding_idx=PADDING)
+        self.overlaps = nn.Embedding(N_OVERLAPS, overlap, padding_idx=PADDING)
+        # A whole window of padding on both sides: every text then has the same empty window, and
+        # the maximum does not depend on how far a batch is padded.
+        self.question, self.passage = (
+            nn.Conv1d(dimension + overlap, filters, width, padding=width) for _ in range(2)
+        )
+        self.similarity = nn.Bilinear(filters, filters, 1, bias=False) if similarity else None
+        self.hidden = nn.Linear(2 * filters + similarity, hidden)
+        self.output = nn.Linear(hidden, 1)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, questions: Texts, passages: Texts) -> Tensor:
+        """Score of each pair (B,)."""
+        q, d = self._encode(self.question, questions), self._encode(self.passage, passages)
+        joint = [self.dropout(q), self.dropout(d)]
+        if self.similarity is not None:
+            joint.append(self.similarity(q, d))
+        return self.output(self.dropout(torch.tanh(self.hidden(torch.cat(joint, 1)))))[:, 0]
+
+    def embed(self, questions: Texts, passages: Texts) -> Tensor:
+        """[φ(q), φ(d)] of each pair (B, 2 · filters)."""
+        q, d = self._encode(self.question, questions), self._encode(self.passage, passages)
+        return torch.cat([q, d], 1)
+
+    def _encode(self, convolution: nn.Conv1d, texts: Texts) -> Tensor:
+        lengths = (texts.words != PADDING).sum(1)
+        order = lengths.argsort()
+        encoded = []
+        for rows in order.split(CHUNK):
+            n = int(lengths[rows[-1:]].sum().clamp(min=1))  # of the longest, if there is one
+            vectors = [self.words(texts.words[rows, :n]), self.overlaps(texts.overlaps[rows, :n])]
+            encoded.append(convolution(torch.cat(vectors, 2).mT).amax(2).relu())
+        return torch.cat(encoded)[order.argsort()]
+
+
+class Ranked(NamedTuple):
+    """A passage, its place in the list that was given, and its score."""
+
+    place: int
+    passage: str
+    score: float
+
+
+class PassageRanker(Savable, BaseEstimator):
+    """Ranks passages by how well they answer a question: `PassageNetwork`, trained.
+
+    Questions are `didyma.formats.qa.Question` or tuples (question, passages, labels), the labels 1
+    for passages that answer it. Words that were seen once only, or never, share a vector; all
+    digits are one digit to it.
+
+    Parameters
+    ----------
+    loss : str or RankingLoss
+        "cross-entropy" judges each passage alone, as Severyn and Moschitti do. "ap", "rr",
+        "ndcg@10", … is the structured hinge of that measure over the passages of a question: see
+        `didyma.nn.RankingLoss`. It learns from questions that have passages of both kinds.
+    feature_map, latent
+        Of the structured hinge.
+    dimension, overlap : int
+        Size of word vectors, where `fit` is given none, and of those that tell shared words.
+    filters, width, hidden : int
+        Filters of each encoder, words in a window, and units of the hidden layer.
+    similarity : bool
+        Whether the hidden layer is also given φ(q)ᵀ M φ(d).
+    dropout : float
+        Share of the inputs and outputs of the hidden layer that a step of training leaves out.
+    max_length : int
+        Words of a text that are read.
+    tune_vectors : bool
+        Whether word vectors that `fit` is given are trained further.
+    batch_size : int
+        Questions in a step of training, with all their passages.
+    epochs, learning_rate, weight_decay, decay, patience, seed, checkpoint
+        See `didyma.nn.trainer.Trainer`.
+    device : {"auto", "cpu", "cuda", "mps"}
+        Where the network is computed.
+    callback : callable, optional
+        Called with a `Step` after each step and epoch.
+
+    Attributes
+    ----------
+    words_ : list of str
+        The words that have a vector.
+    weights_ : dict of str to array
+        The parameters of the network.
+    history_ : History
+        What happened in training, and the epoch that was kept: the best MAP on ``dev``, or the
+        last. Not saved with a model.
+
+    Examples
+    --------
+    >>> asked = [("who sings ?", ["Ann sings .", "Bob runs ."], [1, 0]),
+    ...          ("who runs ?", ["Ann sings .", "Bob runs ."], [0, 1])]
+    >>> settings = {"dimension": 4, "filters": 8, "epochs": 30, "learning_rate": 0.01}
+    >>> ranker = PassageRanker("ap", **settings).fit(asked)
+    >>> ranker.rank("who jumps ?", ["Cid jumps .", "Dan sleeps ."])[0].passage
+    'Cid jumps .'
+    >>> ranker.embed(asked).shape
+    (4, 16)
+    """
+
+    _state: ClassVar[tuple[str, ...]] = ("weights_", "words_")
+    _transient: ClassVar[tuple[str, ...]] = ("device", "checkpoint", "callback")
+
+    weights_: dict[str, NDArray[Any]]
+    words_: list[str]
+    history_: History
+    _network: PassageNetwork | None = None
+
+    def __init__(
+        self,
+        loss: str | losses.RankingLoss = CROSS_ENTROPY,
+        *,
+        feature_map: str | FeatureMap = "pairwise",
+        latent: bool = False,
+        dimension: int = 50,
+        overlap: int = 5,
+        filters: int = 100,
+        width: int = 5,
+        hidden: int = 100,
+        similarity: bool = False,
+        dropout: float = 0.3,
+        max_length: int = 50,
+        tune_vectors: bool = True,
+        batch_size: int = 32,
+        epochs: int = 20,
+        learning_rate: float = 1e-3,
+        weight_decay: float = 0.0,
+        decay: float = 0.9,
+        patience: int = 5,
+        seed: int = 0,
+        device: str = "auto",
+        checkpoint: str | PathLike[str] | None = None,
+        callback: Callable[[Step], None] | None = None,
+    ) -> None:
+        self.loss = loss
+        self.feature_map = feature_map
+        self.latent = latent
+        self.dimension = dimension
+        self.overlap = overlap
+        self.filters = filters
+        self.width = width
+        self.hidden = hidden
+        self.similarity = similarity
+        self.dropout = dropout
+        self.max_length = max_length
+        self.tune_vectors = tune_vectors
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.decay = decay
+        self.patience = patience
+        self.seed = seed
+        self.device = device
+        self.checkpoint = checkpoint
+        self.callback = callback
+
+    def fit(
+        self,
+        questions: Sequence[Asked],
+        dev: Sequence[Asked] | None = None,
+        vectors: Vectors | None = None,
+    ) -> Self:
+        """Learn from questions with judged passages.
+
+        ``dev`` are held-out questions, whose MAP chooses the epoch and the learning rate.
+        ``vectors`` are words and the vector of each, as `didyma.formats.vectors.read` gives them;
+        other words that occur twice get random ones.
+        """
+        loss = self._loss()
+        asked = _read(questions, "questions", judged=True)
+        if loss is not None:
+            asked = [question for question in asked if len(np.unique(question.labels)) > 1]
+        if len({bool(label >= 1) for question in asked for label in question.labels}) < 2:
+            raise DataError(
+                "there is nothing to learn from: expected passages that answer a question and "
+                "others that do not",
+                field="questions",
+            )
+        known, given = _as_vectors(vectors, self.dimension)
+        texts = [text for question in asked for text in (question.text, *question.sentences)]
+        often = Vocabulary.build(([*map(shape, tokenize(text))] for text in texts), min_count=2)
+        self.words_ = sorted({*known, *often.words})
+        pairs, place = self._pairs(asked), choose_device(self.device)
+        network = self._start(known, given).to(place)
+
+        def batches(rng: np.random.Generator) -> list[Integers]:
+            n_steps = -(-len(asked) // self.batch_size)
+            return np.array_split(rng.permutation(len(asked)), n_steps)
+
+        def cost(chosen: Integers) -> Tensor:
+            batch = pairs.batch(chosen)
+            scores = network(batch.questions.to(place), batch.passages.to(place))
+            if loss is not None:
+                return loss(scores, batch.labels, group=batch.sizes)
+            relevant = torch.from_numpy(batch.labels >= 1).to(scores)
+            return binary_cross_entropy_with_logits(scores, relevant)
+
+        evaluate = None if dev is None else self._evaluation(network, dev, "dev")
+        self.history_ = self._trainer().fit(network, batches, cost, evaluate, self.callback)
+        self._network = network
+        self.weights_ = {name: t.cpu().numpy() for name, t in network.state_dict().items()}
+        return self
+
+    def predict(self, questions: Sequence[Asked]) -> Floats:
+        """Score of each passage, those of one question after those of the other."""
+        network = self.network
+        return _apply(network, network, self._pairs(_read(questions, "questions")))
+
+    def embed(self, questions: Sequence[Asked]) -> Floats:
+        """[φ(q), φ(d)] of each passage, (n_passages, 2 · filters): features for other rankers."""
+        network = self.network
+        return _apply(network, network.embed, self._pairs(_read(questions, "questions")))
+
+    def rank(self, query: str, passages: Sequence[str]) -> list[Ranked]:
+        """The passages from the best to the worst, equals in the order they are given."""
+        scores = self.predict([(query, passages)])
+        order = np.argsort(-scores, kind="stable").tolist()
+        return [Ranked(k, passages[k], float(scores[k])) for k in order]
+
+    def score(self, questions: Sequence[Asked]) -> float:
+        """Mean average precision over the questions that have passages of both kinds."""
+        return self._evaluation(self.network, questions, "questions")()
+
+    @property
+    def network(self) -> PassageNetwork:
+        """The trained network."""
+        check_is_fitted(self)
+        if self._network is None:
+            network = self._build(self.weights_["words.weight"].shape[1])
+            network.load_state_dict({k: torch.as_tensor(v) for k, v in self.weights_.items()})
+            self._network = network.to(choose_device(self.device)).eval()
+        return self._network
+
+    def _loss(self) -> RankingLoss | None:
+        if self.loss == CROSS_ENTROPY:
+            return None
+        return RankingLoss(self.loss, self.feature_map, latent=self.latent)
+
+    def _trainer(self) -> Trainer:
+        return Trainer(
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            decay=self.decay,
+            patience=self.patience,
+            seed=self.seed,
+            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
+        )
+
+    def _build(self, dimension: int) -> PassageNetwork:
+        return self._trainer().seeded(
+            lambda: PassageNetwork(
+                len(self.words_) + RESERVED,
+                dimension,
+                overlap=self.overlap,
+                filters=self.filters,
+                width=self.width,
+                hidden=self.hidden,
+                dropout=self.dropout,
+                similarity=self.similarity,
+            )
+        )
+
+    def _start(self, known: Sequence[str], given: NDArray[np.float32]) -> PassageNetwork:
+        """The network before training, with the word vectors that are given."""
+        network = self._build(given.shape[1])
+        numbers = torch.tensor(Vocabulary(self.words_).ids(known), dtype=torch.long)
+        with torch.no_grad():
+            network.words.weight *= float(given.std()) if known else SPREAD
+            network.words.weight[numbers] = torch.from_numpy(given)
+        network.words.weight.requires_grad_(self.tune_vectors or not known)
+        return network
+
+    def _evaluation(
+        self, network: PassageNetwork, questions: Sequence[Asked], field: str
+    ) -> Callable[[], float]:
+        judged = _read(questions, field, judged=True)
+        asked = [question for question in judged if 0 < np.mean(question.labels >= 1) < 1]
+        if not asked:
+            raise DataError("no question has answers and other passages", field=field)
+        pairs = self._pairs(asked)
+        evaluator = Evaluator(pairs.labels, pairs.groups, ["AP"])
+        return lambda: float(evaluator(_apply(network, network, pairs))["AP"].mean())
+
+    def _pairs(self, questions: Sequence[Question]) -> TextPairs:
+        return TextPairs(questions, Vocabulary(self.words_), self.max_length)
+
+
+def _read(questions: Sequence[Asked], field: str, *, judged: bool = False) -> list[Question]:
+    """Questions of any form; those without labels, where they need none, are given zeros."""
+    found = []
+    for place, asked in enumerate(questions):
+        where = f"{field}[{place}]"
+        if isinstance(asked, str) or not (2 + judged <= len(asked) <= 3):
+            labels = ", labels" if judged else ""
+            raise DataError(f"expected (question, passages{labels}), found {asked!r}", field=where)
+        text, passages, *rest = asked
+        if isinstance(passages, str):
+            raise DataError(f"expected a list of passages, found {passages!r}", field=where)
+        labels = np.asarray(rest[0] if rest else np.zeros(len(passages)))
+        if labels.shape != (len(passages),) or labels.dtype.kind not in "biuf":
+            raise DataError(
+                f"expected a number for each of {len(passages)} passages, found {rest[0]!r}",
+                field=where,
+            )
+        found.append(Question(text, list(passages), labels))
+    if not found:
+        raise DataError("expected a question at least, found none", field=field)
+    return found
+
+
+def _as_vectors(vectors: Vectors | None, dimension: int) -> tuple[list[str], NDArray[np.float32]]:
+    """Words in their `shape`, each once, and their vectors."""
+    if vectors is None:
+        return [], np.zeros((0, dimension), np.float32)
+    words, given = list(map(shape, vectors[0])), np.asarray(vectors[1], dtype=np.float32)
+    if given.ndim != 2 or len(given) != len(words) or not given.size:
+        raise DataError(
+            f"expected a vector for each of {len(words)} words, found shape {given.shape}",
+            field="vectors",
+        )
+    first = {word: row for row, word in reversed(list(enumerate(words)))}
+    return list(first), given[list(first.values())]
+
+
+def _apply(
+    network: PassageNetwork, function: Callable[[Texts, Texts], Tensor], pairs: TextPairs
+) -> Floats:
+    """Values of a function of the network for all pairs, a few questions at a time."""
+    place = network.output.weight.device
+    with torch.inference_mode():
+        values = []
+        for first in range(0, len(pairs), AT_ONCE):
+            batch = pairs.batch(np.arange(first, min(first + AT_ONCE, len(pairs))))
+            values.append(function(batch.questions.to(place), batch.passages.to(place)).cpu())
+        return torch.cat(values).double().numpy()

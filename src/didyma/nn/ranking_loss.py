@@ -1,0 +1,133 @@
+"""The hinge of a ranking measure as a loss: what structural rankers minimise, for any network.
+
+    ℓ(s) = max over rankings r   Δ(r) + s·(Ψ(r) − Ψ*)
+
+is an upper bound on the loss Δ of sorting by the scores s. The most violating ranking, found by the
+oracle of `didyma.tasks.ranking`, gives one coefficient per row, c = Ψ(r) − Ψ*, which is the
+gradient of ℓ.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from didyma.data import Groups, group_rows
+from didyma.errors import DataError
+from didyma.execution import serial
+from didyma.nn.losses import REDUCTIONS
+from didyma.tasks import losses
+from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
+from didyma.tasks.latent_ranking import LatentRankingProblem
+from didyma.tasks.ranking import RankingProblem, trainable_queries
+
+__all__ = ["RankingLoss"]
+
+Vector = NDArray[np.float64]
+
+
+class RankingLoss(nn.Module):
+    """A structured hinge loss of ranked rows, for any loss and feature map of the rankers.
+
+    With ``loss="ap"`` and the pairwise map, a linear model with weight decay is SVMmap (Yue et al.
+    2007); a network learns its features as well. Queries of one class only have the loss 0.
+
+    >>> import torch
+    >>> hinge = RankingLoss("ap")
+    >>> scores = torch.tensor([0.2, 0.0, 1.0], requires_grad=True)
+    >>> loss = hinge(scores, torch.tensor([1, 0, 0]))
+    >>> loss.backward()
+    >>> loss.detach(), scores.grad
+    (tensor(1.3000), tensor([-1.,  0.,  1.]))
+
+    Args:
+        loss: "ap", "rr", "roc", "ndcg@10", "precision@5", … or a `didyma.tasks.losses` object.
+        feature_map: "pairwise", "positional", "truncated", "top@10", … or an object.
+        latent: whether Ψ* is the best ranking that puts the relevant rows first, as Haponchyk and
+            Moschitti (2019) have it, and not the mean of all of these. Needs a positional map; the
+            loss is then a difference of convex functions.
+        reduction: "mean" over the queries that have rows of different relevance, "sum", or "none"
+            for one value per query, by first appearance.
+    """
+
+    def __init__(
+        self,
+        loss: str | losses.RankingLoss = "ap",
+        feature_map: str | FeatureMap = "pairwise",
+        *,
+        latent: bool = False,
+        reduction: str = "mean",
+    ) -> None:
+        super().__init__()
+        if reduction not in REDUCTIONS:
+            raise DataError(
+                f"expected one of {', '.join(REDUCTIONS)}, found {reduction!r}", field="reduction"
+            )
+        self.loss = losses.parse_loss(loss)
+        self.feature_map = parse_feature_map(feature_map)
+        self.latent = latent
+        self.reduction = reduction
+
+    def forward(self, scores: Tensor, relevance: Any, qid: Any = None, group: Any = None) -> Tensor:
+        """The loss in the type and on the device of the scores.
+
+        Args:
+            scores: (n,), rows of all queries.
+            relevance: (n,), grades from 0 up.
+            qid: the query of each row, numbers or texts.
+            group: or the sizes of consecutive queries; without either all rows are one query.
+        """
+        s = scores.cpu().double()
+        values = s.detach().numpy()
+        if values.ndim != 1 or not np.isfinite(values).all():
+            found = f"shape {values.shape}" if values.ndim != 1 else "NaN or infinity"
+            raise DataError(f"expected a vector of finite numbers, found {found}", field="scores")
+        grades = np.maximum(_array(relevance).astype(np.float64), 0.0)
+        if grades.shape != values.shape:
+            raise DataError(
+                f"expected {len(values)} grades, found shape {grades.shape}", field="relevance"
+            )
+        groups = group_rows(len(values), _array(qid), _array(group))
+        trainable = trainable_queries(grades, groups, self.loss)
+        if not trainable.any():
+            size = len(groups) if self.reduction == "none" else ()
+            return scores.sum() * scores.new_zeros(size)  # backward still finds its way
+        problem = self._problem(values[:, None], grades, groups)
+        weighted, loss = problem.respond(values)
+        n, coefficients = problem.n_examples, torch.from_numpy(weighted)
+        if self.reduction == "none":
+            hinge = torch.zeros(len(groups), dtype=torch.float64).index_add(
+                0, torch.from_numpy(groups.codes), n * coefficients * s
+            )
+            risks = np.zeros(len(groups))
+            risks[trainable] = problem.risks(np.ones(1))
+            hinge = hinge + (torch.from_numpy(risks) - hinge.detach())
+        else:
+            hinge = (loss + coefficients @ s) * (n if self.reduction == "sum" else 1)
+        return hinge.to(scores.device, scores.dtype)
+
+    def _problem(self, X: Vector, grades: Vector, groups: Groups) -> RankingProblem:
+        if self.latent:
+            return LatentRankingProblem(
+                X, grades, groups, self.loss, self.feature_map, online=True, execute=serial
+            )
+        return RankingProblem(X, grades, groups, self.loss, self.feature_map, execute=serial)
+
+    def extra_repr(self) -> str:
+        """What makes the loss."""
+        latent = ", latent=True" if self.latent else ""
+        return (
+            f"{str(self.loss)!r}, {str(self.feature_map)!r}{latent}, reduction={self.reduction!r}"
+        )
+
+
+def _array(values: Any) -> Any:
+    """A tensor on any device as an array; texts and None as they are."""
+    if isinstance(values, Tensor):
+        cpu = values.detach().cpu()
+        return (cpu.double() if cpu.is_floating_point() else cpu).numpy()
+    return None if values is None else np.asarray(values)
