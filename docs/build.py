@@ -17,6 +17,11 @@ COMMANDS = [
     *("fit", "predict", "rank", "eval", "compare", "convert", "inspect", "demo"),
     *("coref fit", "coref predict", "coref eval"),
     *("motif fit", "motif scan", "motif eval"),
+    *("nbest fit", "nbest rerank", "nbest eval", "nbest compare", "nbest oracle", "nbest explain"),
+    *("tag fit", "tag predict", "tag nbest", "tag eval"),
+    *("parse fit", "parse predict", "parse eval"),
+    *("nli fit", "nli predict", "nli eval"),
+    *("passage fit", "passage rank", "passage embed", "passage eval"),
 ]
 
 

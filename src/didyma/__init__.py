@@ -16,11 +16,14 @@ __version__ = "0.1.0"
 
 # Where each public name lives.
 _HOMES = {
+    "BoostingReranker": "didyma.estimators.boosting",
     "ClassificationRanker": "didyma.estimators.classification",
     "DataError": "didyma.errors",
     "DidymaError": "didyma.errors",
     "LatentPerceptronRanker": "didyma.estimators.latent",
     "LatentSVMRanker": "didyma.estimators.latent",
+    "LowRankReranker": "didyma.estimators.low_rank",
+    "NBestReranker": "didyma.estimators.nbest",
     "PolynomialRanker": "didyma.estimators.classification",
     "QueryMinMaxScaler": "didyma.features.scaling",
     "QueryPercentileScaler": "didyma.features.scaling",
@@ -29,6 +32,7 @@ _HOMES = {
     "SVMRanker": "didyma.estimators.svm",
     "ScoreBinner": "didyma.features.binning",
     "Structure": "didyma.structure",
+    "TrigramTagger": "didyma.estimators.tagger",
     "evaluate": "didyma.metrics",
     "load": "didyma.model",
     "local_sparsemap": "didyma.polytope.local",
@@ -39,11 +43,14 @@ _HOMES = {
 }
 
 __all__ = [
+    "BoostingReranker",
     "ClassificationRanker",
     "DataError",
     "DidymaError",
     "LatentPerceptronRanker",
     "LatentSVMRanker",
+    "LowRankReranker",
+    "NBestReranker",
     "PolynomialRanker",
     "QueryMinMaxScaler",
     "QueryPercentileScaler",
@@ -52,6 +59,7 @@ __all__ = [
     "SVMRanker",
     "ScoreBinner",
     "Structure",
+    "TrigramTagger",
     "evaluate",
     "load",
     "local_sparsemap",
@@ -66,9 +74,13 @@ if TYPE_CHECKING:
     from didyma import structures
     from didyma.data import RankingData
     from didyma.errors import DataError, DidymaError
+    from didyma.estimators.boosting import BoostingReranker
     from didyma.estimators.classification import ClassificationRanker, PolynomialRanker
     from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
+    from didyma.estimators.low_rank import LowRankReranker
+    from didyma.estimators.nbest import NBestReranker
     from didyma.estimators.svm import SVMRanker
+    from didyma.estimators.tagger import TrigramTagger
     from didyma.features.binning import ScoreBinner
     from didyma.features.scaling import (
         QueryMinMaxScaler,

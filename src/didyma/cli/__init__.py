@@ -23,8 +23,13 @@ from didyma.cli import (
     fit,
     inspect,
     motif,
+    nbest,
+    nli,
+    parse,
+    passage,
     predict,
     rank,
+    tag,
 )
 from didyma.cli.output import explain, say, warnings_as_lines
 from didyma.errors import DidymaError
@@ -82,7 +87,7 @@ def _options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Structured prediction: rank search results, cluster mentions, find motifs.
+    """Structured prediction: rank, rerank, tag, parse, align, cluster, find motifs.
 
     [bold]Train, evaluate, rank:[/bold]
 
@@ -111,6 +116,11 @@ app.command()(inspect.inspect)
 app.command()(demo.demo)
 app.add_typer(coref.app, name="coref")
 app.add_typer(motif.app, name="motif")
+app.add_typer(nbest.app, name="nbest")
+app.add_typer(tag.app, name="tag")
+app.add_typer(parse.app, name="parse")
+app.add_typer(nli.app, name="nli")
+app.add_typer(passage.app, name="passage")
 
 
 def main() -> None:

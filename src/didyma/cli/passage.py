@@ -1,0 +1,372 @@
+"""`didyma passage fit/eval/rank/embed`: a network that ranks passages by how well they answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from didyma.cli import neural, options
+from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
+from didyma.errors import DataError
+from didyma.files import format_suffix, replace_when_done
+from didyma.report.table import decimal
+
+if TYPE_CHECKING:
+    from didyma.formats.qa import Question
+    from didyma.nn.passage import PassageRanker
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help="""Rank passages by how well they answer a question, from their words.
+
+    [bold]Train, evaluate, apply:[/bold]
+
+    didyma passage fit train.tsv --dev dev.tsv --loss ap -o passage.didyma.safetensors
+
+    didyma passage eval passage.didyma.safetensors test.tsv
+
+    didyma passage rank passage.didyma.safetensors test.tsv -o ranked.tsv
+
+    [bold]Its sentence vectors as features of other rankers:[/bold]
+
+    didyma passage embed passage.didyma.safetensors train.tsv -o train.npz
+
+    didyma fit train.npz --model-type latent-perceptron
+
+    Data are lines of question, sentence and label, with tabs between them, as
+    WikiQA has them, with or without a header; or a TREC QA folder.""",
+)
+
+DATA = "Question, sentence, label on each line (.gz too), or a TREC QA folder."
+NETWORK = "Network"
+MEASURES = {"MAP": "AP", "MRR": "RR", "P@1": "P@1"}
+
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model that didyma passage fit has saved.")
+]
+Data = Annotated[Path, typer.Argument(metavar="DATA", help=DATA)]
+
+
+@app.command()
+def fit(
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help=DATA)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
+    ] = Path("passage.didyma.safetensors"),
+    dev: Annotated[
+        Path | None,
+        typer.Option("--dev", metavar="PATH", help="Held-out questions, to choose the epoch by."),
+    ] = None,
+    loss: Annotated[
+        str,
+        typer.Option(
+            "--loss",
+            metavar="NAME",
+            help="cross-entropy judges each passage alone; ap, rr, ndcg@10, … is the structured "
+            "hinge of that measure over all passages of a question.",
+        ),
+    ] = "cross-entropy",
+    feature_map: Annotated[
+        str,
+        typer.Option(
+            "--feature-map",
+            metavar="NAME",
+            help="Of the structured hinge: pairwise, positional, truncated, top@10.",
+        ),
+    ] = "pairwise",
+    vectors: Annotated[
+        Path | None,
+        typer.Option(
+            "--vectors",
+            metavar="FILE",
+            help="Word vectors in the text format of word2vec or GloVe; other words that TRAIN "
+            "has twice are learned.",
+        ),
+    ] = None,
+    fixed: Annotated[
+        bool, typer.Option("--fixed-vectors", help="Do not train --vectors further.")
+    ] = False,
+    dimension: Annotated[
+        int,
+        typer.Option(
+            "--dimension", min=1, rich_help_panel=NETWORK, help="Of word vectors, if learned."
+        ),
+    ] = 50,
+    filters: Annotated[
+        int,
+        typer.Option(
+            "--filters", min=1, rich_help_panel=NETWORK, help="Size of a sentence's vector."
+        ),
+    ] = 100,
+    width: Annotated[
+        int, typer.Option("--width", min=1, rich_help_panel=NETWORK, help="Words in a window.")
+    ] = 5,
+    hidden: Annotated[
+        int, typer.Option("--hidden", min=1, rich_help_panel=NETWORK, help="Of the joint layer.")
+    ] = 100,
+    similarity: Annotated[
+        bool,
+        typer.Option(
+            "--similarity",
+            rich_help_panel=NETWORK,
+            help="Add a learned similarity of both sentences' vectors.",
+        ),
+    ] = False,
+    dropout: Annotated[
+        float,
+        typer.Option(
+            "--dropout",
+            min=0,
+            max=0.99,
+            rich_help_panel=NETWORK,
+            help="Share of the joint layer that a step of training drops.",
+        ),
+    ] = 0.3,
+    epochs: neural.Epochs = 20,
+    learning_rate: neural.LearningRate = 1e-3,
+    batch_size: neural.BatchSize = 32,
+    patience: neural.Patience = 5,
+    seed: neural.Seed = 0,
+    device: neural.Device = neural.DeviceName.auto,
+    checkpoint: neural.Checkpoint = None,
+    as_json: options.Json = False,
+) -> None:
+    """Train on questions with judged passages and save the ranker.
+
+    An example is a question with all its passages. Ctrl-C ends training early
+    and keeps the best epoch so far (exit code 130).
+
+    [bold]Examples[/bold]
+
+    didyma passage fit train.tsv --dev dev.tsv -o passage.didyma.safetensors
+
+    didyma passage fit train.tsv --dev dev.tsv --loss ap --epochs 12
+
+    didyma passage fit train.tsv --dev dev.tsv --vectors glove.txt.gz --fixed-vectors
+    """
+    if fixed and vectors is None:
+        raise typer.BadParameter("there are none without --vectors", param_hint="--fixed-vectors")
+    check_output(output, train, dev, vectors)
+    check_output(checkpoint, train, dev, vectors, output)
+    questions = _read(train)
+    held_out = None if dev is None else _read(dev)
+
+    from didyma import model as model_file
+    from didyma.formats import vectors as vectors_file
+    from didyma.nn.passage import PassageRanker
+
+    given = None if vectors is None else vectors_file.read(vectors)
+    with neural.training("MAP") as callback:
+        ranker = PassageRanker(
+            loss,
+            feature_map=feature_map,
+            dimension=dimension,
+            filters=filters,
+            width=width,
+            hidden=hidden,
+            similarity=similarity,
+            dropout=dropout,
+            tune_vectors=not fixed,
+            batch_size=batch_size,
+            epochs=epochs,
+            learning_rate=learning_rate,
+            patience=patience,
+            seed=seed,
+            device=device.value,
+            checkpoint=checkpoint,
+            callback=callback,
+        ).fit(questions, held_out, given)
+    history = ranker.history_
+    on_dev = None if held_out is None else history.best_value
+    kept = {
+        "train": {"path": str(train), "questions": len(questions)},
+        "dev": None if dev is None else {"path": str(dev), "MAP": on_dev},
+        "loss": loss,
+        "epochs": len(history.records),
+        "best_epoch": history.best_epoch,
+        "status": history.status,
+        "seconds": sum(record["seconds"] for record in history.records),
+    }
+    model_file.save(ranker, output, summary=kept)
+    if as_json:
+        print_json({"model": str(output), **kept})
+    else:
+        lines = {
+            "loss": f"{loss}, epoch {history.best_epoch} of {len(history.records)}",
+            **({} if on_dev is None else {"dev MAP": decimal(on_dev)}),
+            "saved to": str(output),
+        }
+        typer.echo(listed(lines))
+    if history.status == "interrupted":
+        say("interrupted: the best epoch so far was kept")
+        raise typer.Exit(130)
+
+
+@app.command("eval")
+def evaluate(
+    model: Model,
+    data: Data,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Count questions whose passages are all of one kind, too."),
+    ] = False,
+    device: neural.Device = neural.DeviceName.auto,
+    as_json: options.Json = False,
+) -> None:
+    """Show MAP, MRR and P@1 of a model.
+
+    Questions whose passages all answer them, or none, do not tell one ranking
+    from another and are left out, unless --all is given. Passages with equal
+    scores are put in a random order.
+
+    [bold]Example[/bold]
+
+    didyma passage eval passage.didyma.safetensors test.tsv --json
+    """
+    import numpy as np
+
+    from didyma.data import Groups
+    from didyma.metrics import evaluate as measure
+
+    ranker, asked = _load(model, device), _read(data)
+    questions = [question for question in asked if every or question.is_mixed]
+    if not questions:
+        raise DataError("no question has passages that answer it and others", path=data)
+    labels = np.concatenate([question.labels for question in questions])
+    groups = Groups.from_sizes([len(question.labels) for question in questions], len(labels))
+    with waiting("scoring"):
+        scores = ranker.predict(questions)
+    found = measure(scores, labels, groups, ", ".join(MEASURES.values()))
+    means = {name: float(found[ir_name].mean()) for name, ir_name in MEASURES.items()}
+    counts = {"questions": len(questions), "left_out": len(asked) - len(questions)}
+    if as_json:
+        print_json({**means, **counts})
+    else:
+        rows = [*((name, decimal(value)) for name, value in means.items())]
+        rows += [(name.replace("_", " "), str(count)) for name, count in counts.items()]
+        typer.echo(aligned(rows))
+
+
+@app.command()
+def rank(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="A table (.tsv) of question, rank, score and sentence, or else a TREC run.",
+        ),
+    ],
+    device: neural.Device = neural.DeviceName.auto,
+) -> None:
+    """Rank the passages of each question, best first.
+
+    In a TREC run the n-th question of DATA is called n, and its k-th passage
+    n-k. Labels of DATA are not looked at.
+
+    [bold]Examples[/bold]
+
+    didyma passage rank passage.didyma.safetensors test.tsv -o ranked.tsv
+
+    didyma passage rank passage.didyma.safetensors test.tsv -o run.txt
+    """
+    check_output(output, model, None if data.is_dir() else data)
+    ranker, questions = _load(model, device), _read(data)
+    with waiting("scoring"):
+        scores = ranker.predict(questions)
+    if format_suffix(output) == ".tsv":
+        _write_table(output, questions, scores)
+    else:
+        from didyma.formats.trec import write_run
+
+        write_run(output, *_names(questions), scores)
+    say(f"{output}: {len(scores)} passages for {len(questions)} questions")
+
+
+@app.command()
+def embed(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="A NumPy archive (.npz) to write."),
+    ],
+    device: neural.Device = neural.DeviceName.auto,
+) -> None:
+    """Write the vectors of question and passage as features of judged results.
+
+    The archive is data for didyma fit, eval and all other commands. Questions
+    are called 1, 2, …, the k-th passage of the n-th n-k.
+
+    [bold]Examples[/bold]
+
+    didyma passage embed passage.didyma.safetensors train.tsv -o train.npz
+
+    didyma fit train.npz --model-type latent-perceptron --C 100
+    """
+    if format_suffix(output) != ".npz":
+        raise typer.BadParameter("expected a name that ends in .npz", param_hint="--output")
+    check_output(output, model, None if data.is_dir() else data)
+
+    import numpy as np
+
+    from didyma.data import RankingData
+    from didyma.formats.numpy_file import write
+
+    ranker, questions = _load(model, device), _read(data)
+    with waiting("embedding"):
+        X = ranker.embed(questions)
+    qid, docid = map(np.array, _names(questions))
+    y = np.concatenate([question.labels for question in questions]).astype(np.float64)
+    names = [f"{side}_{k}" for side in ("question", "passage") for k in range(X.shape[1] // 2)]
+    write(RankingData(X, y, qid, docid, tuple(names)), output)
+    say(f"{output}: {X.shape[0]} rows of {X.shape[1]} features for {len(questions)} questions")
+
+
+def _read(path: Path) -> list[Question]:
+    from didyma.formats import qa
+
+    questions = qa.read_trecqa(path, lowercase=False)
+    n_passages = sum(len(question.labels) for question in questions)
+    say(f"{path}: {len(questions)} questions, {n_passages} passages")
+    return questions
+
+
+def _load(model: Path, device: neural.DeviceName) -> PassageRanker:
+    from didyma.nn.passage import PassageRanker
+
+    return PassageRanker.load(model).set_params(device=device.value)
+
+
+def _names(questions: Sequence[Question]) -> tuple[list[str], list[str]]:
+    """A name for the question and the passage of each row."""
+    pairs = [
+        (f"{n}", f"{n}-{k}")
+        for n, question in enumerate(questions, start=1)
+        for k in range(1, len(question.labels) + 1)
+    ]
+    qid, docid = map(list, zip(*pairs))
+    return qid, docid
+
+
+def _write_table(path: Path, questions: Sequence[Question], scores: Any) -> None:
+    import numpy as np
+
+    first = 0
+    with replace_when_done(path) as file:
+        file.write("question\trank\tscore\tsentence\n")
+        for question in questions:
+            own = scores[first : first + len(question.labels)]
+            for place, k in enumerate(np.argsort(-own, kind="stable").tolist(), start=1):
+                sentence = question.sentences[k]
+                file.write(f"{question.text}\t{place}\t{own[k]:.6g}\t{sentence}\n")
+            first += len(own)

@@ -1,0 +1,266 @@
+"""`didyma nbest`: from files to models, a comparison of them, and reranked files."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from didyma.cli import app
+from didyma.cli.nbest import FeatureSet, LossName, ModelName, View
+from didyma.estimators.nbest import MODELS, VECTORS, NBestReranker
+from didyma.features.bags import KINDS
+from didyma.features.joint import SETS
+from didyma.formats.nbest import LOSSES, NBest, losses, read, scores, write
+from tests.cli.conftest import Run
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
+TRAIN, DEV, TEST = (EXAMPLES / f"nbest-{part}.jsonl" for part in ("train", "dev", "test"))
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two models; not to be changed by a test."""
+    folder = tmp_path_factory.mktemp("nbest")
+    for model in ("svm", "low-rank"):
+        arguments = ["nbest", "fit", str(TRAIN), "--dev", str(DEV), "--model", model]
+        found = CliRunner().invoke(app, [*arguments, "-o", str(folder / f"{model}.safetensors")])
+        assert found.exit_code == 0, found.output
+    return folder
+
+
+@pytest.fixture
+def moses(tmp_path: Path) -> Path:
+    """The test lists as Moses, with their inputs and references beside them."""
+    lists = read(TEST)
+    write(tmp_path / "test.nbest", [replace(nbest, id=str(k)) for k, nbest in enumerate(lists)])
+    (tmp_path / "test.in").write_text("".join(f"{nbest.input}\n" for nbest in lists))
+    (tmp_path / "test.out").write_text("".join(f"{nbest.reference}\n" for nbest in lists))
+    return tmp_path / "test.nbest"
+
+
+def test_choices_are_those_of_the_library() -> None:
+    assert list(ModelName) == list(MODELS)
+    assert list(FeatureSet) == list(SETS)
+    assert list(LossName) == ["auto", *LOSSES]
+    assert set(View) == {"auto", VECTORS, *KINDS}
+
+
+def test_models_are_compared_by_one_command(run: Run, models: Path) -> None:
+    files = [models / "svm.safetensors", models / "low-rank.safetensors"]
+    found = json.loads(run("nbest", "eval", TEST, *files, "--json").stdout)
+    assert (found["n_lists"], found["n_empty"], found["loss"]) == (120, 0, "hamming")
+    systems = found["systems"]
+    assert list(systems) == ["decoder", "oracle", "svm", "low-rank"]
+    lists = read(TEST)
+    measured, given = losses(lists), scores(lists)
+    assert given is not None
+    first = np.array([v[s.argmax()] for v, s in zip(measured, given)])
+    assert systems["decoder"]["loss"] == pytest.approx(first.mean())
+    assert systems["decoder"]["exact"] == pytest.approx((first == 0).mean())
+    n_tokens = sum(len(nbest.reference.split()) for nbest in lists)
+    assert systems["decoder"]["accuracy"] == pytest.approx(1 - first.sum() / n_tokens)
+    assert systems["oracle"]["loss"] == pytest.approx(np.mean([v.min() for v in measured]))
+    for path in files:
+        choices = NBestReranker.load(path).rerank(lists)
+        chosen = np.array([v[k] for v, k in zip(measured, choices)])
+        row = systems[path.stem]
+        assert row["loss"] == pytest.approx(chosen.mean())
+        assert row["gain"] == pytest.approx(first.mean() - chosen.mean())
+        assert (row["wins"], row["losses"]) == ((chosen < first).sum(), (chosen > first).sum())
+        assert row["p_value"] < 0.001
+    shown = run("nbest", "eval", TEST, *files, "--test", "t-test", "--holm").stdout
+    assert "two-tailed t-test against the decoder, Holm-corrected" in shown
+    assert "wrong tokens, mean over 120 lists" in shown
+    alone = run("nbest", "eval", TEST, "--loss", "edit").stdout
+    assert "W/L/T" not in alone
+    assert "normalised edit distance" in alone
+
+
+def test_every_model_is_trained_and_compared(run: Run) -> None:
+    found = run("nbest", "compare", TRAIN, TEST, "--dev", DEV, "--json", "--min-count", 2)
+    systems = json.loads(found.stdout)["systems"]
+    assert list(systems) == ["decoder", "oracle", *MODELS]
+    for model in MODELS:
+        assert systems["oracle"]["loss"] <= systems[model]["loss"] < systems["decoder"]["loss"]
+    run("nbest", "compare", TRAIN, TEST, "--models", "svm,magic", code=2)
+
+
+def test_reranked_files_lose_nothing(run: Run, models: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.jsonl"
+    model = models / "svm.safetensors"
+    run("nbest", "rerank", model, TEST, "-o", output)
+    before, after = read(TEST), read(output)
+    expected = NBestReranker.load(model).score_candidates(before)
+    for old, new, values in zip(before, after, expected):
+        assert (old.id, old.input, old.reference) == (new.id, new.input, new.reference)
+        assert [c.score for c in new.candidates] == sorted(values.tolist(), reverse=True)
+        restored = [
+            (c.text, (c.features or {})["decoder_score"], (c.features or {})["fit"])
+            for c in new.candidates
+        ]
+        assert sorted(restored) == sorted(
+            (c.text, c.score, (c.features or {})["fit"]) for c in old.candidates
+        )
+    run("nbest", "rerank", model, TEST, "-o", tmp_path / "best.txt", "--best")
+    best = (tmp_path / "best.txt").read_text().splitlines()
+    assert best == [nbest.candidates[0].text for nbest in after]
+
+
+def test_moses_goes_in_and_out(run: Run, models: Path, moses: Path, tmp_path: Path) -> None:
+    model, output = models / "low-rank.safetensors", tmp_path / "out.nbest"
+    inputs = ("--inputs", moses.with_suffix(".in"))
+    run("nbest", "rerank", model, moses, *inputs, "-o", output)
+    run("nbest", "rerank", model, TEST, "-o", tmp_path / "out.jsonl")
+    for a, b in zip(read(output), read(tmp_path / "out.jsonl")):
+        assert [(c.text, c.score, c.features) for c in a.candidates] == [
+            (c.text, c.score, c.features) for c in b.candidates
+        ]
+    references = ("--references", moses.with_suffix(".out"))
+    found = run("nbest", "eval", moses, model, *inputs, *references, "--json").stdout
+    assert json.loads(found) == json.loads(run("nbest", "eval", TEST, model, "--json").stdout)
+
+
+def test_training_on_moses_with_a_loss_of_any_name(run: Run, moses: Path, tmp_path: Path) -> None:
+    lists = read(moses, references=moses.with_suffix(".out"))
+    judged = [
+        replace(n, candidates=[replace(c, loss=float(v)) for c, v in zip(n.candidates, loss)])
+        for n, loss in zip(lists, losses(lists))
+    ]
+    write(tmp_path / "train.nbest", judged, loss="wer")
+    found = run(
+        *("nbest", "fit", tmp_path / "train.nbest", "--loss-column", "wer", "--model", "svm"),
+        *("--dev", moses, "--dev-references", moses.with_suffix(".out"), "--set", "C=1,100"),
+        *("-o", tmp_path / "m", "--json"),
+    )
+    record = json.loads(found.stdout)
+    assert [row["C"] for row in record["tuning"]] == [1, 100]
+    assert record["dev"]["loss"] == min(row["loss"] for row in record["tuning"])
+    joint = NBestReranker.load(tmp_path / "m").joint_
+    assert joint is not None
+    assert "wer" not in joint.get_feature_names_out()
+    assert {"fit", "frequency", "decoder score"} <= {*joint.get_feature_names_out()}
+
+
+def test_settings_become_parameters(run: Run, tmp_path: Path) -> None:
+    found = run(
+        *("nbest", "fit", TRAIN, "--set", "objective=generative", "--set", "n_components=7"),
+        *("--input-view", "n-grams", "--weight", "40", "-o", tmp_path / "m"),
+    )
+    assert "low-rank objective=generative n_components=7" in found.stdout
+    assert "40 %" in found.stdout
+    reranker = NBestReranker.load(tmp_path / "m")
+    assert reranker.model_.A_.shape[1] == 7
+    assert reranker.weight_ == 40
+    assert reranker.input_view == "n-grams"
+    shown = run("inspect", tmp_path / "m").stdout
+    assert "NBestReranker" in shown
+
+
+def test_the_oracle_improves_with_n(run: Run, tmp_path: Path) -> None:
+    found = json.loads(run("nbest", "oracle", TEST, "--json").stdout)["oracle"]
+    lists = read(TEST)
+    measured = losses(lists)
+    assert [row["n"] for row in found] == list(range(1, 9))
+    for row in found:
+        best = np.mean([loss[: row["n"]].min() for loss in measured])
+        assert row["loss"] == pytest.approx(best)
+        assert row["lists"] == sum(len(loss) >= row["n"] for loss in measured)
+    assert run("nbest", "oracle", TEST).stdout.split()[:4] == ["n", "lists", "loss", "exact"]
+    shuffled = [replace(nbest, candidates=nbest.candidates[::-1]) for nbest in lists]
+    write(tmp_path / "reversed.jsonl", shuffled)
+    again = json.loads(run("nbest", "oracle", tmp_path / "reversed.jsonl", "--json").stdout)
+    first = [
+        loss[::-1][np.argmax([c.score for c in nbest.candidates])]
+        for loss, nbest in zip(measured, shuffled)
+    ]
+    assert again["oracle"][0]["loss"] == pytest.approx(np.mean(first))
+
+
+@pytest.mark.parametrize("model", ["svm", "low-rank"])
+def test_choices_are_explained(run: Run, models: Path, model: str) -> None:
+    file = models / f"{model}.safetensors"
+    found = json.loads(run("nbest", "explain", file, TEST, "--json", "-n", 4).stdout)
+    assert found["chosen"] != found["first"]
+    assert len(found["contributions"]) == 4
+    shown = run("nbest", "explain", file, TEST, "--id", found["id"]).stdout
+    assert found["chosen_text"] in shown
+    assert found["contributions"][0]["name"] in shown
+    missing = run("nbest", "explain", file, TEST, "--id", "nobody", code=1)
+    assert "expected a list 'nobody', found none" in missing.stderr
+
+
+def test_lists_that_are_not_nice(run: Run, models: Path, tmp_path: Path) -> None:
+    lists = read(TEST)[:3]
+    single = replace(lists[1], candidates=lists[1].candidates[:1])
+    awkward = [replace(lists[0], candidates=[]), single, replace(lists[2], reference="plugh")]
+    data, model = tmp_path / "awkward.jsonl", models / "svm.safetensors"
+    write(data, awkward)
+    assert "3 lists, 9 candidates, 1 without any" in run("nbest", "oracle", data).stderr
+    assert "(1 have no candidates)" in run("nbest", "eval", data, model).stdout
+    run("nbest", "rerank", model, data, "-o", tmp_path / "best", "--best")
+    first, second, _ = (tmp_path / "best").read_text().splitlines()
+    assert (first, second) == ("", single.candidates[0].text)
+    run("nbest", "rerank", model, data, "-o", tmp_path / "all.jsonl")
+    assert [len(nbest) for nbest in read(tmp_path / "all.jsonl")] == [0, 1, 8]
+    write(data, awkward[:1])
+    assert "expected a list with candidates" in run("nbest", "eval", data, code=1).stderr
+
+
+def test_mistakes_are_one_line(run: Run, models: Path, moses: Path, tmp_path: Path) -> None:
+    model, output = models / "svm.safetensors", tmp_path / "m"
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"id": "1", "candidates": [{"text": 3}]}\n')
+    found = run("nbest", "fit", broken, "-o", output, code=1)
+    assert f"{broken}, line 1, candidates[0].text: expected a text" in found.stderr
+    assert not output.exists()
+    assert "expected losses or a reference" in run("nbest", "eval", moses, code=1).stderr
+    found = run("nbest", "rerank", model, TEST, "-o", model, code=1)
+    assert "is an input" in found.stderr
+    found = run("nbest", "fit", TRAIN, "--set", "magic=1", "-o", output, code=1)
+    assert "low-rank has no parameter 'magic'" in found.stderr
+    found = run("nbest", "fit", TRAIN, "--set", "tau=0.1,0.9", "-o", output, code=1)
+    assert "several values of tau need dev" in found.stderr
+    found = run("nbest", "eval", TEST, TRAIN, code=1)
+    assert "not a model file" in found.stderr
+    bare = [
+        NBest(n.id, n.input, n.reference, [replace(c, score=None) for c in n.candidates])
+        for n in read(TEST)
+    ]
+    write(tmp_path / "bare.jsonl", bare)
+    found = run("nbest", "rerank", model, tmp_path / "bare.jsonl", "-o", output, code=1)
+    assert "score: expected a score for each candidate" in found.stderr
+    for wrong in (("--set", "tau"), ("--weight", "101"), ("--model", "magic")):
+        run("nbest", "fit", TRAIN, *wrong, code=2)
+    run("nbest", "fit", TRAIN, "--dev-inputs", TRAIN, code=2)
+
+
+def test_help_teaches(run: Run) -> None:
+    for command in ("fit", "rerank", "eval", "compare", "oracle", "explain"):
+        assert f"didyma nbest {command} " in run("nbest", command, "--help").stdout
+
+
+def test_a_tagger_makes_lists_to_rerank(run: Run, tmp_path: Path) -> None:
+    treebank = {part: EXAMPLES / f"treebank-{part}.conllu" for part in ("train", "dev", "test")}
+    tagger = tmp_path / "tagger.safetensors"
+    run("tag", "fit", treebank["train"], "-o", tagger)
+    lists = tmp_path / "train.jsonl"
+    run("tag", "nbest", treebank["train"], "--jackknife", 3, "-n", 5, "-o", lists)
+    for part in ("dev", "test"):
+        run("tag", "nbest", tagger, treebank[part], "-n", 5, "-o", tmp_path / f"{part}.jsonl")
+    found = run(
+        *("nbest", "compare", lists, tmp_path / "test.jsonl", "--dev", tmp_path / "dev.jsonl"),
+        *("--features", "n-gram", "--models", "svm,low-rank", "--json"),
+    )
+    record = json.loads(found.stdout)
+    assert (record["n_lists"], record["loss"]) == (60, "given")
+    systems = record["systems"]
+    words = json.loads(run("tag", "eval", tagger, treebank["test"], "--json").stdout)["words"]
+    assert systems["decoder"]["accuracy"] == pytest.approx(words["accuracy"])
+    assert systems["decoder"]["loss"] * 60 == pytest.approx((1 - words["accuracy"]) * words["of"])
+    for model in ("svm", "low-rank"):
+        assert systems["oracle"]["accuracy"] >= systems[model]["accuracy"] > 0.98
