@@ -20,9 +20,11 @@ from didyma.files import replace_when_done
 
 BENCHMARKS = (
     *("passes", "fits", "oracle", "scaling", "letor_reader", "sparsemap"),
-    *("latent", "structure_kernels", "peers"),
+    *("latent", "structure_kernels", "peers", "tagger", "low_rank", "boosting"),
+    *("parser", "esim", "passage"),
 )
-WITH_PEERS = {"structure_kernels", "peers"}  # these install other libraries
+# These install other libraries.
+WITH_PEERS = {"structure_kernels", "peers", "tagger", "low_rank", "parser"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -11,23 +11,30 @@ from benchmarks.row import Row
 from benchmarks.timing import interleave, ratio
 
 from benchmarks import (
+    boosting,
     document,
+    esim,
     fits,
     latent,
     letor_reader,
     oracle,
+    passage,
     passes,
     peers,
     scaling,
     sparsemap,
     structure_kernels,
     synthetic,
+    tagger,
 )
 
 TINY = 0.005
 
 
-@pytest.mark.parametrize("module", [passes, fits, oracle, scaling, letor_reader, sparsemap, latent])
+MODULES = [passes, fits, oracle, scaling, letor_reader, sparsemap, latent, boosting, esim, passage]
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
 def test_a_benchmark_returns_figures(module):
     rows = module.run(TINY)
     assert all(math.isfinite(row.value) and row.value >= 0 for row in rows)
@@ -52,6 +59,15 @@ def test_structures_are_compared_with_what_is_installed(monkeypatch):
         "Viterbi 25x5: torch-struct over ours",
     ]
     assert any("SciPy" in row.name and row.value > 0 for row in rows)
+
+
+def test_taggers_are_compared_with_what_is_installed(monkeypatch):
+    monkeypatch.setattr(tagger, "environment", lambda package: None)
+    rows = tagger.run(TINY)
+    absent = [row.name for row in rows if row.figure == "absent"]
+    assert any("TnT" in name for name in absent)
+    assert any("CRFsuite" in name for name in absent)
+    assert any("words" in row.unit and row.value > 0 for row in rows)
 
 
 def test_rows_judge_themselves():
