@@ -4,6 +4,7 @@ reranking": rankings as latent variables, on WikiQA and TREC QA.
     python reproductions/latent_reranking.py                  everything, about 15 minutes on a core
     python reproductions/latent_reranking.py --part wikiqa    one of the two parts
     python reproductions/latent_reranking.py --quick          fewer values of C, epochs and folds
+    python reproductions/latent_reranking.py --features cnn   see latent_reranking_cnn.py
     python reproductions/latent_reranking.py --write          put tables and figure into docs/
 
 Each part has the paper's two protocols, the official split and disjoint 5-fold cross-validation,
@@ -21,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -527,12 +529,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
-    parser.add_argument("--features", choices=[*SIMILARITIES, "all"], default="all")
+    parser.add_argument("--features", choices=[*SIMILARITIES, "all", "cnn"], default="all")
     parser.add_argument("--quick", action="store_true", help="two values of C, 5 epochs, 2 folds")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--data", type=Path, default=ROOT.parent / "shared" / "data", metavar="PATH"
     )
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="networks (cnn)")
+    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep and use results (cnn)")
     parser.add_argument("--plot", type=Path, metavar="PATH", help="draw the figure: SVG, PNG, PDF")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures")
     parser.add_argument(
@@ -541,10 +545,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.seed < 0:
         parser.error("--seed: expected 0 or more")
-    if options.write and (options.quick or options.part != "all" or options.features != "all"):
+    is_whole = options.part == "all" and options.features in ("all", "cnn")
+    if options.write and (options.quick or not is_whole):
         parser.error("--write: expected a whole run, without --quick, --part and --features")
     try:
-        reproduce(options)
+        if options.features == "cnn":
+            place = f"{__package__}." if __package__ else ""  # neighbours of a script have none
+            import_module(f"{place}latent_reranking_cnn").reproduce(options)
+        else:
+            reproduce(options)
     except (DataError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
