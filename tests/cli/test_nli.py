@@ -41,7 +41,7 @@ def test_a_model_is_trained(run: Run, folder: Path, tmp_path: Path) -> None:
     files = (folder / "train.jsonl", "--dev", folder / "dev.jsonl", "-o", output)
     found = json.loads(run("nli", "fit", *files, *SMALL, "--json").stdout)
     assert found["alignment"] == "matching"
-    assert found["labels"] == ["contradiction", "entailment", "neutral"]
+    assert found["train"]["labels"] == ["contradiction", "entailment", "neutral"]
     assert found["train"]["pairs"] == 45
     assert 0.0 <= found["dev"]["accuracy"] <= 1.0
     again = run("nli", "fit", *files, *SMALL)

@@ -120,7 +120,7 @@ def test_options_reach_the_parser(
     assert parser.tags == (None if "none" in options else "xpos")
     assert parser.single_root == ("--several-roots" not in options)
     assert parser.characters == ("--characters" in options)
-    assert record["dev"]["uas"] == pytest.approx(parser.score(conll.read(TEST)))
+    assert record["dev"]["UAS"] == pytest.approx(parser.score(conll.read(TEST)))
     assert "epoch 1" in found.stderr
 
 

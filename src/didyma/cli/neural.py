@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma.cli.output import say
+from didyma.cli.output import listed, print_json, say
+from didyma.report.table import decimal
 
 if TYPE_CHECKING:
     from didyma.nn.trainer import Step
 
 __all__ = [
+    "NETWORK",
     "BatchSize",
     "Checkpoint",
     "Device",
     "DeviceName",
+    "Dimension",
+    "Dropout",
     "Epochs",
+    "FixedVectors",
     "LearningRate",
     "Patience",
     "Seed",
+    "Vectors",
+    "conclude",
     "training",
 ]
 
 TRAINING = "Training"
+NETWORK = "Network"
 PAUSE = 0.2  # seconds between updates of the bar
 
 
@@ -88,6 +96,36 @@ Checkpoint = Annotated[
 ]
 
 
+Dimension = Annotated[
+    int,
+    typer.Option(
+        "--dimension", min=1, rich_help_panel=NETWORK, help="Of word vectors, if learned."
+    ),
+]
+Dropout = Annotated[
+    float,
+    typer.Option(
+        "--dropout",
+        min=0,
+        max=0.99,
+        rich_help_panel=NETWORK,
+        help="Share of the units that a step of training leaves out.",
+    ),
+]
+Vectors = Annotated[
+    Path | None,
+    typer.Option(
+        "--vectors",
+        metavar="FILE",
+        help="Word vectors in the text format of word2vec or GloVe; those of other words are "
+        "learned.",
+    ),
+]
+FixedVectors = Annotated[
+    bool, typer.Option("--fixed-vectors", help="Do not train --vectors further.")
+]
+
+
 @contextmanager
 def training(measure: str) -> Iterator[Callable[[Step], None]]:
     """A callback that shows how training goes: a bar on a terminal, else a line per epoch."""
@@ -121,6 +159,52 @@ def training(measure: str) -> Iterator[Callable[[Step], None]]:
             bars.update(task, completed=done, description=name, state=f"loss {step.loss:.4g}")
 
         yield show
+
+
+def conclude(
+    model: Any,
+    output: Path,
+    train: Mapping[str, Any],
+    dev: Path | None,
+    measure: str,
+    choice: Mapping[str, str],
+    *,
+    as_json: bool,
+) -> None:
+    """Save a trained model and say how training went; exit code 130 if it was interrupted.
+
+    ``train`` describes the data, ``choice`` what kind of model it is.
+    """
+    from didyma import model as model_file
+
+    history = model.history_
+    n_epochs = len(history.records)
+    on_dev = None if dev is None else history.best_value
+    kept = {
+        "train": train,
+        "dev": None if dev is None else {"path": str(dev), measure: on_dev},
+        **choice,
+        "epochs": n_epochs,
+        "best_epoch": history.best_epoch,
+        "status": history.status,
+        "seconds": sum(record["seconds"] for record in history.records),
+    }
+    model_file.save(model, output, summary=kept)
+    if as_json:
+        print_json({"model": str(output), **kept})
+    else:
+        lines = {
+            **{
+                name: f"{kind}, epoch {history.best_epoch} of {n_epochs}"
+                for name, kind in choice.items()
+            },
+            **({} if on_dev is None else {f"dev {measure}": decimal(on_dev)}),
+            "saved to": str(output),
+        }
+        typer.echo(listed(lines))
+    if history.status == "interrupted":
+        say("interrupted: the best epoch so far was kept")
+        raise typer.Exit(130)
 
 
 def _line(step: Step, measure: str) -> str:

@@ -40,7 +40,6 @@ app = typer.Typer(
 )
 
 DATA = "Pairs of sentences: JSONL, or SICK."
-NETWORK = "Network"
 PICTURES = (".html", ".svg")
 
 
@@ -73,40 +72,16 @@ def fit(
             "--alignment", help="Each word for itself, two chains, or one matching of the words."
         ),
     ] = Aligner.matching,
-    vectors: Annotated[
-        Path | None,
-        typer.Option(
-            "--vectors",
-            metavar="FILE",
-            help="Word vectors in the text format of word2vec or GloVe, for the words of TRAIN "
-            "and --dev; the others are learned.",
-        ),
-    ] = None,
-    fixed: Annotated[
-        bool, typer.Option("--fixed-vectors", help="Do not train --vectors further.")
-    ] = False,
+    vectors: neural.Vectors = None,
+    fixed: neural.FixedVectors = False,
     keep_case: Annotated[
         bool, typer.Option("--keep-case", help="Tell capitals from small letters.")
     ] = False,
-    dimension: Annotated[
-        int,
-        typer.Option(
-            "--dimension", min=1, rich_help_panel=NETWORK, help="Of word vectors, if learned."
-        ),
-    ] = 100,
+    dimension: neural.Dimension = 100,
     hidden: Annotated[
-        int, typer.Option("--hidden", min=1, rich_help_panel=NETWORK, help="Of each layer.")
+        int, typer.Option("--hidden", min=1, rich_help_panel=neural.NETWORK, help="Of each layer.")
     ] = 100,
-    dropout: Annotated[
-        float,
-        typer.Option(
-            "--dropout",
-            min=0,
-            max=0.99,
-            rich_help_panel=NETWORK,
-            help="Share of each layer that a step of training drops.",
-        ),
-    ] = 0.3,
+    dropout: neural.Dropout = 0.3,
     epochs: neural.Epochs = 20,
     learning_rate: neural.LearningRate = 1e-3,
     batch_size: neural.BatchSize = 32,
@@ -136,7 +111,6 @@ def fit(
     pairs, labels = _read_labelled(train)
     held_out = None if dev is None else _read_labelled(dev)
 
-    from didyma import model as model_file
     from didyma.nn.esim import EntailmentClassifier
 
     with neural.training("accuracy") as callback:
@@ -158,31 +132,9 @@ def fit(
         )
         given = None if vectors is None else _read_vectors(vectors, classifier, pairs, held_out)
         classifier.fit(pairs, labels, held_out, given)
-    history = classifier.history_
-    on_dev = None if held_out is None else history.best_value
-    kept = {
-        "train": {"path": str(train), "pairs": len(pairs)},
-        "dev": None if dev is None else {"path": str(dev), "accuracy": on_dev},
-        "alignment": alignment.value,
-        "labels": classifier.classes_,
-        "epochs": len(history.records),
-        "best_epoch": history.best_epoch,
-        "status": history.status,
-        "seconds": sum(record["seconds"] for record in history.records),
-    }
-    model_file.save(classifier, output, summary=kept)
-    if as_json:
-        print_json({"model": str(output), **kept})
-    else:
-        lines = {
-            "alignment": f"{alignment.value}, epoch {history.best_epoch} of {len(history.records)}",
-            **({} if on_dev is None else {"dev accuracy": decimal(on_dev)}),
-            "saved to": str(output),
-        }
-        typer.echo(listed(lines))
-    if history.status == "interrupted":
-        say("interrupted: the best epoch so far was kept")
-        raise typer.Exit(130)
+    about = {"path": str(train), "pairs": len(pairs), "labels": classifier.classes_}
+    choice = {"alignment": alignment.value}
+    neural.conclude(classifier, output, about, dev, "accuracy", choice, as_json=as_json)
 
 
 @app.command()
@@ -231,9 +183,9 @@ def predict(
     check_output(output, model, data)
     check_output(alignments, model, data, output)
     if kind in PICTURES:
-        from didyma.report.alignment import require_matplotlib
+        from didyma.report.plots import require_matplotlib
 
-        require_matplotlib()
+        require_matplotlib("drawing alignments")
     pairs = _read(data)
     classifier = _load(model, device)
 

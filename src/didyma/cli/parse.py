@@ -12,7 +12,7 @@ import typer
 
 from didyma.cli import neural, options
 from didyma.cli.inputs import is_model
-from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
+from didyma.cli.output import aligned, check_output, print_json, say, waiting
 from didyma.errors import DataError
 from didyma.files import format_suffix, replace_when_done
 from didyma.report.table import decimal
@@ -42,7 +42,6 @@ app = typer.Typer(
 )
 
 DATA = "Sentences, CoNLL-U or CoNLL-X."
-NETWORK = "Network"
 KINDS = (".html", ".svg", ".jsonl")
 
 
@@ -93,30 +92,25 @@ def fit(
         bool, typer.Option("--characters", help="Read the letters of words too.")
     ] = False,
     word_size: Annotated[
-        int, typer.Option("--word-size", min=1, rich_help_panel=NETWORK, help="Of a word's vector.")
+        int,
+        typer.Option(
+            "--word-size", min=1, rich_help_panel=neural.NETWORK, help="Of a word's vector."
+        ),
     ] = 100,
     hidden: Annotated[
         int,
         typer.Option(
-            "--hidden", min=1, rich_help_panel=NETWORK, help="States of the LSTM each way."
+            "--hidden", min=1, rich_help_panel=neural.NETWORK, help="States of the LSTM each way."
         ),
     ] = 125,
     layers: Annotated[
-        int, typer.Option("--layers", min=1, rich_help_panel=NETWORK, help="Of the LSTM.")
+        int, typer.Option("--layers", min=1, rich_help_panel=neural.NETWORK, help="Of the LSTM.")
     ] = 2,
     mlp: Annotated[
-        int, typer.Option("--mlp", min=1, rich_help_panel=NETWORK, help="Units of the scorers.")
+        int,
+        typer.Option("--mlp", min=1, rich_help_panel=neural.NETWORK, help="Units of the scorers."),
     ] = 100,
-    dropout: Annotated[
-        float,
-        typer.Option(
-            "--dropout",
-            min=0,
-            max=0.99,
-            rich_help_panel=NETWORK,
-            help="Share of the LSTM's inputs and outputs that training drops.",
-        ),
-    ] = 0.2,
+    dropout: neural.Dropout = 0.2,
     epochs: neural.Epochs = 20,
     learning_rate: neural.LearningRate = 2e-3,
     batch_size: neural.BatchSize = 16,
@@ -143,7 +137,6 @@ def fit(
     sentences = _read(train, trees=True)
     held_out = None if dev is None else _read(dev, trees=True)
 
-    from didyma import model as model_file
     from didyma.nn.parser import DependencyParser
 
     with neural.training("UAS") as callback:
@@ -168,30 +161,9 @@ def fit(
             checkpoint=checkpoint,
             callback=callback,
         ).fit(sentences, held_out)
-    history = parser.history_
-    on_dev = None if held_out is None else history.best_value
-    kept = {
-        "train": {"path": str(train), "sentences": len(sentences)},
-        "dev": None if dev is None else {"path": str(dev), "uas": on_dev},
-        "loss": loss.value,
-        "epochs": len(history.records),
-        "best_epoch": history.best_epoch,
-        "status": history.status,
-        "seconds": sum(record["seconds"] for record in history.records),
-    }
-    model_file.save(parser, output, summary=kept)
-    if as_json:
-        print_json({"model": str(output), **kept})
-    else:
-        lines = {
-            "loss": f"{loss.value}, epoch {history.best_epoch} of {len(history.records)}",
-            **({} if on_dev is None else {"dev UAS": decimal(on_dev)}),
-            "saved to": str(output),
-        }
-        typer.echo(listed(lines))
-    if history.status == "interrupted":
-        say("interrupted: the best epoch so far was kept")
-        raise typer.Exit(130)
+    about = {"path": str(train), "sentences": len(sentences)}
+    choice = {"loss": loss.value}
+    neural.conclude(parser, output, about, dev, "UAS", choice, as_json=as_json)
 
 
 @app.command()
@@ -246,7 +218,7 @@ def predict(
     if alternatives is not None and format_suffix(alternatives) != ".jsonl":
         from didyma.report.plots import require_matplotlib
 
-        require_matplotlib()
+        require_matplotlib("drawing trees")
     parser = _load(model, device)
     sentences = _read(data)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli import neural, options
-from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
+from didyma.cli.output import aligned, check_output, print_json, say, waiting
 from didyma.errors import DataError
 from didyma.files import format_suffix, replace_when_done
 from didyma.report.table import decimal
@@ -44,7 +44,6 @@ app = typer.Typer(
 )
 
 DATA = "Question, sentence, label on each line (.gz too), or a TREC QA folder."
-NETWORK = "Network"
 MEASURES = {"MAP": "AP", "MRR": "RR", "P@1": "P@1"}
 
 Model = Annotated[
@@ -80,54 +79,32 @@ def fit(
             help="Of the structured hinge: pairwise, positional, truncated, top@10.",
         ),
     ] = "pairwise",
-    vectors: Annotated[
-        Path | None,
-        typer.Option(
-            "--vectors",
-            metavar="FILE",
-            help="Word vectors in the text format of word2vec or GloVe; other words that TRAIN "
-            "has twice are learned.",
-        ),
-    ] = None,
-    fixed: Annotated[
-        bool, typer.Option("--fixed-vectors", help="Do not train --vectors further.")
-    ] = False,
-    dimension: Annotated[
-        int,
-        typer.Option(
-            "--dimension", min=1, rich_help_panel=NETWORK, help="Of word vectors, if learned."
-        ),
-    ] = 50,
+    vectors: neural.Vectors = None,
+    fixed: neural.FixedVectors = False,
+    dimension: neural.Dimension = 50,
     filters: Annotated[
         int,
         typer.Option(
-            "--filters", min=1, rich_help_panel=NETWORK, help="Size of a sentence's vector."
+            "--filters", min=1, rich_help_panel=neural.NETWORK, help="Size of a sentence's vector."
         ),
     ] = 100,
     width: Annotated[
-        int, typer.Option("--width", min=1, rich_help_panel=NETWORK, help="Words in a window.")
+        int,
+        typer.Option("--width", min=1, rich_help_panel=neural.NETWORK, help="Words in a window."),
     ] = 5,
     hidden: Annotated[
-        int, typer.Option("--hidden", min=1, rich_help_panel=NETWORK, help="Of the joint layer.")
+        int,
+        typer.Option("--hidden", min=1, rich_help_panel=neural.NETWORK, help="Of the joint layer."),
     ] = 100,
     similarity: Annotated[
         bool,
         typer.Option(
             "--similarity",
-            rich_help_panel=NETWORK,
+            rich_help_panel=neural.NETWORK,
             help="Add a learned similarity of both sentences' vectors.",
         ),
     ] = False,
-    dropout: Annotated[
-        float,
-        typer.Option(
-            "--dropout",
-            min=0,
-            max=0.99,
-            rich_help_panel=NETWORK,
-            help="Share of the joint layer that a step of training drops.",
-        ),
-    ] = 0.3,
+    dropout: neural.Dropout = 0.3,
     epochs: neural.Epochs = 20,
     learning_rate: neural.LearningRate = 1e-3,
     batch_size: neural.BatchSize = 32,
@@ -157,7 +134,6 @@ def fit(
     questions = _read(train)
     held_out = None if dev is None else _read(dev)
 
-    from didyma import model as model_file
     from didyma.formats import vectors as vectors_file
     from didyma.nn.passage import PassageRanker
 
@@ -182,30 +158,8 @@ def fit(
             checkpoint=checkpoint,
             callback=callback,
         ).fit(questions, held_out, given)
-    history = ranker.history_
-    on_dev = None if held_out is None else history.best_value
-    kept = {
-        "train": {"path": str(train), "questions": len(questions)},
-        "dev": None if dev is None else {"path": str(dev), "MAP": on_dev},
-        "loss": loss,
-        "epochs": len(history.records),
-        "best_epoch": history.best_epoch,
-        "status": history.status,
-        "seconds": sum(record["seconds"] for record in history.records),
-    }
-    model_file.save(ranker, output, summary=kept)
-    if as_json:
-        print_json({"model": str(output), **kept})
-    else:
-        lines = {
-            "loss": f"{loss}, epoch {history.best_epoch} of {len(history.records)}",
-            **({} if on_dev is None else {"dev MAP": decimal(on_dev)}),
-            "saved to": str(output),
-        }
-        typer.echo(listed(lines))
-    if history.status == "interrupted":
-        say("interrupted: the best epoch so far was kept")
-        raise typer.Exit(130)
+    about = {"path": str(train), "questions": len(questions)}
+    neural.conclude(ranker, output, about, dev, "MAP", {"loss": loss}, as_json=as_json)
 
 
 @app.command("eval")

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
@@ -25,13 +24,13 @@ from didyma.nn.alignment import Aligned, alignment_layer
 from didyma.nn.bilstm import BiLSTM
 from didyma.nn.trainer import History, Step, Trainer, choose_device
 from didyma.nn.vocabulary import PADDING, RESERVED, UNKNOWN, Vocabulary, pad
+from didyma.nn.word_vectors import Vectors, as_vectors, start_from
 from didyma.polytope.solution import Solution
 
 __all__ = ["ESIM", "Alignment", "EntailmentClassifier", "Selected", "nonzero_share"]
 
 Floats: TypeAlias = NDArray[np.float64]
 SentencePair: TypeAlias = "Pair | tuple[str | Sequence[str], str | Sequence[str]]"
-Vectors: TypeAlias = "tuple[Sequence[str], ArrayLike]"
 Words: TypeAlias = tuple[str, ...]
 
 EMPTY = ("∅",)  # stands for a sentence without words
@@ -272,7 +271,7 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             found = ", ".join(self.classes_) or "none"
             raise DataError(f"expected two labels at least, found {found}", field="labels")
-        known, given = _as_vectors(vectors, self.dimension)
+        known, given = as_vectors(vectors, self.dimension)
         self.words_ = sorted(self.vocabulary(pairs).union(known))
         examples = self._examples(sentences, labels)
         held_out = None if dev is None else self._examples(self._tokenize(dev[0]), dev[1])
@@ -281,11 +280,8 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
         network = self._build(given.shape[1])
         rare = examples.counts(len(self.words_) + RESERVED) == 1
         if known:
-            numbers = torch.tensor(Vocabulary(self.words_).ids(known))
-            with torch.no_grad():  # words without a vector are spread like the others
-                network.embedding.weight *= float(given.std())
-                network.embedding.weight[numbers] = torch.from_numpy(given)
-            network.embedding.weight.requires_grad_(self.tune_vectors)
+            numbers = Vocabulary(self.words_).ids(known)
+            start_from(network.embedding, numbers, given, tune=self.tune_vectors)
             rare[numbers] = False
         place = choose_device(self.device)
         network.to(place)
@@ -298,7 +294,7 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
             assert held_out is not None
             return float(np.mean(_scores(network, held_out).argmax(1) == held_out.labels))
 
-        self.history_ = self._trainer().fit(
+        self.history_ = Trainer.of(self).fit(
             network,
             lambda rng: examples.shuffled(self.batch_size, rng, rare),
             loss,
@@ -356,20 +352,8 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
             self._network = network.to(choose_device(self.device)).eval()
         return self._network
 
-    def _trainer(self) -> Trainer:
-        return Trainer(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            optimizer=self.optimizer,
-            weight_decay=self.weight_decay,
-            decay=self.decay,
-            patience=self.patience,
-            seed=self.seed,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
-        )
-
     def _build(self, dimension: int) -> ESIM:
-        return self._trainer().seeded(
+        return Trainer.of(self).seeded(
             lambda: ESIM(
                 len(self.words_) + RESERVED,
                 len(self.classes_),
@@ -501,17 +485,3 @@ def _selected(solutions: Sequence[Solution], b: int, m: int, n: int) -> dict[str
 def _cells(solution: Solution, b: int, rows: int, columns: int) -> Selected:
     one = solution[b]
     return Selected(one.structures[:, :rows, None] == np.arange(columns), one.probabilities)
-
-
-def _as_vectors(vectors: Vectors | None, dimension: int) -> tuple[list[str], NDArray[np.float32]]:
-    if vectors is None:
-        return [], np.zeros((0, dimension), np.float32)
-    words, given = list(vectors[0]), np.asarray(vectors[1], dtype=np.float32)
-    if not words:
-        raise DataError("expected vectors of some words, found none", field="vectors")
-    if given.ndim != 2 or len(given) != len(words) or not given.size:
-        raise DataError(
-            f"expected a vector for each of {len(words)} words, found shape {given.shape}",
-            field="vectors",
-        )
-    return words, given

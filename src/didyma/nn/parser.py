@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -163,7 +162,7 @@ class DependencyParser(Savable, BaseEstimator):
         Trees that the parser could not predict (of several roots, or with arcs that cross) are left
         out of training, and a warning counts them.
         """
-        trainer, loss = self._trainer(), self._loss()
+        trainer, loss = Trainer.of(self), self._loss()
         held_out = [sentence for sentence in dev or () if len(sentence)]
         if dev is not None and not held_out:
             raise DataError("expected sentences with words, found none", field="dev")
@@ -240,17 +239,6 @@ class DependencyParser(Savable, BaseEstimator):
         """Relations of the words of each sentence to given heads (n,)."""
         examples = self._encode(sentences, heads)
         return [labels or [] for labels in self._each(examples, self._best_labels)]
-
-    def _trainer(self) -> Trainer:
-        if self.batch_size < 1:
-            raise DataError(f"expected at least 1, found {self.batch_size}", field="batch_size")
-        return Trainer(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            patience=self.patience,
-            seed=self.seed,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
-        )
 
     def _loss(self) -> FenchelYoungLoss:
         if self.loss not in LOSSES:

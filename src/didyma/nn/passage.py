@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -28,6 +27,7 @@ from didyma.nn.ranking_loss import RankingLoss
 from didyma.nn.text_pairs import N_OVERLAPS, TextPairs, Texts, shape, tokenize
 from didyma.nn.trainer import History, Step, Trainer, choose_device
 from didyma.nn.vocabulary import PADDING, RESERVED, Vocabulary
+from didyma.nn.word_vectors import Vectors, as_vectors, start_from
 from didyma.tasks import losses
 from didyma.tasks.feature_maps import FeatureMap
 
@@ -36,7 +36,6 @@ __all__ = ["PassageNetwork", "PassageRanker", "Ranked"]
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Asked: TypeAlias = "Question | tuple[str, Sequence[str]] | tuple[str, Sequence[str], ArrayLike]"
-Vectors: TypeAlias = "tuple[Sequence[str], ArrayLike]"
 
 CROSS_ENTROPY = "cross-entropy"
 SPREAD = 0.3  # of word vectors that are learned
@@ -255,7 +254,7 @@ class PassageRanker(Savable, BaseEstimator):
                 "others that do not",
                 field="questions",
             )
-        known, given = _as_vectors(vectors, self.dimension)
+        known, given = _by_shape(*as_vectors(vectors, self.dimension))
         texts = [text for question in asked for text in (question.text, *question.sentences)]
         often = Vocabulary.build(([*map(shape, tokenize(text))] for text in texts), min_count=2)
         self.words_ = sorted({*known, *often.words})
@@ -275,7 +274,7 @@ class PassageRanker(Savable, BaseEstimator):
             return binary_cross_entropy_with_logits(scores, relevant)
 
         evaluate = None if dev is None else self._evaluation(network, dev, "dev")
-        self.history_ = self._trainer().fit(network, batches, cost, evaluate, self.callback)
+        self.history_ = Trainer.of(self).fit(network, batches, cost, evaluate, self.callback)
         self._network = network
         self.weights_ = {name: t.cpu().numpy() for name, t in network.state_dict().items()}
         return self
@@ -315,19 +314,8 @@ class PassageRanker(Savable, BaseEstimator):
             return None
         return RankingLoss(self.loss, self.feature_map, latent=self.latent)
 
-    def _trainer(self) -> Trainer:
-        return Trainer(
-            epochs=self.epochs,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            decay=self.decay,
-            patience=self.patience,
-            seed=self.seed,
-            checkpoint=None if self.checkpoint is None else Path(self.checkpoint),
-        )
-
     def _build(self, dimension: int) -> PassageNetwork:
-        return self._trainer().seeded(
+        return Trainer.of(self).seeded(
             lambda: PassageNetwork(
                 len(self.words_) + RESERVED,
                 dimension,
@@ -343,11 +331,12 @@ class PassageRanker(Savable, BaseEstimator):
     def _start(self, known: Sequence[str], given: NDArray[np.float32]) -> PassageNetwork:
         """The network before training, with the word vectors that are given."""
         network = self._build(given.shape[1])
-        numbers = torch.tensor(Vocabulary(self.words_).ids(known), dtype=torch.long)
-        with torch.no_grad():
-            network.words.weight *= float(given.std()) if known else SPREAD
-            network.words.weight[numbers] = torch.from_numpy(given)
-        network.words.weight.requires_grad_(self.tune_vectors or not known)
+        if known:
+            numbers = Vocabulary(self.words_).ids(known)
+            start_from(network.words, numbers, given, tune=self.tune_vectors)
+        else:
+            with torch.no_grad():
+                network.words.weight *= SPREAD
         return network
 
     def _evaluation(
@@ -388,17 +377,11 @@ def _read(questions: Sequence[Asked], field: str, *, judged: bool = False) -> li
     return found
 
 
-def _as_vectors(vectors: Vectors | None, dimension: int) -> tuple[list[str], NDArray[np.float32]]:
+def _by_shape(
+    words: Sequence[str], given: NDArray[np.float32]
+) -> tuple[list[str], NDArray[np.float32]]:
     """Words in their `shape`, each once, and their vectors."""
-    if vectors is None:
-        return [], np.zeros((0, dimension), np.float32)
-    words, given = list(map(shape, vectors[0])), np.asarray(vectors[1], dtype=np.float32)
-    if given.ndim != 2 or len(given) != len(words) or not given.size:
-        raise DataError(
-            f"expected a vector for each of {len(words)} words, found shape {given.shape}",
-            field="vectors",
-        )
-    first = {word: row for row, word in reversed(list(enumerate(words)))}
+    first = {shape(word): row for row, word in reversed(list(enumerate(words)))}
     return list(first), given[list(first.values())]
 
 

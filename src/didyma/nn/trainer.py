@@ -12,9 +12,9 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import torch
@@ -27,6 +27,8 @@ __all__ = ["History", "Step", "Trainer", "choose_device"]
 
 OPTIMIZERS = {"adam": torch.optim.AdamW, "sgd": torch.optim.SGD}
 DEVICES = ("auto", "cpu", "cuda", "mps")
+
+Module = TypeVar("Module", bound=nn.Module)
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,18 @@ class Trainer:
             if value < 1:
                 raise DataError(f"expected at least 1, found {value}", field=name)
 
-    def seeded(self, make: Callable[[], nn.Module]) -> nn.Module:
+    @classmethod
+    def of(cls, estimator: Any) -> Self:
+        """The trainer with the settings that an estimator has as parameters of the same names."""
+        given = estimator.get_params(deep=False)
+        if given["batch_size"] < 1:
+            raise DataError(f"expected at least 1, found {given['batch_size']}", field="batch_size")
+        settings = {f.name: given[f.name] for f in fields(cls) if f.name in given}
+        if settings["checkpoint"] is not None:
+            settings["checkpoint"] = Path(settings["checkpoint"])
+        return cls(**settings)
+
+    def seeded(self, make: Callable[[], Module]) -> Module:
         """The module that ``make`` makes, its parameters drawn from the seed."""
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)

@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.errors import DataError, MissingExtraError
+from didyma.errors import DataError
 from didyma.files import PathName, format_suffix, replace_when_done
 from didyma.report.drawing import ACCENT, INK, PAPER, QUIET, SIZE, SMALL
+from didyma.report.plots import require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from didyma.nn.esim import Alignment, Selected
 
-__all__ = ["heat_maps", "require_matplotlib", "write"]
+__all__ = ["heat_maps", "write"]
 
 Floats = NDArray[np.float64]
 
@@ -70,7 +71,7 @@ def heat_maps(
     >>> [axes.get_xlabel() for axes in figure.axes]
     ['premise to hypothesis\\nrows sum to 1', 'hypothesis to premise\\ncolumns sum to 1']
     """
-    require_matplotlib()
+    require_matplotlib("drawing alignments")
     from matplotlib.figure import Figure  # not pyplot, which would look for a screen
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
@@ -107,14 +108,6 @@ def write(
         raise DataError("expected a name that ends in .html, .svg, .png or .pdf", path=path)
     with replace_when_done(path, "w" if isinstance(contents, str) else "wb") as file:
         file.write(contents)
-
-
-def require_matplotlib() -> None:
-    """Raise an error that names the missing extra now, rather than after a long run."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("drawing alignments", "report") from None
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.errors import DataError, MissingExtraError
+from didyma.errors import DataError
 from didyma.polytope.solution import Distribution
+from didyma.report.plots import require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -302,7 +303,7 @@ def _views(parts: NDArray[Any], probabilities: Floats, what: str, most: int) -> 
 
 def _read(posterior: Posterior, *ndim: int) -> tuple[NDArray[Any], Floats]:
     """Structures and their probabilities, most probable first."""
-    _require_matplotlib()
+    require_matplotlib("drawing structures")
     if isinstance(posterior, Distribution):
         posterior = posterior.structures, posterior.probabilities
     structures = np.asarray(posterior[0])
@@ -420,13 +421,6 @@ def _open_side(nodes: Floats, i: int, links: NDArray[np.int64]) -> Floats:
     sides = np.array([[0.0, -1.0], [0.0, 1.0], [1.0, 0.0], [-1.0, 0.0]])
     closest = (sides @ directions.reshape(-1, 2).T).max(axis=1, initial=0.0)
     return sides[np.argmin(np.round(closest, 3))]
-
-
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("drawing structures", "report") from None
 
 
 def _panels(count: int, width: float, height: float) -> tuple[Figure, list[Any]]:

@@ -127,12 +127,12 @@ def signed_bars(weights: Mapping[str, float], label: str) -> str:
     return _svg(draw, NARROW, 0.6 + 0.21 * len(weights), label)
 
 
-def require_matplotlib() -> Any:
+def require_matplotlib(purpose: str = "drawing") -> Any:
     """The library that draws, or an error that says how to install it."""
     try:
         import matplotlib
     except ImportError:
-        raise MissingExtraError("drawing the report", "report") from None
+        raise MissingExtraError(purpose, "report") from None
     return matplotlib
 
 
