@@ -210,6 +210,6 @@ def conclude(
 def _line(step: Step, measure: str) -> str:
     text = f"epoch {step.epoch:<4}loss {step.loss:.4g}"
     if step.value == step.value:  # not NaN: there is held-out data
-        mark = " *" if step.value == step.best else ""
+        mark = " *" if step.improved else ""
         text += f"   dev {measure} {step.value:.4f}{mark}"
     return f"{text}   {step.seconds:.1f} s"

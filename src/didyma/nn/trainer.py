@@ -33,7 +33,10 @@ Module = TypeVar("Module", bound=nn.Module)
 
 @dataclass(frozen=True)
 class Step:
-    """Where training stands, after a step or, if there is a ``value``, after an epoch."""
+    """Where training stands, after a step or, if there is a ``value``, after an epoch.
+
+    ``improved`` says whether the epoch is the best so far.
+    """
 
     epoch: int
     n_epochs: int
@@ -41,7 +44,7 @@ class Step:
     n_steps: int
     loss: float
     value: float | None
-    best: float
+    improved: bool
     seconds: float
 
 
@@ -195,8 +198,10 @@ class _Run:
         def tell(step: int, value: float | None) -> None:
             if callback is not None:
                 seconds = time.perf_counter() - begun
-                best = history.best_value
-                callback(Step(epoch, trainer.epochs, step, len(order), mean, value, best, seconds))
+                improved = history.best_epoch == epoch
+                callback(
+                    Step(epoch, trainer.epochs, step, len(order), mean, value, improved, seconds)
+                )
 
         for step, batch in enumerate(order, start=1):
             self.optimizer.zero_grad()
