@@ -84,6 +84,15 @@ def demonstration() -> str:
     return f"```text\n{printed.split('report:')[0].strip()}\n```"
 
 
+def comparison() -> str:
+    """What the first command of docs/nbest.md prints."""
+    lists = [
+        ROOT / "examples" / "data" / f"nbest-{part}.jsonl" for part in ("train", "test", "dev")
+    ]
+    printed = output_of(DIDYMA, "nbest", "compare", lists[0], lists[1], "--dev", lists[2])
+    return f"```text\n{printed}\n```"
+
+
 HEADLINES = (
     *("BCFW pass, 1 thread, float64", "features in [0, 1]: fit, C = 100", "P = 5,000, N = 495,000"),
     *(
@@ -125,12 +134,14 @@ def main() -> None:
     for name, make in (("cli.md", command_line), ("examples.md", examples)):
         (ROOT / "docs" / name).write_text(make())
         print(f"wrote docs/{name}")
-    readme = ROOT / "README.md"
-    text = readme.read_text()
-    for marker, make in (("demo", demonstration), ("speed", speed)):
-        text = fill(text, marker, make())
-    readme.write_text(text)
-    print("wrote the figures of README.md")
+    for name, marker, make in (
+        ("README.md", "demo", demonstration),
+        ("README.md", "speed", speed),
+        ("docs/nbest.md", "compare", comparison),
+    ):
+        page = ROOT / name
+        page.write_text(fill(page.read_text(), marker, make()))
+        print(f"wrote {marker} of {name}")
 
 
 if __name__ == "__main__":

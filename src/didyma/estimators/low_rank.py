@@ -76,7 +76,8 @@ class LowRankReranker(Savable, BaseEstimator):
     n_components : int
         k; fewer are kept where the views have fewer directions in common.
     tau : float
-        0 < τ ≤ 1, regularisation: C = (1 − τ) X'X/n + τ I.
+        0 < τ ≤ 1, regularisation: C = (1 − τ) X'X/n + τ I. Bags of features often do better with
+        0.01 to 0.1, which takes longer to solve; see `tune`.
     lam : float
         0 ≤ λ ≤ 1, share of the candidates against that of the right outputs; "generative" has none.
     weight : float, optional
@@ -146,7 +147,7 @@ class LowRankReranker(Savable, BaseEstimator):
         self,
         objective: str = "discriminative",
         n_components: int = 50,
-        tau: float = 0.9,
+        tau: float = 0.5,
         lam: float = 0.3,
         *,
         weight: float | None = None,
