@@ -55,10 +55,10 @@ def run(scale: float = 1.0) -> list[Row]:
     accuracy = tagger.score(*test)
     return [
         Row("tags", float(len(tagger.tags_)), ""),
-        Row("fit", train.n_words / seconds["fit"], "words/s"),
-        Row.at_least("1 best", test.n_words / seconds["1 best"], "words/s", 100_000),
-        Row("10 best", test.n_words / seconds["10 best"], "words/s"),
-        Row("accuracy", 100 * accuracy, "%"),
+        Row("training of the tagger", train.n_words / seconds["fit"], "words/s"),
+        Row.at_least("tagging, 1 best", test.n_words / seconds["1 best"], "words/s", 100_000),
+        Row("tagging, 10 best", test.n_words / seconds["10 best"], "words/s"),
+        Row("tagging, accuracy", 100 * accuracy, "%"),
         *_peer("NLTK TnT", "nltk", "nltk_tnt", train, test, seconds, accuracy),
         *_peer("CRFsuite", "python-crfsuite", "crfsuite", train, test, seconds),
     ]

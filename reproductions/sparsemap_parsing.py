@@ -198,9 +198,9 @@ def sparsity(records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         rows = []
         for loss in SPARSE:
             own = chosen([r for r in records if (r["language"], r["loss"]) == (language, loss)])
-            longest = max(len(r["sparsity"]) for r in own)
-            for epoch in sorted({1, 2, 4, 8, longest} & set(range(1, longest + 1))):
-                there = [r["sparsity"][epoch - 1] for r in own if len(r["sparsity"]) >= epoch]
+            made = min(len(r["sparsity"]) for r in own)  # epochs of every seed
+            for epoch in sorted({1, 2, 4, 8, made} & set(range(1, made + 1))):
+                there = [r["sparsity"][epoch - 1] for r in own]
                 values = {name: np.mean([s[name] for s in there]) for name in columns}
                 cells = [
                     f"{100 * value:.0f} %" if name in ("one_tree", "gold") else f"{value:.2f}"
