@@ -104,7 +104,7 @@ HEADLINES = (
     *("deviation 1:", "sequence 100x50:", "tree 60:", "matching 100:"),
     *("assignment 100: SciPy", "assignment 100: lap", "Viterbi 50x20: torch-struct"),
     *("tagging, 1 best", "NLTK TnT", "exact fit", "growth of the randomised", "scikit-learn's CCA"),
-    *("epoch with SparseMAP", "4000 pairs", "a step over", "spaCy's time"),
+    *("epoch with SparseMAP", "640 pairs", "a step over", "spaCy's time"),
 )
 
 
