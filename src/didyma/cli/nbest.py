@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from didyma.estimators.nbest import NBestReranker
     from didyma.formats.nbest import NBest
+    from didyma.report.choices import Judge
+    from didyma.report.table import Row
 
 __all__ = ["app"]
 
@@ -260,7 +262,9 @@ def fit(
         "weight": f"{reranker.weight_:g} %",
     }
     if held_out is not None:
-        judge = _Judge(held_out, loss)
+        from didyma.report.choices import Judge
+
+        judge = Judge(held_out, loss.value)
         decoder = judge.summary(judge.first)["loss"]
         lines["dev loss"] = f"{decimal(best['loss'])} (decoder {decimal(decoder)})"
     typer.echo(listed({**lines, "saved to": str(output)}))
@@ -427,7 +431,10 @@ def oracle(
     didyma nbest oracle test.nbest --references test.en --loss edit --json
     """
     lists = _read(data, None, references, loss_column)
-    rows = list(_oracles(lists, loss))
+
+    from didyma.report.choices import Judge
+
+    rows = list(Judge(lists, loss.value).oracles())
     if as_json:
         print_json({"n_lists": len(lists), "oracle": rows})
         return
@@ -561,57 +568,6 @@ def _reordered(nbest: NBest, values: NDArray[Any]) -> NBest:
     return replace(nbest, candidates=candidates)
 
 
-def _first_choices(lists: Sequence[NBest]) -> list[int]:
-    """What the decoder chooses: its highest score, or the first without scores; -1 if empty."""
-    from didyma.formats.nbest import scores
-
-    found = scores(lists)
-    if found is None:
-        return [0 if len(nbest) else -1 for nbest in lists]
-    return [int(values.argmax()) if len(values) else -1 for values in found]
-
-
-class _Judge:
-    """What choices are worth, over the lists that have candidates."""
-
-    def __init__(self, lists: Sequence[NBest], loss: LossName) -> None:
-        from didyma.formats.nbest import loss_measure, losses
-
-        self.measure = loss_measure(lists, loss.value)
-        full = [i for i, nbest in enumerate(lists) if len(nbest)]
-        if not full:
-            raise DataError("expected a list with candidates, found none")
-        measured = losses(lists, loss.value)
-        self.lists = [lists[i] for i in full]
-        self.losses = [measured[i] for i in full]
-        self.first = _first_choices(self.lists)
-        self.n_empty = len(lists) - len(full)
-        self.references = [(nbest.reference or "").split() for nbest in self.lists]
-        self.aligned = any(self.references) and all(
-            len(candidate.text.split()) == len(reference)
-            for nbest, reference in zip(self.lists, self.references)
-            for candidate in nbest.candidates
-        )
-
-    def of(self, choices: Sequence[int]) -> NDArray[Any]:
-        """The loss of each choice."""
-        import numpy as np
-
-        return np.array([loss[k] for loss, k in zip(self.losses, choices)])
-
-    def summary(self, choices: Sequence[int]) -> dict[str, float]:
-        """Mean loss, share of choices without any and, if tokens are aligned, of right tokens."""
-        from didyma.formats.nbest import hamming
-
-        values = self.of(choices)
-        found = {"loss": float(values.mean()), "exact": float((values == 0).mean())}
-        if self.aligned:
-            texts = [nbest.candidates[k].text for nbest, k in zip(self.lists, choices)]
-            wrong = sum(hamming(r, text.split()) for r, text in zip(self.references, texts))
-            found["accuracy"] = 1 - wrong / sum(map(len, self.references))
-        return found
-
-
 def _print_comparison(
     lists: Sequence[NBest],
     rerankers: dict[str, NBestReranker],
@@ -620,54 +576,32 @@ def _print_comparison(
     loss: LossName,
     as_json: bool,
 ) -> None:
-    from didyma.metrics.significance import TESTS
-    from didyma.metrics.significance import compare as compare_losses
+    from didyma.report.choices import Judge
 
-    judge = _Judge(lists, loss)
-    best = [int(values.argmin()) for values in judge.losses]
-    choices = {"decoder": judge.first, "oracle": best}
-    for name, reranker in rerankers.items():
-        with waiting(f"reranking by {name}"):
-            choices[name] = reranker.rerank(judge.lists)
-    rows: dict[str, dict[str, Any]] = {
-        name: judge.summary(chosen) for name, chosen in choices.items()
-    }
-    found = compare_losses(
-        -judge.of(judge.first),
-        {name: -judge.of(choices[name]) for name in rerankers},
-        test=TESTS[test.value.removesuffix("-test")],
-        correct=holm,
-    )
-    for name, against in found.items():
-        rows[name] |= {
-            "gain": against.difference,
-            "wins": against.wins,
-            "losses": against.losses,
-            "ties": against.ties,
-            "p_value": against.p_value,
-        }
+    judge = Judge(lists, loss.value)
+    with waiting("reranking"):
+        rows = judge.compare(rerankers, test.value, correct=holm)
     if as_json:
         counts = {"n_lists": len(judge.lists), "n_empty": judge.n_empty}
-        print_json({**counts, "loss": judge.measure, "test": test.value, "systems": rows})
+        systems = {row.name: _record(row) for row in rows}
+        print_json({**counts, "loss": judge.measure, "test": test.value, "systems": systems})
     else:
         typer.echo(_comparison_text(rows, judge, test, holm))
 
 
-def _comparison_text(rows: dict[str, dict[str, Any]], judge: _Judge, test: Test, holm: bool) -> str:
-    means = list(rows["decoder"])
-    tested = any("p_value" in row for row in rows.values())
-    table = [["system", *means, *(["gain", "W/L/T", "p"] if tested else [])]]
-    for name, row in rows.items():
-        cells = [name, *(decimal(row[mean]) for mean in means)]
-        if "p_value" in row:
-            cells += [
-                decimal(row["gain"], signed=True) + ("*" if row["p_value"] < 0.05 else " "),
-                f"{row['wins']}/{row['losses']}/{row['ties']}",
-                decimal(row["p_value"]) if row["p_value"] >= 0.00005 else "<.0001",
-            ]
-        elif tested:
-            cells += ["", "", ""]
-        table.append(cells)
+def _record(row: Row) -> dict[str, Any]:
+    """A system for machines; only what was tested has more than means."""
+    if row.p_value is None:
+        return dict(row.means)
+    counts = {"wins": row.wins, "losses": row.losses, "ties": row.ties}
+    return {**row.means, "gain": row.difference, **counts, "p_value": row.p_value}
+
+
+def _comparison_text(rows: Sequence[Row], judge: Judge, test: Test, holm: bool) -> str:
+    table = [["system", *rows[0].means, "gain", "W/L/T", "p"], *(row.cells for row in rows)]
+    tested = any(row.p_value is not None for row in rows)
+    if not tested:
+        table = [cells[: 1 + len(rows[0].means)] for cells in table]
     kinds = {"given": "as given", "hamming": "wrong tokens", "edit": "normalised edit distance"}
     note = f"loss: {kinds[judge.measure]}, mean over {len(judge.lists)} lists"
     if judge.n_empty:
@@ -678,30 +612,16 @@ def _comparison_text(rows: dict[str, dict[str, Any]], judge: _Judge, test: Test,
     return f"{aligned(table)}\n{note}"
 
 
-def _oracles(lists: Sequence[NBest], loss: LossName) -> Iterator[dict[str, Any]]:
-    """Loss of the best choice among the first n, for n = 1, 2, … 10, 20, 50, 100, … and all."""
-    import numpy as np
-
-    from didyma.formats.nbest import scores
-
-    judge = _Judge(lists, loss)
-    given = scores(judge.lists) or [-np.arange(float(len(nbest))) for nbest in judge.lists]
-    ranked = [np.argsort(-values, kind="stable") for values in given]
-    longest = max(map(len, ranked))
-    steps = {*range(1, 11), *(k * 10**e for e in range(1, 7) for k in (1, 2, 5)), longest}
-    for n in sorted(step for step in steps if step <= longest):
-        best = [int(order[loss[order[:n]].argmin()]) for order, loss in zip(ranked, judge.losses)]
-        n_long = sum(len(order) >= n for order in ranked)
-        yield {"n": n, "lists": n_long, **judge.summary(best)}
-
-
 def _find(lists: Sequence[NBest], id: str | None, reranker: NBestReranker, path: Path) -> NBest:
     if id is not None:
         found = next((nbest for nbest in lists if nbest.id == id), None)
         if found is None:
             raise DataError(f"expected a list {id!r}, found none", path=path, field="id")
         return found
-    for nbest, first, chosen in zip(lists, _first_choices(lists), reranker.rerank(lists)):
+
+    from didyma.report.choices import first_choices
+
+    for nbest, first, chosen in zip(lists, first_choices(lists), reranker.rerank(lists)):
         if chosen != first:
             return nbest
     raise DataError("the model and the decoder agree on all lists; choose one by --id", path=path)

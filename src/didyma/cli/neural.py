@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli.output import listed, print_json, say
+from didyma.cli.progress import PAUSE, progress_bars
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ __all__ = [
 
 TRAINING = "Training"
 NETWORK = "Network"
-PAUSE = 0.2  # seconds between updates of the bar
 
 
 class DeviceName(StrEnum):
@@ -130,20 +130,12 @@ FixedVectors = Annotated[
 def training(measure: str) -> Iterator[Callable[[Step], None]]:
     """A callback that shows how training goes: a bar on a terminal, else a line per epoch."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
         yield lambda step: None if step.value is None else say(_line(step, measure))
         return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(20, complete_style="cyan", finished_style="green"),
-        TextColumn("{task.fields[state]}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console) as bars:
+    with progress_bars(console) as bars:
         task = bars.add_task("epoch 1", total=1.0, state="")
         shown = 0.0
 

@@ -288,7 +288,7 @@ def evaluate(
     rows = [[name, decimal(value)] for name, value in measures.items()]
     typer.echo(aligned([*rows, ["sentences", str(len(sentences))], ["words", str(words)]]))
     if per_sentence:
-        names = [_name(i, sentence) for i, sentence in enumerate(sentences, 1)]
+        names = [s.sent_id or f"sentence {i}" for i, s in enumerate(sentences, 1)]
         values = zip(names, *(column.tolist() for column in found.per_sentence.values()))
         each = [[name, *map(decimal, own)] for name, *own in values]
         typer.echo("\n" + aligned([["", "UAS", "LAS"], *each]))
@@ -329,15 +329,6 @@ def _trees(sentences: Sequence[Sentence]) -> list[Any]:
     return [(s.heads if len(s) else [], s.column(Field.DEPREL)) for s in sentences]
 
 
-def _name(number: int, sentence: Sentence) -> str:
-    """Its sent_id, or its number in the file."""
-    for line in sentence.lines:
-        key, found, value = line.removeprefix("#").partition("=")
-        if line.startswith("#") and found and key.strip() == "sent_id":
-            return value.strip()
-    return f"sentence {number}"
-
-
 def _ambiguities(
     parser: DependencyParser, sentences: Sequence[Sentence], temperature: float
 ) -> list[Ambiguity]:
@@ -349,7 +340,7 @@ def _ambiguities(
         if posterior.support_size > 1:
             heads = posterior.structures[:, 1:]
             relations = parser.label([sentence] * len(heads), list(heads))
-            name = _name(number, sentence)
+            name = sentence.sent_id or f"sentence {number}"
             found.append(Ambiguity(name, sentence.words, heads, relations, posterior.probabilities))
     return found
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from didyma.learning.solution import Progress
 
-__all__ = ["Watch", "reporting"]
+__all__ = ["PAUSE", "Watch", "progress_bars", "reporting"]
 
 # The name of the dev measure, and its value for weights.
 Watch: TypeAlias = "tuple[str, Callable[[NDArray[np.float64]], float]]"
@@ -100,6 +100,20 @@ class _Bar(_Reporter):
         self._shown = time.monotonic()
 
 
+def progress_bars(console: Any) -> Any:
+    """Bars with a description and a state, for a console of rich."""
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(20, complete_style="cyan", finished_style="green"),
+        TextColumn("{task.fields[state]}"),
+        TimeElapsedColumn(),
+    )
+    return Progress(*columns, console=console)
+
+
 @contextmanager
 def reporting(
     Cs: Sequence[float], tol: float | None, watch: Watch | None
@@ -109,21 +123,13 @@ def reporting(
     ``tol`` is the gap to come down to, None where there is no such bound: then values are shown.
     """
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True)
     if not console.is_terminal:
         lines = _Lines(Cs, tol, watch)
         yield lambda progress: lines(progress)
         return
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(20, complete_style="cyan", finished_style="green"),
-        TextColumn("{task.fields[state]}"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console) as bars:
+    with progress_bars(console) as bars:
         bar = _Bar(bars, Cs, tol, watch)
         # A function, as scikit-learn copies any other object that it is given.
         yield lambda progress: bar(progress)

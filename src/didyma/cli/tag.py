@@ -368,15 +368,10 @@ class _Data:
 
     def _names(self) -> list[str]:
         """The ids that comments give to sentences if these are distinct, otherwise numbers."""
-        marks = ("# sent_id = ", "#sent_id = ")
-        names = [
-            line.split("=", 1)[1].strip()
-            for sentence in self.sentences
-            for line in sentence.lines
-            if line.startswith(marks)
-        ]
-        if len(set(names)) == len(names) == len(self.sentences):
-            return names
+        names = [sentence.sent_id for sentence in self.sentences]
+        given = [name for name in names if name is not None]
+        if len(set(given)) == len(names):
+            return given
         return [str(number) for number in range(1, len(self.sentences) + 1)]
 
 

@@ -75,6 +75,19 @@ class Sentence:
         """The form of each word."""
         return self.column(Field.FORM)
 
+    @property
+    def sent_id(self) -> str | None:
+        """What a comment ``# sent_id = …`` calls the sentence.
+
+        >>> Sentence.from_words(["Yes"]).with_comments(["sent_id = w-1"]).sent_id
+        'w-1'
+        """
+        for line in self.lines:
+            key, found, value = line.removeprefix("#").partition("=")
+            if line.startswith("#") and found and key.strip() == "sent_id":
+                return value.strip()
+        return None
+
     def column(self, column: Field) -> tuple[str, ...]:
         """A column, one text per word."""
         return tuple(row[column] for row in self._rows)

@@ -45,6 +45,18 @@ class Row:
         """Whether the difference, for better or worse, is significant at the level .05."""
         return self.p_value is not None and self.p_value < SIGNIFICANT
 
+    @property
+    def cells(self) -> list[str]:
+        """Name, means, difference, wins / losses / ties and p, the last three empty without any."""
+        against = ["", "", ""]
+        if self.p_value is not None:
+            against = [
+                decimal(self.difference, signed=True) + ("*" if self.star else " "),
+                f"{self.wins}/{self.losses}/{self.ties}",
+                decimal(self.p_value) if self.p_value >= 0.00005 else "<.0001",
+            ]
+        return [self.name, *map(decimal, self.means.values()), *against]
+
 
 @dataclass(frozen=True)
 class ComparisonTable:
@@ -84,7 +96,7 @@ class ComparisonTable:
 
     def text(self) -> str:
         """Plain columns, as wide as they need to be."""
-        lines = [self._head("diff"), *map(self._cells, self.rows)]
+        lines = [self._head("diff"), *(row.cells for row in self.rows)]
         widths = [max(map(len, column)) for column in zip(*lines)]
         return "\n".join(
             [
@@ -103,7 +115,7 @@ class ComparisonTable:
             r"\toprule",
             _latex_line(self._head("Δ")),
             r"\midrule",
-            *(_latex_line(self._cells(row)) for row in self.rows),
+            *(_latex_line(row.cells) for row in self.rows),
             r"\bottomrule",
             r"\end{tabular}",
         ]
@@ -119,22 +131,11 @@ class ComparisonTable:
             table.add_column(Text(name), justify="right" if place else "left")
         for row in self.rows:
             style = "bold" if row.star else "dim" if row.name == self.baseline else ""
-            table.add_row(*map(Text, self._cells(row)), style=style)
+            table.add_row(*map(Text, row.cells), style=style)
         return table
 
     def _head(self, difference: str) -> list[str]:
         return ["system", *self.rows[0].means, f"{difference} {self.measure}", "W/L/T", "p"]
-
-    def _cells(self, row: Row) -> list[str]:
-        if row.p_value is None:
-            against = ["", "", ""]
-        else:
-            against = [
-                decimal(row.difference, signed=True) + ("*" if row.star else " "),
-                f"{row.wins}/{row.losses}/{row.ties}",
-                decimal(row.p_value) if row.p_value >= 0.00005 else "<.0001",
-            ]
-        return [row.name, *map(decimal, row.means.values()), *against]
 
 
 def comparison(
