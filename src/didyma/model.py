@@ -4,13 +4,15 @@ The header's metadata are texts: ``format`` ("didyma"), ``format_version``, ``li
 ``model`` and ``summary`` (JSON) and ``checksum`` (SHA-256 over all of these and the arrays). The
 model is a record
 
-    {"class": "SVMRanker", "parameters": {…}, "attributes": {…}, "n_features": 46,
+    {"class": "SVMRanker", "parameters": {…}, "lost": {}, "attributes": {…}, "n_features": 46,
      "feature_names": ["bm25", …] or null}
 
 or, for a scikit-learn pipeline, ``{"class": "Pipeline", "steps": [[name, record], …]}``. The array
 ``coef_`` of a model is the tensor "coef_", that of a pipeline's second step "1/coef_". An attribute
 that is a model itself stands under "parts" as a record of its own, its arrays as "name/coef_"; one
-that is a dictionary of arrays has its keys under "arrays", and the tensors "name/key".
+that is a dictionary of arrays has its keys under "arrays", and the tensors "name/key". Parameters
+that have no text, such as a loss of one's own, are "lost": the file says what they were, `save`
+warns, and the restored model predicts as before but refuses to be fitted until they are set.
 
 Reading runs no code of the file: classes come from the table below, parameters are plain values or
 the texts that users type, and everything is checked before anything is built.
@@ -21,6 +23,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from importlib import import_module
@@ -34,7 +37,7 @@ from didyma import __version__
 from didyma.errors import DataError, ModelFileError
 from didyma.files import replace_when_done
 
-__all__ = ["Savable", "describe", "load", "save"]
+__all__ = ["Lost", "Savable", "describe", "load", "save"]
 
 FORMAT = "didyma"
 FORMAT_VERSION = 1
@@ -81,6 +84,16 @@ STATE = {
     "StandardScaler": ("scale_", "mean_", "var_", "n_samples_seen_"),
 }
 
+# Parameters that are not part of a model: our classes name theirs in `_transient`.
+TRANSIENT = {"Pipeline": ("steps", "memory")}
+
+# Values that have a text, by their root class, and the function that reads the text.
+READERS = {
+    "didyma.tasks.losses.RankingLoss": "didyma.tasks.losses.parse_loss",
+    "didyma.tasks.feature_maps.FeatureMap": "didyma.tasks.feature_maps.parse_feature_map",
+    "ir_measures.measures.base.Measure": "didyma.metrics.measures.parse",
+}
+
 Record: TypeAlias = dict[str, Any]
 Tensors: TypeAlias = dict[str, NDArray[Any]]
 
@@ -91,18 +104,25 @@ def save(
     """Write a fitted estimator, or a pipeline of such, to ``path``, whole or not at all.
 
     ``summary`` is added to the numbers of the estimator's ``result_``, which the file keeps for
-    people to read.
+    people to read. Warns of parameters that it cannot keep.
     """
     from safetensors.numpy import save as serialise
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
     tensors: Tensors = {}
+    record = _record(estimator, tensors, "")
+    if lost := ", ".join(_lost(record)):
+        warnings.warn(
+            f"a model file cannot keep {lost}: the loaded model predicts as this one does, but "
+            "needs set_params before another fit",
+            stacklevel=3,
+        )
     texts = {
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
         "library_version": __version__,
-        "model": json.dumps(_record(estimator, tensors, "")),
+        "model": json.dumps(record),
         "summary": json.dumps({**_summary(estimator), **(summary or {})}),
     }
     contents = serialise(tensors, {**texts, "checksum": _checksum(texts, tensors)})
@@ -114,6 +134,16 @@ def load(path: str | PathLike[str]) -> Any:
     """Read the estimator or pipeline that `save` wrote."""
     texts, tensors = _read(path)
     return _parse(path, lambda: _build(json.loads(texts["model"]), tensors, ""))
+
+
+class Lost:
+    """What stands for a parameter that a model file could not keep."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __repr__(self) -> str:
+        return f"<{self.what}, which the model file does not hold>"
 
 
 class Savable:
@@ -130,6 +160,16 @@ class Savable:
         if not isinstance(found, cls):
             raise ModelFileError(f"{path}: holds a {type(found).__name__}, not a {cls.__name__}")
         return found
+
+    def _check_restored(self) -> None:
+        """Refuse to go on without parameters that were lost in a model file."""
+        for name, value in self.get_params(deep=False).items():  # type: ignore[attr-defined]
+            if isinstance(value, Lost):
+                raise DataError(
+                    f"was {value.what}, which the model file does not hold: set it, "
+                    f"set_params({name}=…)",
+                    field=name,
+                )
 
 
 def describe(path: str | PathLike[str]) -> dict[str, Any]:
@@ -168,12 +208,14 @@ def _record(estimator: Any, tensors: Tensors, prefix: str) -> Record:
     if name not in CLASSES or type(estimator) is not _class(name):
         known = ", ".join(CLASSES)
         raise DataError(f"a {name} cannot be saved in a model file; what can is {known}")
+    parameters, lost = _parameters(estimator)
+    described = {"class": name, "parameters": parameters, "lost": lost}
     if name == "Pipeline":
         steps = [
             [step, _record(part, tensors, f"{prefix}{i}/")]
             for i, (step, part) in enumerate(estimator.steps)
         ]
-        return {"class": name, "steps": steps}
+        return {**described, "steps": steps}
     state = {attribute: getattr(estimator, attribute) for attribute in _state(name)}
     arrays = {key: value for key, value in state.items() if isinstance(value, np.ndarray)}
     parts = {key: value for key, value in state.items() if type(value).__name__ in CLASSES}
@@ -184,13 +226,9 @@ def _record(estimator: Any, tensors: Tensors, prefix: str) -> Record:
     special = {*arrays, *parts, *families}
     scalars = {key: value for key, value in state.items() if key not in special}
     names = getattr(estimator, "feature_names_in_", None)
-    transient = getattr(estimator, "_transient", ())
-    parameters = estimator.get_params(deep=False)
-    kept = {key: value for key, value in parameters.items() if key not in transient}
     return {
-        "class": name,
-        "parameters": dict(_plain_items(kept, name)),
-        "attributes": dict(_plain_items(scalars, name)),
+        **described,
+        "attributes": _attributes(scalars, name),
         "parts": {key: _record(part, tensors, f"{prefix}{key}/") for key, part in parts.items()},
         "arrays": {key: list(family) for key, family in families.items()},
         "n_features": getattr(estimator, "n_features_in_", None),
@@ -203,14 +241,14 @@ def _build(record: Record, tensors: Tensors, prefix: str) -> Any:
     name = record["class"]
     if name not in CLASSES:
         raise ValueError(f"it is of a class that this version does not know, {name}")
+    parameters = {key: _tuples(value) for key, value in record.get("parameters", {}).items()}
+    parameters |= {key: Lost(what) for key, what in record.get("lost", {}).items()}
     if name == "Pipeline":
-        return _class(name)(
-            [
-                (step, _build(part, tensors, f"{prefix}{i}/"))
-                for i, (step, part) in enumerate(record["steps"])
-            ]
-        )
-    parameters = {key: _tuples(value) for key, value in record["parameters"].items()}
+        steps = [
+            (step, _build(part, tensors, f"{prefix}{i}/"))
+            for i, (step, part) in enumerate(record["steps"])
+        ]
+        return _class(name)(steps, **parameters)
     estimator = _class(name)(**parameters)
     for attribute in _state(name):
         setattr(estimator, attribute, _attribute(attribute, record, tensors, prefix))
@@ -219,6 +257,33 @@ def _build(record: Record, tensors: Tensors, prefix: str) -> Any:
     if record["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(record["feature_names"], dtype=object)
     return estimator
+
+
+def _parameters(estimator: Any) -> tuple[Record, Record]:
+    """The parameters that a file can keep, and what those are that it cannot."""
+    name = type(estimator).__name__
+    transient = TRANSIENT[name] if name in TRANSIENT else getattr(estimator, "_transient", ())
+    values = estimator.get_params(deep=False)
+    kept = {key: value for key, value in values.items() if key not in transient}
+    lost = {key: _called(value) for key, value in kept.items() if not _is_plain(value)}
+    return {key: _plain(value) for key, value in kept.items() if key not in lost}, lost
+
+
+def _lost(record: Record) -> Iterator[str]:
+    """What a record could not keep, with the places."""
+    for name, what in record["lost"].items():
+        yield f"{record['class']}.{name} ({what})"
+    parts = [part for _, part in record.get("steps", [])]
+    for part in (*parts, *record.get("parts", {}).values()):
+        yield from _lost(part)
+
+
+def _called(value: Any) -> str:
+    """What to call a parameter that is lost."""
+    if isinstance(value, Lost):
+        return value.what
+    name = getattr(value, "__qualname__", None)
+    return f"a {type(value).__name__}" if name is None else f"the {type(value).__name__} {name}"
 
 
 def _attribute(name: str, record: Record, tensors: Tensors, prefix: str) -> Any:
@@ -291,17 +356,18 @@ def _summary(estimator: Any) -> dict[str, Any]:
     names = [field.name for field in fields(result)] if is_dataclass(result) else []
     found = {name: getattr(result, name) for name in names}
     found["n_queries"] = getattr(final, "n_queries_", None)
-    return {key: _plain(value) for key, value in found.items() if _is_plain(value)}
+    brief = {key: value for key, value in found.items() if not isinstance(value, np.ndarray)}
+    return {key: _plain(value) for key, value in brief.items() if _is_plain(value)}
 
 
-def _plain_items(values: Mapping[str, Any], owner: str) -> Iterator[tuple[str, Any]]:
+def _attributes(values: Mapping[str, Any], owner: str) -> Record:
     for key, value in values.items():
         if not _is_plain(value):
             raise DataError(
                 f"a value of type {type(value).__name__} cannot be saved in a model file",
                 field=f"{owner}.{key}",
             )
-        yield key, _plain(value)
+    return {key: _plain(value) for key, value in values.items()}
 
 
 def _is_plain(value: Any) -> bool:
@@ -309,9 +375,11 @@ def _is_plain(value: Any) -> bool:
         return all(isinstance(key, str) and _is_plain(value[key]) for key in value)
     if isinstance(value, (list, tuple)):
         return all(map(_is_plain, value))
-    return (
-        value is None or isinstance(value, (bool, int, float, str, np.generic)) or _is_ours(value)
-    )
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "biufU"
+    if value is None or isinstance(value, (bool, int, float, str, np.generic)):
+        return True
+    return _text(value) is not None
 
 
 def _is_family(value: Any) -> bool:
@@ -323,20 +391,32 @@ def _is_family(value: Any) -> bool:
     )
 
 
-def _is_ours(value: Any) -> bool:
-    """Whether this is a loss, a feature map, or another value of ours that has a text."""
-    return not callable(value) and type(value).__module__.startswith("didyma.")
+def _text(value: Any) -> str | None:
+    """The text that restores a value whole, as users type it, if there is one."""
+    for cls in type(value).__mro__:
+        if reader := READERS.get(f"{cls.__module__}.{cls.__qualname__}"):
+            module, _, function = reader.rpartition(".")
+            try:
+                read = getattr(import_module(module), function)(str(value))
+            except DataError:
+                return None
+            return str(value) if read == value else None
+    return None
 
 
 def _plain(value: Any) -> Any:
-    """JSON for a plain value; our own values become the texts that users type."""
+    """JSON for a plain value."""
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, np.generic):
         return value.item()
-    return str(value) if _is_ours(value) else value
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return _text(value)
 
 
 def _tuples(value: Any) -> Any:

@@ -229,6 +229,18 @@ def test_files_keep_the_weights(parts, tmp_path):
         StructuredSVM.load(tmp_path / "model.safetensors", Whole())
 
 
+def test_a_measure_of_ones_own_is_missed_where_it_is_needed(wholes, tmp_path):
+    model = StructuredPerceptron(Whole(), 2, measure=lambda labels, outputs: 42.0).fit(*wholes)
+    assert model.score(*wholes) == 42.0
+    with pytest.warns(UserWarning, match="StructuredPerceptron.measure"):
+        model.save(tmp_path / "model.safetensors")
+    again = StructuredPerceptron.load(tmp_path / "model.safetensors", Whole())
+    assert again.predict(wholes[0]) == model.predict(wholes[0])
+    for use in (again.score, again.fit):
+        with pytest.raises(DataError, match="measure: was the function"):
+            use(*wholes)
+
+
 def test_a_missing_oracle_is_an_error(wholes):
     class Bare(Task):
         n_features = N_COLUMNS

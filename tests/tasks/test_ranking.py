@@ -145,6 +145,10 @@ def test_feature_maps_and_their_names(name):
         ("precision@0", "at least 1"),
         ("ap(gain=linear)", "no gain"),
         ("ap(rel=two)", "number for rel"),
+        ("ap(rel=inf)", "finite grade"),
+        ("ap(rel=1,rel=2)", "expected options as in"),
+        ("ap(level=2)", "expected options as in"),
+        ("ap()", "expected options as in"),
         ("ndcg(gain=cubic)", "'exponential' or 'linear'"),
     ],
 )

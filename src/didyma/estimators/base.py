@@ -80,6 +80,7 @@ class Ranker(Savable, BaseEstimator):
         sample_weight : array of shape (n_rows,)
             A query counts as much as the mean weight of its rows.
         """
+        self._check_restored()
         rows, grades = self._read_judged(X, y, reset=True)
         groups = group_rows(len(grades), qid, group)
         weight = None if sample_weight is None else _query_weight(sample_weight, groups)

@@ -136,6 +136,7 @@ class MotifFinder(Savable, BaseEstimator):
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Learn from sequences (texts, or codes) with labels +1 and -1."""
+        self._check_restored()
         codes, signs, weight = read_labelled(sequences, labels, sample_weight)
         if not 0 < self.C < np.inf:
             raise DataError(f"expected a positive number, found {self.C!r}", field="C")

@@ -48,7 +48,7 @@ class _Structured(Savable, BaseEstimator):
     """What the four learners share: reading examples, held-out evaluation, prediction, files."""
 
     _state: ClassVar[tuple[str, ...]] = ("coef_",)
-    _transient: ClassVar[tuple[str, ...]] = ("task", "measure", "callback")
+    _transient: ClassVar[tuple[str, ...]] = ("task", "callback")
 
     task: Task | None
     measure: Measure | None
@@ -82,6 +82,7 @@ class _Structured(Savable, BaseEstimator):
         eval_set: tuple[Sequence[Any], Sequence[Any]] | None,
         **start: Any,
     ) -> Self:
+        self._check_restored()
         self._task()
         weights = _weights(len(examples), len(labels), sample_weight)
         if eval_set is None and self.patience is not None:
@@ -110,6 +111,7 @@ class _Structured(Savable, BaseEstimator):
     def score(self, examples: Sequence[Any], labels: Sequence[Any]) -> float:
         """The measure over the examples: minus the mean loss unless ``measure`` says otherwise."""
         check_is_fitted(self)
+        self._check_restored()
         return self._judge(self.coef_, examples, labels)
 
     @classmethod

@@ -128,6 +128,7 @@ class SVMRanker(LinearRanker):
 
         Each solution starts from the one before, so that a whole path costs two or three fits.
         """
+        self._check_restored()
         values = sorted(float(C) for C in Cs)
         rows, grades = self._read_judged(X, y, reset=True)
         groups = group_rows(len(grades), qid, group)

@@ -244,6 +244,7 @@ class PassageRanker(Savable, BaseEstimator):
         ``vectors`` are words and the vector of each, as `didyma.formats.vectors.read` gives them;
         other words that occur twice get random ones.
         """
+        self._check_restored()
         loss = self._loss()
         asked = _read(questions, "questions", judged=True)
         if loss is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -65,7 +66,9 @@ class Positional(FeatureMap):
                     f"expected 'reciprocal', 'discount' or numbers, found {self.weights!r}",
                     field="weights",
                 )
-        elif not self.weights or np.any(np.diff(self.weights) > 0):
+        elif not self.weights or not np.all(np.isfinite(self.weights)):
+            raise DataError("expected finite rank weights, at least one", field="weights")
+        elif np.any(np.diff(self.weights) > 0):
             # Sorting within each class is optimal only then, and with it every oracle here.
             raise DataError("rank weights must be non-increasing", field="weights")
 
@@ -114,7 +117,7 @@ class TopK(FeatureMap):
     k: int = 10
 
     def __post_init__(self) -> None:
-        if self.k < 1:
+        if not isinstance(self.k, Integral) or self.k < 1:
             raise DataError(f"expected a cut-off of at least 1, found {self.k}", field="k")
 
     def weights_for(self, n: int) -> NDArray[np.float64]:

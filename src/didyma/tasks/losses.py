@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
+from numbers import Integral
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -39,6 +41,10 @@ class RankingLoss:
 
     rel: float = 1.0
 
+    def __post_init__(self) -> None:
+        if not isfinite(self.rel):
+            raise DataError(f"expected a finite grade, found {self.rel}", field="rel")
+
     @property
     def cutoff(self) -> int:
         """Rank behind which the loss does not look."""
@@ -46,7 +52,13 @@ class RankingLoss:
 
     def __str__(self) -> str:
         cutoff = "" if self.cutoff == NO_CUTOFF else f"@{self.cutoff}"
-        return f"{self.name}{cutoff}" + (f"(rel={self.rel:g})" if self.rel != 1.0 else "")
+        options = ",".join(f"{name}={value}" for name, value in self._options())
+        return f"{self.name}{cutoff}" + (f"({options})" if options else "")
+
+    def _options(self) -> Iterator[tuple[str, str]]:
+        """What the text says in brackets: all that differs from the defaults."""
+        if self.rel != 1.0:
+            yield "rel", repr(float(self.rel)).removesuffix(".0")
 
 
 @dataclass(frozen=True)
@@ -87,6 +99,7 @@ class PrecisionAt(RankingLoss):
     k: int = 10
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         _check_cutoff(self.k)
 
     @property
@@ -109,6 +122,7 @@ class NDCG(RankingLoss):
     gain: str = "exponential"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.k is not None:
             _check_cutoff(self.k)
         if self.gain not in ("exponential", "linear"):
@@ -130,8 +144,10 @@ class NDCG(RankingLoss):
         """Gain of each grade."""
         return np.exp2(grades) - 1.0 if self.gain == "exponential" else grades
 
-    def __str__(self) -> str:
-        return super().__str__() + ("(gain=linear)" if self.gain == "linear" else "")
+    def _options(self) -> Iterator[tuple[str, str]]:
+        yield from super()._options()
+        if self.gain != "exponential":
+            yield "gain", self.gain
 
 
 @dataclass(frozen=True)
@@ -140,7 +156,7 @@ class StepLoss(RankingLoss):
 
     ``positive`` is what a positive costs when i positives and j negatives stand above it,
     ``negative`` likewise; both are compiled. The loss is their sum over a ranking, less that of a
-    perfect one.
+    perfect one. It has no text, so a model file does not keep it.
 
     >>> rank_of_last = StepLoss(positive=lambda i, j, P, N: (j / N if i == P - 1 else 0.0))
     """
@@ -169,7 +185,7 @@ def _with_cutoff(step: Step | None) -> Any:
 
 
 def _check_cutoff(k: int) -> None:
-    if k < 1:
+    if not isinstance(k, Integral) or k < 1:
         raise DataError(f"expected a cut-off of at least 1, found {k}", field="k")
 
 
@@ -184,16 +200,17 @@ _LOSSES: dict[str, type[RankingLoss]] = {
     "precision": PrecisionAt,
     "p": PrecisionAt,
 }
-_PATTERN = re.compile(r"([a-z]+)(?:@(\d+))?(?:\((rel|gain)=([\w.]+)\))?")
+_PATTERN = re.compile(r"([a-z]+)(?:@(\d+))?(?:\(([^()]*)\))?")
+_OPTION = re.compile(r"\s*(rel|gain)\s*=\s*([\w.+-]+)\s*")
 
 
 def parse_loss(loss: str | RankingLoss) -> RankingLoss:
-    """The loss that a name stands for.
+    """The loss that a name stands for: the inverse of ``str``.
 
     >>> parse_loss("ndcg@10")
     NDCG(rel=1.0, k=10, gain='exponential')
-    >>> str(parse_loss("AP(rel=2)"))
-    'ap(rel=2)'
+    >>> str(parse_loss("NDCG@5(gain=linear, rel=2)"))
+    'ndcg@5(rel=2,gain=linear)'
     """
     if isinstance(loss, RankingLoss):
         return loss
@@ -210,11 +227,18 @@ def parse_loss(loss: str | RankingLoss) -> RankingLoss:
         if not hasattr(cls, "k"):
             raise DataError(f"loss {match[1]!r} has no cut-off, found {loss!r}", field="loss")
         options["k"] = int(match[2])
-    if match[3]:
-        if match[3] == "gain" and cls is not NDCG:
+    for text in match[3].split(",") if match[3] is not None else ():
+        option = _OPTION.fullmatch(text)
+        if option is None or option[1] in options:
+            raise DataError(
+                f"expected options as in 'ap(rel=2)' or 'ndcg(rel=2,gain=linear)', found {loss!r}",
+                field="loss",
+            )
+        name, value = option.groups()
+        if name == "gain" and cls is not NDCG:
             raise DataError(f"loss {match[1]!r} has no gain, found {loss!r}", field="loss")
         try:
-            options[match[3]] = float(match[4]) if match[3] == "rel" else match[4]
+            options[name] = float(value) if name == "rel" else value
         except ValueError:
             raise DataError(f"expected a number for rel, found {loss!r}", field="loss") from None
     return cls(**options)
