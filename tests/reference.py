@@ -62,3 +62,18 @@ def brute_force(kind, name, labels, scores, v, k=None, gain=np.exp2):
         if np.all(np.diff(labels[list(order)]) <= 0):
             gold.append(c)
     return best - np.mean(gold, axis=0) @ scores
+
+
+def best_interleaving(positives, negatives, positive, negative):
+    """Best sum of gains along a monotone path, ``positive(i, j)`` and ``negative(i, j)`` each."""
+    P, N = len(positives), len(negatives)
+    value = {(P, N): 0.0}
+    for i in range(P, -1, -1):
+        for j in range(N, -1, -1):
+            steps = []
+            if i < P:
+                steps.append(positive(i, j) + value[i + 1, j])
+            if j < N:
+                steps.append(negative(i, j) + value[i, j + 1])
+            value[i, j] = max(steps, default=0.0)
+    return value[0, 0]

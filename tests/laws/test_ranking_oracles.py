@@ -19,7 +19,7 @@ from didyma.tasks.losses import (
     StepLoss,
 )
 from didyma.tasks.ranking import _kind, oracle_for
-from tests.reference import brute_force, coefficients, measure_loss
+from tests.reference import best_interleaving, brute_force, coefficients, measure_loss
 
 LOSSES = [
     AveragePrecision(),
@@ -131,6 +131,58 @@ def test_fast_oracle_equals_the_lattice(loss):
             loss_value = oracle(scores, np.array([P, N]), nothing, nothing, loss.cutoff, coef)
             values.append(loss_value + coef @ scores)
         assert values[0] == pytest.approx(values[1], abs=1e-9)
+
+
+def values_by_oracle_and_lattice(loss, feature_map, P, N, scores):
+    """Value of the oracle's ranking, and of the best one by a search of all (P + 1)(N + 1)."""
+    v, k, counts = feature_map.weights_for(P + N), loss.cutoff, np.array([P, N])
+    oracle, _ = oracle_for(loss, feature_map, "lattice")
+    coef = np.empty(P + N)
+    value = oracle(scores, counts, v, np.array([1.0, 0.0]), k, coef) + coef @ scores
+    steps = {"negative": lambda i, j, P, N, k: 0.0, **loss.steps, **feature_map.weighers}
+    unit = steps["scale"](P, N, k)
+    sp, sn = np.sort(scores[:P])[::-1], np.sort(scores[P:])[::-1]
+
+    def positive(i, j):
+        worth = unit * (steps["positive"](i, j, P, N, k) - steps["positive"](i, 0, P, N, k))
+        return steps["weigh_positive"](i, j, P, N, v) * sp[i] + worth
+
+    def negative(i, j):
+        worth = unit * (steps["negative"](i, j, P, N, k) - steps["negative"](P, j, P, N, k))
+        return steps["weigh_negative"](i, j, P, N, v) * sn[j] + worth
+
+    gold = sum(steps["weigh_positive"](i, 0, P, N, v) for i in range(P)) * sp.mean()
+    gold += sum(steps["weigh_negative"](P, j, P, N, v) for j in range(N)) * sn.mean()
+    return value, best_interleaving(sp, sn, positive, negative) - gold
+
+
+@pytest.mark.parametrize("feature_map", MAPS, ids=str)
+@pytest.mark.parametrize("kind", [NDCG, PrecisionAt], ids=lambda kind: kind.name)
+def test_cut_offs_equal_the_whole_lattice(kind, feature_map):
+    rng = np.random.default_rng(zlib.crc32(f"{kind.name} {feature_map}".encode()))
+    for _ in range(60):
+        P, N = int(rng.integers(1, 9)), int(rng.integers(1, 12))
+        loss = kind(k=int(rng.integers(1, P + N + 2)))
+        scores = rng.choice([0.0, 0.1, 1.0, 5.0]) * rng.standard_normal(P + N)
+        if rng.random() < 0.3:
+            scores = np.round(scores)  # ties
+        value, best = values_by_oracle_and_lattice(loss, feature_map, P, N, scores)
+        assert value == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("k", [1, 3, 6, 20])
+def test_a_loss_of_your_own_has_a_cut_off(k):
+    """Behind rank k its steps count nothing, so the whole lattice of the same steps is the rule."""
+    loss = StepLoss(
+        positive=lambda i, j, P, N: j / (i + 1.0), negative=lambda i, j, P, N: 0.1 * i, k=k
+    )
+    rng = np.random.default_rng(k)
+    for feature_map in (Pairwise(), TopK(2)):
+        for _ in range(10):
+            P, N = int(rng.integers(1, 6)), int(rng.integers(1, 8))
+            scores = rng.standard_normal(P + N)
+            value, best = values_by_oracle_and_lattice(loss, feature_map, P, N, scores)
+            assert value == pytest.approx(best, abs=1e-9)
 
 
 def test_a_loss_of_your_own():

@@ -23,7 +23,7 @@ import numpy as np
 
 from didyma.kernels.assignment import assign
 from didyma.kernels.jit import jit
-from didyma.kernels.losses import negative
+from didyma.kernels.losses import discount, negative
 from didyma.kernels.select import descending, split
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "graded_sort",
     "independent",
     "lattice",
+    "merge_behind",
     "pairwise_negative",
     "pairwise_positive",
     "positional",
@@ -72,7 +73,8 @@ weigh_positive: Any = None
 weigh_negative: Any = None
 positive: Any = None
 scale: Any = None
-path: Any = None  # `best_path`, bound to the same names
+merge: Any = None  # `merge_behind`, bound to the same names
+path: Any = None  # `best_path`, likewise
 
 
 def independent(scores, counts, v, gains, k, coef):
@@ -155,46 +157,92 @@ def independent(scores, counts, v, gains, k, coef):
     return unit * loss
 
 
-def best_path(positives, negatives, v, k, unit, above):
-    """The best ranking of sorted scores, for every binary loss and feature map, in O(P N).
+def merge_behind(positives, negatives, v, k, unit, value):
+    """Value of the best way to finish from each state (i, k − i), written to ``value[i]``.
 
-    State (i, j): i positives and j negatives are placed. Loss and coefficients of a step depend on
-    nothing else, so one dynamic programme replaces the enumeration of all rankings. Writes into
-    ``above`` how many negatives stand above each positive; ``unit`` is the worth of a loss step.
+    Behind rank k the loss is settled, so that the rest stands in the order of its scores: a state
+    that is ahead in one class takes from the other until it meets the order of all items by score,
+    from where on all states share one value.
     """
     P, N = positives.shape[0], negatives.shape[0]
-    takes_negative = np.empty((P, N), dtype=np.bool_)
-    value = np.empty(N + 1)  # of the best way to finish from (i, j), row by row
-    down = np.empty(N + 1)  # the same, if the next one is a positive
-    right = np.empty(N)  # gain of a step to the next negative
-    value[N] = 0.0
-    for j in range(N - 1, -1, -1):
+    n = P + N
+    placed = np.empty(n + 1, dtype=np.int64)  # positives among the first items by score
+    i = 0
+    for rank in range(n):
+        placed[rank] = i
+        j = rank - i
+        if j == N or (i < P and positives[i] >= negatives[j]):
+            i += 1
+    placed[n] = P
+    rest = np.zeros(n + 1)  # value of the items by score from a rank on
+    for rank in range(n - 1, k - 1, -1):
+        i = placed[rank]
+        j = rank - i
+        if placed[rank + 1] > i:
+            gain = weigh_positive(i, j, P, N, v) * positives[i]
+            rest[rank] = gain + unit * positive(i, j, P, N, k) + rest[rank + 1]
+        else:
+            gain = weigh_negative(i, j, P, N, v) * negatives[j]
+            rest[rank] = gain + unit * negative(i, j, P, N, k) + rest[rank + 1]
+    for first in range(max(0, k - N), min(P, k) + 1):
+        i, j, total = first, k - first, 0.0
+        while placed[i + j] < i:
+            gain = weigh_negative(i, j, P, N, v) * negatives[j]
+            total += gain + unit * negative(i, j, P, N, k)
+            j += 1
+        while placed[i + j] > i:
+            gain = weigh_positive(i, j, P, N, v) * positives[i]
+            total += gain + unit * positive(i, j, P, N, k)
+            i += 1
+        value[first] = total + rest[i + j]
+
+
+def best_path(positives, negatives, v, k, unit, above):
+    """The best ranking of sorted scores, for every binary loss and feature map.
+
+    State (i, j): i positives and j negatives are placed. Loss and coefficients of a step depend on
+    nothing else, so one dynamic programme replaces the enumeration of all rankings: O(P N), or with
+    a cut-off O(k n) at worst and O(k² + n) as a rule. Writes into ``above`` how many negatives
+    stand above each positive; ``unit`` is the worth of a loss step.
+    """
+    P, N = positives.shape[0], negatives.shape[0]
+    depth = min(k, P + N)
+    last = min(P, depth)
+    finish = np.empty(last + 1)  # value of the ranks behind the cut-off
+    merge(positives, negatives, v, depth, unit, finish)
+    takes_negative = np.empty((last, min(N, depth)), dtype=np.bool_)
+    value = np.empty(min(N, depth) + 1)  # of the best way to finish from (i, j), row by row
+    down = np.empty(min(N, depth) + 1)  # the same, if the next one is a positive
+    right = np.empty(min(N, depth))  # gain of a step to the next negative
+    value[depth - last] = finish[last]
+    for j in range(depth - last - 1, -1, -1):  # all positives are placed
         gain = weigh_negative(P, j, P, N, v) * negatives[j]
         value[j] = gain + unit * negative(P, j, P, N, k) + value[j + 1]
-    for i in range(P - 1, -1, -1):
+    for i in range(last - 1, -1, -1):
         score = positives[i]
-        for j in range(N + 1):
+        width = min(N, depth - i)
+        for j in range(min(N, depth - i - 1) + 1):
             gain = weigh_positive(i, j, P, N, v) * score
             down[j] = gain + unit * positive(i, j, P, N, k) + value[j]
-        for j in range(N):
+        for j in range(width):
             gain = weigh_negative(i, j, P, N, v) * negatives[j]
             right[j] = gain + unit * negative(i, j, P, N, k)
-        best = down[N]
-        value[N] = best
-        for j in range(N - 1, -1, -1):  # the only loop whose steps wait for each other
+        best = finish[i] if i + width == depth else down[N]
+        value[width] = best
+        for j in range(width - 1, -1, -1):  # the only loop whose steps wait for each other
             other = right[j] + best
             takes_negative[i, j] = other > down[j]
             best = max(other, down[j])
             value[j] = best
     j = 0
     for i in range(P):
-        while j < N and takes_negative[i, j]:
+        while j < N and (takes_negative[i, j] if i + j < depth else negatives[j] > positives[i]):
             j += 1
         above[i] = j
 
 
 def lattice(scores, counts, v, gains, k, coef):
-    """Exact oracle for every binary loss and feature map: the best monotone path, O(P N)."""
+    """Exact oracle for every binary loss and feature map: the best monotone path."""
     P, N = counts[0], counts[1]
     unit = scale(P, N, k)
     index = np.arange(P + N)
@@ -228,7 +276,7 @@ def _ideal_dcg(counts, gains, k):
     rank = 0
     for level in range(counts.shape[0]):
         for _ in range(counts[level]):
-            ideal += gains[level] / np.log2(rank + 2.0) if rank < k else 0.0
+            ideal += gains[level] * discount(rank) if rank < k else 0.0
             rank += 1
     return ideal
 
@@ -263,14 +311,14 @@ def graded_lattice(scores, counts, v, gains, k, coef):
             level += 1
         placed[level] -= 1
         rank = placed.sum()
-        discount = 1.0 / np.log2(rank + 2.0) / ideal if rank < k else 0.0
+        worth = discount(rank) / ideal if rank < k else 0.0
         best = -np.inf
         for level in range(n_levels):
             if placed[level] < counts[level]:
                 # of the items of other grades, those below minus those above
                 balance = n - 2 * rank - counts[level] + 2 * placed[level]
                 score = scores[index[starts[level] + placed[level]]]
-                gain = balance / n_pairs * score - gains[level] * discount
+                gain = balance / n_pairs * score - gains[level] * worth
                 gain += value[state + stride[level]]
                 if gain > best:
                     best = gain
@@ -285,7 +333,7 @@ def graded_lattice(scores, counts, v, gains, k, coef):
         perfect = n - starts[level + 1] - starts[level]
         coef[index[starts[level] + placed[level]]] = (balance - perfect) / n_pairs
         if rank < k:
-            loss -= gains[level] / np.log2(rank + 2.0) / ideal
+            loss -= gains[level] * discount(rank) / ideal
         placed[level] += 1
         state += stride[level]
     return loss
@@ -302,7 +350,7 @@ def _graded_positions(rank_of, counts, v, gains, k, ideal, coef):
             rank = rank_of[row]
             coef[row] = v[rank] - gold
             if rank < k:
-                loss -= gains[level] / np.log2(rank + 2.0) / ideal
+                loss -= gains[level] * discount(rank) / ideal
             row += 1
     return loss
 
@@ -317,8 +365,8 @@ def graded_assignment(scores, counts, v, gains, k, coef):
     for level in range(counts.shape[0]):
         for _ in range(counts[level]):
             for rank in range(n):
-                discount = 1.0 / np.log2(rank + 2.0) / ideal if rank < k else 0.0
-                weights[row, rank] = v[rank] * scores[row] - gains[level] * discount
+                worth = discount(rank) / ideal if rank < k else 0.0
+                weights[row, rank] = v[rank] * scores[row] - gains[level] * worth
             row += 1
     return _graded_positions(assign(weights), counts, v, gains, k, ideal, coef)
 

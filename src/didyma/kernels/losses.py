@@ -3,7 +3,7 @@
 A loss is  Δ = scale(P, N, k) · (Σ positive(i, j, P, N, k) + Σ negative(i, j, P, N, k)),  summed
 over the items of a ranking, each taken at the state (i, j) of positives and negatives placed
 before it. Each step function is zero along a perfect ranking. ``k`` is the cut-off of losses that
-have one.
+have one: behind rank k, the steps of a positive depend on i alone and those of a negative on j.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from didyma.kernels.jit import jit
 
 __all__ = [
     "ap_positive",
+    "discount",
     "ndcg_positive",
     "negative",
     "no_scale",
@@ -25,6 +26,14 @@ __all__ = [
     "roc_positive",
     "rr_positive",
 ]
+
+DISCOUNTS = 1.0 / np.log2(np.arange(2.0, 1026.0))  # a logarithm costs more than all else of a step
+
+
+@jit
+def discount(above):
+    """1/log2(1 + rank) of the item that so many stand above."""
+    return DISCOUNTS[above] if above < DISCOUNTS.shape[0] else 1.0 / np.log2(above + 2.0)
 
 
 @jit
@@ -60,8 +69,8 @@ def rr_positive(i, j, P, N, k):
 @jit
 def ndcg_positive(i, j, P, N, k):
     """Discount lost by standing at rank i + j + 1 instead of i + 1."""
-    ideal = 1.0 / np.log2(i + 2.0) if i < k else 0.0
-    return ideal - (1.0 / np.log2(i + j + 2.0) if i + j < k else 0.0)
+    ideal = discount(i) if i < k else 0.0
+    return ideal - (discount(i + j) if i + j < k else 0.0)
 
 
 @jit
@@ -69,7 +78,7 @@ def per_ideal_dcg(P, N, k):
     """One over the discounted gain of a perfect ranking."""
     ideal = 0.0
     for i in range(min(P, k)):
-        ideal += 1.0 / np.log2(i + 2.0)
+        ideal += discount(i)
     return 1.0 / ideal
 
 

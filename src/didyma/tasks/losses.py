@@ -155,8 +155,8 @@ class StepLoss(RankingLoss):
     """A loss of your own, as Python functions of the state (i, j, P, N).
 
     ``positive`` is what a positive costs when i positives and j negatives stand above it,
-    ``negative`` likewise; both are compiled. The loss is their sum over a ranking, less that of a
-    perfect one. It has no text, so a model file does not keep it.
+    ``negative`` likewise; both are compiled. The loss is their sum over the first ``k`` ranks
+    (None: all), less that of a perfect ranking. It has no text, so a model file does not keep it.
 
     >>> rank_of_last = StepLoss(positive=lambda i, j, P, N: (j / N if i == P - 1 else 0.0))
     """
@@ -166,6 +166,16 @@ class StepLoss(RankingLoss):
 
     positive: Step | None = None
     negative: Step | None = None
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.k is not None:
+            _check_cutoff(self.k)
+
+    @property
+    def cutoff(self) -> int:
+        """Rank behind which the loss does not look."""
+        return NO_CUTOFF if self.k is None else self.k
 
     @property
     def steps(self) -> Mapping[str, Any]:  # type: ignore[override]
@@ -181,7 +191,7 @@ def _with_cutoff(step: Step | None) -> Any:
     if step is None:
         return kernels.negative
     compiled = jit(step, cached=False)
-    return jit(lambda i, j, P, N, k: compiled(i, j, P, N), cached=False)
+    return jit(lambda i, j, P, N, k: compiled(i, j, P, N) if i + j < k else 0.0, cached=False)
 
 
 def _check_cutoff(k: int) -> None:

@@ -154,13 +154,11 @@ def oracle_for(loss: RankingLoss, feature_map: FeatureMap, kind: str) -> tuple[A
 @cache
 def path_for(loss: RankingLoss, feature_map: FeatureMap) -> Any:
     """The compiled search for the best ranking of sorted scores."""
-    return specialise(
-        interleave.best_path,
-        f"path_{loss.name}_{feature_map.name}",
-        cached=not isinstance(loss, StepLoss),
-        **loss.steps,
-        **feature_map.weighers,
-    )
+    name = f"{loss.name}_{feature_map.name}"
+    cached = not isinstance(loss, StepLoss)
+    bound = {**loss.steps, **feature_map.weighers}
+    merge = specialise(interleave.merge_behind, f"merge_{name}", cached=cached, **bound)
+    return specialise(interleave.best_path, f"path_{name}", cached=cached, merge=merge, **bound)
 
 
 class RankingProblem:
