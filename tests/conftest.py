@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# What a law costs depends on whether its kernel has been compiled: no test may fail for that.
+settings.register_profile("didyma", deadline=None)
+settings.load_profile("didyma")
 
 # Tests run on all cores already; threads of small networks would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from didyma.data import Groups, RankingData, group_rows
+from didyma.data import Features, Groups, RankingData, group_rows
 from didyma.errors import DataError
 
 
@@ -72,3 +73,39 @@ def test_selection():
     assert part.docid.tolist() == ["z", "x"]
     assert part.y.tolist() == [2.0, 0.0]
     assert len(part) == 2
+
+
+def judged(X, **more):
+    return RankingData(np.asarray(X, float), np.arange(float(len(X))), np.zeros(len(X)), **more)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_columns_are_arranged_by_name_or_by_place(sparse):
+    X = sp.csr_array(np.eye(2)) if sparse else np.eye(2)
+    data = RankingData(X, np.ones(2), np.zeros(2), feature_names=("x", "y"))
+    swapped = Features(2, ("y", "x")).arrange(data)
+    assert (swapped.X.toarray() if sparse else swapped.X).tolist() == [[0, 1], [1, 0]]
+    assert swapped.feature_names == ("y", "x")
+    assert Features(1, ("y",)).arrange(data).X.shape == (2, 1)
+    assert Features(2).arrange(data).feature_names is None
+    with pytest.raises(DataError, match="expected also the features z"):
+        Features(2, ("y", "z")).arrange(data)
+    with pytest.raises(DataError, match="expected 3 features, found 2"):
+        Features(3).arrange(data)
+    indexed = RankingData(X, np.ones(2), np.zeros(2), zero_based=False)
+    wide = Features(3, zero_based=False).arrange(indexed)
+    assert (wide.X.toarray() if sparse else wide.X).tolist() == [[1, 0, 0], [0, 1, 0]]
+    with pytest.raises(DataError, match="expected 1 features, found 2"):
+        Features(1, zero_based=False).arrange(indexed)
+
+
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_columns_that_count_from_elsewhere_are_refused(zero_based):
+    data = judged(np.eye(2), zero_based=zero_based)
+    expected, found = int(zero_based), int(not zero_based)
+    with pytest.raises(
+        DataError, match=f"count from {expected}, found some that count from {found}"
+    ):
+        Features(2, zero_based=not zero_based).arrange(data)
+    assert Features(2).arrange(data).zero_based is zero_based
+    assert data.select([1]).zero_based is zero_based

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from os import PathLike
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
 
-__all__ = ["Groups", "Matrix", "RankingData", "group_rows"]
+__all__ = ["Features", "Groups", "Matrix", "RankingData", "group_rows", "judgements"]
 
 Matrix: TypeAlias = "NDArray[Any] | sp.csr_array"
 
@@ -105,12 +106,108 @@ def group_rows(n_rows: int, qid: ArrayLike | None = None, group: ArrayLike | Non
     return groups
 
 
+@dataclass(frozen=True)
+class Features:
+    """What the columns of a matrix are: how many, their names, and the index of the first.
+
+    ``zero_based`` says whether a LETOR file calls the first column 0 or 1. It is None where columns
+    never had an index, as those of a table.
+
+    >>> train = RankingData(np.eye(2), np.ones(2), np.zeros(2), feature_names=("bm25", "age"))
+    >>> test = RankingData(np.eye(2), np.ones(2), np.zeros(2), feature_names=("age", "bm25"))
+    >>> train.features.arrange(test).X.tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+
+    count: int
+    names: tuple[str, ...] | None = None
+    zero_based: bool | None = None
+
+    @classmethod
+    def of(cls, owner: Any) -> Features:
+        """The features of judged results, or those that a fitted estimator or pipeline asks for."""
+        if isinstance(owner, Features):
+            return owner
+        if isinstance(owner, RankingData):
+            return owner.features
+        first = owner.steps[0][1] if hasattr(owner, "steps") else owner
+        if not hasattr(first, "n_features_in_"):
+            raise DataError(
+                f"expected judged results or a fitted model, found {type(owner).__name__}",
+                field="like",
+            )
+        names = getattr(first, "feature_names_in_", None)
+        return cls(
+            int(first.n_features_in_),
+            None if names is None else tuple(map(str, names)),
+            getattr(first, "zero_based_in_", None),
+        )
+
+    def remember(self, estimator: Any) -> None:
+        """Make these the features that a fitted estimator asks for."""
+        estimator.n_features_in_ = self.count
+        estimator.zero_based_in_ = self.zero_based
+        if self.names is not None:
+            estimator.feature_names_in_ = np.array(self.names, dtype=object)
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+
+    def arrange(self, data: RankingData, path: str | PathLike[str] | None = None) -> RankingData:
+        """The same rows with these columns: by name where both have names, by place otherwise.
+
+        Data with indices may lack the last columns, as a LETOR file does that never lists them.
+        ``path`` is what errors name.
+        """
+        if data.features == self:
+            return data
+        if self.names is not None and data.feature_names is not None:
+            return self._chosen(data, self.names, data.feature_names, path)
+        if None not in (self.zero_based, data.zero_based) and self.zero_based != data.zero_based:
+            raise DataError(
+                f"expected features that count from {int(not self.zero_based)}, found some that "
+                f"count from {int(not data.zero_based)}: read the file with like= the other data",
+                path=path,
+            )
+        width = data.X.shape[1]
+        if width > self.count or (width < self.count and data.zero_based is None):
+            raise DataError(f"expected {self.count} features, found {width}", path=path)
+        return replace(
+            data,
+            X=_widened(data.X, self.count),
+            feature_names=self.names,
+            zero_based=data.zero_based if self.zero_based is None else self.zero_based,
+        )
+
+    @staticmethod
+    def _chosen(
+        data: RankingData,
+        names: tuple[str, ...],
+        present: tuple[str, ...],
+        path: str | PathLike[str] | None,
+    ) -> RankingData:
+        place = {name: k for k, name in enumerate(present)}
+        if missing := [name for name in names if name not in place]:
+            raise DataError(f"expected also the features {', '.join(missing)}", path=path)
+        return replace(data, X=data.X[:, [place[name] for name in names]], feature_names=names)
+
+
+def _widened(X: Matrix, width: int) -> Matrix:
+    """The same rows with columns of zeros in the end."""
+    n_rows, present = X.shape
+    if present == width:
+        return X
+    if isinstance(X, np.ndarray):
+        return np.pad(X, ((0, 0), (0, width - present)))
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(n_rows, width))
+
+
 @dataclass(frozen=True, eq=False)
 class RankingData:
     """Judged results: features ``X``, relevance ``y`` and query ``qid`` per row.
 
-    ``X`` is a dense array or a SciPy CSR array, ``docid`` and ``feature_names`` are optional.
-    Rows keep the order of their source; `groups` says which belong together.
+    ``X`` is a dense array or a SciPy CSR array, ``docid`` and ``feature_names`` are optional, and
+    ``zero_based`` is as in `Features`. Rows keep the order of their source; `groups` says which
+    belong together.
 
     >>> data = RankingData(np.eye(3), np.array([1.0, 0, 1]), np.array(["a", "b", "a"]))
     >>> data
@@ -122,6 +219,7 @@ class RankingData:
     qid: NDArray[Any]
     docid: NDArray[Any] | None = None
     feature_names: tuple[str, ...] | None = None
+    zero_based: bool | None = None
 
     def __post_init__(self) -> None:
         n_rows, n_features = self.X.shape
@@ -140,6 +238,11 @@ class RankingData:
         rows, features = self.X.shape
         return f"RankingData({rows} rows, {features} features, {len(self.groups)} queries)"
 
+    @property
+    def features(self) -> Features:
+        """What the columns are, which other data and models can be compared with."""
+        return Features(self.X.shape[1], self.feature_names, self.zero_based)
+
     @cached_property
     def groups(self) -> Groups:
         """Which rows belong to which query."""
@@ -147,10 +250,21 @@ class RankingData:
 
     def select(self, rows: Sequence[int] | NDArray[Any]) -> RankingData:
         """The same data restricted to some rows (indices or a mask)."""
-        return RankingData(
-            self.X[rows],
-            self.y[rows],
-            self.qid[rows],
-            None if self.docid is None else self.docid[rows],
-            self.feature_names,
+        return replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            qid=self.qid[rows],
+            docid=None if self.docid is None else self.docid[rows],
         )
+
+
+def judgements(
+    X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: ArrayLike | None
+) -> tuple[Any, Any]:
+    """``y`` and ``qid``, which `RankingData` in place of ``X`` brings along."""
+    if not isinstance(X, RankingData):
+        return y, qid
+    if not (y is None and qid is None and group is None):
+        raise DataError("judged results have a y and a qid already: give no others")
+    return X.y, X.qid

@@ -5,7 +5,7 @@ The header's metadata are texts: ``format`` ("didyma"), ``format_version``, ``li
 model is a record
 
     {"class": "SVMRanker", "parameters": {…}, "lost": {}, "attributes": {…}, "n_features": 46,
-     "feature_names": ["bm25", …] or null}
+     "feature_names": ["bm25", …] or null, "zero_based": true, false or null}
 
 or, for a scikit-learn pipeline, ``{"class": "Pipeline", "steps": [[name, record], …]}``. The array
 ``coef_`` of a model is the tensor "coef_", that of a pipeline's second step "1/coef_". An attribute
@@ -233,6 +233,7 @@ def _record(estimator: Any, tensors: Tensors, prefix: str) -> Record:
         "arrays": {key: list(family) for key, family in families.items()},
         "n_features": getattr(estimator, "n_features_in_", None),
         "feature_names": None if names is None else list(names),
+        "zero_based": getattr(estimator, "zero_based_in_", None),
     }
 
 
@@ -254,6 +255,7 @@ def _build(record: Record, tensors: Tensors, prefix: str) -> Any:
         setattr(estimator, attribute, _attribute(attribute, record, tensors, prefix))
     if record["n_features"] is not None:
         estimator.n_features_in_ = record["n_features"]
+        estimator.zero_based_in_ = record["zero_based"]
     if record["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(record["feature_names"], dtype=object)
     return estimator

@@ -309,7 +309,7 @@ def test_missing_and_mistaken_files(run: Run, folder: Path, tmp_path: Path) -> N
     wide = tmp_path / "wide.letor"
     wide.write_text("1 qid:a 1:2 3:1\n")
     found = run("fit", train, "--dev", wide, "-o", output, code=1)
-    assert f"{wide}: has 3 features, but {train} has 1" in found.stderr
+    assert f"{wide}, line 1, feature 3: expected an index up to 1" in found.stderr
     archive = tmp_path / "nan.npz"
     np.savez(archive, X=[[np.nan], [1.0]], y=[1, 0], qid=["a", "a"])
     assert "contains NaN" in run("fit", archive, "-o", output, code=1).stderr

@@ -62,16 +62,16 @@ def test_features_that_are_missing_or_too_many(run: Run, folder: Path, tmp_path:
     path = tmp_path / "less.csv"
     path.write_text("label,qid,clicks,bm25\n1,a,2,3\n")
     found = run("predict", folder / NAMED, path, code=1)
-    assert f"less.csv: lacks features of the model {folder / NAMED}: length, age" in found.stderr
+    assert "less.csv: expected also the features length, age" in found.stderr
     formats.write(formats.read(path), tmp_path / "less.parquet")
     found = run("predict", folder / NAMED, tmp_path / "less.parquet", code=1)
     assert "length, age" in found.stderr
     found = run("predict", folder / MAP, path, code=1)
-    assert f"has 2 features, but the model {folder / MAP} has 4" in found.stderr
+    assert "less.csv: expected 4 features, found 2" in found.stderr
     wide = tmp_path / "wide.letor"
     wide.write_text("1 qid:a 5:1\n")
     found = run("predict", folder / MAP, wide, code=1)
-    assert f"has 5 features, but the model {folder / MAP} has 4" in found.stderr
+    assert "wide.letor, line 1, feature 5: expected an index up to 4" in found.stderr
 
 
 @pytest.mark.parametrize("line", ["1 qid:a 1:1 2:2", "1 qid:a 2:2\n0 qid:a\n0 qid:b\n0 qid:b"])
@@ -284,3 +284,20 @@ def test_inspect_a_model(run: Run, folder: Path) -> None:
     assert [weight["weight"] for weight in found["weights"]] == sorted(coef, key=abs, reverse=True)
     assert found["feature_names"] == ["bm25", "length", "age", "clicks"]
     assert found["summary"]["train"]["rows"] == 96
+
+
+@pytest.mark.parametrize("scale", ["none", "query-minmax", "max-abs"])
+def test_a_model_remembers_where_indices_begin(run: Run, tmp_path: Path, scale: str) -> None:
+    train, test, shifted = (tmp_path / name for name in ("train", "test", "shifted"))
+    train.write_text("1 qid:a 0:1 1:2\n0 qid:a 0:3 1:1\n1 qid:b 0:0 1:3\n0 qid:b 0:1 1:0\n")
+    test.write_text("1 qid:a 1:2\n0 qid:a 1:1\n")  # lacks index 0
+    model_file = tmp_path / "m.safetensors"
+    run("fit", train, "--dev", test, "--scale", scale, "-o", model_file)
+    found = run("predict", model_file, test).stdout
+    test.write_text("1 qid:a 0:0 1:2\n0 qid:a 0:0 1:1\n")
+    assert run("predict", model_file, test).stdout == found
+    train.write_text("1 qid:a 1:2\n0 qid:a 1:1\n")
+    run("fit", train, "--scale", scale, "-o", model_file)
+    shifted.write_text("1 qid:a 1:2\n1 qid:a 0:2\n")
+    stderr = run("predict", model_file, shifted, code=1).stderr
+    assert "shifted, line 2, feature: expected index:value with an index from 1" in stderr

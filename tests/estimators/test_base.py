@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from didyma.data import Groups
+from didyma.data import Features, Groups, RankingData
 from didyma.errors import DataError
 from didyma.estimators.base import LinearRanker
 from didyma.metrics import evaluate
@@ -271,3 +271,52 @@ def test_negative_grades_count_as_not_relevant() -> None:
     """TREC judgements have grades below zero, svmlight files labels of -1."""
     seen = Recorder().fit(X, [1, -1, -2, 0, 1], qid=QID).seen_[1]
     assert seen.tolist() == [1, 0, 0, 0, 1]
+
+
+def judged(rows: Any, **more: Any) -> RankingData:
+    return RankingData(rows, Y.astype(float), np.array(QID), **more)
+
+
+def test_judged_results_bring_their_grades_and_queries() -> None:
+    data = judged(X)
+    ranker = Recorder().fit(data, eval_set=data)
+    plain = Recorder().fit(X, Y, qid=QID)
+    for mine, other in zip(ranker.seen_[:2], plain.seen_[:2]):
+        np.testing.assert_array_equal(mine, other)
+    assert ranker.seen_[2].names.tolist() == ranker.seen_[4].groups.names.tolist() == ["b", "a"]
+    np.testing.assert_array_equal(ranker.predict(data), plain.predict(X))
+    np.testing.assert_array_equal(ranker.rank(data), plain.rank(X, qid=QID))
+    assert ranker.score(data) == plain.score(X, Y, qid=QID)
+    with pytest.raises(DataError, match="give no others"):
+        ranker.fit(data, Y)
+    with pytest.raises(DataError, match="give no others"):
+        ranker.fit(data, eval_set=data, eval_qid=QID)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_columns_of_judged_results_are_checked_at_predict(kind: Any, tmp_path: Any) -> None:
+    named = Recorder().fit(judged(kind(X), feature_names=("bm25", "age")))
+    named.coef_ = np.array([1.0, 10.0])
+    swapped = judged(kind(X[:, ::-1]), feature_names=("age", "bm25"))
+    np.testing.assert_array_equal(named.predict(swapped), named.predict(judged(kind(X))))
+    with pytest.raises(DataError, match="expected also the features bm25"):
+        named.predict(judged(kind(X), feature_names=("age", "x")))
+
+    counted = Recorder().fit(judged(kind(X), zero_based=True))
+    assert counted.zero_based_in_ is True
+    with pytest.raises(DataError, match="count from 0, found some that count from 1"):
+        counted.predict(judged(kind(X), zero_based=False))
+    narrow = judged(kind(X[:, :1]), zero_based=True)
+    np.testing.assert_array_equal(counted.predict(narrow), X[:, 0])
+    with pytest.raises(DataError, match="found some that count from 1"):
+        counted.fit(judged(kind(X), zero_based=True), eval_set=judged(kind(X), zero_based=False))
+    assert counted.fit(X, Y, qid=QID).zero_based_in_ is None
+
+
+def test_a_model_file_keeps_what_columns_are(tmp_path: Any) -> None:
+    from didyma.estimators.svm import SVMRanker
+
+    data = judged(X, feature_names=("bm25", "age"), zero_based=True)
+    for ranker in (SVMRanker().fit(data), *SVMRanker().path(data, None, [1.0])):
+        ranker.save(tmp_path / "model.safetensors")
+        assert Features.of(SVMRanker.load(tmp_path / "model.safetensors")) == data.features

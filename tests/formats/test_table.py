@@ -88,7 +88,7 @@ def test_missing_columns_are_named() -> None:
     frame = pl.DataFrame(COLUMNS)
     with pytest.raises(DataError, match="grade: no such column among bm25, label, qid, docid"):
         table.from_frame(frame, label="grade")
-    with pytest.raises(DataError, match="tfidf: no such column among"):
+    with pytest.raises(DataError, match="expected also the features tfidf"):
         table.from_frame(frame, features=["bm25", "tfidf"])
     with pytest.raises(DataError, match="expected at least one row"):
         table.from_frame(frame.clear())

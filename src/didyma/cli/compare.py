@@ -145,4 +145,4 @@ def _evaluate_models(
 ) -> Iterator[Evaluation]:
     for path in systems:
         model = Model.load(path)
-        yield evaluate_model(model, model.layout.read(data, columns), measures)
+        yield evaluate_model(model, model.read(data, columns), measures)

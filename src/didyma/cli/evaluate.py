@@ -54,7 +54,7 @@ def evaluate(
     parse_all(measures)  # a misspelt name should not cost the time to read the data
     if is_model(system):
         model = Model.load(system)
-        data = model.layout.read(truth, Columns(label, qid, docid, group))
+        data = model.read(truth, Columns(label, qid, docid, group))
         evaluation = evaluate_model(model, data, measures)
     else:
         from didyma.formats.trec import read_qrels, read_run

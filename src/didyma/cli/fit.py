@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli import options
-from didyma.cli.inputs import Columns, Layout, read_based
+from didyma.cli.inputs import Columns, read_data
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
 from didyma.cli.training import Candidate, Scale, Split, train_each, train_latent, train_svm
 from didyma.report.table import decimal
@@ -266,7 +266,7 @@ def fit(
 
         measure = str(parse(measure))
     began = time.perf_counter()
-    split, zero_based = _read(train, dev, Columns(label, qid, docid, group))
+    split = _read(train, dev, Columns(label, qid, docid, group))
     split = split.scaled(scale)
     candidates, interrupted = _learn(model_type, split, Cs, measure, parameters)
     if not candidates:
@@ -277,7 +277,6 @@ def fit(
         "train": _counts(train, split.train),
         "dev": None,
         "candidates": [candidate.summary() for candidate in candidates],
-        "zero_based": zero_based,
     }
     if dev is not None and split.dev is not None:
         kept["dev"] = {**_counts(dev, split.dev), "measure": measure, "value": best.dev}
@@ -340,17 +339,16 @@ def _read_Cs(text: str | None, model_type: ModelType) -> list[float]:
     return values
 
 
-def _read(train: Path, dev: Path | None, columns: Columns) -> tuple[Split, bool]:
+def _read(train: Path, dev: Path | None, columns: Columns) -> Split:
     with waiting(f"reading {train}"):
-        data, zero_based = read_based(train, columns)
+        data = read_data(train, columns)
     say(f"{train}: {_size(data)}")
     if dev is None:
-        return Split(data, None), zero_based
-    layout = Layout(str(train), data.X.shape[1], data.feature_names, zero_based)
+        return Split(data, None)
     with waiting(f"reading {dev}"):
-        held_out = layout.read(dev, replace(columns, group=None))
+        held_out = read_data(dev, replace(columns, group=None), like=data)
     say(f"{dev}: {_size(held_out)}")
-    return Split(data, held_out), zero_based
+    return Split(data, held_out)
 
 
 def _size(data: RankingData) -> str:

@@ -59,7 +59,7 @@ def _model(path: Path, top: int) -> dict[str, Any]:
     estimator = model.load(path)
     coef = getattr(estimator[-1] if hasattr(estimator, "steps") else estimator, "coef_", None)
     if coef is not None:
-        names = _feature_names(estimator, found["summary"].get("zero_based", False))
+        names = _feature_names(estimator)
         largest = np.argsort(-np.abs(coef), kind="stable")[: min(top, np.count_nonzero(coef))]
         found["weights"] = [{"feature": names[k], "weight": float(coef[k])} for k in largest]
     return found
@@ -86,13 +86,13 @@ def _model_text(found: Mapping[str, Any]) -> str:
     return "\n\n".join(sections)
 
 
-def _feature_names(estimator: Any, zero_based: bool) -> list[str]:
+def _feature_names(estimator: Any) -> list[str]:
     """Names of the columns that have the weights, behind all but the last step of a pipeline."""
-    given = getattr(estimator, "feature_names_in_", None)
-    first = 0 if zero_based else 1
-    if given is None:
-        given = range(first, first + estimator.n_features_in_)
-    names = [str(name) for name in given]
+    from didyma.data import Features
+
+    features = Features.of(estimator)
+    first = 0 if features.zero_based else 1
+    names = list(features.names or map(str, range(first, first + features.count)))
     for step in estimator[:-1] if hasattr(estimator, "steps") else ():
         names = [str(name) for name in step.get_feature_names_out(names)]
     return names

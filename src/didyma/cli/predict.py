@@ -48,7 +48,7 @@ def predict(
     """
     check_output(output, model, data, group)
     ranker = Model.load(model)
-    rows = ranker.layout.read(data, Columns(label, qid, docid, group), judged=False)
+    rows = ranker.read(data, Columns(label, qid, docid, group), judged=False)
     lines = (f"{score!r}\n" for score in ranker.scores(rows).tolist())
     if output is None:
         sys.stdout.writelines(lines)

@@ -63,7 +63,7 @@ def rank(
     from didyma.metrics.ranking import order, tie_break
 
     ranker = Model.load(model)
-    rows = ranker.layout.read(data, Columns(label, qid, docid, group), judged=False)
+    rows = ranker.read(data, Columns(label, qid, docid, group), judged=False)
     documents, scores = _document_ids(rows, data), ranker.scores(rows)
     if depth is not None:
         groups = rows.groups

@@ -72,13 +72,10 @@ class Split:
         )
 
     def model(self, ranker: Any) -> Any:
-        """The ranker behind the scaler, with the names of its features."""
-        import numpy as np
+        """The ranker behind the scaler, which knows what features it asks for."""
         from sklearn.pipeline import make_pipeline
 
-        first = ranker if self.scaler is None else self.scaler
-        if self.train.feature_names is not None:
-            first.feature_names_in_ = np.array(self.train.feature_names, dtype=object)
+        self.train.features.remember(ranker if self.scaler is None else self.scaler)
         return ranker if self.scaler is None else make_pipeline(self.scaler, ranker)
 
 

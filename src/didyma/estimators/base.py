@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
-from didyma.data import Groups, Matrix, group_rows
+from didyma.data import Features, Groups, Matrix, RankingData, group_rows, judgements
 from didyma.errors import DataError
 from didyma.model import Savable
 
@@ -55,7 +55,7 @@ class Ranker(Savable, BaseEstimator):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
         eval_set: Pair | Sequence[Pair] | None = None,
@@ -67,13 +67,14 @@ class Ranker(Savable, BaseEstimator):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, n_features)
-            Rows of float32 or float64 in C order, or CSR, are used in place.
+        X : array, data frame or sparse matrix of shape (n_rows, n_features), or RankingData
+            Rows of float32 or float64 in C order, or CSR, are used in place. `RankingData` bring
+            their y and qid, and what their columns are: `predict` then checks it.
         y : array of shape (n_rows,)
             Grades. Negative ones (junk in TREC judgements, or labels of -1) count as 0.
         qid, group
             The query of each row, or the size of each query.
-        eval_set : (X, y) or [(X, y)]
+        eval_set : (X, y), [(X, y)] or RankingData
             Rows to evaluate on during training.
         eval_qid, eval_group
             Their queries: an array, or a list that holds one.
@@ -81,6 +82,7 @@ class Ranker(Savable, BaseEstimator):
             A query counts as much as the mean weight of its rows.
         """
         self._check_restored()
+        y, qid = judgements(X, y, qid, group)
         rows, grades = self._read_judged(X, y, reset=True)
         groups = group_rows(len(grades), qid, group)
         weight = None if sample_weight is None else _query_weight(sample_weight, groups)
@@ -121,6 +123,7 @@ class Ranker(Savable, BaseEstimator):
         from didyma.metrics.ranking import order, tie_break
 
         scores = self.predict(X)
+        _, qid = judgements(X, None, qid, group)
         groups = group_rows(len(scores), qid, group)
         ranks = np.empty(len(scores), dtype=np.int64)
         place = np.arange(len(scores)) - np.repeat(groups.starts[:-1], groups.sizes)
@@ -130,7 +133,7 @@ class Ranker(Savable, BaseEstimator):
     def score(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
@@ -143,6 +146,7 @@ class Ranker(Savable, BaseEstimator):
         from didyma.metrics import evaluate
 
         scores = self.predict(X)
+        y, qid = judgements(X, y, qid, group)
         if qid is None and group is None and self.n_queries_ > 1:
             raise DataError(
                 f"the ranker was fitted on {self.n_queries_} queries, so its score needs qid or "
@@ -169,15 +173,23 @@ class Ranker(Savable, BaseEstimator):
         relevant = np.bincount(groups.codes, weights=y >= 1, minlength=len(groups))
         return (relevant > 0) & (relevant < groups.sizes)
 
-    def _read_rows(self, X: Any, **how: Any) -> Any:
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=(np.float64, np.float32), order="C", **how
-        )
+    def _read_rows(self, X: Any, *, reset: bool, **judged: Any) -> Any:
+        """Rows as arrays whose columns are those of training, and ``y`` if it is given."""
+        form = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C", **judged}
+        if not isinstance(X, RankingData):
+            if reset:
+                self.zero_based_in_ = None
+            return validate_data(self, X, reset=reset, **form)
+        data = X if reset else Features.of(self).arrange(X)
+        read = (check_X_y if judged else check_array)(data.X, estimator=self, **form)
+        if reset:
+            data.features.remember(self)
+        return read
 
     def _read_judged(
-        self, X: Any, y: ArrayLike, *, reset: bool
+        self, X: Any, y: ArrayLike | None, *, reset: bool
     ) -> tuple[Matrix, NDArray[np.float64]]:
-        rows, grades = self._read_rows(X, y=y, y_numeric=True, reset=reset)
+        rows, grades = self._read_rows(X, reset=reset, y=y, y_numeric=True)
         if grades.dtype.kind not in "biuf":
             raise DataError(f"expected numbers, found {grades.dtype}", field="y")
         grades = grades.astype(np.float64, copy=False)
@@ -190,6 +202,9 @@ class Ranker(Savable, BaseEstimator):
             if eval_qid is not None or eval_group is not None:
                 raise DataError("eval_qid and eval_group need eval_set")
             return None
+        if isinstance(eval_set, RankingData):
+            _, eval_qid = judgements(eval_set, None, eval_qid, eval_group)
+            eval_set = (eval_set, eval_set.y)
         pair = eval_set[0] if isinstance(eval_set, list) and len(eval_set) == 1 else eval_set
         if not (isinstance(pair, tuple) and len(pair) == 2):
             raise DataError("expected (X, y) or [(X, y)]", field="eval_set")

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from didyma.data import Groups, Matrix, group_rows
+from didyma.data import Features, Groups, Matrix, group_rows, judgements
 from didyma.errors import DataError
 from didyma.estimators.base import EvaluationSet, LinearRanker
 from didyma.estimators.monitor import Monitor
@@ -115,7 +115,7 @@ class SVMRanker(LinearRanker):
     def path(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None,
         Cs: Iterable[float],
         *,
         qid: ArrayLike | None = None,
@@ -130,6 +130,7 @@ class SVMRanker(LinearRanker):
         """
         self._check_restored()
         values = sorted(float(C) for C in Cs)
+        y, qid = judgements(X, y, qid, group)
         rows, grades = self._read_judged(X, y, reset=True)
         groups = group_rows(len(grades), qid, group)
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
@@ -139,9 +140,8 @@ class SVMRanker(LinearRanker):
         solution: Solution | None = None
         for C in values:
             ranker = clone(self).set_params(C=C)
-            for name in ("n_features_in_", "feature_names_in_", "n_queries_"):
-                if hasattr(self, name):
-                    setattr(ranker, name, getattr(self, name))
+            Features.of(self).remember(ranker)
+            ranker.n_queries_ = self.n_queries_
             solution = ranker._solve(problem, evaluation, solution)
             rankers.append(ranker)
             if solution.result.status == "interrupted":

@@ -13,7 +13,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from didyma.data import RankingData
+from didyma.data import Features, RankingData
 from didyma.files import PathName, format_suffix
 from didyma.formats import letor, numpy_file, table, trec
 
@@ -22,14 +22,37 @@ __all__ = ["letor", "numpy_file", "read", "table", "trec", "write"]
 BY_SUFFIX = {".csv": table, ".tsv": table, ".parquet": table, ".npz": numpy_file}
 
 
-def read(path: PathName, **options: Any) -> RankingData:
+def read(path: PathName, *, like: Any = None, **options: Any) -> RankingData:
     """Read judged results in the format that the name tells; ``options`` are those of its reader.
 
     ``.csv``, ``.tsv`` and ``.parquet`` are tables, ``.npz`` is NumPy's, all others are LETOR /
     svmlight; a final ``.gz`` does not count.
+
+    ``like`` is other data, or a fitted model, whose columns these must become: matched by name
+    where both have names, by index otherwise. Every file but the first of a collection should be
+    read like it, since a LETOR file may lack the first feature, or the last.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "train.txt").write_text("1 qid:a 0:7 1:5\\n")
+    >>> _ = (folder / "test.txt").write_text("1 qid:b 1:5\\n")
+    >>> train = read(folder / "train.txt")
+    >>> read(folder / "test.txt", like=train).X.tolist()
+    [[0.0, 5.0]]
     """
-    data: RankingData = _format(path).read(path, **options)
-    return data
+    reader = _format(path)
+    if like is None:
+        data: RankingData = reader.read(path, **options)
+        return data
+    features = Features.of(like)
+    if reader is letor:
+        options |= {"n_features": features.count}
+        if features.zero_based is not None:
+            options |= {"zero_based": features.zero_based}
+    elif reader is table:
+        options |= {"features": features.names}
+    return features.arrange(reader.read(path, **options), path)
 
 
 def write(data: RankingData, path: PathName) -> None:

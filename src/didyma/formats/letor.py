@@ -51,9 +51,10 @@ def read(
     it is empty for a line without one, and ``docid`` is None where no line has one.
 
     Indices count from 1, or from 0 in a file where index 0 occurs; ``zero_based`` decides it for
-    a file that may lack index 0. ``n_features`` fixes the width, so that the files of a collection
-    agree. The matrix is dense where the file lists a quarter of all entries or more, else CSR,
-    unless ``sparse`` decides. Values are those of ``float()``, to the last bit.
+    a file that may lack index 0, and the result remembers it. ``n_features`` fixes the width, so
+    that the files of a collection agree; `didyma.read` with ``like`` gives both. The matrix is
+    dense where the file lists a quarter of all entries or more, else CSR, unless ``sparse``
+    decides. Values are those of ``float()``, to the last bit.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "train.letor")
@@ -72,19 +73,20 @@ def read(
     X = _matrix(source, shape, rows)
     qid = _query_ids(source, rows, group)
     docid = source.texts(rows.docids, "docid") if np.any(np.diff(rows.docids)) else None
-    return RankingData(X, rows.y, qid, docid)
+    return RankingData(X, rows.y, qid, docid, zero_based=shape.base == 0)
 
 
 def write(data: RankingData, path: PathName) -> None:
     """Write a LETOR file: every feature of a dense matrix, the stored entries of a sparse one.
 
-    Indices count from 1, numbers are written so that reading gives them back exactly, document
-    ids become comments, and a name that ends in ``.gz`` is compressed.
+    Indices count from 0 if the data are zero-based, else from 1. Numbers are written so that
+    reading gives them back exactly, document ids become comments, and a name that ends in ``.gz``
+    is compressed.
     """
     docids = [""] * len(data) if data.docid is None else data.docid.astype(str).tolist()
     _check_writable(data, docids, path)
     with replace_when_done(path) as file:
-        for label, qid, entries, docid in zip(data.y.tolist(), data.qid, _entries(data.X), docids):
+        for label, qid, entries, docid in zip(data.y.tolist(), data.qid, _entries(data), docids):
             comment = f" # {docid}" if docid else ""
             file.write(f"{repr(label).removesuffix('.0')} qid:{qid}{entries}{comment}\n")
 
@@ -304,20 +306,28 @@ def _check_writable(data: RankingData, docids: list[str], path: PathName) -> Non
             raise DataError("expected finite numbers only", path=path, field=field)
 
 
-def _entries(X: Matrix) -> Iterator[str]:
+def _entries(data: RankingData) -> Iterator[str]:
     """The text `` index:value ...`` of each row."""
+    X, first = data.X, 0 if data.zero_based else 1
+    width = X.shape[1]
     if isinstance(X, np.ndarray):
-        names = [f" {index}:" for index in range(1, X.shape[1] + 1)]
+        names = [f" {index}:" for index in range(first, first + width)]
         for values in X:
             yield "".join(map(add, names, map(repr, values.tolist())))
         return
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    # A zero in the last column keeps the width, which the file has no other place for.
-    width = X.shape[1]
-    ending = f" {width}:0" if width and not np.any(X.indices == width - 1) else ""
+
+    # A zero in the last column keeps the width, and one in column 0 that indices count from there:
+    # the file has no other place for either.
+    def mark(column: int) -> str:
+        return "" if np.any(X.indices == column) else f" {column + first}:0"
+
+    beginning = mark(0) if first == 0 and width > 1 else ""
+    ending = mark(width - 1) if width else ""
     for start, stop in zip(X.indptr[:-1].tolist(), X.indptr[1:].tolist()):
-        indices, values = (X.indices[start:stop] + 1).tolist(), X.data[start:stop].tolist()
-        yield "".join(f" {index}:{value!r}" for index, value in zip(indices, values)) + ending
-        ending = ""
+        indices, values = (X.indices[start:stop] + first).tolist(), X.data[start:stop].tolist()
+        entries = "".join(f" {index}:{value!r}" for index, value in zip(indices, values))
+        yield beginning + entries + ending
+        beginning = ending = ""

@@ -18,7 +18,10 @@ SPARSE = ("data", "indices", "indptr", "shape")
 
 
 def read(path: PathName) -> RankingData:
-    """Read X (or data, indices, indptr and shape of a CSR matrix), y, qid, docid, feature_names."""
+    """Read X (or data, indices, indptr and shape of a CSR matrix), y and qid.
+
+    There may also be docid, feature_names and zero_based.
+    """
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays: dict[str, Any] = dict(archive)
@@ -39,7 +42,12 @@ def read(path: PathName) -> RankingData:
         )
         names = tuple(arrays["feature_names"].tolist()) if "feature_names" in arrays else None
         return RankingData(
-            X, arrays["y"].astype(np.float64), arrays["qid"], arrays.get("docid"), names
+            X,
+            arrays["y"].astype(np.float64),
+            arrays["qid"],
+            arrays.get("docid"),
+            names,
+            bool(arrays["zero_based"]) if "zero_based" in arrays else None,
         )
     except ValueError as error:
         raise DataError(str(error), path=path) from None
@@ -56,6 +64,8 @@ def write(data: RankingData, path: PathName) -> None:
         arrays["docid"] = data.docid
     if data.feature_names is not None:
         arrays["feature_names"] = np.array(data.feature_names, dtype=str)
+    if data.zero_based is not None:
+        arrays["zero_based"] = np.array(data.zero_based)
     text = {name: a.astype(str) if a.dtype == object else a for name, a in arrays.items()}
     with replace_when_done(path, "wb") as file:
         np.savez_compressed(file, **text)  # type: ignore[arg-type]

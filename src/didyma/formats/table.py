@@ -27,6 +27,7 @@ def read(
     qid: str = "qid",
     docid: str | None = None,
     features: Sequence[str] | None = None,
+    judged: bool = True,
 ) -> RankingData:
     """Read a ``.csv``, ``.tsv`` or ``.parquet`` file, also gzip; columns as in `from_frame`."""
     with _naming(path):
@@ -34,7 +35,9 @@ def read(
             table = _read_parquet(path)
         else:
             table = _read_csv(path, DELIMITERS.get(suffix, ","), [qid, docid or "docid"])
-        return from_frame(table, label=label, qid=qid, docid=docid, features=features)
+        return from_frame(
+            table, label=label, qid=qid, docid=docid, features=features, judged=judged
+        )
 
 
 def from_frame(
@@ -44,11 +47,13 @@ def from_frame(
     qid: str = "qid",
     docid: str | None = None,
     features: Sequence[str] | None = None,
+    judged: bool = True,
 ) -> RankingData:
     """Judged results from a dataframe of pandas, Polars, PyArrow or any other that narwhals knows.
 
     Document ids come from a column named ``docid`` where there is one, features from all other
-    columns, which must be numeric. Query and document ids become text.
+    columns, which must be numeric. Query and document ids become text. Without ``judged`` there
+    need not be labels, and where there are none all are 0.
 
     >>> import polars
     >>> frame = polars.DataFrame({"label": [1, 0], "qid": ["a", "a"], "bm25": [2.5, 1.0]})
@@ -67,9 +72,12 @@ def from_frame(
         raise DataError(" ".join(str(error).split())) from None
     if docid is None and "docid" in names:
         docid = "docid"
-    roles = [name for name in (label, qid, docid) if name is not None]
+    has_label = judged or label in names
+    roles = [name for name in (label if has_label else None, qid, docid) if name is not None]
     features = [n for n in names if n not in roles] if features is None else list(features)
-    for name in [*roles, *features]:
+    if missing := [name for name in features if name not in names]:
+        raise DataError(f"expected also the features {', '.join(missing)}")
+    for name in roles:
         if name not in names:
             raise DataError(f"no such column among {', '.join(names)}", field=name)
     if len(table) == 0:
@@ -81,7 +89,7 @@ def from_frame(
         column[:] = _numbers(table[name])
     return RankingData(
         X,
-        _numbers(table[label]).astype(np.float64),
+        _numbers(table[label]).astype(np.float64) if has_label else np.zeros(len(table)),
         _texts(table[qid]),
         None if docid is None else _texts(table[docid]),
         tuple(features),
@@ -197,7 +205,8 @@ def _check_no_null(series: Any, expected: str) -> None:
 
 def _arrow_table(data: RankingData, path: PathName) -> Any:
     arrow = _require("pyarrow", f"writing {path}")
-    names = data.feature_names or tuple(f"f{k}" for k in range(1, data.X.shape[1] + 1))
+    first = 0 if data.zero_based else 1
+    names = data.feature_names or tuple(f"f{first + k}" for k in range(data.X.shape[1]))
     columns = {"label": data.y, "qid": data.qid.astype(str)}
     if data.docid is not None:
         columns["docid"] = data.docid.astype(str)
