@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import signal
 import subprocess
@@ -68,12 +69,42 @@ def test_a_closed_pipe_ends_quietly(folder: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
-def test_ctrl_c_in_a_process(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_process_keeps_its_best_model(
+    folder: Path, tmp_path: Path, sent: signal.Signals, code: int
+) -> None:
     output = tmp_path / "m.safetensors"
     arguments = [
-        *("fit", str(folder / "train.letor"), "--tol", "0", "--max-iter", "1000000000"),
+        *("fit", str(folder / "train.letor"), "--tol", "1e-15", "--max-iter", "1000000000"),
         *("-o", str(output)),
     ]
+    rest = interrupt(arguments, sent, "passes", code)
+    assert "the best model so far was kept" in rest
+    assert output.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals differ")
+def test_an_interrupted_reranker_is_kept(tmp_path: Path) -> None:
+    records = []
+    for i in range(40):
+        words = [f"w{(i + k) % 7}" for k in range(4)]
+        right = " ".join(word.upper() for word in words)
+        texts = [" ".join(reversed(right.split())), right]
+        candidates = [{"text": text, "score": -float(k)} for k, text in enumerate(texts)]
+        record = {"input": " ".join(words), "reference": right, "candidates": candidates}
+        records.append(json.dumps({"id": str(i), **record}))
+    train, output = tmp_path / "train.jsonl", tmp_path / "m.safetensors"
+    train.write_text("\n".join(records))
+    arguments = ["nbest", "fit", str(train), "--model", "svm", "-o", str(output)]
+    for setting in ("solver=bcfw", "tol=1e-15", "max_iter=1000000000"):
+        arguments += ["--set", setting]
+    rest = interrupt(arguments, signal.SIGTERM, "round", 143)
+    assert "the best model so far was kept" in rest
+    assert output.exists()
+
+
+def interrupt(arguments: list[str], sent: signal.Signals, awaited: str, code: int) -> str:
+    """Send a signal to a command when it has said something; what else it says on stderr."""
     process = subprocess.Popen(
         [sys.executable, "-c", "from didyma.cli import main; main()", *arguments],
         stderr=subprocess.PIPE,
@@ -82,14 +113,13 @@ def test_ctrl_c_in_a_process(folder: Path, tmp_path: Path) -> None:
     )
     assert process.stderr is not None
     for line in process.stderr:
-        if "passes" in line:  # there is something to keep
+        if awaited in line:  # there is something to keep
             break
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     rest = process.stderr.read()
     process.stderr.close()
-    assert process.wait() == 130, rest
-    assert "the best model so far was kept" in rest
-    assert output.exists()
+    assert process.wait() == code, rest
+    return rest
 
 
 def test_errors_are_one_line() -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
+import pytest
 
-from didyma.kernels.jit import bind, jit, specialise
+from didyma.kernels import jit as jit_module
+from didyma.kernels.jit import bind, cache_folder, jit, specialise
 
 PROGRAM = """
 import numpy as np
@@ -16,7 +19,7 @@ from didyma.learning.plane_dual import PlaneDual
 from didyma.kernels.select import descending
 index = np.arange(3)
 descending(np.array([1.0, 3.0, 2.0]), index)
-print(index.tolist(), sum(descending.stats.cache_hits.values()))
+print(index.tolist(), sum(descending.compiled.stats.cache_hits.values()))
 """
 
 
@@ -43,6 +46,68 @@ def test_an_unusable_cache_folder_does_no_harm(tmp_path):
     assert run(str(blocked / "below")) == "[1, 2, 0] 0"
 
 
+@pytest.fixture
+def folder_of(monkeypatch):
+    """The cache folder that a new process would take; "" stands for a variable that is not set."""
+
+    def find(**variables: object) -> str | None:
+        for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, str(value))
+        return cache_folder.__wrapped__()
+
+    return find
+
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="modes and owners differ")
+
+
+@posix
+def test_the_cache_is_private(tmp_path, folder_of):
+    found = folder_of(NUMBA_CACHE_DIR=tmp_path)
+    assert found is not None
+    assert Path(found).parent == tmp_path / "didyma"
+    assert (tmp_path / "didyma").stat().st_mode & 0o777 == 0o700
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_cache_that_others_can_write_is_not_used(tmp_path, folder_of, mode):
+    (tmp_path / "didyma").mkdir()
+    (tmp_path / "didyma").chmod(mode)
+    with pytest.warns(UserWarning, match="can be written by others"):
+        assert folder_of(NUMBA_CACHE_DIR=tmp_path) is None
+
+
+@posix
+def test_a_cache_behind_a_link_is_not_used(tmp_path, folder_of):
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (tmp_path / "didyma").symlink_to(tmp_path / "elsewhere")
+    with pytest.warns(UserWarning, match="can be written by others"):
+        assert folder_of(NUMBA_CACHE_DIR=tmp_path) is None
+
+
+@posix
+def test_a_cache_of_someone_else_is_not_used(tmp_path, folder_of, monkeypatch):
+    (tmp_path / "didyma").mkdir(mode=0o700)
+    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.warns(UserWarning, match="can be written by others"):
+        assert folder_of(NUMBA_CACHE_DIR=tmp_path) is None
+
+
+@posix
+def test_without_a_home_each_user_has_a_folder_of_its_own(tmp_path, folder_of, monkeypatch):
+    def no_home() -> Path:
+        raise RuntimeError
+
+    monkeypatch.setattr(Path, "home", no_home)
+    monkeypatch.setattr(jit_module.tempfile, "gettempdir", lambda: str(tmp_path))
+    found = folder_of()
+    assert found is not None
+    assert Path(found).parent == tmp_path / f"didyma-{os.getuid()}"
+
+
 def operation(x):
     raise AssertionError("never bound")
 
@@ -61,6 +126,18 @@ def test_one_template_serves_compiled_and_plain_functions():
     assert native(3.0) == 12.0
     assert plain(3.0) == [[3.0]]
     assert native.py_func.__name__ == "twice_double"
+
+
+def test_numba_is_loaded_by_the_first_call():
+    program = (
+        "import sys, numpy as np\n"
+        "from didyma.kernels import decimal, interleave, measures, planes, svmlight, text\n"
+        "before = 'numba' in sys.modules\n"
+        "decimal.decimal(False, 5, 0)\n"
+        "print(before, 'numba' in sys.modules)"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert found.stdout.split() == ["False", "True"], found.stderr
 
 
 def test_sums_may_be_reordered_but_nan_and_infinity_are_kept():

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from didyma.errors import DataError, ModelFileError
-from didyma.nn.trainer import Trainer, choose_device
+from didyma.nn.trainer import History, Trainer, choose_device, fingerprint
 
 GENERATOR = np.random.default_rng(0)
 X = torch.tensor(GENERATOR.normal(size=(40, 3)), dtype=torch.float32)
@@ -143,6 +145,38 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ModelFileError, match="damaged, or not a checkpoint"):
         fit(Trainer(epochs=2, checkpoint=path))
+
+
+def test_a_fingerprint_tells_data_apart():
+    pairs = (["a"], ["b"]), [1.0], np.arange(3), History()
+    assert fingerprint(pairs) == fingerprint(deepcopy(pairs))
+    others = (
+        ((["a", "b"], []), [1.0], np.arange(3), History()),
+        ((["a"], ["b"]), [1.0], np.arange(3.0), History()),
+        ((["a"], ["b"]), [1.0], np.arange(3)[:, None], History()),
+        ((["a"], ["b"]), ["1.0"], np.arange(3), History()),
+        ((["a"], ["b"]), [1.0], np.arange(3), History(best_epoch=1)),
+        ((["a"], ["b"]), [1.0], np.array(["0", "1", "2"], dtype=object), History()),
+    )
+    assert len({fingerprint(data) for data in (pairs, *others)}) == 7
+
+
+def test_a_checkpoint_belongs_to_its_data_and_its_model(tmp_path):
+    class Estimator:
+        _transient = ("device",)
+
+        def __init__(self, **given):
+            self.given = {"batch_size": 8, "epochs": 1, "device": "cpu", "loss": "a", **given}
+
+        def get_params(self, deep):
+            return {**self.given, "checkpoint": tmp_path / "checkpoint.safetensors"}
+
+    fit(Trainer.of(Estimator(), X))
+    fit(Trainer.of(Estimator(epochs=2, device="auto"), X))
+    with pytest.raises(ModelFileError, match=r"\(its data differ\)"):
+        fit(Trainer.of(Estimator(), X[1:]))
+    with pytest.raises(ModelFileError, match=r"\(its batch_size, loss differ\)"):
+        fit(Trainer.of(Estimator(batch_size=4, loss="b"), X))
 
 
 def test_a_loss_that_explodes_is_told():

@@ -1,7 +1,8 @@
 """The command line: one thin command per verb.
 
 Exit codes: 0 for success, also when a reader such as ``head`` closes the pipe; 1 for data or files
-that cannot be used, with one line on stderr; 2 for a wrong call; 130 after Ctrl-C.
+that cannot be used, with one line on stderr; 2 for a wrong call; 130 after
+Ctrl-C, 143 after SIGTERM.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from didyma.cli import (
     rank,
     tag,
 )
+from didyma.cli.interruption import exit_code, listen
 from didyma.cli.output import explain, say, warnings_as_lines
 from didyma.errors import DidymaError
 
@@ -56,7 +58,7 @@ class Commands(TyperGroup):
             raise typer.Exit(0) from None
         except KeyboardInterrupt:
             say("interrupted")
-            raise typer.Exit(130) from None
+            raise typer.Exit(exit_code()) from None
         except MISTAKES as error:
             if ctx.params["debug"]:
                 raise
@@ -102,7 +104,7 @@ def _options(
     example: didyma fit --help.
 
     Exit codes: 0 success, 1 data or files that cannot be used, 2 wrong call,
-    130 Ctrl-C.
+    130 Ctrl-C, 143 SIGTERM.
     """
 
 
@@ -125,4 +127,5 @@ app.add_typer(passage.app, name="passage")
 
 def main() -> None:
     """Run the command line."""
+    listen()
     app()

@@ -12,6 +12,7 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.inputs import is_model
+from didyma.cli.interruption import exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
 from didyma.errors import DataError
 from didyma.report.table import decimal
@@ -143,7 +144,7 @@ def fit(
             break
     if not candidates:
         say("interrupted before there was anything to keep")
-        raise typer.Exit(130)
+        raise typer.Exit(exit_code())
     best, on_dev = max(candidates, key=lambda candidate: candidate[1] or 0.0)
     kept = {
         "train": {"path": str(train), "documents": len(documents)},
@@ -163,7 +164,7 @@ def fit(
         typer.echo(listed(lines))
     if interrupted:
         say("interrupted: the best model so far was kept")
-        raise typer.Exit(130)
+        raise typer.Exit(exit_code())
 
 
 @app.command()

@@ -13,6 +13,7 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.inputs import Columns, read_data
+from didyma.cli.interruption import exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
 from didyma.cli.training import Candidate, Scale, Split, train_each, train_latent, train_svm
 from didyma.report.table import decimal
@@ -271,7 +272,7 @@ def fit(
     candidates, interrupted = _learn(model_type, split, Cs, measure, parameters)
     if not candidates:
         say("interrupted before there was anything to keep")
-        raise typer.Exit(130)
+        raise typer.Exit(exit_code())
     best = max(candidates, key=lambda candidate: candidate.dev or 0.0)  # of equals, the least C
     kept: dict[str, Any] = {
         "train": _counts(train, split.train),
@@ -288,7 +289,7 @@ def fit(
         _print_summary(best, candidates, measure, output)
     if interrupted:
         say("interrupted: the best model so far was kept")
-        raise typer.Exit(130)
+        raise typer.Exit(exit_code())
 
 
 def _parameters(chosen: dict[str, Any], model_type: ModelType) -> dict[str, Any]:

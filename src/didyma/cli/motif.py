@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli import options
+from didyma.cli.interruption import exit_code
 from didyma.cli.output import check_output, listed, print_json, say, waiting
 from didyma.errors import DataError
 
@@ -133,7 +134,7 @@ def fit(
     interrupted = len(finder.objectives_) < seeds
     if interrupted and finder.result_.n_iter == 0:
         say("interrupted before there was anything to keep")
-        raise typer.Exit(130)
+        raise typer.Exit(exit_code())
     motif = finder.motif(Path(output).name.split(".")[0] or "motif")
     inputs = zip((positives, negatives, background), sizes)
     model.save(finder, output, summary={"sequences": {str(path): n for path, n in inputs}})
@@ -173,7 +174,7 @@ def fit(
         typer.echo(listed(lines))
     if interrupted:
         say("interrupted: the best motif so far was kept")
-        raise typer.Exit(130)
+        raise typer.Exit(exit_code())
 
 
 @app.command()

@@ -13,6 +13,7 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.compare import Test
+from didyma.cli.interruption import exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
 from didyma.errors import DataError
 from didyma.report.table import decimal
@@ -255,19 +256,11 @@ def fit(
     model_file.save(reranker, output, summary=summary)
     if as_json:
         print_json({"model": str(output), "kind": model.value, **summary})
-        return
-    chosen = {name: value for name, value in best.items() if name not in ("weight", "loss")}
-    lines = {
-        "model": " ".join([model.value, *(f"{name}={value}" for name, value in chosen.items())]),
-        "weight": f"{reranker.weight_:g} %",
-    }
-    if held_out is not None:
-        from didyma.report.choices import Judge
-
-        judge = Judge(held_out, loss.value)
-        decoder = judge.summary(judge.first)["loss"]
-        lines["dev loss"] = f"{decimal(best['loss'])} (decoder {decimal(decoder)})"
-    typer.echo(listed({**lines, "saved to": str(output)}))
+    else:
+        _print_choice(reranker, best, held_out, output)
+    if reranker.interrupted_:
+        say("interrupted: the best model so far was kept")
+        raise typer.Exit(exit_code())
 
 
 @app.command()
@@ -523,6 +516,23 @@ def _value(text: str) -> Any:
         except ValueError:
             continue
     return {"none": None, "true": True, "false": False}.get(text.lower(), text)
+
+
+def _print_choice(
+    reranker: NBestReranker, best: dict[str, Any], held_out: list[NBest] | None, output: Path
+) -> None:
+    chosen = {name: value for name, value in best.items() if name not in ("weight", "loss")}
+    lines = {
+        "model": " ".join([reranker.model, *(f"{name}={value}" for name, value in chosen.items())]),
+        "weight": f"{reranker.weight_:g} %",
+    }
+    if held_out is not None:
+        from didyma.report.choices import Judge
+
+        judge = Judge(held_out, reranker.loss)
+        decoder = judge.summary(judge.first)["loss"]
+        lines["dev loss"] = f"{decimal(best['loss'])} (decoder {decimal(decoder)})"
+    typer.echo(listed({**lines, "saved to": str(output)}))
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from didyma.cli.interruption import exit_code
 from didyma.cli.output import listed, print_json, say
 from didyma.cli.progress import PAUSE, progress_bars
 from didyma.report.table import decimal
@@ -163,7 +164,7 @@ def conclude(
     *,
     as_json: bool,
 ) -> None:
-    """Save a trained model and say how training went; exit code 130 if it was interrupted.
+    """Save a trained model and say how training went; exit code 130 or 143 if it was interrupted.
 
     ``train`` describes the data, ``choice`` what kind of model it is.
     """
@@ -196,7 +197,7 @@ def conclude(
         typer.echo(listed(lines))
     if history.status == "interrupted":
         say("interrupted: the best epoch so far was kept")
-        raise typer.Exit(130)
+        raise typer.Exit(exit_code())
 
 
 def _line(step: Step, measure: str) -> str:

@@ -100,6 +100,7 @@ class BoostingReranker(Savable, BaseEstimator):
     decoder_weight_: float
     n_rounds_: int
     history_: list[dict[str, Any]]
+    interrupted_: bool
 
     def __init__(
         self,
@@ -163,7 +164,7 @@ class BoostingReranker(Savable, BaseEstimator):
         return self
 
     def _learn(self, pairs: _Pairs, watched: _HeldOut | None) -> None:
-        self.history_ = []
+        self.history_, self.interrupted_ = [], False
         best, best_loss = 0, np.inf
         try:
             for done in self._rounds(pairs, watched):
@@ -175,7 +176,7 @@ class BoostingReranker(Savable, BaseEstimator):
                 if self.patience is not None and done.n_iter - best >= self.patience:
                     break
         except KeyboardInterrupt:  # keep what was learned so far
-            pass
+            self.interrupted_ = True
         kept = self.history_[1 : best + 1]
         self.n_rounds_ = len(kept)
         self.coef_ = np.zeros(self.n_features_in_)

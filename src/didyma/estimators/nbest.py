@@ -152,6 +152,8 @@ class NBestReranker(Savable, BaseEstimator):
         Whether training lists had decoder scores.
     tuning_ : list of dict
         Parameters, weight and mean loss on ``dev`` of each model that was tried.
+    interrupted_ : bool
+        Whether Ctrl-C ended training early; the best so far is kept.
 
     >>> train = [
     ...     NBest("1", "the ring", "DT NN", [Candidate("DT VB", -3.0), Candidate("DT NN", -4.0)]),
@@ -176,6 +178,7 @@ class NBestReranker(Savable, BaseEstimator):
     scale_: float
     uses_decoder_: bool
     tuning_: list[dict[str, Any]]
+    interrupted_: bool
 
     def __init__(
         self,
@@ -221,16 +224,25 @@ class NBestReranker(Savable, BaseEstimator):
         held_out = None if dev is None else self._read(dev, losses(dev, self.loss))
         best = np.inf
         self.tuning_ = []
-        for fitted in self._models(grid, train, right, held_out):
-            scale = _deviation(train, train.decoder) / _deviation(
-                train, self._model_scores(fitted, train)
-            )
-            weight, loss = self._choose_weight(fitted, scale, held_out)
-            chosen = {name: getattr(fitted, name) for name in grid}
-            self.tuning_.append({**chosen, "weight": weight, "loss": loss})
-            if loss is None or loss < best:
-                best = np.inf if loss is None else loss
-                self.model_, self.scale_, self.weight_ = fitted, scale, weight
+        self.interrupted_ = False
+        try:
+            for fitted in self._models(grid, train, right, held_out):
+                scale = _deviation(train, train.decoder) / _deviation(
+                    train, self._model_scores(fitted, train)
+                )
+                weight, loss = self._choose_weight(fitted, scale, held_out)
+                chosen = {name: getattr(fitted, name) for name in grid}
+                self.tuning_.append({**chosen, "weight": weight, "loss": loss})
+                if loss is None or loss < best:
+                    best = np.inf if loss is None else loss
+                    self.model_, self.scale_, self.weight_ = fitted, scale, weight
+                if _was_interrupted(fitted):
+                    self.interrupted_ = True
+                    break
+        except KeyboardInterrupt:
+            if not self.tuning_:
+                raise
+            self.interrupted_ = True
         return self
 
     def score_candidates(self, lists: Sequence[NBest]) -> list[Vector]:
@@ -477,6 +489,13 @@ def _fit_ranker(fitted: Any, train: _Data, dev: _Data | None) -> None:
     if dev is not None and isinstance(fitted, LatentPerceptronRanker):
         watched = {"eval_set": (dev.lists.rows, dev.best), "eval_qid": dev.lists.lists}
     fitted.fit(train.lists.rows, train.best, qid=train.lists.lists, **watched)
+
+
+def _was_interrupted(fitted: Any) -> bool:
+    """Whether a model kept what it had when Ctrl-C came."""
+    result = getattr(fitted, "result_", None)
+    status = getattr(result, "status", None)
+    return status == "interrupted" or getattr(fitted, "interrupted_", False)
 
 
 def _input_text(nbest: NBest) -> str:

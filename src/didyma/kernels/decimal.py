@@ -10,7 +10,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from didyma.kernels.jit import jit
 from didyma.kernels.text import byte, is_digit, is_end
@@ -55,8 +54,7 @@ def _high_product(a: Any, b: Any) -> Any:
     return a_high * b_high + (middle >> _32) + (other >> _32)
 
 
-# Exact rounding needs IEEE division and signed zeros, which `jit` gives up for speed.
-@njit(error_model="numpy", nogil=True)
+@jit
 def decimal(negative: Any, mantissa: Any, exponent: Any) -> Any:
     """The double nearest to ±mantissa·10^exponent, or NaN where this arithmetic cannot tell.
 

@@ -1,60 +1,148 @@
 """Compile kernels: one decorator, and templates that are specialised by name.
 
 A kernel is an ordinary function over arrays. It validates nothing (its public caller does),
-releases the GIL and is cached on disk. Numba notices a change only in the file of the function
-itself, so the cache folder is named after the contents of every source that may be inlined: an
-edited or upgraded library never meets a stale kernel. Where no folder can be written, kernels are
-compiled in each process instead.
+releases the GIL and is cached on disk. Numba is imported when the first kernel is called, so that a
+module with kernels costs nothing to import; a *light* kernel, whose work is a step or two for each
+number that it is given, runs as plain Python on few numbers if Numba has not been loaded by then,
+which would take longer.
+
+Numba notices a change only in the file of the function itself, so the cache folder is named after
+the contents of every source that may be inlined: an edited or upgraded library never meets a stale
+kernel. Where no folder can be written, kernels are compiled in each process instead.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, update_wrapper
 from pathlib import Path
+from threading import RLock
 from types import FunctionType
 from typing import Any
 
-import numba
-
-__all__ = ["bind", "jit", "jit_sum", "specialise"]
+__all__ = ["Kernel", "bind", "cache_folder", "jit", "jit_light", "jit_sum", "specialise"]
 
 # What lets a sum vectorise; NaN and infinity keep their meaning.
 REORDER = {"reassoc", "contract", "nsz"}
+FEW = 10_000  # numbers that plain Python is through with before Numba would be loaded
+
+_LOCK = RLock()
 
 
 @cache
 def cache_folder() -> str | None:
     """Where compiled kernels are kept, or None where nothing can be written."""
+    import numba
+
     package = Path(__file__).parents[1]
     sources = hashlib.sha256(numba.__version__.encode())
     for path in sorted(package.rglob("*.py")):
         if b"jit" in (text := path.read_bytes()):
             sources.update(text)
-    folder = _base_folder() / "didyma" / sources.hexdigest()[:16]
+    own = _own_folder()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        own.parent.mkdir(parents=True, exist_ok=True)
+        own.mkdir(mode=0o700, exist_ok=True)
+        if not _is_private(own):
+            warnings.warn(
+                f"{own} can be written by others, who could plant code there: kernels are compiled "
+                "in each process instead; remove it, or set NUMBA_CACHE_DIR",
+                stacklevel=2,
+            )
+            return None
+        folder = own / sources.hexdigest()[:16]
+        folder.mkdir(exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             return str(folder)
     except OSError:
         return None
 
 
-def _base_folder() -> Path:
+def _own_folder() -> Path:
     if configured := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(configured)
+        return Path(configured, "didyma")
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home()))
+        return Path(os.environ.get("LOCALAPPDATA", Path.home()), "didyma")
     if configured := os.environ.get("XDG_CACHE_HOME"):
-        return Path(configured)
+        return Path(configured, "didyma")
     try:
-        return Path.home() / ".cache"
+        return Path.home() / ".cache" / "didyma"
     except RuntimeError:  # no home folder
-        return Path(tempfile.gettempdir())
+        return Path(tempfile.gettempdir(), f"didyma-{os.getuid()}")
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether only this user can write there: Numba's caches are pickles, which can run code."""
+    if sys.platform == "win32":  # where folders of a user are private, and modes mean nothing
+        return True
+    found = folder.lstat()
+    return (
+        stat.S_ISDIR(found.st_mode)
+        and found.st_uid == os.getuid()
+        and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
+
+
+class Kernel:
+    """A function that is compiled, or found in the cache, when it is first called."""
+
+    def __init__(
+        self, function: Callable[..., Any], *, cached: bool, light: bool, **options: Any
+    ) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self._cached, self._light, self._options = cached, light, options
+        self._compiled: Any = None
+
+    @property
+    def compiled(self) -> Any:
+        """Numba's dispatcher."""
+        if self._compiled is None:
+            with _LOCK:
+                if self._compiled is None:
+                    self._compiled = self._decorate()
+        return self._compiled
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What Numba takes this for, inside another kernel."""
+        return self.compiled._numba_type_
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run it."""
+        if self._compiled is not None:
+            return self._compiled(*arguments)
+        if self._light and "numba" not in sys.modules and _count(arguments) <= FEW:
+            return self.py_func(*arguments)
+        return self.compiled(*arguments)
+
+    def _decorate(self) -> Any:
+        import numba
+
+        folder = cache_folder() if self._cached else None
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = folder or before
+        try:  # Numba reads the folder while it decorates
+            return numba.njit(
+                self.py_func,
+                cache=folder is not None,
+                nogil=True,
+                error_model="numpy",
+                no_cfunc_wrapper=True,
+                **self._options,
+            )
+        finally:
+            numba.config.CACHE_DIR = before
+
+
+def _count(arguments: tuple[Any, ...]) -> int:
+    return sum(getattr(argument, "size", 1) for argument in arguments)
 
 
 def jit(function: Callable[..., Any], *, cached: bool = True, **options: Any) -> Any:
@@ -62,20 +150,12 @@ def jit(function: Callable[..., Any], *, cached: bool = True, **options: Any) ->
 
     ``cached=False`` is for code that is not part of the library.
     """
-    folder = cache_folder() if cached else None
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = folder or before
-    try:  # Numba reads the folder while it decorates
-        return numba.njit(
-            function,
-            cache=folder is not None,
-            nogil=True,
-            error_model="numpy",
-            no_cfunc_wrapper=True,
-            **options,
-        )
-    finally:
-        numba.config.CACHE_DIR = before
+    return Kernel(function, cached=cached, light=False, **options)
+
+
+def jit_light(function: Callable[..., Any]) -> Any:
+    """Compile a light kernel (see above); what it calls must be light too."""
+    return Kernel(function, cached=True, light=True)
 
 
 def jit_sum(function: Callable[..., Any]) -> Any:

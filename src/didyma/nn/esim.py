@@ -294,7 +294,7 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
             assert held_out is not None
             return float(np.mean(_scores(network, held_out).argmax(1) == held_out.labels))
 
-        self.history_ = Trainer.of(self).fit(
+        self.history_ = Trainer.of(self, pairs, labels, dev, vectors).fit(
             network,
             lambda rng: examples.shuffled(self.batch_size, rng, rare),
             loss,

@@ -162,7 +162,7 @@ class DependencyParser(Savable, BaseEstimator):
         Trees that the parser could not predict (of several roots, or with arcs that cross) are left
         out of training, and a warning counts them.
         """
-        trainer, loss = Trainer.of(self), self._loss()
+        trainer, loss = Trainer.of(self, sentences, dev), self._loss()
         held_out = [sentence for sentence in dev or () if len(sentence)]
         if dev is not None and not held_out:
             raise DataError("expected sentences with words, found none", field="dev")

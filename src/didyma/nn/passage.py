@@ -275,7 +275,8 @@ class PassageRanker(Savable, BaseEstimator):
             return binary_cross_entropy_with_logits(scores, relevant)
 
         evaluate = None if dev is None else self._evaluation(network, dev, "dev")
-        self.history_ = Trainer.of(self).fit(network, batches, cost, evaluate, self.callback)
+        trainer = Trainer.of(self, questions, dev, vectors)
+        self.history_ = trainer.fit(network, batches, cost, evaluate, self.callback)
         self._network = network
         self.weights_ = {name: t.cpu().numpy() for name, t in network.state_dict().items()}
         return self

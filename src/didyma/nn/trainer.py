@@ -12,7 +12,8 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -23,7 +24,7 @@ from torch import Tensor, nn
 from didyma.errors import DataError, ModelFileError
 from didyma.files import replace_when_done
 
-__all__ = ["History", "Step", "Trainer", "choose_device"]
+__all__ = ["History", "Step", "Trainer", "choose_device", "fingerprint"]
 
 OPTIMIZERS = {"adam": torch.optim.AdamW, "sgd": torch.optim.SGD}
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -75,6 +76,8 @@ class Trainer:
         clip: longest gradient; longer ones are shortened.
         seed: of initialisation (see `seeded`), order and dropout.
         checkpoint: file that every epoch is saved to, and that training goes on from if it exists.
+        identity: what else a checkpoint must agree with, as texts by name: of the model and its
+            data (see `of`).
     """
 
     epochs: int = 20
@@ -86,6 +89,7 @@ class Trainer:
     clip: float = 5.0
     seed: int = 0
     checkpoint: Path | None = None
+    identity: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.optimizer not in OPTIMIZERS:
@@ -101,14 +105,20 @@ class Trainer:
                 raise DataError(f"expected at least 1, found {value}", field=name)
 
     @classmethod
-    def of(cls, estimator: Any) -> Self:
-        """The trainer with the settings that an estimator has as parameters of the same names."""
+    def of(cls, estimator: Any, *data: Any) -> Self:
+        """The trainer with the settings that an estimator has as parameters of the same names.
+
+        A checkpoint keeps its other parameters and a fingerprint of the ``data`` too.
+        """
         given = estimator.get_params(deep=False)
         if given["batch_size"] < 1:
             raise DataError(f"expected at least 1, found {given['batch_size']}", field="batch_size")
         settings = {f.name: given[f.name] for f in fields(cls) if f.name in given}
         if settings["checkpoint"] is not None:
             settings["checkpoint"] = Path(settings["checkpoint"])
+            others = given.keys() - settings.keys() - set(estimator._transient)
+            settings["identity"] = {name: repr(given[name]) for name in sorted(others)}
+            settings["identity"]["data"] = fingerprint(data)
         return cls(**settings)
 
     def seeded(self, make: Callable[[], Module]) -> Module:
@@ -240,10 +250,10 @@ class _Run:
 
     def settings(self) -> dict[str, Any]:
         """What a checkpoint must agree with; more epochs or patience may be given later."""
-        free = ("checkpoint", "epochs", "patience")
+        free = ("checkpoint", "epochs", "patience", "identity")
         shapes = {name: list(tensor.shape) for name, tensor in self.module.state_dict().items()}
         kept = {key: value for key, value in asdict(self.trainer).items() if key not in free}
-        return {**kept, "shapes": shapes}
+        return {**kept, **self.trainer.identity, "shapes": shapes}
 
     def save(self, path: Path) -> None:
         from safetensors.torch import save
@@ -295,6 +305,31 @@ class _Run:
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
         self.optimizer.param_groups[0]["lr"] = rate
         self.history = History(**{**history, "status": "epochs"})
+
+
+def fingerprint(value: Any) -> str:
+    """A text that differs for data that differ: lists, dataclasses, arrays and plain values.
+
+    >>> fingerprint([1, 2]) == fingerprint((1, 2)) != fingerprint([[1], 2])
+    True
+    """
+    digest = sha256()
+
+    def add(part: Any) -> None:
+        if isinstance(part, np.ndarray) and part.dtype != object:
+            digest.update(f"{part.dtype.str}{part.shape}".encode())
+            digest.update(part.tobytes())
+        elif isinstance(part, (list, tuple, np.ndarray)):
+            digest.update(f"[{len(part)}".encode())
+            for item in part:
+                add(item)
+        elif is_dataclass(part):
+            add([getattr(part, member.name) for member in fields(part)])
+        else:
+            digest.update(f"{part!r},".encode())
+
+    add(value)
+    return digest.hexdigest()
 
 
 def choose_device(name: str = "auto") -> torch.device:
