@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from didyma.data import Features, Groups, RankingData, group_rows
+from didyma.data import Features, Groups, RankingData, as_csr, group_rows
 from didyma.errors import DataError
 
 
@@ -37,6 +37,16 @@ def test_sizes():
         ([1.5, 1.5], "nonnegative integers"),
         ([4, -1], "nonnegative integers"),
         ([["a"]], "list of query sizes"),
+        ([[1], [1, 1]], "list of query sizes"),
+        (["1", "2"], "list of query sizes"),
+        ([3 + 0j], "list of query sizes"),
+        ([None], "list of query sizes"),
+        ([2**63 - 1, 2**63 - 1, 5], "add up to 18446744073709551619 but"),
+        ([2**70, 3], "list of query sizes"),
+        (np.array([2**64 - 1, 4], np.uint64), "add up to 18446744073709551619 but"),
+        ([1e300, 3.0], "add up to 1000000.* but there are 3 rows"),
+        ([np.nan, 3.0], "nonnegative integers"),
+        ([np.inf, 3.0], "nonnegative integers"),
     ],
 )
 def test_bad_sizes(sizes, message):
@@ -109,3 +119,79 @@ def test_columns_that_count_from_elsewhere_are_refused(zero_based):
         Features(2, zero_based=not zero_based).arrange(data)
     assert Features(2).arrange(data).zero_based is zero_based
     assert data.select([1]).zero_based is zero_based
+
+
+def sparse(data, indices, indptr, shape=(2, 3), kind=sp.csr_array):
+    """A matrix of parts that nobody has checked."""
+    X = kind(shape)
+    X.data, X.indices, X.indptr = map(np.asarray, (data, indices, indptr))
+    return X
+
+
+DAMAGED = [
+    (([1.0, 2.0], [0, 3], [0, 1, 2]), "column indices from 0 to 2, found 3"),
+    (([1.0, 2.0], [0, -1], [0, 1, 2]), "column indices from 0 to 2, found -1"),
+    (([1.0, 2.0], [0, 2**40], [0, 1, 2]), "column indices from 0 to 2, found 1099511627776"),
+    (([1.0, 2.0], [0, 1], [0, 5, 2]), "indptr that rises from 0 to 2"),
+    (([1.0, 2.0], [0, 1], [0, -5, 2]), "indptr that rises"),
+    (([1.0, 2.0], [0, 1], [1, 1, 2]), "indptr that rises"),
+    (([1.0, 2.0], [0, 1], [0, 1, 2**40]), "indptr that rises"),
+    (([1.0, 2.0], [0, 1], [0, 2]), "indptr of 3 integers"),
+    (([1.0, 2.0], [0, 1], [0.0, 1.0, 2.0]), "indptr of 3 integers"),
+    (([1.0], [0, 1], [0, 1, 2]), "2 indices for 1 values"),
+    (([1.0, 2.0], [0.0, 1.0], [0, 1, 2]), "column indices, found float64"),
+    (([1.0, np.nan], [0, 1], [0, 1, 2]), "finite numbers"),
+    (([1.0, -np.inf], [0, 1], [0, 1, 2]), "finite numbers"),
+    (([1j, 1.0], [0, 1], [0, 1, 2]), "expected numbers, found complex128"),
+    ((["a", "b"], [0, 1], [0, 1, 2]), "expected numbers, found <U1"),
+]
+
+
+@pytest.mark.parametrize(("parts", "message"), DAMAGED)
+def test_damaged_sparse_matrices_are_refused(parts, message):
+    with pytest.raises(DataError, match=message):
+        as_csr(sparse(*parts))
+    with pytest.raises(DataError, match=f"X: .*{message}"):
+        RankingData(sparse(*parts), np.zeros(2), np.zeros(2))
+    with pytest.raises(DataError, match=message):
+        as_csr(sparse(*parts, shape=(3, 2), kind=sp.csc_array))
+
+
+def test_damaged_matrices_of_other_kinds_are_refused():
+    triples = sp.coo_array(([1.0], ([0], [1])), shape=(2, 2))
+    triples.coords[0][0] = 9
+    with pytest.raises(DataError, match="row indices from 0 to 1, found 9"):
+        as_csr(triples)
+    blocks = sp.bsr_array(np.eye(4), blocksize=(2, 2))
+    blocks.indices[0] = 2
+    with pytest.raises(DataError, match="column indices from 0 to 1, found 2"):
+        as_csr(blocks)
+    lists = sp.lil_array(np.eye(2))
+    lists.rows[0] = [5]
+    with pytest.raises(DataError, match="column indices from 0 to 1, found 5"):
+        as_csr(lists)
+    with pytest.raises(DataError, match="expected a matrix"):
+        as_csr(sp.coo_array(np.ones(3)))
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
+@pytest.mark.parametrize("make", [sp.csr_array, sp.csr_matrix])
+def test_every_kind_of_sparse_matrix_becomes_csr(kind, make):
+    X = np.array([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
+    rows = as_csr(make(X).asformat(kind))
+    assert isinstance(rows, sp.csr_array)
+    np.testing.assert_array_equal(rows.toarray(), X)
+    given_rows = make(X)
+    assert np.shares_memory(as_csr(given_rows).data, given_rows.data)
+
+
+def test_values_of_judged_results_are_checked():
+    qid = np.zeros(2)
+    for X in (np.zeros(2), np.array([["a"], ["b"]]), np.zeros((2, 1), complex)):
+        with pytest.raises(DataError, match="X: expected a matrix of numbers"):
+            RankingData(X, np.zeros(2), qid)
+    for y in (np.array(["a", "b"]), np.array([np.nan, 0.0])):
+        with pytest.raises(DataError, match="y: expected finite numbers"):
+            RankingData(np.eye(2), y, qid)
+    with pytest.raises(DataError, match="one query id per row"):
+        Groups.from_qid([["a"], ["a", "b"]])

@@ -2,12 +2,24 @@ from __future__ import annotations
 
 import gzip
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from didyma import files
 from didyma.errors import DataError
-from didyma.files import format_suffix, read_bytes, replace_sections, replace_when_done
+from didyma.files import (
+    format_suffix,
+    read_bytes,
+    read_lines,
+    replace_sections,
+    replace_when_done,
+    stream_lines,
+)
 
 
 def test_a_finished_file_replaces_the_old_one(tmp_path: Path) -> None:
@@ -100,3 +112,102 @@ def test_only_marked_sections_are_replaced(tmp_path):
     with pytest.raises(DataError, match="two: begin"):
         replace_sections(page, {"one": "newer", "two": "new"})
     assert "newer" not in page.read_text()
+
+
+@given(
+    st.lists(st.sampled_from(["", "a", "bc", "é\u2028x"]), min_size=1, max_size=8),
+    st.lists(st.sampled_from(["\n", "\r", "\r\n"]), min_size=8, max_size=8),
+    st.booleans(),
+    st.integers(1, 5),
+)
+def test_lines_end_in_one_of_three_ways(
+    tmp_path_factory: pytest.TempPathFactory,
+    lines: list[str],
+    ends: list[str],
+    marked: bool,
+    piece: int,
+) -> None:
+    for k, (line, end) in enumerate(zip(lines, ends)):  # an empty line would make one end of two
+        if k and ends[k - 1] == "\r" and line == "" and end == "\n":
+            ends[k] = "\r"
+    path = tmp_path_factory.mktemp("lines") / "text"
+    text = "".join(map("".join, zip(lines, ends)))
+    path.write_bytes((b"\xef\xbb\xbf" if marked else b"") + text.encode())
+    assert read_lines(path) == lines
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "PIECE", piece)
+        if not (marked and piece < 3):  # a mark that is cut in two
+            assert [line.decode() for line in stream_lines(path)] == lines
+
+
+def test_what_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(bytes(2000)))
+    assert read_bytes(path) == bytes(2000)
+    monkeypatch.setenv("DIDYMA_UNPACK_LIMIT", "1999")
+    with pytest.raises(DataError, match=r"bomb\.gz: unpacks to more than 1999 bytes"):
+        read_bytes(path)
+    with pytest.raises(DataError, match="unpacks to more"):
+        list(stream_lines(path))
+    monkeypatch.setenv("DIDYMA_UNPACK_LIMIT", "many")
+    with pytest.raises(DataError, match="DIDYMA_UNPACK_LIMIT: expected a number of bytes"):
+        read_bytes(path)
+
+
+def test_contents_are_on_disk_before_the_name_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[str] = []
+    sync, rename = os.fsync, os.replace
+
+    def synced(descriptor: int) -> None:
+        assert os.fstat(descriptor).st_size == 4
+        done.append("sync")
+        sync(descriptor)
+
+    def renamed(*names: Path) -> None:
+        done.append("rename")
+        rename(*names)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", renamed)
+    with replace_when_done(tmp_path / "out") as file:
+        file.write("text")
+    assert done == ["sync", "rename"]
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    program = (
+        "import sys, time\nfrom didyma.files import replace_when_done\n"
+        f"with replace_when_done({str(tmp_path / 'out')!r}) as file:\n"
+        "    file.write('half')\n    print('writing', flush=True)\n    time.sleep(600)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None
+        writer.stdout.readline()
+        with replace_when_done(tmp_path / "other") as file:
+            file.write("whole")
+        assert len(os.listdir(tmp_path)) == 2  # that of a process that lives stays
+        writer.kill()
+    assert len(os.listdir(tmp_path)) == 2
+    with replace_when_done(tmp_path / "other") as file:
+        file.write("whole again")
+    assert os.listdir(tmp_path) == ["other"]
+
+
+def test_two_files_of_one_process_do_not_disturb_each_other(tmp_path: Path) -> None:
+    with replace_when_done(tmp_path / "a") as first, replace_when_done(tmp_path / "b") as second:
+        first.write("a")
+        second.write("b")
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+
+
+def test_half_a_surrogate_pair_cannot_be_written(tmp_path: Path) -> None:
+    with (
+        pytest.raises(DataError, match=r"out: half of a surrogate pair .* found 'x\\udc80'"),
+        replace_when_done(tmp_path / "out") as file,
+    ):
+        file.write("x\udc80")
+    assert os.listdir(tmp_path) == []

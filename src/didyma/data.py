@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
 
-__all__ = ["Features", "Groups", "Matrix", "RankingData", "group_rows", "judgements"]
+__all__ = ["Features", "Groups", "Matrix", "RankingData", "as_csr", "group_rows", "judgements"]
 
 Matrix: TypeAlias = "NDArray[Any] | sp.csr_array"
 
@@ -38,7 +38,10 @@ class Groups:
     @classmethod
     def from_qid(cls, qid: ArrayLike) -> Groups:
         """Group rows by a query identifier per row, stably."""
-        labels = np.asarray(qid)
+        try:
+            labels = np.asarray(qid)
+        except ValueError:  # rows of different lengths
+            raise DataError("expected one query id per row", field="qid") from None
         if labels.ndim != 1:
             raise DataError(
                 f"expected one query id per row, found shape {labels.shape}", field="qid"
@@ -58,17 +61,18 @@ class Groups:
     @classmethod
     def from_sizes(cls, group: ArrayLike, n_rows: int) -> Groups:
         """Group consecutive rows by the size of each query, as LightGBM and XGBoost do."""
-        sizes = np.asarray(group)
-        if sizes.ndim != 1 or (sizes.size and not np.issubdtype(sizes.dtype, np.number)):
+        try:
+            given = np.asarray(group)
+        except ValueError:  # rows of different lengths
+            given = np.empty(0, object)
+        if given.ndim != 1 or given.dtype.kind not in "iuf":
             raise DataError("expected a list of query sizes", field="group")
-        if np.any(sizes != np.floor(sizes)) or np.any(sizes < 0):
+        if not np.all((given >= 0) & (given < np.inf) & (given == np.floor(given))):
             raise DataError("expected sizes that are nonnegative integers", field="group")
-        sizes = sizes.astype(np.int64)
-        if sizes.sum() != n_rows:
-            raise DataError(
-                f"sizes add up to {sizes.sum()} but there are {n_rows} rows", field="group"
-            )
-        sizes = sizes[sizes > 0]
+        total = sum(map(int, given.tolist()))  # of integers that cannot wrap
+        if total != n_rows:
+            raise DataError(f"sizes add up to {total} but there are {n_rows} rows", field="group")
+        sizes = given[given > 0].astype(np.int64)
         names = np.arange(len(sizes))
         return cls(names, np.arange(n_rows, dtype=np.int64), _starts(sizes))
 
@@ -104,6 +108,83 @@ def group_rows(n_rows: int, qid: ArrayLike | None = None, group: ArrayLike | Non
     if len(groups.rows) != n_rows:
         raise DataError(f"{len(groups.rows)} query ids for {n_rows} rows", field="qid")
     return groups
+
+
+def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
+    """A sparse matrix as CSR, in place if it is CSR already.
+
+    SciPy and compiled loops trust the parts of a sparse matrix. Here everything that they rely on
+    is checked: shapes and types, that each row's entries lie within the arrays and each column
+    within the matrix, and that values are finite.
+
+    >>> rows = sp.csr_array(np.eye(2))
+    >>> rows.indices[1] = 7
+    >>> as_csr(rows)
+    Traceback (most recent call last):
+    didyma.errors.DataError: X: expected column indices from 0 to 1, found 7
+    """
+    if X.ndim != 2:
+        raise DataError(f"expected a matrix, found shape {X.shape}", field=field)
+    if X.dtype.kind not in "biuf":
+        raise DataError(f"expected numbers, found {X.dtype}", field=field)
+    if X.format in ("csr", "csc"):
+        n_lists, width = X.shape if X.format == "csr" else X.shape[::-1]
+        _check_compressed(X.data, X.indices, X.indptr, n_lists, width, field)
+    elif X.format == "bsr":
+        block = X.data.shape[1:]
+        if len(block) != 2 or 0 in block:
+            raise DataError(f"expected blocks, found shape {X.data.shape}", field=field)
+        _check_compressed(
+            *(X.data, X.indices, X.indptr), X.shape[0] // block[0], X.shape[1] // block[1], field
+        )
+    elif X.format == "coo":
+        for indices, bound, kind in zip((X.row, X.col), X.shape, ("row", "column")):
+            _check_indices(indices, bound, kind, field)
+            if indices.shape != X.data.shape:
+                raise DataError(
+                    f"{indices.size} {kind} indices for {X.data.size} values", field=field
+                )
+    rows = sp.csr_array(X)
+    if X.format not in ("csr", "csc", "bsr", "coo"):  # of lists, dictionaries or diagonals
+        _check_compressed(rows.data, rows.indices, rows.indptr, X.shape[0], X.shape[1], field)
+    if not np.isfinite(rows.data).all():
+        raise DataError("expected finite numbers, found others", field=field)
+    if any(part.dtype not in (np.int32, np.int64) for part in (rows.indices, rows.indptr)):
+        parts = rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+        rows = sp.csr_array(parts, shape=rows.shape)
+    return rows
+
+
+def _check_compressed(
+    values: NDArray[Any],
+    indices: NDArray[Any],
+    starts: NDArray[Any],
+    n_lists: int,
+    width: int,
+    field: str,
+) -> None:
+    if starts.shape != (n_lists + 1,) or starts.dtype.kind not in "iu":
+        raise DataError(
+            f"expected an indptr of {n_lists + 1} integers, found {starts.dtype} of shape "
+            f"{starts.shape}",
+            field=field,
+        )
+    if len(values) != len(indices):
+        raise DataError(f"{len(indices)} indices for {len(values)} values", field=field)
+    if starts[0] != 0 or np.any(starts[1:] < starts[:-1]) or starts[-1] > len(indices):
+        raise DataError(f"expected an indptr that rises from 0 to {len(indices)}", field=field)
+    _check_indices(indices[: int(starts[-1])], width, "column", field)
+
+
+def _check_indices(indices: NDArray[Any], bound: int, kind: str, field: str) -> None:
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        raise DataError(f"expected {kind} indices, found {indices.dtype}", field=field)
+    wrong = (indices < 0) | (indices >= bound)
+    if wrong.any():
+        raise DataError(
+            f"expected {kind} indices from 0 to {bound - 1}, found {indices[wrong.argmax()]}",
+            field=field,
+        )
 
 
 @dataclass(frozen=True)
@@ -222,10 +303,19 @@ class RankingData:
     zero_based: bool | None = None
 
     def __post_init__(self) -> None:
+        if sp.issparse(self.X):
+            object.__setattr__(self, "X", as_csr(self.X))
+        elif not (self.X.ndim == 2 and self.X.dtype.kind in "biuf"):
+            raise DataError(
+                f"expected a matrix of numbers, found {self.X.dtype} of shape {self.X.shape}",
+                field="X",
+            )
         n_rows, n_features = self.X.shape
         for name, column in (("y", self.y), ("qid", self.qid), ("docid", self.docid)):
             if column is not None and column.shape != (n_rows,):
                 raise DataError(f"expected {n_rows} values, found shape {column.shape}", field=name)
+        if self.y.dtype.kind not in "biuf" or not np.isfinite(self.y).all():
+            raise DataError("expected finite numbers", field="y")
         if self.feature_names is not None and len(self.feature_names) != n_features:
             raise DataError(
                 f"{len(self.feature_names)} names for {n_features} features", field="feature_names"

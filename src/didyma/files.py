@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import os
 import secrets
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
@@ -17,14 +18,21 @@ from didyma.errors import DataError
 
 __all__ = [
     "PathName",
+    "check_unpacked",
     "format_suffix",
     "read_bytes",
     "read_lines",
+    "read_text",
     "replace_sections",
     "replace_when_done",
+    "stream_lines",
 ]
 
 PathName: TypeAlias = str | PathLike[str]
+
+PIECE = 1 << 24  # bytes that are read at a time
+LIMIT, DEFAULT_LIMIT = "DIDYMA_UNPACK_LIMIT", 16 << 30
+LEFT_BEHIND = ".didyma-partial"
 
 
 def format_suffix(path: PathName) -> str:
@@ -39,27 +47,77 @@ def format_suffix(path: PathName) -> str:
 
 def read_bytes(path: PathName) -> bytes:
     """The contents of a file, unpacked if they are gzip, whatever its name."""
-    contents = Path(path).read_bytes()
-    if not contents.startswith(b"\x1f\x8b"):
-        return contents
-    try:
-        return gzip.decompress(contents)
-    except (EOFError, OSError, zlib.error) as error:
-        raise DataError(f"damaged or truncated gzip data ({error})", path=path) from None
+    return b"".join(_pieces(path))
+
+
+def read_text(path: PathName) -> bytes:
+    r"""The same of a text: without a byte order mark, every line ended by ``\n`` alone.
+
+    Files end lines by ``\n``, ``\r\n`` or ``\r``; all three mean the same in every format.
+    """
+    text = read_bytes(path).removeprefix(codecs.BOM_UTF8)
+    return text.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in text else text
 
 
 def read_lines(path: PathName) -> list[str]:
     """The lines of a UTF-8 text, plain or gzip, without their ends.
 
-    Only ``\\n`` ends a line: sentences may hold the other line breaks of Unicode.
+    The other line breaks of Unicode end no line: sentences may hold them.
     """
-    contents = read_bytes(path)
+    contents = read_text(path)
     try:
-        text = contents.decode("utf-8-sig")
+        text = contents.decode()
     except UnicodeDecodeError as error:
         line = contents.count(b"\n", 0, error.start) + 1
         raise DataError("expected UTF-8 text", path=path, line=line) from None
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    return text.removesuffix("\n").split("\n")
+
+
+def stream_lines(path: PathName) -> Iterator[bytes]:
+    """The lines of a text one after the other, as bytes, with no more than a piece in memory."""
+    rest, first = b"", True
+    for piece in _pieces(path):
+        lines = (rest + piece).splitlines(keepends=True)
+        rest = lines.pop()  # it may go on, or end with the first half of a line end
+        for line in lines:
+            yield (line.removeprefix(codecs.BOM_UTF8) if first else line).rstrip(b"\r\n")
+            first = False
+    yield from (rest.removeprefix(codecs.BOM_UTF8) if first else rest).splitlines()
+
+
+def check_unpacked(size: int, path: PathName) -> None:
+    """Refuse what unpacks to more than ``DIDYMA_UNPACK_LIMIT`` bytes, by default 16 GiB.
+
+    A small file can unpack to more than any memory holds.
+    """
+    text = os.environ.get(LIMIT, "").strip()
+    if text and not (text.isascii() and text.isdecimal() and len(text) < 20):
+        raise DataError(f"expected a number of bytes, found {text!r:.40}", field=LIMIT)
+    limit = int(text) if text else DEFAULT_LIMIT
+    if size > limit:
+        raise DataError(
+            f"unpacks to more than {limit} bytes; if it can be trusted, raise {LIMIT}", path=path
+        )
+
+
+def _pieces(path: PathName) -> Iterator[bytes]:
+    """The contents of a file, unpacked if they are gzip."""
+    with open(path, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+        file.seek(0)
+        if not packed:
+            while piece := file.read(PIECE):
+                yield piece
+            return
+        size = 0
+        try:
+            with gzip.GzipFile(fileobj=file) as unpacked:
+                while piece := unpacked.read(PIECE):
+                    size += len(piece)
+                    check_unpacked(size, path)
+                    yield piece
+        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+            raise DataError(f"damaged or truncated gzip data ({error})", path=path) from None
 
 
 @contextmanager
@@ -67,7 +125,7 @@ def replace_when_done(path: PathName, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file that takes its name only when the block ends well; otherwise nothing changes.
 
     ``mode`` is "w" (UTF-8 text) or "wb"; a name that ends in ``.gz`` is compressed. A device or
-    pipe is written directly.
+    pipe is written directly. What killed processes have left in the folder is removed.
 
     >>> with replace_when_done(os.devnull) as file:
     ...     _ = file.write("some text")
@@ -77,13 +135,52 @@ def replace_when_done(path: PathName, mode: str = "w") -> Iterator[IO[Any]]:
             yield file
         return
     target = Path(path).resolve()
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    _remove_left_behind(target.parent)
+    partial, alive = _begin(target, path)
     try:
         with _opened(partial, path, mode) as file:
             yield file
+        os.fsync(alive.fileno())  # the name must not be on disk before the contents are
         os.replace(partial, target)
     finally:
         partial.unlink(missing_ok=True)
+        alive.close()
+
+
+def _begin(target: Path, path: PathName) -> tuple[Path, IO[bytes]]:
+    """An empty file beside the target, and a lock on it, which ends with this process."""
+    while True:
+        partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}{LEFT_BEHIND}")
+        try:
+            alive = open(partial, "xb")  # noqa: SIM115 - the caller closes it
+        except OSError as error:  # name the file that was asked for, not the partial one
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+        if _lock(alive) and partial.exists():  # which another process had a moment to remove
+            return partial, alive
+        alive.close()
+
+
+def _remove_left_behind(folder: Path) -> None:
+    """Remove the partial files that no process holds a lock on."""
+    for left in folder.glob(f".*{LEFT_BEHIND}"):
+        with suppress(OSError), open(left, "rb") as file:
+            if _lock(file):
+                left.unlink()
+
+
+def _lock(file: IO[bytes]) -> bool:
+    """Take the lock on a file unless another process has it."""
+    try:
+        import fcntl
+    except ImportError:  # Windows, where an open file cannot be removed anyway
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return file.writable()
+    return True
 
 
 @contextmanager
@@ -91,14 +188,20 @@ def _opened(place: PathName, path: PathName, mode: str) -> Iterator[IO[Any]]:
     with ExitStack() as stack:
         try:
             file: IO[Any] = stack.enter_context(open(place, "wb"))
-        except OSError as error:  # name the file that was asked for, not the partial one
+        except OSError as error:
             raise OSError(error.errno, error.strerror, os.fspath(path)) from None
         if Path(path).suffix.lower() == ".gz":
             packed = gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
             file = cast(IO[Any], stack.enter_context(packed))
         if "b" not in mode:
             file = stack.enter_context(io.TextIOWrapper(file, "utf-8", newline="\n"))
-        yield file
+        try:
+            yield file
+        except UnicodeEncodeError as error:
+            found = error.object[max(0, error.start - 10) : error.end + 10]
+            raise DataError(
+                f"half of a surrogate pair cannot be written as UTF-8, found {found!r}", path=path
+            ) from None
 
 
 def replace_sections(path: PathName, sections: Mapping[str, str]) -> None:

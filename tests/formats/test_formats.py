@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import gzip
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +15,7 @@ from didyma import formats
 from didyma.data import RankingData
 from didyma.errors import DataError
 from didyma.estimators.svm import SVMRanker
+from didyma.formats import conll, coreference, fasta, letor, nbest, nli, qa, table, trec, vectors
 
 
 @pytest.mark.parametrize(
@@ -105,3 +109,54 @@ def test_like_a_table(tmp_path: Path) -> None:
     assert formats.read(tmp_path / "b.csv", like=known).X.tolist() == [[2, 3]]
     with pytest.raises(DataError, match=r"c\.csv: expected also the features y"):
         formats.read(tmp_path / "c.csv", like=known)
+
+
+WORD = "\t_\t_\t_\t_\t_\t_\t_\t_\n"
+TEXTS: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "letor": (letor.read, "1 qid:a 1:2 # d1\n0 qid:b 2:3 # d2\n\n1 qid:b 1:1\n"),
+    "sizes": (lambda path: letor._read_sizes(path), "2\n1\n"),
+    "run": (trec.read_run, "q Q0 d1 1 2.5 tag\nq Q0 d2 2 1.5 tag\n"),
+    "qrels": (trec.read_qrels, "q 0 d1 1\nq 0 d2 0\n"),
+    "csv": (table.read, "label,qid,x\n1,a,2\n0,b,3\n"),
+    "tsv": (lambda path: table.read(path), "label\tqid\tx\n1\ta\t2\n0\tb\t3\n"),
+    "conll": (conll.read, f"# text = a b\n1\ta{WORD}2\tb{WORD}\n1\tc{WORD}\n"),
+    "coreference": (
+        coreference.read,
+        "#begin document (d); part 0\nd 0 0 a (1)\nd 0 1 b -\n\nd 0 0 c (1)\n\n#end document\n",
+    ),
+    "jsonl": (nbest.read, '{"candidates": [{"text": "a"}]}\n{"candidates": [{"text": "b"}]}\n'),
+    "moses": (nbest.read, "0 ||| a ||| lm= 1 ||| 2\n1 ||| b ||| lm= 3 ||| 4\n"),
+    "snli": (nli.read, '{"sentence1": "a", "sentence2": "b"}\n' * 2),
+    "sick": (nli.read, "a b\tc\t0\nd\te\t2\n"),
+    "wikiqa": (qa.read_wikiqa, "who ?\tAda .\t1\nwho ?\tNobody .\t0\n"),
+    "vectors": (vectors.read, "2 2\na 1 2\nb 3 4\n"),
+    "fasta": (fasta.read, ">a one\nACGT\nNN\n>b\nAC\n"),
+}
+
+
+def plain(value: Any) -> Any:
+    """What was read, without the name of the file."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if hasattr(value, "toarray"):
+        return value.toarray().tolist()
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if hasattr(value, "__dict__") or hasattr(value, "__slots__"):
+        names = [*getattr(value, "__dict__", ()), *getattr(value, "__slots__", ())]
+        return {name: plain(getattr(value, name)) for name in names if name != "path"}
+    return value
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_lines_may_end_in_any_way(tmp_path: Path, name: str, end: str) -> None:
+    read, text = TEXTS[name]
+    path = tmp_path / f"a.{name}"
+    path.write_text(text)
+    expected = plain(read(path))
+    for changed in (text.replace("\n", end), text.replace("\n", end).removesuffix(end)):
+        for packed in (False, True):
+            contents = changed.encode()
+            path.write_bytes(gzip.compress(contents) if packed else contents)
+            assert plain(read(path)) == expected

@@ -40,8 +40,8 @@ def test_what_is_written_is_read(tmp_path: Path, sparse: bool, named: bool) -> N
         ({"X": np.eye(2), "y": np.ones(2)}, "qid: no such array among X, y"),
         ({"y": np.ones(2), "qid": np.ones(2)}, "X: no such array among y, qid"),
         ({"X": np.eye(2), "y": np.ones(3), "qid": np.ones(2)}, "y: expected 2 values"),
-        ({"X": np.ones(2), "y": np.ones(2), "qid": np.ones(2)}, "not enough values"),
-        ({"X": np.eye(1), "y": np.array(["a"]), "qid": np.ones(1)}, "could not convert"),
+        ({"X": np.ones(2), "y": np.ones(2), "qid": np.ones(2)}, "X: expected a matrix of numbers"),
+        ({"X": np.eye(1), "y": np.array(["a"]), "qid": np.ones(1)}, "y: expected numbers"),
         ({"X": np.array([[None]]), "y": np.ones(1), "qid": np.ones(1)}, "not a readable NumPy"),
     ],
 )
@@ -56,3 +56,45 @@ def test_damaged_archives_are_named(tmp_path: Path, text: bytes) -> None:
     (tmp_path / "bad.npz").write_bytes(text)
     with pytest.raises(DataError, match=r"bad\.npz: not a readable NumPy archive"):
         numpy_file.read(tmp_path / "bad.npz")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "expected"),
+    [
+        ({"X": np.array([[np.inf]])}, "X: expected finite numbers, found another in row 1"),
+        ({"X": np.array([[1j]])}, "X: expected numbers, found complex128"),
+        ({"y": np.array([np.nan])}, "y: expected finite numbers"),
+        ({"qid": np.array([1j])}, "qid: expected text or numbers"),
+        ({"qid": np.array([b"\xff"])}, "qid: expected UTF-8 text"),
+        ({"qid": np.array([0xD800], np.uint32).view("U1")}, "qid: expected text, found"),
+        ({"docid": np.array([0x7FFFFFFF], np.uint32).view("U1")}, "docid: expected text, found"),
+        ({"feature_names": np.array("x")}, "feature_names: expected a list of names"),
+    ],
+)
+def test_values_are_checked(tmp_path: Path, arrays: dict[str, Any], expected: str) -> None:
+    whole = {"X": np.eye(1), "y": np.ones(1), "qid": np.array(["a"])}
+    np.savez(tmp_path / "bad.npz", **(whole | arrays))
+    with pytest.raises(DataError, match=rf"bad\.npz, {expected}"):
+        numpy_file.read(tmp_path / "bad.npz")
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_either_byte_order_is_read(tmp_path: Path, order: str) -> None:
+    rows = sp.csr_array(np.eye(2))
+    arrays = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
+    arrays |= {"shape": np.array(rows.shape), "y": np.ones(2), "qid": np.array(["a", "b"])}
+    turned = {name: array.astype(array.dtype.newbyteorder(order)) for name, array in arrays.items()}
+    np.savez(tmp_path / "data.npz", **turned)
+    data = numpy_file.read(tmp_path / "data.npz")
+    np.testing.assert_array_equal(data.X.toarray(), np.eye(2))
+    assert all(part.dtype.isnative for part in (data.X.data, data.X.indices, data.y, data.qid))
+
+
+def test_an_archive_that_unpacks_to_too_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = RankingData(np.zeros((100, 100)), np.zeros(100), np.zeros(100))
+    numpy_file.write(data, tmp_path / "big.npz")
+    monkeypatch.setenv("DIDYMA_UNPACK_LIMIT", "1000")
+    with pytest.raises(DataError, match=r"big\.npz: unpacks to more than 1000 bytes"):
+        numpy_file.read(tmp_path / "big.npz")

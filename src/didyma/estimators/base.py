@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
-from didyma.data import Features, Groups, Matrix, RankingData, group_rows, judgements
+from didyma.data import Features, Groups, Matrix, RankingData, as_csr, group_rows, judgements
 from didyma.errors import DataError
 from didyma.model import Savable
 
@@ -179,6 +179,8 @@ class Ranker(Savable, BaseEstimator):
         if not isinstance(X, RankingData):
             if reset:
                 self.zero_based_in_ = None
+            if sp.issparse(X):
+                X = as_csr(X)
             return validate_data(self, X, reset=reset, **form)
         data = X if reset else Features.of(self).arrange(X)
         read = (check_X_y if judged else check_array)(data.X, estimator=self, **form)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data import Matrix
+from didyma.data import Matrix, as_csr
 from didyma.errors import DataError
 
 __all__ = ["CandidateLists", "read_lists"]
@@ -119,7 +119,7 @@ def read_lists(
 def _matrix(candidate: Any, i: int) -> Any:
     """A candidate matrix in double precision."""
     if sp.issparse(candidate):
-        return sp.csr_array(candidate, dtype=np.float64)
+        return as_csr(candidate, field="candidates").astype(np.float64, copy=False)
     matrix = np.asarray(candidate, dtype=np.float64)
     if matrix.ndim != 2:
         raise DataError(

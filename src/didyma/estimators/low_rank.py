@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from didyma.data import Matrix
+from didyma.data import Matrix, as_csr
 from didyma.errors import DataError
 from didyma.estimators.candidates import CandidateLists, read_lists
 from didyma.learning.canonical import SMALL, CanonicalCorrelations, leading_subspace
@@ -470,14 +470,13 @@ def _read_view(
     given: Any, field: str, n_features: int | None = None, single: bool = False
 ) -> Matrix:
     """A view in double precision; with ``single``, a vector is a matrix of one row."""
-    try:
-        rows: Any = (
-            sp.csr_array(given, dtype=np.float64)
-            if sp.issparse(given)
-            else np.asarray(given, dtype=np.float64)
-        )
-    except (TypeError, ValueError):
-        raise DataError("expected a matrix of numbers", field=field) from None
+    if sp.issparse(given):
+        rows: Any = as_csr(given, field=field).astype(np.float64, copy=False)
+    else:
+        try:
+            rows = np.asarray(given, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError("expected a matrix of numbers", field=field) from None
     if single and rows.ndim == 1:
         rows = rows.reshape(1, -1)
     if rows.ndim != 2:

@@ -6,18 +6,14 @@ code (N, R, Y, …) are kept, and stand for a base that is unknown: no motif cov
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.files import PathName
+from didyma.files import PathName, stream_lines
 
 __all__ = ["BASES", "UNKNOWN", "Record", "decode", "encode", "read", "stream"]
 
@@ -65,30 +61,27 @@ def stream(path: PathName) -> Iterator[Record]:
     errors.
     """
     header, begun, parts = "", 0, list[bytes]()
-    with _lines(path) as lines:
-        for number, raw in enumerate(lines, 1):
-            line = raw.removeprefix(b"\xef\xbb\xbf") if number == 1 else raw
-            if line.startswith(b">"):
-                if begun:
-                    yield _record(path, header, begun, parts)
-                header, begun, parts = _text(path, line[1:], number), number, []
-            elif not line.startswith(b";"):
-                bases = line.translate(None, _WHITE).upper()
-                if bases and not begun:
-                    raise DataError(
-                        "expected a header, a line that begins with '>', before any bases",
-                        path=path,
-                        line=number,
-                    )
-                if wrong := bases.translate(None, _LETTERS):
-                    found = chr(wrong[0]) if wrong[0] < 128 else f"\\x{wrong[0]:02x}"
-                    raise DataError(
-                        "expected bases (A, C, G, T, or N and other IUPAC letters), "
-                        f"found {found!r}",
-                        path=path,
-                        line=number,
-                    )
-                parts.append(bases)
+    for number, line in enumerate(stream_lines(path), 1):
+        if line.startswith(b">"):
+            if begun:
+                yield _record(path, header, begun, parts)
+            header, begun, parts = _text(path, line[1:], number), number, []
+        elif not line.startswith(b";"):
+            bases = line.translate(None, _WHITE).upper()
+            if bases and not begun:
+                raise DataError(
+                    "expected a header, a line that begins with '>', before any bases",
+                    path=path,
+                    line=number,
+                )
+            if wrong := bases.translate(None, _LETTERS):
+                found = chr(wrong[0]) if wrong[0] < 128 else f"\\x{wrong[0]:02x}"
+                raise DataError(
+                    f"expected bases (A, C, G, T, or N and other IUPAC letters), found {found!r}",
+                    path=path,
+                    line=number,
+                )
+            parts.append(bases)
     if not begun:
         raise DataError("expected FASTA records, which begin with '>', found none", path=path)
     yield _record(path, header, begun, parts)
@@ -139,18 +132,3 @@ def _text(path: PathName, header: bytes, line: int) -> str:
     if not text.strip():
         raise DataError("expected a name after '>', found none", path=path, line=line)
     return text.strip()
-
-
-@contextmanager
-def _lines(path: PathName) -> Iterator[Iterator[bytes]]:
-    with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-        file.seek(0)
-        if not packed:
-            yield file
-            return
-        try:
-            with gzip.open(file) as unpacked:
-                yield cast(IO[bytes], unpacked)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            raise DataError(f"damaged or truncated gzip data ({error})", path=path) from None

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from didyma.data import Groups, Matrix, RankingData
 from didyma.errors import DataError
 from didyma.execution import n_cores
-from didyma.files import PathName, read_bytes, replace_when_done
+from didyma.files import PathName, replace_when_done, stream_lines
 from didyma.formats.source import Source
 
 __all__ = ["read", "write"]
@@ -27,6 +27,7 @@ __all__ = ["read", "write"]
 DENSE_FROM = 0.25  # share of all entries that the file lists, from which a dense matrix suits
 PIECE = 1 << 21  # bytes that a thread parses at a time
 GROUP_SUFFIXES = (".query", ".group")
+LONGEST_SIZE = 18  # digits of what fits into 64 bits
 
 _QID = re.compile(r"[^\s#]+", re.ASCII)
 _DOCID = re.compile(r"(?!docid\s*=)(\S(.*\S)?)?", re.ASCII)
@@ -273,12 +274,12 @@ def _group_file(path: Path) -> Path:
 
 def _read_sizes(path: PathName) -> list[int]:
     sizes = []
-    for line, text in enumerate(read_bytes(path).splitlines(), 1):
+    for line, text in enumerate(stream_lines(path), 1):
         if text.strip():
-            if not text.strip().isdigit():
+            if not text.strip().isdigit() or len(text.strip()) > LONGEST_SIZE:
                 found = text.strip().decode(errors="backslashreplace")
                 raise DataError(
-                    f"expected a number of rows, found {found!r}",
+                    f"expected a number of rows, found {found!r:.40}",
                     path=path,
                     line=line,
                     field="group",

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import zipfile
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from didyma.data import RankingData
 from didyma.errors import DataError
-from didyma.files import PathName, replace_when_done
+from didyma.files import PathName, check_unpacked, replace_when_done
 
 __all__ = ["read", "write"]
 
@@ -22,35 +24,89 @@ def read(path: PathName) -> RankingData:
 
     There may also be docid, feature_names and zero_based.
     """
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays: dict[str, Any] = dict(archive)
-    except (ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"not a readable NumPy archive ({error})", path=path) from None
+    arrays = _arrays(path)
     for name in ("y", "qid"):
         if name not in arrays:
             raise DataError(f"no such array among {', '.join(arrays)}", path=path, field=name)
     if "X" not in arrays and not set(SPARSE) <= set(arrays):
         raise DataError(f"no such array among {', '.join(arrays)}", path=path, field="X")
     try:
-        X = (
-            arrays["X"]
-            if "X" in arrays
-            else sp.csr_array(
-                tuple(arrays[name] for name in SPARSE[:3]), shape=tuple(arrays["shape"])
-            )
-        )
-        names = tuple(arrays["feature_names"].tolist()) if "feature_names" in arrays else None
+        X = arrays["X"] if "X" in arrays else _csr(*(arrays[name] for name in SPARSE))
         return RankingData(
-            X,
-            arrays["y"].astype(np.float64),
-            arrays["qid"],
-            arrays.get("docid"),
-            names,
-            bool(arrays["zero_based"]) if "zero_based" in arrays else None,
+            _finite(X, "X") if isinstance(X, np.ndarray) else X,
+            _finite(arrays["y"], "y").astype(np.float64),
+            _texts(arrays["qid"], "qid"),
+            _texts(arrays["docid"], "docid") if "docid" in arrays else None,
+            _names(arrays["feature_names"]) if "feature_names" in arrays else None,
+            bool(arrays["zero_based"].all()) if "zero_based" in arrays else None,
         )
-    except ValueError as error:
-        raise DataError(str(error), path=path) from None
+    except DataError as error:
+        raise DataError(error.problem, path=path, field=error.field) from None
+
+
+def _arrays(path: PathName) -> dict[str, NDArray[Any]]:
+    """The arrays of an archive; objects, which only pickle could read, are refused."""
+    with open(path, "rb") as file:
+        try:
+            with zipfile.ZipFile(file) as members:
+                check_unpacked(sum(member.file_size for member in members.infolist()), path)
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:
+                return dict(archive)
+        except DataError:
+            raise
+        except (
+            Exception
+        ) as error:  # what zipfile, zlib and NumPy raise at damage has no common base
+            problem = " ".join(str(error).split())
+            raise DataError(f"not a readable NumPy archive ({problem})", path=path) from None
+
+
+def _csr(
+    data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]
+) -> sp.csr_array:
+    """A matrix of these parts, which `RankingData` checks in full."""
+    if shape.shape != (2,) or shape.dtype.kind not in "iu":
+        raise DataError("expected two integers", field="shape")
+    native = _finite(data, "data")
+    try:
+        return sp.csr_array((native, indices, indptr), shape=(int(shape[0]), int(shape[1])))
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"expected the parts of a sparse matrix ({error})", field="X") from None
+
+
+def _finite(numbers: NDArray[Any], field: str) -> NDArray[Any]:
+    """An array of finite numbers, in the byte order of this machine."""
+    if numbers.dtype.kind not in "biuf":
+        raise DataError(f"expected numbers, found {numbers.dtype}", field=field)
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        row = int(np.argwhere(~finite)[0][0])
+        raise DataError(f"expected finite numbers, found another in row {row + 1}", field=field)
+    return numbers.astype(numbers.dtype.newbyteorder("="), copy=False)
+
+
+def _texts(column: NDArray[Any], field: str) -> NDArray[Any]:
+    """A column of texts or numbers."""
+    if column.dtype.kind == "S":
+        try:
+            column = np.char.decode(column, "utf-8")
+        except UnicodeDecodeError:
+            raise DataError("expected UTF-8 text", field=field) from None
+    if column.dtype.kind not in "biufU":
+        raise DataError(f"expected text or numbers, found {column.dtype}", field=field)
+    column = column.astype(column.dtype.newbyteorder("="), copy=False)
+    if column.dtype.kind == "U":
+        codes = np.ascontiguousarray(column).reshape(-1).view(np.uint32)
+        if np.any((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))):
+            raise DataError("expected text, found what no character has as its code", field=field)
+    return column
+
+
+def _names(column: NDArray[Any]) -> tuple[str, ...]:
+    if column.ndim != 1:
+        raise DataError("expected a list of names", field="feature_names")
+    return tuple(map(str, _texts(column, "feature_names").tolist()))
 
 
 def write(data: RankingData, path: PathName) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.files import PathName, read_bytes
+from didyma.files import PathName, read_text
 from didyma.formats.text import WIDEST, text_array
 
 __all__ = ["Source"]
@@ -31,9 +30,7 @@ class Source:
     @classmethod
     def open(cls, path: PathName) -> Source:
         """Read a file, plain or gzip."""
-        text = read_bytes(path)
-        if text.startswith(codecs.BOM_UTF8):
-            text = text.removeprefix(codecs.BOM_UTF8)
+        text = read_text(path)
         if not text.endswith(b"\n"):
             text += b"\n"
         return cls(path, text, np.frombuffer(text, np.uint8))
