@@ -1,0 +1,1 @@
+"""Features of a query and a passage from their texts alone."""

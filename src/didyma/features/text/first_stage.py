@@ -1,0 +1,31 @@
+"""What the first stage thinks of a passage."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.features.text.part import Part
+from didyma.features.text.reading import Reading
+
+__all__ = ["FirstStage"]
+
+
+class FirstStage(Part):
+    """The first stage's score, and 1 / rank by it; of equal scores all have the best rank."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each column."""
+        return ("first_score", "first_reciprocal_rank")
+
+    def columns(self, reading: Reading) -> NDArray[np.float64]:
+        """Score and reciprocal rank of each row; shape (n_rows, 2)."""
+        if reading.scores is None:
+            raise DataError("expected the first stage's scores, found none", field="scores")
+        ranks = np.zeros(len(reading))
+        for begin, end in zip(reading.bounds, reading.bounds[1:]):
+            part = reading.scores[begin:end]
+            ranks[begin:end] = 1 + np.searchsorted(np.sort(-part), -part)
+        return np.stack([reading.scores, 1 / np.maximum(ranks, 1)], axis=1)

@@ -1,0 +1,249 @@
+"""Queries and passages as numbered words, ready for kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.errors import DataError
+from didyma.features.text.languages import check_language, detect
+from didyma.features.text.lexicon import Lexicon, Tokens
+from didyma.features.text.vocabulary import Counts, Vocabulary
+
+__all__ = ["LONGEST_QUERY", "Reader", "Reading"]
+
+LONGEST_QUERY = 512  # words; what a longer query has beyond them is not looked at
+MOST_WORDS = 1 << 18  # distinct ones that a reader remembers between calls
+SAMPLE = 1000  # texts that tell the language
+
+State: TypeAlias = "tuple[dict[str, NDArray[Any]], dict[str, Any]]"
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Lists of passages as rows of words.
+
+    Text i has the tokens ``begins[i]`` to ``ends[i]``; query q is text ``queries[q]``, and its rows
+    ``bounds[q]`` to ``bounds[q + 1]`` are the texts ``rows[bounds[q]:bounds[q + 1]]``. A passage
+    that occurs twice is read once.
+
+    Attributes
+    ----------
+    texts : list of str
+    tokens : Tokens
+    terms, stems : arrays of shape (n_tokens,)
+        Numbers of each token's term and stem in ``lexicon``.
+    term_idf, stem_idf : arrays
+        Weight of each term and stem of the lexicon.
+    is_stop : array of bool
+        Whether a term of the lexicon is a stop word.
+    scores : array of shape (n_rows,) or None
+        What the first stage gave.
+    """
+
+    lexicon: Lexicon
+    texts: list[str]
+    tokens: Tokens
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    queries: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    terms: NDArray[np.int32]
+    stems: NDArray[np.int32]
+    term_idf: NDArray[np.float64]
+    stem_idf: NDArray[np.float64]
+    is_stop: NDArray[np.bool_]
+    grams: tuple[NDArray[Any], NDArray[Any], int]
+    mean_length: float
+    scores: NDArray[np.float64] | None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def query_of_row(self) -> NDArray[np.int64]:
+        """Number of each row's query."""
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.bounds))
+
+    def spans(self, text: int) -> NDArray[np.int32]:
+        """Where the words of a text stand in it, in code points; shape (n_words, 2)."""
+        part = slice(self.begins[text], self.ends[text])
+        return np.stack([self.tokens.starts[part], self.tokens.stops[part]], axis=1)
+
+
+class Reader:
+    """Reads texts; learned are their language and how rare their words are.
+
+    >>> reader = Reader.fit(["who wrote Emma"], [["Jane Austen wrote Emma.", "It is late."]])
+    >>> reader.language
+    'english'
+    >>> reading = reader.read(["wrote"], [["Who wrote Emma?"]])
+    >>> reading.spans(reading.rows[0]).tolist()
+    [[0, 3], [4, 9], [10, 14]]
+    """
+
+    def __init__(self, language: str | None, vocabulary: Vocabulary) -> None:
+        self.language, self.vocabulary = check_language(language), vocabulary
+        self._lock = Lock()
+        self._forget()
+
+    @classmethod
+    def fit(
+        cls,
+        queries: Sequence[str],
+        passages: Sequence[Sequence[str]],
+        language: str | None = "auto",
+    ) -> Self:
+        """Count the words of the distinct passages."""
+        _check(queries, passages)
+        texts = list(dict.fromkeys(text for part in passages for text in part))
+        if language == "auto":
+            sample = Lexicon(None)
+            asked = list(dict.fromkeys(queries))
+            tokens = sample.read([*texts[:SAMPLE], *asked[:SAMPLE]])
+            language = detect(sample.terms[n] for n in sample.term[tokens.word])
+        lexicon = Lexicon(check_language(language))
+        tokens = lexicon.read(texts)
+        if not len(tokens.word):
+            raise DataError("expected at least one passage that has words")
+        terms = lexicon.term[tokens.word]
+        owner = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(tokens.begins))
+        vocabulary = Vocabulary(
+            Counts.of(lexicon.term_hashes, terms, owner, len(texts)),
+            Counts.of(lexicon.stem_hashes, lexicon.stem[terms], owner, len(texts)),
+            lexicon.stem_hashes[lexicon.stem][np.argsort(lexicon.term_hashes)],
+            len(tokens.word) / len(texts),
+        )
+        return cls(language, vocabulary)
+
+    def read(
+        self,
+        queries: Sequence[str],
+        passages: Sequence[Sequence[str]],
+        scores: Sequence[ArrayLike] | None = None,
+    ) -> Reading:
+        """The words of each query and of its passages."""
+        _check(queries, passages)
+        asked = {query: n for n, query in enumerate(dict.fromkeys(queries))}
+        given = dict.fromkeys(text for part in passages for text in part)
+        number = {text: n for n, text in enumerate(given, start=len(asked))}
+        texts, bounds = [*asked, *number], np.cumsum([0, *map(len, passages)])
+        with self._lock:
+            if len(self._lexicon) > MOST_WORDS:
+                self._forget()
+            lexicon = self._lexicon
+            tokens = lexicon.read(texts)
+            self._weigh()
+            term_idf, stem_idf = self._term_idf, self._stem_idf
+            term, stem, is_stop, grams = lexicon.term, lexicon.stem, lexicon.is_stop, lexicon.grams
+        terms = term[tokens.word]
+        begins, ends = tokens.begins[:-1], tokens.begins[1:].copy()
+        is_query = np.arange(len(texts)) < len(asked)
+        ends[is_query] = np.minimum(ends, begins + LONGEST_QUERY)[is_query]
+        return Reading(
+            lexicon,
+            texts,
+            tokens,
+            begins,
+            ends,
+            np.array([asked[query] for query in queries], np.int64),
+            bounds,
+            np.array([number[text] for part in passages for text in part], np.int64),
+            terms,
+            stem[terms],
+            term_idf,
+            stem_idf,
+            is_stop,
+            grams,
+            self.vocabulary.mean_length,
+            None if scores is None else _first_stage(scores, bounds),
+        )
+
+    def state(self) -> State:
+        """What was learned, as arrays and plain values."""
+        known = self.vocabulary
+        arrays: dict[str, NDArray[Any]] = {
+            "term_hashes": known.terms.hashes,
+            "term_counts": known.terms.counts,
+            "stem_hashes": known.stems.hashes,
+            "stem_counts": known.stems.counts,
+            "stem_of": known.stem_of,
+        }
+        return arrays, {
+            "language": self.language,
+            "n_texts": known.terms.n_texts,
+            "mean_length": known.mean_length,
+        }
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
+        """The reader that has learned this."""
+        terms, stems = (
+            Counts(arrays[f"{kind}_hashes"], arrays[f"{kind}_counts"], values["n_texts"])
+            for kind in ("term", "stem")
+        )
+        vocabulary = Vocabulary(terms, stems, arrays["stem_of"], values["mean_length"])
+        return cls(values["language"], vocabulary)
+
+    def _forget(self) -> None:
+        self._lexicon = Lexicon(self.language, self.vocabulary)
+        self._term_idf = self._stem_idf = np.zeros(0)
+
+    def _weigh(self) -> None:
+        """Weights of what the lexicon has learned since."""
+        terms, stems = self._lexicon.term_hashes, self._lexicon.stem_hashes
+        if len(terms) > len(self._term_idf):
+            new = self.vocabulary.terms.idf(terms[len(self._term_idf) :])
+            self._term_idf = np.concatenate([self._term_idf, new])
+            new = self.vocabulary.stems.idf(stems[len(self._stem_idf) :])
+            self._stem_idf = np.concatenate([self._stem_idf, new])
+
+
+def _check(queries: Sequence[str], passages: Sequence[Sequence[str]]) -> None:
+    if isinstance(queries, str) or isinstance(passages, str):
+        raise DataError("expected a list of queries and a list of passages for each, found a text")
+    if len(queries) != len(passages):
+        raise DataError(
+            f"expected passages for each of {len(queries)} queries, found them for {len(passages)}"
+        )
+    for q, (query, part) in enumerate(zip(queries, passages)):
+        if not isinstance(query, str):
+            raise DataError(_expected("a text", query), field=f"query {q}")
+        if isinstance(part, str) or not isinstance(part, Sequence):
+            raise DataError(_expected("a list of texts", part), field=f"passages of query {q}")
+        for n, text in enumerate(part):
+            if not isinstance(text, str):
+                raise DataError(_expected("a text", text), field=f"query {q}, passage {n}")
+
+
+def _expected(what: str, found: object) -> str:
+    return f"expected {what}, found {type(found).__name__} {found!r:.40}"
+
+
+def _first_stage(scores: Sequence[ArrayLike], bounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    if len(scores) != len(bounds) - 1:
+        raise DataError(
+            f"expected scores for each of {len(bounds) - 1} queries, found {len(scores)}"
+        )
+    flat = np.zeros(bounds[-1])
+    for q, given in enumerate(scores):
+        wanted = int(bounds[q + 1] - bounds[q])
+        try:
+            part = np.asarray(given, np.float64)
+        except (TypeError, ValueError):
+            raise DataError("expected numbers", field=f"scores of query {q}") from None
+        if part.shape != (wanted,):
+            raise DataError(
+                f"expected a score for each of {wanted} passages, found shape {part.shape}",
+                field=f"scores of query {q}",
+            )
+        if not np.isfinite(part).all():
+            raise DataError("expected finite scores", field=f"scores of query {q}")
+        flat[bounds[q] : bounds[q + 1]] = part
+    return flat

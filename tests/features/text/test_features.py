@@ -1,0 +1,202 @@
+"""Features of texts against slow, plain definitions, and the laws they obey."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import load, save
+
+from didyma.errors import DataError
+from didyma.features.text import reading as reading_module
+from didyma.features.text.features import TextFeatures
+from didyma.features.text.first_stage import FirstStage
+from didyma.features.text.reading import LONGEST_QUERY, Reader
+from didyma.features.text.small import SmallFeatures
+from tests.features.text import reference
+from tests.features.text.texts import languages, texts
+
+QUERIES = ["who wrote Emma?", "the flow over a wing"]
+PASSAGES = [
+    ["Jane Austen wrote Emma in 1815.", "It is late.", ""],
+    ["Flows over wings, the flow.", "Pressure of a flow over the wing"],
+]
+
+
+def fitted(*parts, language="auto"):
+    return TextFeatures(parts or [SmallFeatures()], language).fit(QUERIES, PASSAGES)
+
+
+@st.composite
+def collections(draw):
+    language = draw(languages)
+    queries = draw(st.lists(texts(language), min_size=1, max_size=3))
+    passages = [draw(st.lists(texts(language), max_size=3)) for _ in queries]
+    return language, queries, [*passages[:-1], [*passages[-1], "北 x"]]
+
+
+@given(collections())
+@settings(deadline=None)
+def test_the_small_set_is_its_definition(given):
+    language, queries, passages = given
+    features = TextFeatures([SmallFeatures()], language).fit(queries, passages)
+    found = features.transform(queries, passages)
+    collection = reference.Collection([p for part in passages for p in part], language)
+    pairs = [collection.pair(q, p) for q, part in zip(queries, passages) for p in part]
+    expected = [[getattr(pair, name)() for name in features.names] for pair in pairs]
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+
+
+@given(collections(), collections())
+@settings(deadline=None)
+def test_a_row_depends_on_its_query_and_passage_alone(fitting, given):
+    language, queries, passages = fitting
+    features = TextFeatures([SmallFeatures()], language).fit(queries, passages)
+    _, queries, passages = given
+    together = features.transform(queries, passages)
+    alone = [
+        TextFeatures.from_state(*features.state()).transform([query], [[passage]])[0]
+        for query, part in zip(queries, passages)
+        for passage in part
+    ]
+    assert together.tolist() == [row.tolist() for row in alone]
+
+
+def test_a_state_is_arrays_and_json():
+    features = fitted(SmallFeatures(), FirstStage())
+    arrays, record = features.state()
+    again = TextFeatures.from_state(load(save(arrays)), json.loads(json.dumps(record)))
+    scores = [[3.0, 2.0, 1.0], [0.0, 1.0]]
+    assert again.names == features.names
+    assert again.reader_.language == features.reader_.language == "english"
+    X, Y = (f.transform(QUERIES, PASSAGES, scores) for f in (features, again))
+    assert X.tobytes() == Y.tobytes()
+
+
+def test_known_stems_come_from_the_state():
+    arrays, record = fitted().state()
+    arrays["reader/stem_of"][:] = 0  # all words are one
+    X = TextFeatures.from_state(arrays, record).transform(["emma"], [["austen wrote"]])
+    assert X[0, SmallFeatures().names.index("stem_coverage")] == 1
+
+
+def test_a_reader_forgets_when_it_knows_too_much(monkeypatch):
+    features = fitted()
+    before = features.transform(QUERIES, PASSAGES)
+    monkeypatch.setattr(reading_module, "MOST_WORDS", 3)
+    for _ in range(2):
+        assert features.transform(QUERIES, PASSAGES).tobytes() == before.tobytes()
+    features.transform(["x"], [["y"]])
+    assert len(features.reader_._lexicon) == 2
+
+
+def test_the_first_stage_gives_score_and_rank():
+    scores = [[2.0, 3.0, 2.0], [0.5, -1.0]]
+    X = fitted(FirstStage()).transform(QUERIES, PASSAGES, scores)
+    assert X.tolist() == [[2, 1 / 2], [3, 1], [2, 1 / 2], [0.5, 1], [-1, 1 / 2]]
+    with pytest.raises(DataError, match="scores: expected the first stage's scores, found none"):
+        fitted(FirstStage()).transform(QUERIES, PASSAGES)
+
+
+def test_empty_texts_have_no_overlap():
+    X = fitted().transform(["", "who", "?!"], [["", "who"], [""], ["?!"]])
+    assert np.isfinite(X).all()
+    assert not np.delete(X, [1], axis=0).any()
+
+
+def test_no_passages_and_no_queries():
+    assert fitted().transform([], []).shape == (0, 16)
+    assert fitted().transform(["a", "b"], [[], []]).shape == (0, 16)
+
+
+def test_a_query_of_stop_words_alone_counts_them():
+    X = fitted().transform(["what is it"], [["It is what it is.", "Jane Austen"]])
+    assert X[0, 5:9].all()
+    assert not X[1, :15].any()
+
+
+def test_of_a_long_query_the_first_words_count():
+    words = [f"w{n}" for n in range(2 * LONGEST_QUERY)]
+    passages = [" ".join(words), " ".join(words[LONGEST_QUERY:]), words[LONGEST_QUERY]]
+    long, short = " ".join(words), " ".join(words[:LONGEST_QUERY])
+    X = fitted().transform([long, short], [passages, passages])
+    assert X[:3].tobytes() == X[3:].tobytes()
+    assert X[0, 2] == 1
+    assert not X[1:3, :13].any()  # characters may meet
+
+
+def test_a_passage_of_ten_megabytes():
+    passage = "the flow of air over a wing 12 " * 350_000
+    assert len(passage) > 10_000_000
+    X = fitted().transform(["flow over wings"], [[passage, "flow over wings"]])
+    names = SmallFeatures().names
+    assert np.isfinite(X).all()
+    assert X[:, names.index("stem_coverage")].tolist() == [1, 1]
+    assert X[0, names.index("length")] == pytest.approx(np.log(1 + 8 * 350_000))
+
+
+def test_unusual_characters_are_between_words():
+    X = fitted().transform(["flow wing"], [["flow\x00wing", "flow\ud800wing", "flow wing"]])
+    assert X[0].tolist() == X[1].tolist() == X[2].tolist()
+
+
+@pytest.mark.parametrize(
+    ("queries", "passages", "message"),
+    [
+        (
+            "who",
+            [["a"]],
+            "expected a list of queries and a list of passages for each, found a text",
+        ),
+        (
+            ["who"],
+            "abc",
+            "expected a list of queries and a list of passages for each, found a text",
+        ),
+        (["who"], [], "expected passages for each of 1 queries, found them for 0"),
+        ([None], [["a"]], "query 0: expected a text, found NoneType None"),
+        (["who"], ["abc"], "passages of query 0: expected a list of texts, found str 'abc'"),
+        (["who"], [3], "passages of query 0: expected a list of texts, found int 3"),
+        (["who"], [["a", b"b"]], "query 0, passage 1: expected a text, found bytes b'b'"),
+        (["who"], [["a", 1.5]], "query 0, passage 1: expected a text, found float 1.5"),
+    ],
+)
+def test_what_is_no_list_of_texts(queries, passages, message):
+    with pytest.raises(DataError) as error:
+        fitted().transform(queries, passages)
+    assert str(error.value) == message
+    with pytest.raises(DataError):
+        TextFeatures([SmallFeatures()]).fit(queries, passages)
+
+
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        ([[1.0]], "expected scores for each of 2 queries, found 1"),
+        ([[1, 2, 3], [1]], r"scores of query 1: expected a score for each of 2 .*shape \(1,\)"),
+        ([[1, 2, float("nan")], [1, 2]], "scores of query 0: expected finite scores"),
+        ([[1, 2, "x"], [1, 2]], "scores of query 0: expected numbers"),
+    ],
+)
+def test_scores_that_do_not_fit(scores, message):
+    with pytest.raises(DataError, match=message):
+        fitted().transform(QUERIES, PASSAGES, scores)
+
+
+def test_features_that_are_not_fitted():
+    with pytest.raises(DataError, match="call fit first"):
+        TextFeatures([SmallFeatures()]).transform(QUERIES, PASSAGES)
+    with pytest.raises(DataError, match="at least one passage that has words"):
+        TextFeatures([SmallFeatures()]).fit(["a"], [["!", ""]])
+    with pytest.raises(DataError, match="language"):
+        TextFeatures([SmallFeatures()], "latin").fit(QUERIES, PASSAGES)
+
+
+def test_words_are_where_the_spans_say():
+    text = "Ünïcode: 北京大学, e\u0301te\u0301 𝒳 ok"
+    reading = Reader.fit(["x"], [["x"]]).read(["x"], [[text]])
+    words = [text[a:b] for a, b in reading.spans(reading.rows[0])]
+    assert words == ["Ünïcode", "北京", "京大", "大学", "e\u0301te\u0301", "𝒳", "ok"]
