@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import pairwise, permutations
 
 import numpy as np
 
@@ -62,6 +62,22 @@ def brute_force(kind, name, labels, scores, v, k=None, gain=np.exp2):
         if np.all(np.diff(labels[list(order)]) <= 0):
             gold.append(c)
     return best - np.mean(gold, axis=0) @ scores
+
+
+def brute_force_thresholds(kind, labels, scores, v, k=None, gain=np.exp2):
+    """The bound on 1 − NDCG@k over thresholds: each by all rankings of its binary labels."""
+    n = len(labels)
+    ranks = np.arange(1, n + 1)
+    discount = np.where(ranks <= (k or n), 1.0 / np.log2(1.0 + ranks), 0.0)
+    gains = gain(labels) - gain(np.zeros(n))
+    ideal = np.sort(gains)[::-1] @ discount
+    total = 0.0
+    for lower, upper in pairwise(np.unique(labels)):
+        above = (labels >= upper).astype(int)
+        step = gain(np.float64(upper)) - gain(np.float64(lower))
+        share = step * discount[: above.sum()].sum() / ideal
+        total += share * brute_force(kind, "ndcg", above, scores, v, k)
+    return total
 
 
 def best_interleaving(positives, negatives, positive, negative):

@@ -89,6 +89,26 @@ def test_grades():
         assert ranker.score(X, y, qid=qid) > 0.6
 
 
+def test_the_bound_over_grades_is_a_choice_and_in_the_result():
+    X, y, qid = judged()
+    graded = y + (np.arange(len(y)) % 3 == 0)
+    results = {}
+    for grades in ("auto", "joint", "thresholds"):
+        ranker = SVMRanker("ndcg@5", C=50, grades=grades).fit(X, graded, qid=qid)
+        assert ranker.score(X, y, qid=qid) > 0.6
+        results[grades] = ranker.result_
+        (other,) = SVMRanker("ndcg@5", grades=grades).path(X, graded, [50.0], qid=qid)
+        assert other.result_.value == pytest.approx(ranker.result_.value, rel=2e-3)
+    assert {name: results[name].grades for name in ("joint", "thresholds")} == {
+        "joint": "joint",
+        "thresholds": "thresholds",
+    }
+    assert results["auto"].value == results[results["auto"].grades].value
+    assert SVMRanker("ndcg").fit(X, y, qid=qid).result_.grades is None
+    with pytest.raises(DataError, match="grades: expected one of"):
+        SVMRanker("ndcg", grades="many").fit(X, graded, qid=qid)
+
+
 def test_a_loss_of_your_own():
     X, y, qid = judged()
     loss = StepLoss(positive=lambda i, j, P, N: 1.0 if i == 0 and j > 0 else 0.0)  # success@1

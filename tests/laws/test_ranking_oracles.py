@@ -18,8 +18,14 @@ from didyma.tasks.losses import (
     RocArea,
     StepLoss,
 )
-from didyma.tasks.ranking import _kind, oracle_for
-from tests.reference import best_interleaving, brute_force, coefficients, measure_loss
+from didyma.tasks.ranking import _choose_grades, _kind, oracle_for
+from tests.reference import (
+    best_interleaving,
+    brute_force,
+    brute_force_thresholds,
+    coefficients,
+    measure_loss,
+)
 
 LOSSES = [
     AveragePrecision(),
@@ -33,14 +39,14 @@ LOSSES = [
 MAPS = [Pairwise(), Positional(), Positional("discount"), Truncated(), TopK(2)]
 
 
-def most_violated(labels, loss, feature_map, scores):
+def most_violated(labels, loss, feature_map, scores, bound="joint"):
     """The oracle alone, called as the problem calls it: rows by descending label."""
     rows = np.argsort(-labels, kind="stable")
     grades, counts = np.unique(-labels, return_counts=True)
     gains = loss.gains(-grades.astype(float)) if isinstance(loss, NDCG) else np.array([1.0, 0.0])
     n = len(labels)
-    kind = _kind(loss, feature_map, counts[None, :], gains, n)
-    oracle, _ = oracle_for(loss, feature_map, kind)
+    chosen = _choose_grades(bound, loss, feature_map, counts[None, :], gains)
+    oracle, _ = oracle_for(loss, feature_map, _kind(loss, feature_map, chosen, n))
     coef = np.empty(n)
     v = feature_map.weights_for(n)
     value = oracle(scores[rows], counts, v, gains, loss.cutoff, coef)
@@ -99,6 +105,23 @@ def test_graded_oracles_equal_enumeration(loss, feature_map):
         for size in (0.05, 0.5, 3.0):
             scores = size * rng.standard_normal(len(labels))
             check(np.array(labels), loss, feature_map, scores, "ndcg", loss.k, gain)
+
+
+@pytest.mark.parametrize("loss", [NDCG(), NDCG(k=2), NDCG(k=3, gain="linear")], ids=str)
+@pytest.mark.parametrize("feature_map", [Pairwise(), Positional(), Truncated(), TopK(2)], ids=str)
+def test_thresholds_equal_enumeration_and_bound_the_loss(loss, feature_map):
+    rng = np.random.default_rng(8)
+    gain = np.exp2 if loss.gain == "exponential" else np.asarray
+    for labels in ([2, 1, 0, 1, 0], [0, 2, 2, 1], [3, 0, 1, 0, 3], [4, 0, 2], [1, 3, 1]):
+        for size in (0.0, 0.05, 0.5, 3.0):
+            scores = size * rng.standard_normal(len(labels))
+            y, v = np.array(labels), feature_map.weights_for(len(labels))
+            cut = most_violated(y, loss, feature_map, scores, "thresholds")
+            best = brute_force_thresholds(feature_map.name, y, scores, v, loss.k, gain)
+            assert cut.at(scores) == pytest.approx(best, abs=1e-10)
+            if isinstance(feature_map, Pairwise):
+                sort = y[np.argsort(-scores)]
+                assert cut.at(scores) >= measure_loss("ndcg", sort, loss.k, gain) - 1e-12
 
 
 def test_increasing_rank_weights_are_refused():

@@ -13,6 +13,7 @@ from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.problem import PythonProblem
 from didyma.polytope.active_set import project
 from didyma.tasks.losses import NDCG, PrecisionAt, ReciprocalRank, RocArea
+from didyma.tasks.ranking import RankingProblem
 from tests.learning.problems import (
     multiclass,
     optimum_by_enumeration,
@@ -74,6 +75,19 @@ def test_all_learners_agree_on_every_loss(loss):
         problem = ranking_problem(seed=4, loss=loss, n_queries=10, n_rows=7)
         values.append(solver.solve(problem, 10.0).result.value)
     assert values[0] == pytest.approx(values[1], rel=2e-4)
+
+
+def test_all_learners_agree_on_thresholds_of_grades():
+    X, _, groups = random_ranking(seed=12, n_queries=8, n_rows=7)
+    y = np.random.default_rng(12).integers(0, 4, len(X)).astype(float)
+    weight = np.linspace(0.5, 2.0, len(groups))
+    problem = RankingProblem(X, y, groups, NDCG(), grades="thresholds", query_weight=weight)
+    values = []
+    for solver in SOLVERS:
+        result = solver.solve(problem, 10.0).result
+        assert result.converged
+        values.append(result.value)
+    np.testing.assert_allclose(values, values[0], rtol=3e-4)
 
 
 def test_cutting_planes_are_the_projection_of_sparsemap():

@@ -16,7 +16,7 @@ from didyma.estimators.svm import SVMRanker
 from didyma.metrics import evaluate
 from didyma.nn.ranking_loss import RankingLoss
 from didyma.tasks.losses import StepLoss, parse_loss
-from tests.reference import brute_force, coefficients, measure_loss
+from tests.reference import brute_force, brute_force_thresholds, coefficients, measure_loss
 
 # Every loss and every map; tests/laws has all combinations of them, as oracles.
 HINGES = [
@@ -78,10 +78,17 @@ def test_it_is_the_maximum_over_all_rankings(loss, feature_map, latent):
 
 def test_grades_of_more_than_two_levels():
     rng = np.random.default_rng(1)
-    hinge = RankingLoss("ndcg@3")
+    hinge = RankingLoss("ndcg@3", grades="joint")
     scores, labels, sizes = judged(rng, [5, 4], grades=4)
     found = hinge(torch.from_numpy(scores), labels, group=sizes)
     assert found.item() == pytest.approx(expected(hinge, scores, labels, sizes).mean())
+    thresholds = RankingLoss("ndcg@3")(torch.from_numpy(scores), labels, group=sizes)
+    ends = np.cumsum(sizes)[:-1]
+    best = [
+        brute_force_thresholds("pairwise", own, s, np.empty(0), 3)
+        for own, s in zip(np.split(labels, ends), np.split(scores, ends))
+    ]
+    assert thresholds.item() == pytest.approx(np.mean(best))
 
 
 @pytest.mark.parametrize(("loss", "feature_map", "latent"), HINGES)

@@ -10,7 +10,7 @@ from didyma.data import Groups
 from didyma.errors import DataError
 from didyma.execution import serial, threads
 from didyma.tasks import ranking
-from didyma.tasks.feature_maps import Positional, parse_feature_map
+from didyma.tasks.feature_maps import Positional, Truncated, parse_feature_map
 from didyma.tasks.losses import NDCG, AveragePrecision, parse_loss
 from didyma.tasks.ranking import RankingProblem
 
@@ -110,14 +110,84 @@ def test_the_threshold_of_relevance():
     )
 
 
-def test_too_many_grades_are_refused_with_advice(monkeypatch):
+def graded(seed=0, n_queries=7, n_rows=8, n_grades=4):
+    X, _, groups, w = example(seed, n_queries)
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_grades, len(X)).astype(float)
+    return X, y, groups, w
+
+
+def test_short_queries_take_the_joint_bound_and_long_ones_thresholds():
+    for n, chosen in ((6, "joint"), (400, "thresholds")):
+        y = (np.arange(n) % 3).astype(float)
+        groups = Groups.from_sizes([n], n)
+        assert RankingProblem(np.ones((n, 1)), y, groups, NDCG()).grades == chosen
+        positional = RankingProblem(np.ones((n, 1)), y, groups, NDCG(), Positional("discount"))
+        assert positional.grades == "joint"
+        assert RankingProblem(np.ones((n, 1)), y, groups, AveragePrecision()).grades is None
+        assert RankingProblem(np.ones((n, 1)), y % 2, groups, NDCG()).grades is None
+
+
+def test_no_query_is_too_long_for_grades():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 1))
+    y = rng.choice(5, size=len(X), p=[0.52, 0.32, 0.13, 0.02, 0.01]).astype(float)
+    groups = Groups.from_sizes([len(X)], len(X))
+    for loss in (NDCG(), NDCG(k=10)):
+        (risk,) = RankingProblem(X, y, groups, loss).risks(np.array([0.5]))
+        assert 0.0 < risk < 10.0
+
+
+def test_too_many_grades_for_one_ranking_are_refused_with_advice(monkeypatch):
     monkeypatch.setattr(ranking, "MOST_STATES", 100)
-    X = np.ones((40, 1))
-    y = np.arange(40) % 4
+    X, y = np.ones((40, 1)), np.arange(40) % 4.0
     groups = Groups.from_sizes([40], 40)
-    with pytest.raises(DataError, match="positional:discount"):
-        RankingProblem(X, y.astype(float), groups, NDCG())
-    RankingProblem(X, y.astype(float), groups, NDCG(), Positional("discount"))
+    with pytest.raises(DataError, match="use grades='thresholds'"):
+        RankingProblem(X, y, groups, NDCG(), grades="joint")
+    with pytest.raises(DataError, match="use grades='thresholds'"):
+        RankingProblem(X, y, groups, NDCG(), Truncated(), grades="joint")
+    with pytest.raises(DataError, match="grades: expected one of 'auto', 'joint', 'thresholds'"):
+        RankingProblem(X, y, groups, NDCG(), grades="each")
+
+
+def test_thresholds_are_a_sum_of_binary_problems():
+    """The bound, written with the weights of queries: one binary problem for each threshold."""
+    X, y, groups, w = graded(1)
+    y[groups.starts[:-1]] = 3.0  # every threshold of every query has rows on both sides
+    y[groups.starts[:-1] + 1] = 0.0
+    for loss in (NDCG(), NDCG(k=2)):
+        problem = RankingProblem(X, y, groups, loss, grades="thresholds")
+        direction, value = np.zeros(len(w)), 0.0
+        for grade in (1.0, 2.0, 3.0):
+            share = []
+            for rows in np.split(np.arange(len(y)), groups.starts[1:-1]):
+                ideal = np.sort(np.exp2(y[rows]) - 1.0)[::-1]
+                k = min(loss.cutoff, len(rows))
+                discount = 1.0 / np.log2(2.0 + np.arange(k))
+                above = np.sum(y[rows] >= grade)
+                share.append(2.0 ** (grade - 1) * discount[:above].sum() / (ideal[:k] @ discount))
+            binary = RankingProblem(
+                X, (y >= grade).astype(float), groups, loss, query_weight=np.array(share)
+            )
+            cut = binary.cut_all(w)
+            direction += cut.direction
+            value += cut.loss
+        whole = problem.cut_all(w)
+        np.testing.assert_allclose(whole.direction, direction, atol=1e-12)
+        assert whole.loss == pytest.approx(value)
+
+
+@pytest.mark.parametrize("storage", ["float32", "csr"])
+def test_thresholds_in_every_storage(storage):
+    X, y, groups, w = graded(2)
+    X = X.astype(np.float32).astype(np.float64)
+    other = X.astype(np.float32) if storage == "float32" else sp.csr_array(X)
+    cuts = [
+        RankingProblem(each, y, groups, NDCG(), grades="thresholds").cut_all(w)
+        for each in (X, other)
+    ]
+    np.testing.assert_allclose(cuts[1].direction, cuts[0].direction, atol=1e-12)
+    assert cuts[1].loss == pytest.approx(cuts[0].loss)
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,14 @@ class Solver(StrEnum):
     bundle = "bundle"
 
 
+class Grades(StrEnum):
+    """The bounds on NDCG over grades of `SVMRanker`."""
+
+    auto = "auto"
+    joint = "joint"
+    thresholds = "thresholds"
+
+
 class Inference(StrEnum):
     """How latent rankers search for the most violating ranking."""
 
@@ -70,6 +78,7 @@ class Start(StrEnum):
 TAKEN_BY = {
     "loss": {"svm", "classification", "latent-perceptron", "latent-svm"},
     "feature_map": {"svm", "latent-svm"},
+    "grades": {"svm"},
     "solver": {"svm"},
     "tol": {"svm", "classification", "polynomial", "latent-svm"},
     "max_iter": {"svm", "classification", "polynomial", "latent-svm"},
@@ -135,6 +144,16 @@ def fit(
             rich_help_panel=MODEL,
             help="pairwise, positional, positional:discount, truncated, top@10.",
             show_default="pairwise; truncated for latent-svm",
+        ),
+    ] = None,
+    grades: Annotated[
+        Grades | None,
+        typer.Option(
+            "--grades",
+            rich_help_panel=MODEL,
+            help="Bound on NDCG over grades: one ranking for all, or a binary one for each "
+            "threshold, which is never slow.",
+            show_default="auto",
         ),
     ] = None,
     scale: Annotated[
@@ -247,6 +266,7 @@ def fit(
     chosen = {
         "loss": loss,
         "feature_map": feature_map,
+        "grades": grades,
         "solver": solver,
         "tol": tol,
         "max_iter": max_iter,
@@ -384,6 +404,8 @@ def _print_summary(
     }
     if "relative_gap" in found:
         lines["relative gap"] = f"{found['relative_gap']:.1e} ({found['status']})"
+    if "grades" in found:
+        lines["grades"] = found["grades"]
     if "best_epoch" in found:
         lines["best epoch"] = f"{found['best_epoch']} of {found['n_iter']}"
     if "passes" in found:

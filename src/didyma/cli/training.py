@@ -104,6 +104,8 @@ class Candidate:
         if hasattr(self.ranker, "solver"):  # of one convex problem, so the gap bounds something
             gap = max(0.0, result.gap / result.value) if result.value > 0 else 0.0
             found["relative_gap"] = gap
+        if getattr(result, "grades", None) is not None:
+            found["grades"] = result.grades
         if hasattr(self.ranker, "best_epoch_"):
             found["best_epoch"] = self.ranker.best_epoch_
         return found | ({} if self.dev is None else {"dev": self.dev})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -49,6 +50,11 @@ class SVMRanker(LinearRanker):
         Weight of the loss against the norm. Good values depend on the scale of the features.
     feature_map : str or FeatureMap
         "pairwise", "positional", "positional:discount", "truncated", "top@10" or an object.
+    grades : {"auto", "joint", "thresholds"}
+        How NDCG over more than two grades is bounded: by one ranking for all grades, which is
+        tighter and takes time in the product of their counts, or by a weighted sum of one binary
+        bound for each threshold, in a sort each. "auto" is the joint one where that costs no more
+        than a few sorts, and for positional maps, which have joint oracles of their own.
     solver : {"bcfw", "one-slack", "n-slack", "bundle"}
         All solve the same problem. "bcfw" is the fast one; "one-slack" suits wide sparse data.
     tol : float
@@ -71,7 +77,8 @@ class SVMRanker(LinearRanker):
     ----------
     coef_ : array of shape (n_features,)
     result_ : Result
-        Objective value, dual, gap, converged, n_iter, passes, status, seconds by stage.
+        Objective value, dual, gap, converged, n_iter, passes, status, seconds by stage, and the
+        bound over grades that was used ("joint", "thresholds", None if there are only two).
     history_ : list of dict
         One record per iteration.
 
@@ -91,6 +98,7 @@ class SVMRanker(LinearRanker):
         C: float = 100.0,
         *,
         feature_map: str | FeatureMap = "pairwise",
+        grades: str = "auto",
         solver: str = "bcfw",
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -103,6 +111,7 @@ class SVMRanker(LinearRanker):
         self.loss = loss
         self.C = C
         self.feature_map = feature_map
+        self.grades = grades
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -171,6 +180,7 @@ class SVMRanker(LinearRanker):
             groups,
             parse_loss(self.loss),
             parse_feature_map(self.feature_map),
+            grades=self.grades,
             query_weight=query_weight,
             execute=threads(self.n_jobs),
         )
@@ -183,7 +193,7 @@ class SVMRanker(LinearRanker):
         self.coef_ = solution.w
         if self.patience is not None and monitor.best_w is not None:
             self.coef_ = monitor.best_w
-        self.result_ = solution.result
+        self.result_ = replace(solution.result, grades=problem.grades)
         self.history_ = monitor.history
         self.n_iter_ = solution.result.n_iter
         if solution.result.status == "limit":

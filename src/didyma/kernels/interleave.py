@@ -24,6 +24,7 @@ import numpy as np
 from didyma.kernels.assignment import assign
 from didyma.kernels.jit import jit
 from didyma.kernels.losses import discount, negative
+from didyma.kernels.rows import axpy, zero
 from didyma.kernels.select import descending, split
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "pairwise_negative",
     "pairwise_positive",
     "positional",
+    "thresholds",
     "truncated",
 ]
 
@@ -75,6 +77,7 @@ positive: Any = None
 scale: Any = None
 merge: Any = None  # `merge_behind`, bound to the same names
 path: Any = None  # `best_path`, likewise
+binary: Any = None  # oracle of two levels
 
 
 def independent(scores, counts, v, gains, k, coef):
@@ -279,6 +282,36 @@ def _ideal_dcg(counts, gains, k):
             ideal += gains[level] * discount(rank) if rank < k else 0.0
             rank += 1
     return ideal
+
+
+def thresholds(scores, counts, v, gains, k, coef):
+    """Oracle of the sum over thresholds that bounds 1 − NDCG@k, by the oracle of binary NDCG.
+
+    With gains g_1 > g_2 > … of the levels and DCG*_t the ideal of the binary problem whose
+    positives are the levels up to t,
+
+        1 − NDCG = Σ_t λ_t (1 − NDCG_t),    λ_t = (g_t − g_{t+1}) DCG*_t / DCG*.
+
+    Each threshold has its own feature map and its own maximiser. Rows are sorted by level, so that
+    the positives of a threshold come first as they are.
+    """
+    n = scores.shape[0]
+    ideal = _ideal_dcg(counts, gains, k)
+    part = np.empty(n)
+    split = np.empty(2, dtype=np.int64)
+    zero(coef)
+    loss, P, gain = 0.0, 0, 0.0
+    for level in range(counts.shape[0]):
+        if counts[level] == 0:
+            continue
+        if P > 0:
+            split[0], split[1] = P, n - P
+            share = (gain - gains[level]) / (scale(P, n - P, k) * ideal)
+            loss += share * binary(scores, split, v, gains, k, part)
+            axpy(share, part, coef)
+        P += counts[level]
+        gain = gains[level]
+    return loss
 
 
 @jit

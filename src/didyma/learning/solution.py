@@ -54,7 +54,8 @@ class Result:
     """How a run ended: objective value, its lower bound and what it cost.
 
     ``gap = value − dual`` bounds the distance to the optimum; ``passes`` counts full passes over
-    the examples, ``seconds`` is split by stage.
+    the examples, ``seconds`` is split by stage. ``grades`` is the bound that a ranker chose for a
+    loss over more than two grades.
     """
 
     value: float
@@ -65,6 +66,7 @@ class Result:
     passes: float
     status: Status
     seconds: Mapping[str, float]
+    grades: str | None = None
 
     @classmethod
     def of(cls, progress: Progress, status: Status, clock: Clock) -> Result:

@@ -47,6 +47,8 @@ class RankingLoss(nn.Module):
     Args:
         loss: "ap", "rr", "roc", "ndcg@10", "precision@5", … or a `didyma.tasks.losses` object.
         feature_map: "pairwise", "positional", "truncated", "top@10", … or an object.
+        grades: bound on NDCG over more than two grades: "thresholds", a binary one for each, or
+            "joint", one ranking for all, tighter and for short queries only.
         latent: whether Ψ* is the best ranking that puts the relevant rows first, as Haponchyk and
             Moschitti (2019) have it, and not the mean of all of these. Needs a positional map; the
             loss is then a difference of convex functions.
@@ -59,6 +61,7 @@ class RankingLoss(nn.Module):
         loss: str | losses.RankingLoss = "ap",
         feature_map: str | FeatureMap = "pairwise",
         *,
+        grades: str = "thresholds",
         latent: bool = False,
         reduction: str = "mean",
     ) -> None:
@@ -69,6 +72,7 @@ class RankingLoss(nn.Module):
             )
         self.loss = losses.parse_loss(loss)
         self.feature_map = parse_feature_map(feature_map)
+        self.grades = grades
         self.latent = latent
         self.reduction = reduction
 
@@ -115,7 +119,9 @@ class RankingLoss(nn.Module):
             return LatentRankingProblem(
                 X, grades, groups, self.loss, self.feature_map, online=True, execute=serial
             )
-        return RankingProblem(X, grades, groups, self.loss, self.feature_map, execute=serial)
+        return RankingProblem(
+            X, grades, groups, self.loss, self.feature_map, grades=self.grades, execute=serial
+        )
 
     def extra_repr(self) -> str:
         """What makes the loss."""

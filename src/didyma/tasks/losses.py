@@ -169,6 +169,7 @@ class StepLoss(RankingLoss):
     k: int | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.k is not None:
             _check_cutoff(self.k)
 

@@ -23,13 +23,15 @@ from didyma.kernels import interleave
 from didyma.kernels.jit import specialise
 from didyma.kernels.rows import combine_csr, combine_dense, dot, score_csr, score_dense, zero
 from didyma.learning.problem import Cut, Kernel
-from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional
+from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
 from didyma.tasks.losses import NDCG, RankingLoss, StepLoss
 
 __all__ = ["Answer", "RankingProblem", "oracle_for", "path_for", "trainable_queries"]
 
 Vector = NDArray[np.float64]
 
+GRADES = ("auto", "joint", "thresholds")
+FEW_SORTS = 4.0  # what the joint bound over grades may cost, where there is a choice
 MOST_STATES = 20_000_000  # of the graded lattice: 9 bytes and about 10 ns each
 SHARD = 2**18  # numbers of X per shard: enough work to be worth a thread
 
@@ -137,12 +139,17 @@ def _answer_of(loss: RankingLoss, feature_map: FeatureMap, kind: str) -> Answer:
 def oracle_for(loss: RankingLoss, feature_map: FeatureMap, kind: str) -> tuple[Any, str]:
     """The compiled oracle of a loss and a feature map, and its name.
 
-    ``kind`` is one of "independent", "lattice" (binary relevance), "graded_lattice",
+    ``kind`` is one of "independent", "lattice" (binary relevance), "thresholds", "graded_lattice",
     "graded_assignment", "graded_sort" (NDCG).
     """
     if kind.startswith("graded"):
         return getattr(interleave, kind), kind
     cached = not isinstance(loss, StepLoss)
+    if kind == "thresholds":
+        binary, name = oracle_for(loss, feature_map, _kind(loss, feature_map, None, 0))
+        name = f"thresholds_{name}"
+        scale = loss.steps["scale"]
+        return specialise(interleave.thresholds, name, binary=binary, scale=scale), name
     if kind == "independent":
         name = f"independent_{loss.name}"
         return specialise(interleave.independent, name, cached=cached, **loss.steps), name
@@ -164,6 +171,11 @@ def path_for(loss: RankingLoss, feature_map: FeatureMap) -> Any:
 class RankingProblem:
     """Judged results as a sum of queries, each a maximum over its rankings.
 
+    ``grades`` is the bound on NDCG over more than two grades: "joint", one ranking for all of them;
+    "thresholds", a sum of binary bounds, each with its own ranking, at the cost of a few sorts; or
+    "auto", the joint one where that costs no more. The attribute says which was taken, and is None
+    where relevance is binary.
+
     ``query_weight`` is one per query of ``groups``; c_i = weight / number of trainable queries.
     Queries without both a better and a worse row constrain nothing and are left out
     (``n_skipped``). X is never copied or reordered.
@@ -177,6 +189,7 @@ class RankingProblem:
         loss: RankingLoss,
         feature_map: FeatureMap | None = None,
         *,
+        grades: str = "auto",
         query_weight: Vector | None = None,
         execute: Executor | None = None,
     ) -> None:
@@ -188,6 +201,7 @@ class RankingProblem:
         self.n_skipped = len(groups) - self.n_examples
         rows, starts, counts = _arrange(levels, groups, trainable, len(self._gains))
         self.weights = weight[trainable] / max(self.n_examples, 1)
+        self.grades = _choose_grades(grades, loss, feature_map, counts, self._gains)
         answer, about = self._oracle(loss, feature_map, counts, int(np.diff(starts).max(initial=0)))
         self._storage = _storage(X)
         self._n_rows = X.shape[0]
@@ -206,7 +220,7 @@ class RankingProblem:
         self, loss: RankingLoss, feature_map: FeatureMap, counts: NDArray[np.int64], longest: int
     ) -> tuple[Answer, tuple[Any, ...]]:
         """What answers for one query, and what it must know of all of them."""
-        kind = _kind(loss, feature_map, counts, self._gains, longest)
+        kind = _kind(loss, feature_map, self.grades, longest)
         about = (counts, feature_map.weights_for(longest), self._gains, loss.cutoff)
         return _answer_of(loss, feature_map, kind), about
 
@@ -313,25 +327,53 @@ def _arrange(
     return rows.astype(np.int64), starts, counts.astype(np.int64)
 
 
-def _kind(
-    loss: RankingLoss, feature_map: FeatureMap, counts: NDArray[np.int64], gains: Vector, n: int
-) -> str:
+def _kind(loss: RankingLoss, feature_map: FeatureMap, grades: str | None, longest: int) -> str:
     """Which oracle is exact for this combination at the least cost."""
     pairs = isinstance(feature_map, Pairwise)
-    if isinstance(loss, NDCG) and (len(gains) != 2 or gains[1] != 0.0):
-        if not pairs:
-            sorts = isinstance(feature_map, Positional) and feature_map.weights == "discount"
-            if feature_map.name == "truncated":
-                raise DataError("the truncated map has no meaning for more than two grades")
-            return "graded_sort" if sorts and loss.cutoff >= n else "graded_assignment"
-        states = np.prod(counts + 1.0, axis=1).max(initial=0)
-        if states > MOST_STATES:
-            raise DataError(
-                f"exact inference for NDCG over {len(gains)} grades needs {states:.0e} states for "
-                "the largest query; use feature_map='positional:discount', which needs a sort"
-            )
+    if grades is None:
+        return "independent" if pairs and loss.independent else "lattice"
+    if grades == "thresholds":
+        return "thresholds"
+    if pairs:
         return "graded_lattice"
-    return "independent" if pairs and loss.independent else "lattice"
+    sorts = isinstance(feature_map, Positional) and feature_map.weights == "discount"
+    return "graded_sort" if sorts and loss.cutoff >= longest else "graded_assignment"
+
+
+def _choose_grades(
+    grades: str,
+    loss: RankingLoss,
+    feature_map: FeatureMap,
+    counts: NDArray[np.int64],
+    gains: Vector,
+) -> str | None:
+    """Which bound over grades to take: None for two, of which the lower one gains nothing.
+
+    Positional maps have joint oracles in polynomial time, and keep them.
+    """
+    if grades not in GRADES:
+        names = ", ".join(map(repr, GRADES))
+        raise DataError(f"expected one of {names}, found {grades!r}", field="grades")
+    if not isinstance(loss, NDCG) or (len(gains) == 2 and gains[1] == 0.0):
+        return None
+    if isinstance(feature_map, Truncated):
+        if grades == "joint":
+            raise DataError(
+                "the truncated map has no meaning for more than two grades at once; "
+                "use grades='thresholds'"
+            )
+        return "thresholds"
+    if grades == "thresholds" or not isinstance(feature_map, Pairwise):
+        return "thresholds" if grades == "thresholds" else "joint"
+    sizes, states = counts.sum(axis=1), np.prod(counts + 1.0, axis=1)
+    if grades == "auto" and states.sum() > FEW_SORTS * np.sum(sizes * np.log2(sizes)):
+        return "thresholds"
+    if (most := states.max(initial=0.0)) > MOST_STATES:
+        raise DataError(
+            f"one ranking for {len(gains)} grades needs {most:.0e} states for the largest query; "
+            "use grades='thresholds'"
+        )
+    return "joint"
 
 
 def _storage(X: Any) -> Any:
