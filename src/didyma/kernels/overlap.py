@@ -9,7 +9,7 @@ import numpy as np
 
 from didyma.kernels.jit import jit
 
-__all__ = ["N_OVERLAPS", "overlaps"]
+__all__ = ["N_OVERLAPS", "overlaps", "share"]
 
 N_OVERLAPS = 16
 
@@ -203,20 +203,20 @@ def overlaps(
                 within[hit_place[k]] = 0
 
             out[r, 0] = bm25
-            out[r, 1] = _share(product, sqrt(asked_norm * norm))
-            out[r, 2] = _share(common_terms, n_terms)
-            out[r, 3] = _share(common_terms, either_term)
-            out[r, 4] = _share(common_pairs, n_pairs)
+            out[r, 1] = share(product, sqrt(asked_norm * norm))
+            out[r, 2] = share(common_terms, n_terms)
+            out[r, 3] = share(common_terms, either_term)
+            out[r, 4] = share(common_pairs, n_pairs)
             out[r, 5] = stem_bm25
-            out[r, 6] = _share(common_stems, n_stems)
-            out[r, 7] = _share(common_idf, asked_idf)
-            out[r, 8] = _share(common_idf, asked_idf + met_idf - common_idf)
-            out[r, 9] = _share(longest_run, n_sequence)
-            out[r, 10] = _share(common[n_sequence], n_sequence)
-            out[r, 11] = _share(common_stems - 1, shortest - 1) if common_stems > 1 else 0.0
-            out[r, 12] = _share(early, asked_idf)
-            out[r, 13] = _share(common_grams, n_asked_grams)
-            out[r, 14] = _share(common_grams, n_asked_grams + n_met_grams - common_grams)
+            out[r, 6] = share(common_stems, n_stems)
+            out[r, 7] = share(common_idf, asked_idf)
+            out[r, 8] = share(common_idf, asked_idf + met_idf - common_idf)
+            out[r, 9] = share(longest_run, n_sequence)
+            out[r, 10] = share(common[n_sequence], n_sequence)
+            out[r, 11] = share(common_stems - 1, shortest - 1) if common_stems > 1 else 0.0
+            out[r, 12] = share(early, asked_idf)
+            out[r, 13] = share(common_grams, n_asked_grams)
+            out[r, 14] = share(common_grams, n_asked_grams + n_met_grams - common_grams)
             out[r, 15] = log(1 + length)
 
         for i in range(n_terms):
@@ -226,5 +226,6 @@ def overlaps(
 
 
 @jit
-def _share(part: Any, whole: Any) -> Any:
+def share(part: Any, whole: Any) -> Any:
+    """``part / whole``, 0 of nothing."""
     return part / whole if whole > 0 else 0.0

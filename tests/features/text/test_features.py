@@ -11,9 +11,12 @@ from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
 from didyma.errors import DataError
+from didyma.features.text import concepts
 from didyma.features.text import reading as reading_module
+from didyma.features.text.extended import ExtendedFeatures
 from didyma.features.text.features import TextFeatures
 from didyma.features.text.first_stage import FirstStage
+from didyma.features.text.languages import stop_words
 from didyma.features.text.reading import LONGEST_QUERY, Reader
 from didyma.features.text.small import SmallFeatures
 from tests.features.text import reference
@@ -46,15 +49,46 @@ def test_the_small_set_is_its_definition(given):
     found = features.transform(queries, passages)
     collection = reference.Collection([p for part in passages for p in part], language)
     pairs = [collection.pair(q, p) for q, part in zip(queries, passages) for p in part]
-    expected = [[getattr(pair, name)() for name in features.names] for pair in pairs]
+    expected = [[pair.value(name) for name in features.names] for pair in pairs]
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
+
+
+@given(collections())
+@settings(deadline=None)
+def test_the_extended_set_is_its_definition(given):
+    language, queries, passages = given
+    features = TextFeatures([ExtendedFeatures()], language).fit(queries, passages)
+    names, found = list(features.names), features.transform(queries, passages)
+    collection = reference.Collection([p for part in passages for p in part], language)
+    pairs = [[collection.pair(q, p) for p in part] for q, part in zip(queries, passages)]
+    at = names.index("concepts")
+    lists = [[s for pair in set_of(part) for s in content(pair, pair.passage)] for part in pairs]
+    cosines = [
+        reference.concept_cosine(lists, content(pair, pair.query), content(pair, pair.passage))
+        for part in pairs
+        for pair in part
+    ]
+    np.testing.assert_allclose(found[:, at], cosines, rtol=1e-5, atol=1e-12)
+    del names[at]
+    expected = [[pair.value(name) for name in names] for part in pairs for pair in part]
+    np.testing.assert_allclose(np.delete(found, at, 1), expected, rtol=1e-12, atol=1e-15)
+
+
+def set_of(pairs):
+    """The pairs with distinct passages."""
+    return {pair.text: pair for pair in pairs}.values()
+
+
+def content(pair, terms):
+    stop = stop_words(pair.collection.language)
+    return [pair.collection.stem(term) for term in terms if term not in stop]
 
 
 @given(collections(), collections())
 @settings(deadline=None)
 def test_a_row_depends_on_its_query_and_passage_alone(fitting, given):
     language, queries, passages = fitting
-    features = TextFeatures([SmallFeatures()], language).fit(queries, passages)
+    features = TextFeatures([ExtendedFeatures()], language).fit(queries, passages)
     _, queries, passages = given
     together = features.transform(queries, passages)
     alone = [
@@ -66,7 +100,7 @@ def test_a_row_depends_on_its_query_and_passage_alone(fitting, given):
 
 
 def test_a_state_is_arrays_and_json():
-    features = fitted(SmallFeatures(), FirstStage())
+    features = fitted(ExtendedFeatures(), FirstStage())
     arrays, record = features.state()
     again = TextFeatures.from_state(load(save(arrays)), json.loads(json.dumps(record)))
     scores = [[3.0, 2.0, 1.0], [0.0, 1.0]]
@@ -74,6 +108,13 @@ def test_a_state_is_arrays_and_json():
     assert again.reader_.language == features.reader_.language == "english"
     X, Y = (f.transform(QUERIES, PASSAGES, scores) for f in (features, again))
     assert X.tobytes() == Y.tobytes()
+
+
+@pytest.mark.parametrize(("language", "count"), [("english", 283), ("german", 47), (None, 47)])
+def test_only_languages_with_cues_have_products_with_kinds(language, count):
+    features = fitted(ExtendedFeatures(), language=language)
+    assert len(features.names) == len(set(features.names)) == count
+    assert features.transform(QUERIES, PASSAGES).shape == (5, count)
 
 
 def test_known_stems_come_from_the_state():
@@ -105,6 +146,7 @@ def test_empty_texts_have_no_overlap():
     X = fitted().transform(["", "who", "?!"], [["", "who"], [""], ["?!"]])
     assert np.isfinite(X).all()
     assert not np.delete(X, [1], axis=0).any()
+    assert np.isfinite(fitted(ExtendedFeatures()).transform([""], [["", "who"]])).all()
 
 
 def test_no_passages_and_no_queries():
@@ -131,8 +173,9 @@ def test_of_a_long_query_the_first_words_count():
 def test_a_passage_of_ten_megabytes():
     passage = "the flow of air over a wing 12 " * 350_000
     assert len(passage) > 10_000_000
-    X = fitted().transform(["flow over wings"], [[passage, "flow over wings"]])
-    names = SmallFeatures().names
+    features = fitted(ExtendedFeatures())
+    X = features.transform(["flow over wings"], [[passage, "flow over wings"]])
+    names = features.names
     assert np.isfinite(X).all()
     assert X[:, names.index("stem_coverage")].tolist() == [1, 1]
     assert X[0, names.index("length")] == pytest.approx(np.log(1 + 8 * 350_000))
@@ -186,7 +229,17 @@ def test_scores_that_do_not_fit(scores, message):
         fitted().transform(QUERIES, PASSAGES, scores)
 
 
+def test_only_the_first_lists_are_concepts(monkeypatch):
+    monkeypatch.setattr(concepts, "MOST_CONCEPTS", 1)
+    few = fitted(ExtendedFeatures())
+    names = few.names
+    X = few.transform(["flow", "Emma"], [["flow"], ["Emma"]])
+    assert X[:, names.index("concepts")].tolist() == [0, 1]  # the second list is no concept
+
+
 def test_features_that_are_not_fitted():
+    with pytest.raises(DataError, match="call fit first"):
+        _ = TextFeatures([ExtendedFeatures()]).names
     with pytest.raises(DataError, match="call fit first"):
         TextFeatures([SmallFeatures()]).transform(QUERIES, PASSAGES)
     with pytest.raises(DataError, match="at least one passage that has words"):

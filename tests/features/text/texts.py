@@ -5,7 +5,10 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 TEXTS = {
-    "english": "the a of is Wing wings flow flows flowed pressure 1,000 1000 3.5 naïve naive",
+    "english": (
+        "the a of is Wing wings flow flows flowed pressure 1,000 1000 3.5 naïve naive "
+        "who what how many year Emma Austen 1815 $5 5% in He by not (it) city."
+    ),
     "russian": "и на крыло крылья давление Давления поток потоки 12 ёлка елка",
     "hindi": "में है किताब किताबें हिन्दी हिंदी पानी १२ और",
     "arabic": "في من كتاب كِتَاب الكتاب ماء الماء ٤٢ مـاء",

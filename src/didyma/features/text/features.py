@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
+from didyma.features.text.extended import ExtendedFeatures
 from didyma.features.text.first_stage import FirstStage
 from didyma.features.text.part import Part
 from didyma.features.text.reading import Reader, State
@@ -17,7 +18,9 @@ from didyma.features.text.small import SmallFeatures
 __all__ = ["TextFeatures"]
 
 # What a saved state may name.
-PARTS: dict[str, type[Part]] = {part.__name__: part for part in (FirstStage, SmallFeatures)}
+PARTS: dict[str, type[Part]] = {
+    part.__name__: part for part in (ExtendedFeatures, FirstStage, SmallFeatures)
+}
 
 
 class TextFeatures:
@@ -44,6 +47,7 @@ class TextFeatures:
     @property
     def names(self) -> tuple[str, ...]:
         """Name of each column."""
+        self._reader()  # which columns there are may depend on the language
         return tuple(name for part in self.parts for name in part.names)
 
     def fit(

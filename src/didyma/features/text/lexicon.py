@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from didyma.features.text.characters import code_points, fold, kind_of, kinds_of
+from didyma.features.text.cues import cues
 from didyma.features.text.languages import stemmer, stop_words
 from didyma.features.text.vocabulary import Vocabulary, hash_of
 from didyma.kernels.words import UNSPACED, find, insert, split
 
 __all__ = ["Lexicon", "Tokens", "grams_of"]
 
-LONGEST_GRAM = 3
+GRAM, PREFIX = 3, 4  # characters
 CHUNK = 1 << 22  # code points split at once, so that memory stays small beside the texts
 
 
@@ -49,15 +50,19 @@ class Lexicon:
     """
 
     def __init__(self, language: str | None, known: Vocabulary | None = None) -> None:
+        self.language = language
         self.terms: list[str] = []
         self._known = known
+        self._cues = cues(language)
         self._stem_of = stemmer(language)
         self._stop_words = stop_words(language)
         self._number_of_term: dict[str, int] = {}
         self._number_of_stem: dict[int, int] = {}
         self._number_of_gram: dict[str, int] = {}
+        self._number_of_prefix: dict[str, int] = {}
         self._term, self._stem = _Growing(np.int32), _Growing(np.int32)
-        self._is_stop = _Growing(np.bool_)
+        self._is_stop, self._is_capital = _Growing(np.bool_), _Growing(np.bool_)
+        self._traits, self._prefixes = _Growing(np.int64), _Growing(np.int32)
         self._term_hashes, self._stem_hashes = _Growing(np.uint64), _Growing(np.uint64)
         self._grams, self._gram_stops = _Growing(np.int32), _Growing(np.int64)
         self._gram_stops.extend([0])
@@ -81,6 +86,21 @@ class Lexicon:
     def is_stop(self) -> NDArray[Any]:
         """Whether a term is a stop word."""
         return self._is_stop.array
+
+    @property
+    def is_capital(self) -> NDArray[Any]:
+        """Whether a word begins with a capital."""
+        return self._is_capital.array
+
+    @property
+    def traits(self) -> NDArray[Any]:
+        """Traits of each term (`didyma.features.text.cues`)."""
+        return self._traits.array
+
+    @property
+    def prefixes(self) -> NDArray[Any]:
+        """Number of each term's first letters."""
+        return self._prefixes.array
 
     @property
     def term_hashes(self) -> NDArray[Any]:
@@ -132,6 +152,7 @@ class Lexicon:
         first, terms = len(self), [fold(word) for word in words]
         self._number([t for t in dict.fromkeys(terms) if t not in self._number_of_term])
         self._term.extend([self._number_of_term[term] for term in terms])
+        self._is_capital.extend([word[0].isupper() for word in words])
         if 2 * len(self) > len(self._keys):
             size = 1 << (4 * len(self)).bit_length()
             taken = np.flatnonzero(self._values >= 0)
@@ -155,6 +176,9 @@ class Lexicon:
         self.terms += terms
         self._term_hashes.extend(hashes)
         self._is_stop.extend([term in self._stop_words for term in terms])
+        self._traits.extend([self._cues.traits(term) for term in terms])
+        known = self._number_of_prefix
+        self._prefixes.extend([known.setdefault(t[:PREFIX], len(known)) for t in terms])
         self._grams.extend(grams)
         self._gram_stops.extend(stops)
 
@@ -177,7 +201,7 @@ def grams_of(term: str) -> list[str]:
     if kind_of(term[0]) == UNSPACED:
         return list(dict.fromkeys(term))
     ends = f"^{term}$"
-    return list(dict.fromkeys(ends[i : i + LONGEST_GRAM] for i in range(len(term))))
+    return list(dict.fromkeys(ends[i : i + GRAM] for i in range(len(term))))
 
 
 def _chunks(texts: Iterable[str]) -> Iterable[list[str]]:

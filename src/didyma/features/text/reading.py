@@ -40,8 +40,9 @@ class Reading:
         Numbers of each token's term and stem in ``lexicon``.
     term_idf, stem_idf : arrays
         Weight of each term and stem of the lexicon.
-    is_stop : array of bool
-        Whether a term of the lexicon is a stop word.
+    is_stop, traits, prefixes : arrays
+        Of each term of the lexicon.
+    is_capital : array of shape (n_tokens,)
     scores : array of shape (n_rows,) or None
         What the first stage gave.
     """
@@ -59,12 +60,20 @@ class Reading:
     term_idf: NDArray[np.float64]
     stem_idf: NDArray[np.float64]
     is_stop: NDArray[np.bool_]
+    traits: NDArray[np.int64]
+    prefixes: NDArray[np.int32]
+    is_capital: NDArray[np.bool_]
     grams: tuple[NDArray[Any], NDArray[Any], int]
     mean_length: float
     scores: NDArray[np.float64] | None
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def language(self) -> str | None:
+        """Language of the texts."""
+        return self.lexicon.language
 
     @property
     def query_of_row(self) -> NDArray[np.int64]:
@@ -141,8 +150,10 @@ class Reader:
             tokens = lexicon.read(texts)
             self._weigh()
             term_idf, stem_idf = self._term_idf, self._stem_idf
-            term, stem, is_stop, grams = lexicon.term, lexicon.stem, lexicon.is_stop, lexicon.grams
-        terms = term[tokens.word]
+            of_term = (lexicon.is_stop, lexicon.traits, lexicon.prefixes)
+            terms = lexicon.term[tokens.word]
+            stems = lexicon.stem[terms]
+            is_capital, grams = lexicon.is_capital[tokens.word], lexicon.grams
         begins, ends = tokens.begins[:-1], tokens.begins[1:].copy()
         is_query = np.arange(len(texts)) < len(asked)
         ends[is_query] = np.minimum(ends, begins + LONGEST_QUERY)[is_query]
@@ -156,10 +167,11 @@ class Reader:
             bounds,
             np.array([number[text] for part in passages for text in part], np.int64),
             terms,
-            stem[terms],
+            stems,
             term_idf,
             stem_idf,
-            is_stop,
+            *of_term,
+            is_capital,
             grams,
             self.vocabulary.mean_length,
             None if scores is None else _first_stage(scores, bounds),

@@ -1,0 +1,118 @@
+"""Explicit semantic analysis: a text as the concepts that its stems occur in."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.features.text.reading import Reading, State
+from didyma.kernels.concepts import concept_cosines
+
+__all__ = ["MOST_CONCEPTS", "Concepts"]
+
+MOST_CONCEPTS = 1024  # so that a saved model stays small
+
+
+class Concepts:
+    """Concepts are the lists of passages that a model is trained on, or evenly chosen ones of them.
+
+    The weight of a stem in a concept is (1 + log tf) · log(1 + n / df), each concept scaled to
+    length 1; a text is the sum over its content words of the weights of their stems, times
+    log(1 + n / df).
+
+    Attributes
+    ----------
+    hashes : array of shape (n_stems,), uint64, ascending
+    starts : array of shape (n_stems + 1,)
+        Entries ``starts[s]`` to ``starts[s + 1]`` are those of stem s.
+    concepts, weights : arrays
+        Number of the concept, and weight, of each entry.
+    """
+
+    def __init__(
+        self,
+        hashes: NDArray[np.uint64],
+        starts: NDArray[np.int64],
+        concepts: NDArray[np.int16],
+        weights: NDArray[np.float32],
+    ) -> None:
+        self.hashes, self.starts, self.concepts, self.weights = hashes, starts, concepts, weights
+
+    @classmethod
+    def fit(cls, reading: Reading) -> Self:
+        """The concepts of a reading's lists."""
+        n_lists = len(reading.queries)
+        n = min(n_lists, MOST_CONCEPTS)
+        chosen = np.arange(n) * n_lists // max(n, 1)
+        lists = [np.unique(reading.rows[a:b]) for a, b in _bounds(reading, chosen)]
+        parts = [
+            reading.stems[reading.begins[text] : reading.ends[text]][
+                ~reading.is_stop[reading.terms[reading.begins[text] : reading.ends[text]]]
+            ]
+            for texts in lists
+            for text in texts
+        ]
+        owner = np.repeat(np.arange(n), list(map(len, lists)))
+        stems = np.concatenate([np.zeros(0, np.int32), *parts])
+        concept = np.repeat(owner, list(map(len, parts)))
+        # By stem, and then by concept.
+        entries, tf = np.unique(stems.astype(np.int64) * n + concept, return_counts=True)
+        stem, concept = np.divmod(entries, max(n, 1))
+        present, place, df = np.unique(stem, return_inverse=True, return_counts=True)
+        rarity = np.log1p(n / np.maximum(df, 1))[place]
+        weights = (1 + np.log(tf)) * rarity
+        norms = np.sqrt(np.bincount(concept, weights**2, minlength=n))
+        weights *= rarity / norms[concept]
+        hashes = reading.lexicon.stem_hashes[present]
+        order = np.argsort(hashes)
+        starts = np.concatenate([[0], np.cumsum(df)])
+        by_hash = np.concatenate(
+            [np.zeros(0, np.int64), *(np.arange(starts[s], starts[s + 1]) for s in order)]
+        )
+        return cls(
+            hashes[order],
+            np.concatenate([[0], np.cumsum(df[order])]),
+            concept[by_hash].astype(np.int16),
+            weights[by_hash].astype(np.float32),
+        )
+
+    def cosines(self, reading: Reading, ends: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Cosine of each row and its query; text i is read to ``ends[i]``."""
+        out = np.zeros(len(reading))
+        if len(self.hashes):
+            stems = np.unique(reading.stems)
+            hashes = reading.lexicon.stem_hashes[stems]
+            at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+            places = np.full(len(reading.stem_idf), -1, np.int32)
+            places[stems] = np.where(self.hashes[at] == hashes, at, -1)
+            concept_cosines(
+                reading.stems,
+                ~reading.is_stop[reading.terms],
+                reading.begins,
+                ends,
+                reading.queries,
+                reading.bounds,
+                reading.rows,
+                places,
+                self.starts,
+                self.concepts,
+                self.weights,
+                int(self.concepts.max()) + 1,
+                out,
+            )
+        return out
+
+    def state(self) -> State:
+        """What was learned."""
+        return vars(self), {}
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
+        """The concepts that were learned."""
+        return cls(**arrays)
+
+
+def _bounds(reading: Reading, lists: NDArray[np.int64]) -> zip[tuple[int, int]]:
+    return zip(reading.bounds[lists].tolist(), reading.bounds[lists + 1].tolist())
