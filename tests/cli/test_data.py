@@ -36,7 +36,7 @@ def test_convert_refuses(run: Run, folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("label,qid,f\n1,a,2\n0,a,two\n")
     found = run("convert", path, tmp_path / "b.letor", code=1)
-    assert "a.csv, f: expected a number, found 'two' in row 2" in found.stderr
+    assert "a.csv, line 3, f: expected a finite number, found 'two'" in found.stderr
     assert "would be overwritten" in run("convert", path, path, code=1).stderr
     assert "there is no folder" in run("convert", path, tmp_path / "x" / "b.csv", code=1).stderr
     assert "ends in .npz" in run("convert", path, tmp_path / "b.npz.gz", code=1).stderr

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import sys
 import tempfile
 from pathlib import Path
@@ -18,7 +20,7 @@ from hypothesis.extra import numpy as hnp
 
 from didyma.data import RankingData
 from didyma.errors import DataError, MissingExtraError
-from didyma.formats import table
+from didyma.formats import delimited, table
 
 COLUMNS: dict[str, Any] = {
     "bm25": [2.5, 1.0, -3.0],
@@ -120,17 +122,30 @@ def test_separated_values(tmp_path: Path, name: str, delimiter: str, packed: boo
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (b"label,qid,x\n1,a,2\n0,a,b\n", r"bad\.csv, x: expected a number, found 'b' in row 2"),
-        (b"label,qid,x\n1,a,2\n0,a,\n", r"bad\.csv, x: expected a number, found none in row 2"),
-        (b"label,qid,x\n1,a,2\n0,a,inf\n", r"bad\.csv, x: expected a finite number.* row 2"),
-        (b"label,qid,x\n1,a,2\n0,a\n", r"bad\.csv: .*Row #3.*Expected 3 columns, got 2"),
-        (b"label,qid,x\n1,\xff,2\n", r"bad\.csv: .*invalid UTF8"),
+        (b"label,qid,x\n1,a,2\n0,a,b\n", r"bad\.csv, line 3, x: expected a finite .* found 'b'"),
+        (b"label,qid,x\n1,a,2\n\n0,a,\n", r"bad\.csv, line 4, x: expected a finite .* found none"),
+        (b"label,qid,x\n1,a,2\n0,a,inf\n", r"bad\.csv, line 3, x: .*found 'inf'"),
+        (b"label,qid,x\n1,a,2\n0,a,1_0\n", r"bad\.csv, line 3, x: .*found '1_0'"),
+        (b"label,qid,x\n1,a,\xd9\xa1\n", r"bad\.csv, line 2, x: expected a finite number"),
+        (b"label,qid,x\n1,a," + b"1" * 5000 + b"\n", r"bad\.csv, line 2, x: .*found '1{39}$"),
+        (b'label,qid,x\n1,"a\nb",2\n0,a,"b"\n', r"bad\.csv, line 4, x: .* found 'b'"),
+        (b"label,qid,x\n1,a,2\n0,a\n", r"bad\.csv, line 3: expected 3 fields, found 2"),
+        (b"label,qid,x\n1,a,2,\n", r"bad\.csv, line 2: expected 3 fields, found 4"),
+        (b'label,qid,x\n1,"a"b,2\n', r"bad\.csv, line 2: expected separated values"),
+        (b'label,qid,x\n1,a,2\n0,"a,2\n', r"bad\.csv, line 3: expected separated values"),
+        (b"label,qid,x\n1,a,2\n1,\xff,2\n", r"bad\.csv, line 3: expected UTF-8 text"),
+        (b"label,qid,x,x\n1,a,2,3\n", r"bad\.csv, line 1: .*different names, found 'x' again"),
+        (b",label,qid,x\n0,1,a,2\n", r"bad\.csv, header: column 1 has no name"),
         (b"label,qid,x\n", r"bad\.csv: expected at least one row"),
         (b"label,x\n1,2\n", r"bad\.csv, qid: no such column among label, x"),
-        (b"", r"bad\.csv: Empty CSV file"),
+        (b"", r"bad\.csv: expected a line with the names of the columns"),
     ],
 )
-def test_bad_files_are_named(tmp_path: Path, text: bytes, expected: str) -> None:
+@pytest.mark.parametrize("large", [0, 1 << 20])
+def test_bad_files_are_named(
+    tmp_path: Path, text: bytes, expected: str, large: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delimited, "LARGE", large)
     path = tmp_path / "bad.csv"
     path.write_bytes(text)
     with pytest.raises(DataError, match=expected):
@@ -194,11 +209,81 @@ def test_names_that_clash_are_not_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("missing", ["narwhals", "pyarrow", "pyarrow.csv"])
-def test_a_missing_package_is_named(
+@pytest.mark.parametrize("missing", ["narwhals", "pyarrow", "pyarrow.parquet"])
+def test_only_parquet_and_frames_need_an_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
     (tmp_path / "a.csv").write_text(CSV)
+    table.write(table.read(tmp_path / "a.csv"), tmp_path / "a.parquet")
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(MissingExtraError, match=r"pip install 'didyma\[tables\]'"):
-        table.read(tmp_path / "a.csv")
+        table.read(tmp_path / "a.parquet")
+    table.write(table.read(tmp_path / "a.csv"), tmp_path / "b.tsv")
+    assert table.read(tmp_path / "b.tsv").qid.tolist() == ["007", "007"]
+
+
+NUMBERS = st.one_of(
+    FLOATS.map(repr),
+    st.integers(-(2**70), 2**70).map(str),
+    st.sampled_from(["+1", "1e5", "-.5", "5.", "1E-400", "0.1000000000000000055511151231257827"]),
+)
+
+
+@given(
+    rows=st.lists(st.tuples(NUMBERS, NUMBERS, TEXTS), min_size=1, max_size=5),
+    quoted=st.booleans(),
+    marked=st.booleans(),
+    end=st.sampled_from(["\n", "\r\n", "\r"]),
+    blank=st.booleans(),
+    delimiter=st.sampled_from([",", "\t"]),
+)
+def test_values_are_those_of_pandas(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, str, str]],
+    quoted: bool,
+    marked: bool,
+    end: str,
+    blank: bool,
+    delimiter: str,
+) -> None:
+    quoting = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=delimiter, quoting=quoting, lineterminator=end)
+    writer.writerow(["label", "x,\ty", "qid"])
+    writer.writerows(rows)
+    path = tmp_path_factory.mktemp("pandas") / ("a.csv" if delimiter == "," else "a.tsv")
+    contents = text.getvalue() + (end if blank else "")
+    path.write_bytes((b"\xef\xbb\xbf" if marked else b"") + contents.encode())
+    frame = pd.read_csv(
+        io.StringIO(contents, newline=""), sep=delimiter, dtype={"qid": str}, keep_default_na=False
+    )
+    for large in (0, 1 << 20):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(delimited, "LARGE", large)
+            data = table.read(path)
+        assert data.X[:, 0].tolist() == [float(x) for _, x, _ in rows]
+        assert data.y.tolist() == [float(y) for y, _, _ in rows]
+        np.testing.assert_allclose(data.X[:, 0], frame["x,\ty"].astype(float), rtol=1e-15)
+        np.testing.assert_allclose(data.y, frame["label"].astype(float), rtol=1e-15)
+        assert data.qid.tolist() == frame["qid"].tolist()
+
+
+def test_plain_tables_are_read_by_compiled_code(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(CSV)
+    header = ["label", "qid", "docid", "x"]
+    found = delimited._plain_columns(tmp_path / "a.csv", ",", header, ["x"], ["qid", "docid"])
+    assert found is not None
+    assert found[0].tolist() == [[0.1], [1e-3]]
+    assert [column.tolist() for column in found[1]] == [["007", "007"], ["NA", ""]]
+
+
+def test_truth_is_a_number(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("label,qid,x\nTrue,a,false\n0,a,TRUE\n")
+    data = table.read(tmp_path / "a.csv")
+    assert (data.y.tolist(), data.X.tolist()) == ([1, 0], [[0], [1]])
+
+
+def test_text_that_would_end_a_line_is_not_written(tmp_path: Path) -> None:
+    data = RankingData(np.eye(1), np.ones(1), np.array(["a\rb"]))
+    with pytest.raises(DataError, match=r"a\.csv, qid: expected text without a carriage return"):
+        table.write(data, tmp_path / "a.csv")

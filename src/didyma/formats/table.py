@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 from didyma.data import Matrix, RankingData
 from didyma.errors import DataError, MissingExtraError
 from didyma.files import PathName, format_suffix, read_bytes, replace_when_done
-from didyma.formats.text import text_array
+from didyma.formats import delimited
+from didyma.formats.text import first_repeated, text_array
 
 __all__ = ["from_frame", "read", "write", "write_parquet"]
 
@@ -29,15 +31,15 @@ def read(
     features: Sequence[str] | None = None,
     judged: bool = True,
 ) -> RankingData:
-    """Read a ``.csv``, ``.tsv`` or ``.parquet`` file, also gzip; columns as in `from_frame`."""
+    """Read a ``.csv``, ``.tsv`` or ``.parquet`` file, also gzip; columns as in `from_frame`.
+
+    Only Parquet needs an extra.
+    """
+    roles = _Roles(label, qid, docid, features, judged)
     with _naming(path):
         if (suffix := format_suffix(path)) == ".parquet":
-            table = _read_parquet(path)
-        else:
-            table = _read_csv(path, DELIMITERS.get(suffix, ","), [qid, docid or "docid"])
-        return from_frame(
-            table, label=label, qid=qid, docid=docid, features=features, judged=judged
-        )
+            return _from_frame(_read_parquet(path), roles)
+        return _read_delimited(path, DELIMITERS.get(suffix, ","), roles)
 
 
 def from_frame(
@@ -60,6 +62,47 @@ def from_frame(
     >>> from_frame(frame).feature_names
     ('bm25',)
     """
+    return _from_frame(frame, _Roles(label, qid, docid, features, judged))
+
+
+@dataclass(frozen=True)
+class _Roles:
+    """What the caller says about columns; see `from_frame`."""
+
+    label: str
+    qid: str
+    docid: str | None
+    features: Sequence[str] | None
+    judged: bool
+
+    def among(self, names: Sequence[str]) -> _Columns:
+        """The columns of a table with these names."""
+        docid = "docid" if self.docid is None and "docid" in names else self.docid
+        label = self.label if self.judged or self.label in names else None
+        for name in (label, self.qid, docid):
+            if name is not None and name not in names:
+                raise DataError(f"no such column among {', '.join(names)}", field=name)
+        taken = (label, self.qid, docid)
+        features = self.features
+        if features is None:
+            features = [name for name in names if name not in taken]
+        if missing := sorted(set(features) - set(names), key=list(features).index):
+            raise DataError(f"expected also the features {', '.join(missing)}")
+        if "" in features:
+            raise DataError(f"column {list(names).index('') + 1} has no name", field="header")
+        return _Columns(label, self.qid, docid, tuple(features))
+
+
+class _Columns(NamedTuple):
+    """The column of labels and of document ids, if there is one, of queries, and of features."""
+
+    label: str | None
+    qid: str
+    docid: str | None
+    features: tuple[str, ...]
+
+
+def _from_frame(frame: Any, roles: _Roles) -> RankingData:
     nw = _require("narwhals", "reading a dataframe")
     try:
         table = nw.from_native(frame)
@@ -70,16 +113,7 @@ def from_frame(
         raise DataError(f"expected a dataframe, found {type(frame).__name__}") from None
     except nw.exceptions.DuplicateError as error:
         raise DataError(" ".join(str(error).split())) from None
-    if docid is None and "docid" in names:
-        docid = "docid"
-    has_label = judged or label in names
-    roles = [name for name in (label if has_label else None, qid, docid) if name is not None]
-    features = [n for n in names if n not in roles] if features is None else list(features)
-    if missing := [name for name in features if name not in names]:
-        raise DataError(f"expected also the features {', '.join(missing)}")
-    for name in roles:
-        if name not in names:
-            raise DataError(f"no such column among {', '.join(names)}", field=name)
+    label, qid, docid, features = roles.among(names)
     if len(table) == 0:
         raise DataError("expected at least one row, found none")
 
@@ -89,11 +123,55 @@ def from_frame(
         column[:] = _numbers(table[name])
     return RankingData(
         X,
-        _numbers(table[label]).astype(np.float64) if has_label else np.zeros(len(table)),
+        np.zeros(len(table)) if label is None else _numbers(table[label]).astype(np.float64),
         _texts(table[qid]),
         None if docid is None else _texts(table[docid]),
-        tuple(features),
+        features,
     )
+
+
+def _read_delimited(path: PathName, delimiter: str, roles: _Roles) -> RankingData:
+    reader = delimited.Reader(path, delimiter)
+    label, qid, docid, features = roles.among(reader.header)
+    labels = [] if label is None else [label]
+    numbers, texts = reader.columns([*labels, *features], [qid] if docid is None else [qid, docid])
+    X = numbers[:, len(labels) :]
+    return RankingData(
+        np.ascontiguousarray(X),
+        numbers[:, 0].copy() if labels else np.zeros(len(numbers)),
+        texts[0],
+        None if docid is None else texts[1],
+        features,
+    )
+
+
+def _header(data: RankingData, path: PathName) -> list[str]:
+    """The names of the columns of a table: label, qid, docid if there are any, features."""
+    first = 0 if data.zero_based else 1
+    names = data.feature_names or tuple(f"f{first + k}" for k in range(data.X.shape[1]))
+    header = ["label", "qid", *([] if data.docid is None else ["docid"]), *names]
+    if (again := first_repeated(header)) is not None:
+        raise DataError("expected columns with different names", path=path, field=again)
+    return header
+
+
+def _write_delimited(data: RankingData, path: PathName, delimiter: str) -> None:
+    header = _header(data, path)
+    ids = [data.qid.astype(str).tolist()]
+    if data.docid is not None:
+        ids.append(data.docid.astype(str).tolist())
+    for field, texts in zip(("header", "qid", "docid"), (header, *ids)):
+        if any("\r" in text for text in texts):  # which would read as the end of a line
+            raise DataError("expected text without a carriage return", path=path, field=field)
+    labels = (repr(label).removesuffix(".0") for label in data.y.tolist())
+    rows = zip(labels, *ids, _dense_rows(data.X))
+    delimited.write(path, delimiter, header, ([*texts, *values] for *texts, values in rows))
+
+
+def _dense_rows(X: Matrix) -> Iterator[list[Any]]:
+    for start in range(0, X.shape[0], delimited.BLOCK):
+        block = X[start : start + delimited.BLOCK]
+        yield from (block if isinstance(block, np.ndarray) else block.toarray()).tolist()
 
 
 def write(data: RankingData, path: PathName) -> None:
@@ -101,11 +179,7 @@ def write(data: RankingData, path: PathName) -> None:
     if (suffix := format_suffix(path)) == ".parquet":
         write_parquet(data, path)
         return
-    csv = _require("pyarrow.csv", f"writing {path}")
-    options = csv.WriteOptions(delimiter=DELIMITERS.get(suffix, ","))
-    table = _arrow_table(data, path)
-    with replace_when_done(path, "wb") as file:
-        csv.write_csv(table, file, options)
+    _write_delimited(data, path, DELIMITERS.get(suffix, ","))
 
 
 def write_parquet(data: RankingData, path: PathName) -> None:
@@ -139,27 +213,6 @@ def _read_parquet(path: PathName) -> Any:
         return parquet.read_table(contents)
     except (arrow.ArrowException, OSError) as error:
         raise DataError(f"not a readable Parquet file ({error})") from None
-
-
-def _read_csv(path: PathName, delimiter: str, texts: list[str]) -> Any:
-    arrow, csv = (_require(m, f"reading {path}") for m in ("pyarrow", "pyarrow.csv"))
-    contents = read_bytes(path)
-
-    def parse(threads: bool) -> Any:
-        return csv.read_csv(
-            arrow.BufferReader(contents),
-            csv.ReadOptions(use_threads=threads),
-            csv.ParseOptions(delimiter=delimiter),
-            csv.ConvertOptions(column_types=dict.fromkeys(texts, arrow.string())),
-        )
-
-    try:
-        return parse(threads=True)
-    except arrow.ArrowInvalid:
-        try:
-            return parse(threads=False)  # whose error names the row
-        except arrow.ArrowInvalid as error:
-            raise DataError(str(error)) from None
 
 
 def _numbers(series: Any) -> NDArray[Any]:
@@ -205,16 +258,10 @@ def _check_no_null(series: Any, expected: str) -> None:
 
 def _arrow_table(data: RankingData, path: PathName) -> Any:
     arrow = _require("pyarrow", f"writing {path}")
-    first = 0 if data.zero_based else 1
-    names = data.feature_names or tuple(f"f{first + k}" for k in range(data.X.shape[1]))
-    columns = {"label": data.y, "qid": data.qid.astype(str)}
-    if data.docid is not None:
-        columns["docid"] = data.docid.astype(str)
-    for name, column in zip(names, _columns(data.X)):
-        if name in columns:
-            raise DataError("expected columns with different names", path=path, field=name)
-        columns[name] = column
-    return arrow.table({name: arrow.array(column) for name, column in columns.items()})
+    ids = [ids.astype(str) for ids in (data.qid, data.docid) if ids is not None]
+    columns = (data.y, *ids, *_columns(data.X))
+    names = _header(data, path)
+    return arrow.table({name: arrow.array(column) for name, column in zip(names, columns)})
 
 
 def _columns(X: Matrix) -> Iterator[NDArray[Any]]:

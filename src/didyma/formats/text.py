@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WIDEST", "distinct", "text_array"]
+__all__ = ["WIDEST", "distinct", "first_repeated", "text_array"]
 
 WIDEST = 256
 
@@ -21,6 +21,20 @@ def text_array(texts: Sequence[str]) -> NDArray[Any]:
     """
     widest = max(map(len, texts), default=0)
     return np.array(texts, dtype=str if widest <= WIDEST else object)
+
+
+def first_repeated(texts: Sequence[str]) -> str | None:
+    """The first text that stood before, if there is one.
+
+    >>> first_repeated(["a", "b", "a"])
+    'a'
+    """
+    seen: set[str] = set()
+    for text in texts:
+        if text in seen:
+            return text
+        seen.add(text)
+    return None
 
 
 def distinct(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -1,0 +1,200 @@
+"""CSV and TSV by the standard library: a header, then one row of fields a line.
+
+Fields may stand in double quotes, and must where they hold the delimiter, a quote (written twice)
+or a line end. Blank lines are skipped. Numbers are those of ``float()``, to the last bit.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from operator import itemgetter
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.files import PathName, replace_when_done, stream_lines
+from didyma.formats.source import Source
+from didyma.formats.text import first_repeated, text_array
+
+__all__ = ["Reader", "write"]
+
+BLOCK = 4096  # rows that are held as texts
+LARGE = 1 << 20  # bytes from which compiled code, which takes time to load, is worth it
+TRUTH = {"true": 1.0, "false": 0.0}
+
+Row: TypeAlias = tuple[int, list[str]]  # the line on which it begins, and its fields
+Columns: TypeAlias = tuple[NDArray[np.float64], list[NDArray[Any]]]
+
+
+class Reader:
+    """A file whose header has been read; `columns` reads the rest.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "a.csv")
+    >>> _ = path.write_text('x,name,y\\n1,"a, b",2\\n')
+    >>> reader = Reader(path, ",")
+    >>> reader.header
+    ['x', 'name', 'y']
+    >>> reader.columns(["y", "x"], ["name"])
+    (array([[2., 1.]]), [array(['a, b'], dtype='<U4')])
+    """
+
+    def __init__(self, path: PathName, delimiter: str) -> None:
+        self.path, self._delimiter = path, delimiter
+        self._rows = _rows(path, delimiter)
+        nothing: tuple[int, list[str]] = (1, [])
+        line, self.header = next(self._rows, nothing)
+        if not self.header:
+            raise DataError("expected a line with the names of the columns, found none", path=path)
+        if (again := first_repeated(self.header)) is not None:
+            problem = f"expected columns with different names, found {again!r} again"
+            raise DataError(problem, path=path, line=line)
+
+    def columns(self, numeric: Sequence[str], textual: Sequence[str]) -> Columns:
+        """Columns of finite numbers, as a matrix (n_rows, n_columns), and columns of texts."""
+        if os.path.getsize(self.path) >= LARGE:
+            plain = _plain_columns(self.path, self._delimiter, self.header, numeric, textual)
+            if plain is not None:
+                return plain
+        place = {name: k for k, name in enumerate(self.header)}
+        pick = _getter([place[name] for name in textual])
+        pick_numeric = _getter([place[name] for name in numeric])
+        numbers: list[NDArray[np.float64]] = []
+        texts: list[list[str]] = [[] for _ in textual]
+        while block := list(islice(self._rows, BLOCK)):
+            for line, row in block:
+                if len(row) != len(self.header):
+                    problem = f"expected {len(self.header)} fields, found {len(row)}"
+                    raise DataError(problem, path=self.path, line=line)
+            words = list(chain.from_iterable(pick_numeric(row) for _, row in block))
+            numbers.append(self._numbers(words, block, numeric))
+            for column, values in zip(texts, zip(*(pick(row) for _, row in block))):
+                column += values
+        if not numbers:
+            raise DataError("expected at least one row, found none", path=self.path)
+        return np.concatenate(numbers), [text_array(column) for column in texts]
+
+    def _numbers(
+        self, words: list[str], block: list[Row], names: Sequence[str]
+    ) -> NDArray[np.float64]:
+        try:
+            values = np.fromiter(map(float, words), np.float64, len(words))
+            joined = "".join(words)
+            # float() also takes 1_000, digits of other scripts and nan.
+            if "_" in joined or not joined.isascii() or not np.isfinite(values).all():
+                raise ValueError
+        except ValueError:
+            values = np.array(
+                [self._number(word, block, k, names) for k, word in enumerate(words)], np.float64
+            )
+        return values.reshape(len(block), len(names))
+
+    def _number(self, word: str, block: list[Row], k: int, names: Sequence[str]) -> float:
+        """A number that is not plain, or the error that says where it stands."""
+        if (truth := TRUTH.get(word.strip().lower())) is not None:
+            return truth
+        try:
+            number = float(word) if word.isascii() and "_" not in word else math.nan
+        except ValueError:
+            number = math.nan
+        if math.isfinite(number):
+            return number
+        row, column = divmod(k, len(names))
+        found = f"{word!r:.40}" if word.strip() else "none"
+        raise DataError(
+            f"expected a finite number, found {found}",
+            path=self.path,
+            line=block[row][0],
+            field=names[column],
+        )
+
+
+def _plain_columns(
+    path: PathName,
+    delimiter: str,
+    header: Sequence[str],
+    numeric: Sequence[str],
+    textual: Sequence[str],
+) -> Columns | None:
+    """What `Reader.columns` finds, faster; None unless every field is plain.
+
+    There must be no quote, no blank line, as many fields in each line, and nothing but plain
+    numbers where there should be numbers: then separators alone say where each field stands.
+    """
+    from didyma.kernels.decimal import numbers
+
+    source = Source.open(path)
+    if b'"' in source.text or not _is_utf8(source.text):
+        return None
+    separator, newline, width = ord(delimiter), ord("\n"), len(header)
+    ends = np.flatnonzero((source.codes == separator) | (source.codes == newline))
+    if len(ends) % width or len(ends) == width:
+        return None
+    starts = np.concatenate([[0], ends[:-1] + 1]).reshape(-1, width)
+    stops = ends.reshape(-1, width)
+    signs = source.codes[stops]
+    if np.any(signs[:, -1] != newline) or np.any(signs[:, :-1] != separator):
+        return None
+    spans = np.stack([starts, stops], axis=2)[1:]
+    place = {name: k for k, name in enumerate(header)}
+    wanted = spans[:, [place[name] for name in numeric]].reshape(-1, 2)
+    spaced = np.frombuffer(source.text.replace(delimiter.encode(), b" "), np.uint8)
+    values, unsure = np.empty(len(wanted)), np.empty(len(wanted), np.int64)
+    wrong, n_unsure = numbers(spaced, wanted, values, unsure)
+    for k in unsure[:n_unsure].tolist():
+        values[k] = float(source.text[slice(*wanted[k])])
+    if wrong >= 0 or not np.isfinite(values).all():
+        return None
+    texts = [source.texts(np.ascontiguousarray(spans[:, place[name]]), name) for name in textual]
+    return values.reshape(-1, len(numeric)), texts
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def write(
+    path: PathName, delimiter: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Write a header and rows of texts and numbers, which `Reader` gives back to the last bit."""
+    with replace_when_done(path) as file:
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def _rows(path: PathName, delimiter: str) -> Iterator[Row]:
+    reader = csv.reader(_lines(path), delimiter=delimiter, strict=True)
+    begun = 1
+    try:
+        for row in reader:
+            if row:
+                yield begun, row
+            begun = reader.line_num + 1
+    except csv.Error as error:
+        raise DataError(f"expected separated values ({error})", path=path, line=begun) from None
+
+
+def _lines(path: PathName) -> Iterator[str]:
+    for number, line in enumerate(stream_lines(path), 1):
+        try:
+            yield line.decode() + "\n"
+        except UnicodeDecodeError:
+            raise DataError("expected UTF-8 text", path=path, line=number) from None
+
+
+def _getter(places: Sequence[int]) -> Callable[[list[str]], tuple[str, ...]]:
+    """The fields at some places of a row, as a tuple also if there is one or none."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda row: tuple(row[place] for place in places)
