@@ -312,7 +312,7 @@ def test_missing_and_mistaken_files(run: Run, folder: Path, tmp_path: Path) -> N
     assert f"{wide}, line 1, feature 3: expected an index up to 1" in found.stderr
     archive = tmp_path / "nan.npz"
     np.savez(archive, X=[[np.nan], [1.0]], y=[1, 0], qid=["a", "a"])
-    assert "contains NaN" in run("fit", archive, "-o", output, code=1).stderr
+    assert "X: expected finite numbers" in run("fit", archive, "-o", output, code=1).stderr
 
 
 def test_debug_shows_the_traceback(folder: Path, tmp_path: Path) -> None:
