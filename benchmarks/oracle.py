@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.row import Row
 from benchmarks.timing import interleave, ratio, stopwatch
 from didyma.kernels.jit import jit
-from didyma.kernels.select import descending
+from didyma.kernels.select import descending, settle
 from didyma.tasks.feature_maps import Pairwise
 from didyma.tasks.losses import AveragePrecision
 from didyma.tasks.ranking import oracle_for
@@ -75,8 +75,12 @@ def _seconds(oracle: Any, algorithm_2: Any, P: int, N: int) -> tuple[list[float]
     coef = {"ours": np.empty(P + N), "theirs": np.empty(P + N)}
     loss = {"ours": 0.0, "theirs": 0.0}
 
+    rows = np.arange(P + N, dtype=np.int32)
+
     def ours() -> None:
-        loss["ours"] = oracle(scores, counts, unused, gains, cutoff, coef["ours"])
+        order = rows.copy()
+        settle(scores, order)
+        loss["ours"] = oracle(scores, order, counts, unused, gains, cutoff, coef["ours"])
 
     def theirs() -> None:
         loss["theirs"] = algorithm_2(scores, P, N, coef["theirs"])

@@ -96,7 +96,7 @@ def test_the_same_hidden_score_makes_training_and_test_data():
 def test_algorithm_2_is_compared_at_equal_maxima():
     """The benchmark must notice an oracle that is fast because it is wrong."""
 
-    def wrong(scores, counts, v, gains, k, coef):
+    def wrong(scores, order, counts, v, gains, k, coef):
         coef[:] = 0.0
         return 0.0
 

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from didyma.kernels import cholesky
 from didyma.kernels.assignment import assign
 from didyma.kernels.rows import combine_csr, combine_dense, score_csr, score_dense
-from didyma.kernels.select import descending, split
+from didyma.kernels.select import descending, settle, split
 
 SCORES = st.lists(st.integers(-5, 5), min_size=1, max_size=200).map(
     lambda values: np.array(values, dtype=float)
@@ -26,6 +26,19 @@ def test_descending_sorts(scores):
     descending(scores, index)
     assert sorted(index.tolist()) == list(range(len(scores)))
     assert np.all(np.diff(scores[index]) <= 0)
+
+
+@given(scores=SCORES, seed=st.integers(0, 99))
+@settings(deadline=None)
+def test_any_order_settles_to_the_same(scores, seed):
+    """By descending score, equal ones by index: from any order before, by insertion or anew."""
+    sorted_rows = np.argsort(-scores, kind="stable")
+    near = sorted_rows.copy()
+    near[:2] = near[:2][::-1]
+    for before in (np.random.default_rng(seed).permutation(len(scores)), near, sorted_rows[::-1]):
+        order = before.astype(np.int32)
+        settle(scores, order)
+        assert np.array_equal(order, sorted_rows)
 
 
 @given(scores=SCORES, data=st.data())
@@ -49,6 +62,9 @@ def test_sorting_is_not_quadratic_on_sorted_or_constant_input():
         index = np.arange(len(scores))
         descending(scores, index)
         assert np.all(np.diff(scores[index]) <= 0)
+        order = np.arange(len(scores), dtype=np.int32)[::-1].copy()
+        settle(scores, order)
+        assert np.array_equal(order, np.argsort(-scores, kind="stable"))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

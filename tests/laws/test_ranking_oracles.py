@@ -49,7 +49,8 @@ def most_violated(labels, loss, feature_map, scores, bound="joint"):
     oracle, _ = oracle_for(loss, feature_map, _kind(loss, feature_map, chosen, n))
     coef = np.empty(n)
     v = feature_map.weights_for(n)
-    value = oracle(scores[rows], counts, v, gains, loss.cutoff, coef)
+    order = np.argsort(-scores[rows], kind="stable").astype(np.int32)
+    value = oracle(scores[rows], order, counts, v, gains, loss.cutoff, coef)
     direction = np.empty(n)
     direction[rows] = coef
     return Cut(direction, value)
@@ -151,7 +152,9 @@ def test_fast_oracle_equals_the_lattice(loss):
         values = []
         for oracle in (fast, slow):
             coef = np.empty(P + N)
-            loss_value = oracle(scores, np.array([P, N]), nothing, nothing, loss.cutoff, coef)
+            order = np.argsort(-scores, kind="stable").astype(np.int32)
+            counts = np.array([P, N])
+            loss_value = oracle(scores, order, counts, nothing, nothing, loss.cutoff, coef)
             values.append(loss_value + coef @ scores)
         assert values[0] == pytest.approx(values[1], abs=1e-9)
 
@@ -161,7 +164,8 @@ def values_by_oracle_and_lattice(loss, feature_map, P, N, scores):
     v, k, counts = feature_map.weights_for(P + N), loss.cutoff, np.array([P, N])
     oracle, _ = oracle_for(loss, feature_map, "lattice")
     coef = np.empty(P + N)
-    value = oracle(scores, counts, v, np.array([1.0, 0.0]), k, coef) + coef @ scores
+    order = np.argsort(-scores, kind="stable").astype(np.int32)
+    value = oracle(scores, order, counts, v, np.array([1.0, 0.0]), k, coef) + coef @ scores
     steps = {"negative": lambda i, j, P, N, k: 0.0, **loss.steps, **feature_map.weighers}
     unit = steps["scale"](P, N, k)
     sp, sn = np.sort(scores[:P])[::-1], np.sort(scores[P:])[::-1]

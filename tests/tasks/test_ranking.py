@@ -90,6 +90,19 @@ def test_threads_do_not_change_a_bit(monkeypatch):
         assert cut.loss == cuts[0].loss
 
 
+def test_what_was_asked_before_does_not_change_a_bit():
+    """Orders are remembered between visits; ties must not remember them."""
+    X, y, groups, w = example(8)
+    X = np.round(X)
+    asked, fresh = (RankingProblem(X, y, groups, AveragePrecision()) for _ in range(2))
+    for other in (w, -w, 3.0 * w[::-1]):
+        asked.cut_all(other)
+    for at in (np.zeros(len(w)), w):
+        cuts = [problem.cut_all(at) for problem in (asked, fresh)]
+        assert np.array_equal(cuts[0].direction, cuts[1].direction)
+        assert cuts[0].loss == cuts[1].loss
+
+
 def test_queries_that_constrain_nothing_are_left_out():
     X = np.eye(7)
     y = np.array([1, 1, 0, 0, 1, 0, 1.0])

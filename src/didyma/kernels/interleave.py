@@ -2,9 +2,10 @@
 
 Every function here is an *oracle* for one query:
 
-    oracle(scores, counts, v, gains, k, coef) -> Δ
+    oracle(scores, order, counts, v, gains, k, coef) -> Δ
 
-``scores`` come grouped by level of relevance, the highest level first, ``counts[l]`` of level l.
+``scores`` come grouped by level of relevance, the highest level first, ``counts[l]`` of level l;
+``order`` lists the rows by descending score.
 The oracle finds the ranking ŷ that maximises Δ(ŷ) + Σ coefficient·score, writes one coefficient
 per row of Ψ(ŷ) − Ψ* into ``coef`` and returns the loss Δ(ŷ). So the cut of a query is its rows
 combined by ``coef``, and nothing pairwise is ever materialised.
@@ -25,7 +26,7 @@ from didyma.kernels.assignment import assign
 from didyma.kernels.jit import jit
 from didyma.kernels.losses import discount, negative
 from didyma.kernels.rows import axpy, zero
-from didyma.kernels.select import descending, split
+from didyma.kernels.select import descending
 
 __all__ = [
     "best_path",
@@ -80,49 +81,59 @@ path: Any = None  # `best_path`, likewise
 binary: Any = None  # oracle of two levels
 
 
-def independent(scores, counts, v, gains, k, coef):
-    """Exact oracle of the pairwise map in O(N log P + P log P), for losses that allow it.
+@jit
+def _divide(scores, order, P, rows, ranked):
+    """Rows of positives, then of negatives, each by descending score, and their scores."""
+    i, j = 0, P
+    for t in range(order.shape[0]):
+        row = order[t]
+        if row < P:
+            rows[i] = row
+            ranked[i] = scores[row]
+            i += 1
+        else:
+            rows[j] = row
+            ranked[j] = scores[row]
+            j += 1
+
+
+def independent(scores, order, counts, v, gains, k, coef):
+    """Exact oracle of the pairwise map in O((P + N) log N), for losses that allow it.
 
     Where each negative may choose its place among the positives independently of the others,
-    better negatives choose higher places (Yue et al. 2007, Lemma 1). So negatives are ordered as in
-    quicksort, and a pivot's choice bounds those on either side of it; a block with one place left
-    is never ordered further (after Mohapatra et al. 2014). What a negative gains by one more place
-    never grows with its rank, so those that score too low are told at once to stay at the bottom.
+    better negatives choose higher places (Yue et al. 2007, Lemma 1). So the choice of the middle
+    one bounds those on either side of it, and a block with one place left is done. What a negative
+    gains by one more place never grows with its rank, so those that score too low are told at once
+    to stay at the bottom.
     """
     P, N = counts[0], counts[1]
     pair = 2.0 / (np.float64(P) * N)
     unit = scale(P, N, k)
-    index = np.arange(P)
-    descending(scores, index)
-    highest, hopeless = scores[index[0]], np.inf
+    rows = np.empty(P + N, dtype=np.int64)
+    ranked = np.empty(P + N)
+    _divide(scores, order, P, rows, ranked)
+    highest, hopeless = ranked[0], np.inf
     for i in range(P):
         most = unit * (positive(i, 1, P, N, k) - positive(i, 0, P, N, k))
-        hopeless = min(hopeless, scores[index[i]] - most / pair)
+        hopeless = min(hopeless, ranked[i] - most / pair)
     above = np.zeros(P + 1, dtype=np.int64)  # negatives whose place is right above positive i
-    values = np.empty(N)
-    rows = np.empty(N, dtype=np.int64)
-    n_open = 0
-    for row in range(P, P + N):
-        score = scores[row]
-        if score <= hopeless:
-            coef[row] = 0.0
-        elif score >= highest:
-            coef[row] = pair * P
-            above[0] += 1
-        else:
-            values[n_open] = score
-            rows[n_open] = row
-            n_open += 1
-    n_top = above[0]
-    # Blocks that wait: rows low to high may take the places first to last. (A tuple assigned to a
-    # row of an array takes a second to compile.)
+    low, high = 0, N
+    while low < N and ranked[P + low] >= highest:
+        coef[rows[P + low]] = pair * P
+        low += 1
+    while high > low and ranked[P + high - 1] <= hopeless:
+        high -= 1
+        coef[rows[P + high]] = 0.0
+    above[0] = low
+    # Blocks that wait: negatives low to high may take the places first to last. (A tuple assigned
+    # to a row of an array takes a second to compile.)
     blocks = np.empty((64, 4), dtype=np.int64)
     n_blocks = 0
-    low, high, first, last = 0, n_open, 0, P
+    first, last = 0, P
     while True:
         if first == last or low == high:  # only one place is left for all of them
-            for t in range(low, high):
-                coef[rows[t]] = pair * (P - first)
+            for j in range(low, high):
+                coef[rows[P + j]] = pair * (P - first)
             above[first] += high - low
             if n_blocks == 0:
                 break
@@ -130,32 +141,27 @@ def independent(scores, counts, v, gains, k, coef):
             low, high = blocks[n_blocks, 0], blocks[n_blocks, 1]
             first, last = blocks[n_blocks, 2], blocks[n_blocks, 3]
             continue
-        pivot = split(values, rows, low, high)
-        j = n_top + pivot
-        score = values[pivot]
+        j = (low + high) >> 1
+        score = ranked[P + j]
         place, best, value = last, 0.0, 0.0
         for i in range(last - 1, first - 1, -1):  # move it above positive i
             gain = positive(i, j + 1, P, N, k) - positive(i, j, P, N, k)
-            value += unit * gain - pair * (scores[index[i]] - score)
+            value += unit * gain - pair * (ranked[i] - score)
             if value >= best:
                 place, best = i, value
-        coef[rows[pivot]] = pair * (P - place)
+        coef[rows[P + j]] = pair * (P - place)
         above[place] += 1
-        larger_first = pivot - low > high - pivot - 1  # it waits: the stack stays logarithmic
-        blocks[n_blocks, 0] = low if larger_first else pivot + 1
-        blocks[n_blocks, 1] = pivot if larger_first else high
-        blocks[n_blocks, 2] = first if larger_first else place
-        blocks[n_blocks, 3] = place if larger_first else last
+        blocks[n_blocks, 0] = j + 1  # the lower half waits: as many as halvings
+        blocks[n_blocks, 1] = high
+        blocks[n_blocks, 2] = place
+        blocks[n_blocks, 3] = last
         n_blocks += 1
-        if larger_first:
-            low, first = pivot + 1, place
-        else:
-            high, last = pivot, place
+        high, last = j, place
     loss = 0.0
     j = 0
     for i in range(P):
         j += above[i]
-        coef[index[i]] = -pair * j
+        coef[rows[i]] = -pair * j
         loss += positive(i, j, P, N, k)
     return unit * loss
 
@@ -244,14 +250,13 @@ def best_path(positives, negatives, v, k, unit, above):
         above[i] = j
 
 
-def lattice(scores, counts, v, gains, k, coef):
+def lattice(scores, order, counts, v, gains, k, coef):
     """Exact oracle for every binary loss and feature map: the best monotone path."""
     P, N = counts[0], counts[1]
     unit = scale(P, N, k)
-    index = np.arange(P + N)
-    descending(scores, index[:P])
-    descending(scores, index[P:])
-    ranked = scores[index]
+    rows = np.empty(P + N, dtype=np.int64)
+    ranked = np.empty(P + N)
+    _divide(scores, order, P, rows, ranked)
     above = np.empty(P, dtype=np.int64)
     path(ranked[:P], ranked[P:], v, k, unit, above)
     gold_positive = gold_negative = loss = 0.0
@@ -264,11 +269,11 @@ def lattice(scores, counts, v, gains, k, coef):
     j = 0
     for i in range(P + 1):
         while j < (above[i] if i < P else N):
-            coef[index[P + j]] = weigh_negative(i, j, P, N, v) - gold_negative
+            coef[rows[P + j]] = weigh_negative(i, j, P, N, v) - gold_negative
             loss += negative(i, j, P, N, k)
             j += 1
         if i < P:
-            coef[index[i]] = weigh_positive(i, j, P, N, v) - gold_positive
+            coef[rows[i]] = weigh_positive(i, j, P, N, v) - gold_positive
             loss += positive(i, j, P, N, k)
     return unit * loss
 
@@ -284,7 +289,7 @@ def _ideal_dcg(counts, gains, k):
     return ideal
 
 
-def thresholds(scores, counts, v, gains, k, coef):
+def thresholds(scores, order, counts, v, gains, k, coef):
     """Oracle of the sum over thresholds that bounds 1 − NDCG@k, by the oracle of binary NDCG.
 
     With gains g_1 > g_2 > … of the levels and DCG*_t the ideal of the binary problem whose
@@ -307,7 +312,7 @@ def thresholds(scores, counts, v, gains, k, coef):
         if P > 0:
             split[0], split[1] = P, n - P
             share = (gain - gains[level]) / (scale(P, n - P, k) * ideal)
-            loss += share * binary(scores, split, v, gains, k, part)
+            loss += share * binary(scores, order, split, v, gains, k, part)
             axpy(share, part, coef)
         P += counts[level]
         gain = gains[level]
@@ -315,7 +320,7 @@ def thresholds(scores, counts, v, gains, k, coef):
 
 
 @jit
-def graded_lattice(scores, counts, v, gains, k, coef):
+def graded_lattice(scores, order, counts, v, gains, k, coef):
     """Exact oracle of the pairwise map for 1 − NDCG@k with any number of grades.
 
     A state counts how many of each grade are placed: a path through ∏(counts + 1) of them. Ψ is the
@@ -325,18 +330,23 @@ def graded_lattice(scores, counts, v, gains, k, coef):
     n = counts.sum()
     n_pairs = 0.5 * (np.float64(n) ** 2 - np.sum(counts.astype(np.float64) ** 2))
     ideal = _ideal_dcg(counts, gains, k)
-    index = np.arange(n)
     starts = np.zeros(n_levels + 1, dtype=np.int64)
     stride = np.ones(n_levels, dtype=np.int64)
     for level in range(n_levels):
         starts[level + 1] = starts[level] + counts[level]
-        descending(scores, index[starts[level] : starts[level + 1]])
         if level:
             stride[level] = stride[level - 1] * (counts[level - 1] + 1)
+    index = np.empty(n, dtype=np.int64)  # rows by level, and by score within each
+    placed = np.zeros(n_levels, dtype=np.int64)
+    for t in range(n):
+        level = 0
+        while order[t] >= starts[level + 1]:
+            level += 1
+        index[starts[level] + placed[level]] = order[t]
+        placed[level] += 1
     n_states = stride[-1] * (counts[-1] + 1)
     value = np.zeros(n_states)
     take = np.zeros(n_states, dtype=np.int8)
-    placed = counts.copy()
     for state in range(n_states - 2, -1, -1):
         level = 0  # one state back, in mixed radix
         while placed[level] == 0:
@@ -389,7 +399,7 @@ def _graded_positions(rank_of, counts, v, gains, k, ideal, coef):
 
 
 @jit
-def graded_assignment(scores, counts, v, gains, k, coef):
+def graded_assignment(scores, order, counts, v, gains, k, coef):
     """Exact oracle of the positional map for 1 − NDCG@k with grades: an assignment, O(n³)."""
     n = counts.sum()
     ideal = _ideal_dcg(counts, gains, k)
@@ -405,7 +415,7 @@ def graded_assignment(scores, counts, v, gains, k, coef):
 
 
 @jit
-def graded_sort(scores, counts, v, gains, k, coef):
+def graded_sort(scores, order, counts, v, gains, k, coef):
     """`graded_assignment` where v is the discount of NDCG itself (no cut-off): a sort."""
     n = counts.sum()
     ideal = _ideal_dcg(counts, gains, k)

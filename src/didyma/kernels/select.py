@@ -1,4 +1,4 @@
-"""Sorting and splitting by score (NumPy's argsort takes seconds to compile)."""
+"""Sorting by score (NumPy's argsort takes seconds to compile)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 
 from didyma.kernels.jit import jit
 
-__all__ = ["descending", "split"]
+__all__ = ["descending", "settle", "split"]
 
 SMALL = 16
+MOVES = 8  # of an item, on average, as long as an order is put right by insertion
 
 
 @jit
@@ -91,3 +92,55 @@ def split(values, rows, low, high):
         _exchange(values, rows, i, j)
     _exchange(values, rows, low, j)
     return j
+
+
+@jit
+def _merge_sort(scores, order):
+    """Sort `order` anew by descending score, equal scores by index."""
+    n = order.shape[0]
+    for t in range(n):
+        order[t] = t
+    for low in range(0, n, SMALL):
+        _insert(scores, order, low, min(low + SMALL, n))
+    other = np.empty_like(order)
+    width = SMALL
+    while width < n:
+        for low in range(0, n, 2 * width):
+            middle, high = min(low + width, n), min(low + 2 * width, n)
+            a, b = low, middle
+            for t in range(low, high):
+                if b == high or (a < middle and scores[order[a]] >= scores[order[b]]):
+                    other[t] = order[a]
+                    a += 1
+                else:
+                    other[t] = order[b]
+                    b += 1
+        for t in range(n):
+            order[t] = other[t]
+        width *= 2
+
+
+@jit
+def settle(scores, order):
+    """Sort all rows by descending score, equal scores by index, from the order they had before.
+
+    Scores that have changed little are put right by insertion, in O(n); others are sorted anew. The
+    result does not depend on the order before.
+    """
+    left = MOVES * order.shape[0]
+    for t in range(1, order.shape[0]):
+        item = order[t]
+        score = scores[item]
+        s = t - 1
+        before = scores[order[s]]
+        while before < score or (before == score and order[s] > item):
+            order[s + 1] = order[s]
+            s -= 1
+            if s < 0:
+                break
+            before = scores[order[s]]
+        order[s + 1] = item
+        left -= t - 1 - s
+        if left < 0:
+            _merge_sort(scores, order)
+            return

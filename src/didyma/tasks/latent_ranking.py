@@ -21,7 +21,7 @@ from didyma.kernels import completion
 from didyma.kernels.jit import specialise
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
 from didyma.tasks.losses import NDCG, AveragePrecision, RankingLoss, StepLoss
-from didyma.tasks.ranking import Answer, RankingProblem, path_for
+from didyma.tasks.ranking import Answer, RankingProblem, path_for, row_numbers
 
 __all__ = ["INFERENCES", "LatentRankingProblem"]
 
@@ -87,9 +87,7 @@ class LatentRankingProblem(RankingProblem):
         self, loss: RankingLoss, feature_map: FeatureMap, counts: NDArray[np.int64], longest: int
     ) -> tuple[Answer, tuple[Any, ...]]:
         v = feature_map.weights_for(longest)
-        sizes = counts.sum(axis=1)
-        ends = np.cumsum(sizes)
-        self._places = np.arange(sizes.sum()) - np.repeat(ends - sizes, sizes)
+        self._places = row_numbers(counts)
         self._credit = _credit_of(feature_map)
         weights = self.weights * self.n_examples
         places = NOWHERE if self._online else self._places

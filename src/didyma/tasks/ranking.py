@@ -22,11 +22,12 @@ from didyma.execution import Executor, threads
 from didyma.kernels import interleave
 from didyma.kernels.jit import specialise
 from didyma.kernels.rows import combine_csr, combine_dense, dot, score_csr, score_dense, zero
+from didyma.kernels.select import settle
 from didyma.learning.problem import Cut, Kernel
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
 from didyma.tasks.losses import NDCG, RankingLoss, StepLoss
 
-__all__ = ["Answer", "RankingProblem", "oracle_for", "path_for", "trainable_queries"]
+__all__ = ["Answer", "RankingProblem", "oracle_for", "path_for", "row_numbers", "trainable_queries"]
 
 Vector = NDArray[np.float64]
 
@@ -45,8 +46,10 @@ oracle: Any = None
 
 def _answer(queries, i, scores, coef):  # type: ignore[no-untyped-def]
     """Coefficients and loss of query i at given scores, by the oracle of one query."""
-    _, _, counts, v, gains, k = queries
-    return oracle(scores, counts[i], v, gains, k, coef)
+    _, starts, orders, counts, v, gains, k = queries
+    order = orders[starts[i] : starts[i + 1]]
+    settle(scores, order)
+    return oracle(scores, order, counts[i], v, gains, k, coef)
 
 
 def _cut(problem, w, i, direction):  # type: ignore[no-untyped-def]
@@ -221,7 +224,10 @@ class RankingProblem:
     ) -> tuple[Answer, tuple[Any, ...]]:
         """What answers for one query, and what it must know of all of them."""
         kind = _kind(loss, feature_map, self.grades, longest)
-        about = (counts, feature_map.weights_for(longest), self._gains, loss.cutoff)
+        # Rows of each query in the order of its last visit, which is quickly put right. What an
+        # oracle answers does not depend on it.
+        orders = row_numbers(counts).astype(np.int32)
+        about = (orders, counts, feature_map.weights_for(longest), self._gains, loss.cutoff)
         return _answer_of(loss, feature_map, kind), about
 
     def cut(self, w: Vector, i: int) -> Cut:
@@ -294,6 +300,12 @@ class RankingProblem:
 
     def _each(self, work: Callable[[int, int], Any]) -> list[Any]:
         return self._execute(lambda shard: work(*shard), self._shards)
+
+
+def row_numbers(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0, 1, 2, … for the rows of each query."""
+    sizes = counts.sum(axis=1)
+    return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def _levels(y: Vector, loss: RankingLoss) -> tuple[NDArray[np.int64], Vector]:
