@@ -6,14 +6,14 @@ module with kernels costs nothing to import; a *light* kernel, whose work is a s
 number that it is given, runs as plain Python on few numbers if Numba has not been loaded by then,
 which would take longer.
 
-Numba notices a change only in the file of the function itself, so the cache folder is named after
-the contents of every source that may be inlined: an edited or upgraded library never meets a stale
-kernel. Where no folder can be written, kernels are compiled in each process instead.
+Numba notices a change only in the file of the function itself, so the name of a kernel in the cache
+ends in the fingerprint of all that is compiled with it: an edited or upgraded library never meets a
+stale kernel, and compiles only what has changed. Where no folder can be written, each process
+compiles its kernels.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import sys
@@ -25,6 +25,8 @@ from pathlib import Path
 from threading import RLock
 from types import FunctionType
 from typing import Any
+
+from didyma.kernels.fingerprint import fingerprint
 
 __all__ = ["Kernel", "bind", "cache_folder", "jit", "jit_light", "jit_sum", "specialise"]
 
@@ -40,11 +42,7 @@ def cache_folder() -> str | None:
     """Where compiled kernels are kept, or None where nothing can be written."""
     import numba
 
-    package = Path(__file__).parents[1]
-    sources = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(package.rglob("*.py")):
-        if b"jit" in (text := path.read_bytes()):
-            sources.update(text)
+    checked = "-checked" if numba.config.BOUNDSCHECK else ""  # indices: these are other kernels
     own = _own_folder()
     try:
         own.parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +54,7 @@ def cache_folder() -> str | None:
                 stacklevel=2,
             )
             return None
-        folder = own / sources.hexdigest()[:16]
+        folder = own / f"numba-{numba.__version__}{checked}"
         folder.mkdir(exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             return str(folder)
@@ -97,7 +95,8 @@ class Kernel:
     ) -> None:
         update_wrapper(self, function)
         self.py_func = function
-        self._cached, self._light, self._options = cached, light, options
+        self.options = options
+        self._cached, self._light = cached, light
         self._compiled: Any = None
 
     @property
@@ -126,16 +125,19 @@ class Kernel:
         import numba
 
         folder = cache_folder() if self._cached else None
+        function = self.py_func
+        if folder is not None:
+            function = bind(function, f"{function.__qualname__}_{fingerprint(self)}")
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = folder or before
         try:  # Numba reads the folder while it decorates
             return numba.njit(
-                self.py_func,
+                function,
                 cache=folder is not None,
                 nogil=True,
                 error_model="numpy",
                 no_cfunc_wrapper=True,
-                **self._options,
+                **self.options,
             )
         finally:
             numba.config.CACHE_DIR = before
@@ -183,7 +185,11 @@ def bind(template: Callable[..., Any], name: str, **functions: Any) -> FunctionT
     """A copy of ``template`` whose global names include ``functions``."""
     assert isinstance(template, FunctionType)
     bound = FunctionType(
-        template.__code__, {**template.__globals__, **functions}, name, template.__defaults__
+        template.__code__,
+        {**template.__globals__, **functions},
+        name,
+        template.__defaults__,
+        template.__closure__,
     )
     bound.__qualname__ = name
     bound.__module__ = template.__module__
