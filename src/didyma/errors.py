@@ -6,6 +6,8 @@ from os import PathLike
 
 __all__ = ["DataError", "DidymaError", "MissingExtraError", "ModelFileError"]
 
+LONGEST = 400  # characters of a message: what a file holds instead of a word may have no end
+
 
 class DidymaError(Exception):
     """Base of every error that the command line shows as one line, without a traceback."""
@@ -26,6 +28,8 @@ class DataError(DidymaError, ValueError):
         line: int | None = None,
         field: str | None = None,
     ) -> None:
+        if len(problem) > LONGEST:
+            problem = f"{problem[:LONGEST]} …"
         self.problem, self.path, self.line, self.field = problem, path, line, field
         place = [str(path)] if path is not None else []
         if line is not None:

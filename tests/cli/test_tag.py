@@ -155,7 +155,7 @@ def test_bad_data_name_file_line_and_column(run: Run, treebank: Path, tmp_path: 
     bad.write_text("# comment\n1\tyes\t_\tX\t_\t_\t_\t_\t_\t_\n\n")
     output = tmp_path / "m"
     message = run("tag", "fit", bad, "-o", output, code=1).stderr
-    assert f"{bad}, line 2, XPOS: expected a tag, found _" in message
+    assert f"{bad}, line 2, XPOS: expected a tag, found _; --tags upos takes those" in message
     assert not output.exists()
     run("tag", "fit", bad, "--tags", "upos", "-o", output)
     assert "line 2, XPOS" in run("tag", "eval", treebank / "xpos", bad, code=1).stderr

@@ -79,6 +79,20 @@ def test_columns_with_spaces_and_gzip(tmp_path):
     assert (tmp_path / "again.conll").read_text() == text.replace("(0)", "(7)")
 
 
+@pytest.mark.parametrize("separator", ["\t", " "])
+def test_three_columns_and_a_space_before_begin(tmp_path, separator):
+    rows = [("1", "Emma", "(3)"), ("2", "left", "_")]
+    lines = [separator.join(row) for row in rows]
+    text = "\n".join(["# begin document tale_1", *lines, "", "# end document", ""])
+    document = one(tmp_path, text)
+    assert (document.name, document.part, document.words) == ("tale_1", "0", ("Emma", "left"))
+    assert [(document.text(m), m.cluster) for m in document.mentions] == [("Emma", "3")]
+    write(tmp_path / "new.conll", [document], [[8]])
+    assert (tmp_path / "new.conll").read_text() == text.replace("(3)", "(8)")
+    with pytest.raises(DataError, match=r"line 2: expected at least 5 columns .* or 3 .*, found 4"):
+        one(tmp_path, text.replace("Emma", separator.join(["Emma", "x"])))
+
+
 def test_writing_keeps_all_but_the_clusters(tmp_path):
     text = NESTED.replace("Emma\t_\t_", "Emma\tNNP\t(S*").replace("#end", "# a comment\n#end")
     document = one(tmp_path, text)
@@ -195,13 +209,18 @@ def test_labels_must_fit_the_mentions(tmp_path):
 
 
 def test_a_folder_stands_for_its_files(tmp_path):
-    for name in ("b.conll", "a.gold_conll", "notes.txt"):
+    for name in ("b.conll", "a.gold_conll", "c.txt", ".d.txt"):
         (tmp_path / name).write_text(NESTED)
-    assert [path.name for path in find(tmp_path)] == ["a.gold_conll", "b.conll"]
+    (tmp_path / "d.coref.gz").write_bytes(gzip.compress(b"\n# begin document x\n# end document\n"))
+    (tmp_path / "notes.txt").write_text("no document")
+    (tmp_path / "damaged.gz").write_bytes(b"\x1f\x8b\x08")
+    (tmp_path / "empty.conll").touch()  # which is refused when it is read
+    found = ["a.gold_conll", "b.conll", "c.txt", "d.coref.gz", "empty.conll"]
+    assert [path.name for path in find(tmp_path)] == found
     assert find(tmp_path / "b.conll") == [tmp_path / "b.conll"]
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(DataError, match="expected files with 'conll' in their names"):
+    with pytest.raises(DataError, match="expected files that begin with '#begin document', or"):
         find(empty)
 
 

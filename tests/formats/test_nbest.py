@@ -219,6 +219,12 @@ def test_moses_lines_that_are_wrong(tmp_path: Path, line: str, problem: str) -> 
         (b"", "expected n-best lists, found none"),
         (b"\n\n", "expected n-best lists, found none"),
         (b'{"candidates": [}\n', "line 1: expected a JSON object"),
+        (rb'{"candidates": [{"text": "\udc00"}]}', r"line 1: .* \(half of a surrogate pair\)"),
+        (b'{"candidates": [], "x": ' + b"9" * 5000 + b"}", r"line 1: .* \(Exceeds the limit"),
+        (
+            b'{"candidates": [{"text": "a", "score": 1' + b"0" * 400 + b"}]}",
+            r"line 1, candidates\[0\]\.score: expected a finite number",
+        ),
         (b'{"candidates": []}\n\xff\n', "line 2: expected UTF-8 text"),
     ],
 )
@@ -375,3 +381,10 @@ def test_compressed_by_others(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(gzip.compress(b'\xef\xbb\xbf{"candidates": []}\n'))
     assert is_jsonl(tmp_path / "a")
     assert len(read(tmp_path / "a")) == 1
+
+
+def test_numbers_that_json_lacks_are_not_written(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"candidates": [], "x": 1e999}')
+    with pytest.raises(DataError, match="list '0': expected finite numbers"):
+        write(tmp_path / "b.jsonl", read(tmp_path / "a.jsonl"))
+    assert not (tmp_path / "b.jsonl").exists()

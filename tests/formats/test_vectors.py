@@ -36,6 +36,8 @@ def test_only_what_is_asked_for(tmp_path):
         ("2 3\na 1 2\n", "line 2: expected 3 numbers after the word, found 2"),
         ("a 1 2\nb x 3\n", "line 2: expected numbers"),
         ("a 1 2\nb nan 3\n", "line 2: expected finite numbers"),
+        ("9" * 5000 + " 2\n1 2 3\n", "line 2: expected 1 numbers after the word, found 2"),
+        ("2 " + "9" * 5000 + "\n1 2 3\n", "line 1: expected finite numbers"),
         ("a\n", "line 1: expected a word and its vector"),
         ("", "line 1: expected a word and its vector"),
     ],

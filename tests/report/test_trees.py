@@ -38,6 +38,18 @@ def test_a_page_has_a_picture_of_each_sentence(tmp_path):
     assert (tmp_path / "again.html").read_text() == page
 
 
+def test_a_page_shows_a_handful_of_trees_and_says_how_many_there_are(tmp_path):
+    heads = np.array([[0, 1, 1 + k % 2] for k in range(12)])
+    shares = np.array([0.2, *[0.1] * 5, *[0.05] * 6])
+    many = Ambiguity("s", ["a", "b", "c"], heads, [["x"] * 3] * 12, shares)
+    write(tmp_path / "p.html", [many, SENTENCE], "")
+    page = (tmp_path / "p.html").read_text()
+    assert page.count("<li>") == 5 + 2
+    assert "12 trees</span>" in page
+    assert "and 7 more, 40.0% together" in page
+    assert page.count("more, ") == 1
+
+
 def test_pictures_stand_below_each_other(tmp_path):
     write(tmp_path / "p.svg", [SENTENCE, SURE], "")
     outer = ElementTree.parse(tmp_path / "p.svg").getroot()

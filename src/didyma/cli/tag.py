@@ -334,7 +334,10 @@ class _Data:
         columns = [sentence.column(tags.field) for sentence in self.sentences]
         for sentence, column in zip(self.sentences, columns):
             if "_" in column:
-                sentence.fail(column.index("_"), tags.field, "expected a tag, found _")
+                problem = "expected a tag, found _"
+                if tags is Tags.xpos and "_" not in sentence.column(Tags.upos.field):
+                    problem += "; --tags upos takes those of the column UPOS"
+                sentence.fail(column.index("_"), tags.field, problem)
         return columns
 
     def write_tagged(self, path: Path, tags: Tags, guesses: Sequence[Sequence[str]]) -> None:

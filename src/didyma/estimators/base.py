@@ -176,15 +176,21 @@ class Ranker(Savable, BaseEstimator):
     def _read_rows(self, X: Any, *, reset: bool, **judged: Any) -> Any:
         """Rows as arrays whose columns are those of training, and ``y`` if it is given."""
         form = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C", **judged}
-        if not isinstance(X, RankingData):
-            if reset:
-                self.zero_based_in_ = None
-            if sp.issparse(X):
-                X = as_csr(X)
-            return validate_data(self, X, reset=reset, **form)
-        data = X if reset else Features.of(self).arrange(X)
-        read = (check_X_y if judged else check_array)(data.X, estimator=self, **form)
-        if reset:
+        data = None
+        if isinstance(X, RankingData):
+            data = X if reset else Features.of(self).arrange(X)
+        elif sp.issparse(X):
+            X = as_csr(X)
+        try:
+            if data is None:
+                read = validate_data(self, X, reset=reset, **form)
+            else:
+                read = (check_X_y if judged else check_array)(data.X, estimator=self, **form)
+        except ValueError as error:  # scikit-learn's, whose first line says what is wrong
+            raise DataError(str(error)) from None
+        if reset and data is None:
+            self.zero_based_in_ = None
+        elif reset and data is not None:
             data.features.remember(self)
         return read
 

@@ -12,6 +12,7 @@ sentence without words.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -28,6 +29,9 @@ __all__ = ["Field", "Sentence", "read", "write"]
 
 N_COLUMNS = 10
 MISSING = "_"
+
+_NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
+_PAIR = re.compile(r"([0-9]{1,9})([-.])([0-9]{1,9})", re.ASCII)
 
 
 class Field(IntEnum):
@@ -202,16 +206,16 @@ def _sentence(path: PathName, lines: Sequence[str], first_line: int) -> Sentence
             head = row[Field.HEAD]
             if not row[Field.FORM]:
                 fail(Field.FORM, "expected a word, found nothing")
-            if head != MISSING and not (head.isascii() and head.isdecimal()):
+            if head != MISSING and not _NUMBER.fullmatch(head):
                 fail(Field.HEAD, f"expected the id of the head, 0 or _, found {head!r}")
             rows.append(row)
             token_lines.append(at)
-        elif (span := _pair(number, "-")) is not None:
-            if span[0] != len(rows) + 1 or span[1] < span[0]:
+        elif (pair := _PAIR.fullmatch(number)) and pair[2] == "-":
+            if int(pair[1]) != len(rows) + 1 or int(pair[3]) < int(pair[1]):
                 fail(Field.ID, f"expected a range from {len(rows) + 1}, found {number!r}")
-            reach = span[1]
-        elif (place := _pair(number, ".")) is not None:
-            if place[0] != len(rows):
+            reach = int(pair[3])
+        elif pair:
+            if int(pair[1]) != len(rows):
                 fail(Field.ID, f"expected an empty node after word {len(rows)}, found {number!r}")
         else:
             fail(Field.ID, f"expected {len(rows) + 1}, found {number!r}")
@@ -225,11 +229,3 @@ def _sentence(path: PathName, lines: Sequence[str], first_line: int) -> Sentence
 def _fail(path: PathName | None, line: int, column: Field | None, problem: str) -> NoReturn:
     name = None if column is None else column.name
     raise DataError(problem, path=path, line=line, field=name)
-
-
-def _pair(text: str, sign: str) -> tuple[int, int] | None:
-    """The numbers of "3-4" or "3.1"."""
-    left, found, right = text.partition(sign)
-    if found and all(part.isascii() and part.isdecimal() for part in (left, right)):
-        return int(left), int(right)
-    return None

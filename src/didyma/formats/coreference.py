@@ -8,8 +8,9 @@
                                                         (a blank line ends a sentence)
     #end document
 
-Columns are separated by tabs or, in a line without one, by spaces. The fourth is the word, the
-tenth of eleven or more the speaker, the last one the brackets: ``(3`` opens a mention of cluster
+Columns are separated by tabs or, in a line without one, by spaces. The fourth is the word (the
+second of three: number, word, brackets), the tenth of eleven or more the speaker, the last one the
+brackets: ``(3`` opens a mention of cluster
 3, ``3)`` closes the one opened last, ``(3)`` is a mention of one word, ``|`` separates several,
 and ``-``, ``_`` or nothing means none. Mentions may be nested or cross; they end within their
 sentence.
@@ -29,15 +30,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
-from didyma.files import PathName, read_lines, replace_when_done
+from didyma.files import PathName, read_lines, replace_when_done, stream_lines
 
 __all__ = ["Document", "Mention", "find", "read", "write"]
 
 NONE = ("", "-", "_")
 SPEAKER = 9
 FEWEST = 5  # document, part, number, word, brackets
+SHORT = 3  # number, word, brackets
 
-_BEGIN = re.compile(r"#begin document\s+\(?(?P<name>.*?)\)?;?(?:\s+part\s+(?P<part>\S+))?\s*$")
+_BEGINS, _ENDS = re.compile(r"#\s*begin document\b"), re.compile(r"#\s*end document\b")
+_BEGIN = re.compile(r"#\s*begin document\s+\(?(?P<name>.*?)\)?;?(?:\s+part\s+(?P<part>\S+))?\s*$")
 _BRACKET = re.compile(r"(?P<opens>\()?(?P<cluster>[^()|\s]+)(?P<closes>\))?$")
 _SPACES = re.compile(r" +")
 
@@ -81,14 +84,33 @@ class Document:
 
 
 def find(path: PathName) -> list[Path]:
-    """The file itself, or the files of a folder whose names contain "conll", sorted by name."""
+    """The file itself, or those of a folder, sorted by name.
+
+    They are those with "conll" in their names, and any other that begins with ``#begin document``.
+    """
     place = Path(path)
     if not place.is_dir():
         return [place]
-    files = sorted(file for file in place.iterdir() if "conll" in file.name and file.is_file())
+    present = sorted(file for file in place.iterdir() if file.is_file())
+    files = [file for file in present if "conll" in file.name or _begins_document(file)]
     if not files:
-        raise DataError("expected files with 'conll' in their names, found none", path=path)
+        raise DataError(
+            "expected files that begin with '#begin document', or with 'conll' in their names, "
+            "found none",
+            path=path,
+        )
     return files
+
+
+def _begins_document(path: Path) -> bool:
+    """Whether the first line that is not blank begins a document."""
+    if path.name.startswith("."):
+        return False
+    try:
+        first = next((line for line in stream_lines(path) if line.strip()), b"")
+    except DataError:  # damaged, or not a text
+        return False
+    return _BEGINS.match(first.decode(errors="replace")) is not None
 
 
 def read(path: PathName) -> list[Document]:
@@ -137,13 +159,13 @@ def write(
 def _documents(path: PathName, lines: Sequence[str]) -> Iterator[Document]:
     begin: int | None = None
     for at, line in enumerate(lines):
-        if line.startswith("#begin document"):
+        if _BEGINS.match(line):
             if begin is not None:
                 raise DataError(
                     "expected '#end document' before the next document", path=path, line=at + 1
                 )
             begin = at
-        elif line.startswith("#end document"):
+        elif _ENDS.match(line):
             if begin is None:
                 raise DataError("no document was begun before this end", path=path, line=at + 1)
             yield _Reader(path, lines, begin, at).document()
@@ -199,16 +221,16 @@ class _Reader:
 
     def token(self, at: int, line: str, sentence: int) -> None:
         columns = line.split("\t") if "\t" in line else _SPACES.split(line.strip(" "))
-        if len(columns) < FEWEST:
+        if len(columns) < FEWEST and len(columns) != SHORT:
             self.fail(
                 at,
                 None,
                 f"expected at least {FEWEST} columns 'document part number word … coreference', "
-                f"found {len(columns)}",
+                f"or {SHORT} 'number word coreference', found {len(columns)}",
             )
         speaker = columns[SPEAKER] if len(columns) > SPEAKER + 1 else ""
         token = len(self.words)
-        self.words.append(columns[3])
+        self.words.append(columns[1 if len(columns) == SHORT else 3])
         self.sentences.append(sentence)
         self.speakers.append("" if speaker in NONE else speaker)
         self.token_lines.append(at)

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.files import PathName, format_suffix, read_lines, replace_when_done
+from didyma.formats.text import parse_json
 
 __all__ = [
     "LOSSES",
@@ -287,8 +288,8 @@ def _unique(lines: _Lines, lists: Iterable[tuple[int, NBest]]) -> Iterator[NBest
 def _jsonl(lines: _Lines, loss: str) -> Iterator[tuple[int, NBest]]:
     for place, (number, text) in enumerate(lines):
         try:
-            record = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            record = parse_json(text)
+        except ValueError as error:
             lines.fail(f"expected a JSON object ({error})")
         if not isinstance(record, dict):
             lines.fail(f"expected a JSON object, found {_kind(record)}")
@@ -411,7 +412,10 @@ def _json_lines(nbest: NBest, loss: str) -> Iterator[str]:
         for c in nbest.candidates
     ]
     document = {**_given(record), **nbest.other, "candidates": candidates}
-    yield json.dumps(document, ensure_ascii=False, allow_nan=False)
+    try:
+        yield json.dumps(document, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        raise DataError("expected finite numbers", field=f"list {nbest.id!r}") from None
 
 
 def _moses_lines(nbest: NBest, loss: str) -> Iterator[str]:

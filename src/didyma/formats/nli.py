@@ -21,6 +21,7 @@ from typing import NamedTuple, NoReturn
 
 from didyma.errors import DataError
 from didyma.files import PathName, read_lines, replace_when_done
+from didyma.formats.text import parse_json
 
 __all__ = ["Pair", "labelled", "read", "tokenize", "write_predictions"]
 
@@ -110,9 +111,9 @@ def _lines(path: PathName) -> list[str]:
 def _read_objects(path: PathName, lines: Sequence[str]) -> Iterator[Pair]:
     for number, line in enumerate(lines, start=1):
         try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            record = None
+            record = parse_json(line)
+        except ValueError as error:
+            raise DataError(f"expected a JSON object ({error})", path=path, line=number) from None
         if not isinstance(record, dict):
             raise DataError("expected a JSON object", path=path, line=number)
         for field in (*SENTENCES, "gold_label", "pairID"):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WIDEST", "distinct", "first_repeated", "text_array"]
+__all__ = ["WIDEST", "distinct", "first_repeated", "parse_json", "text_array"]
 
 WIDEST = 256
 
@@ -21,6 +22,25 @@ def text_array(texts: Sequence[str]) -> NDArray[Any]:
     """
     widest = max(map(len, texts), default=0)
     return np.array(texts, dtype=str if widest <= WIDEST else object)
+
+
+def parse_json(text: str) -> Any:
+    """A JSON value; what cannot be one, or could not be written again, is a `ValueError`.
+
+    >>> parse_json('{"word": "\\\\ud800"}')
+    Traceback (most recent call last):
+    ValueError: half of a surrogate pair
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if "\\u" in text:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("half of a surrogate pair") from None
+    return value
 
 
 def first_repeated(texts: Sequence[str]) -> str | None:

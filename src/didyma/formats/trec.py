@@ -64,8 +64,8 @@ def read_qrels(path: PathName) -> Qrels:
     columns = _columns(source, QRELS)
     qid, docid = _pairs(source, columns)
     relevance = source.numbers(columns["relevance"], "relevance")
-    if np.any(fraction := relevance != np.floor(relevance)):
-        start = int(columns["relevance"][fraction.argmax(), 0])
+    if np.any(wrong := (relevance != np.floor(relevance)) | (np.abs(relevance) >= 2**53)):
+        start = int(columns["relevance"][wrong.argmax(), 0])
         found = source.word(start).decode()
         source.fail(start, "relevance", f"expected an integer, found {found!r}")
     return Qrels(qid, docid, relevance.astype(np.int64))

@@ -5,6 +5,7 @@ A first line with two whole numbers, how many words and of what dimension, may p
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 import numpy as np
@@ -14,6 +15,8 @@ from didyma.errors import DataError
 from didyma.files import PathName, read_lines
 
 __all__ = ["read"]
+
+_COUNT = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
 def read(
@@ -31,7 +34,7 @@ def read(
     """
     lines = read_lines(path)
     header = lines[0].split()
-    first = 1 if len(header) == 2 and all(part.isdecimal() for part in header) else 0
+    first = 1 if len(header) == 2 and all(map(_COUNT.fullmatch, header)) else 0
     width: int | None = int(header[1]) if first else None
     vectors: dict[str, NDArray[np.float32]] = {}
     for number, line in enumerate(lines[first:], start=first + 1):

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Ambiguity", "write"]
 
 GAP = 10  # points between the pictures of two sentences
+SHOWN = 5  # trees of a sentence that a page puts into words
 SIZE = re.compile(r'width="([\d.]+)pt" height="([\d.]+)pt"')
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -128,9 +130,13 @@ def _page(sentences: Sequence[Ambiguity], pictures: Sequence[str], title: str) -
     parts = []
     for sentence, picture in zip(sentences, pictures):
         name, text = escape(sentence.name), escape(" ".join(sentence.words))
-        parts.append(f'<h2>{text} <span class="quiet">{name}</span></h2>')
+        count = len(sentence.probabilities)
+        parts.append(f'<h2>{text} <span class="quiet">{name}, {count} trees</span></h2>')
         parts.append(f"<figure>{picture}</figure>\n<ol>")
-        for share, arcs in sentence.differences():
+        for share, arcs in islice(sentence.differences(), SHOWN):
             parts.append(f"<li><b>{share:.1%}</b> {escape('; '.join(arcs))}</li>")
         parts.append("</ol>")
+        if count > SHOWN:
+            rest = float(sentence.probabilities[SHOWN:].sum())
+            parts.append(f'<p class="quiet">and {count - SHOWN} more, {rest:.1%} together</p>')
     return PAGE.format(title=escape(title), body="\n".join(parts))
