@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 
 # Where each public name lives.
 _HOMES = {
+    "AdditiveSVMRanker": "didyma.estimators.additive",
     "BoostingReranker": "didyma.estimators.boosting",
     "ClassificationRanker": "didyma.estimators.classification",
     "DataError": "didyma.errors",
@@ -43,6 +44,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AdditiveSVMRanker",
     "BoostingReranker",
     "ClassificationRanker",
     "DataError",
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from didyma import structures
     from didyma.data import RankingData
     from didyma.errors import DataError, DidymaError
+    from didyma.estimators.additive import AdditiveSVMRanker
     from didyma.estimators.boosting import BoostingReranker
     from didyma.estimators.classification import ClassificationRanker, PolynomialRanker
     from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker

@@ -44,6 +44,7 @@ FORMAT_VERSION = 1
 
 # What a file may name, and the module that we import it from.
 CLASSES = {
+    "AdditiveSVMRanker": "didyma.estimators.additive",
     "SVMRanker": "didyma.estimators.svm",
     "ClassificationRanker": "didyma.estimators.classification",
     "LatentPerceptronRanker": "didyma.estimators.latent",

@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from didyma.data import Groups
 from didyma.errors import DataError
+from didyma.estimators.additive import AdditiveSVMRanker
 from didyma.estimators.base import Ranker
 from didyma.estimators.classification import ClassificationRanker, PolynomialRanker
 from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
@@ -36,6 +37,7 @@ from didyma.metrics import evaluate
 
 RANKERS = [
     SVMRanker(),
+    AdditiveSVMRanker(),
     ClassificationRanker(),
     LatentPerceptronRanker(epochs=5),
     LatentSVMRanker(),

@@ -111,7 +111,7 @@ def test_names_tell_thresholds_apart() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"strategy": "uniform"}, "strategy: expected one of quantile, even, unit"),
+        ({"strategy": "uniform"}, "strategy: expected one of quantile, even, geometric, unit"),
         ({"n_thresholds": 0}, "n_thresholds: expected at least 1"),
     ],
 )

@@ -47,6 +47,8 @@ class Ranker(Savable, BaseEstimator):
     __metadata_request__fit: ClassVar = {"qid": True, "group": True}
     __metadata_request__score: ClassVar = {"qid": True, "group": True}
 
+    _allows_missing: ClassVar[bool] = False  # NaN in rows
+
     _state: ClassVar[tuple[str, ...]] = ("n_queries_",)
     """Learned attributes that a model file keeps."""
 
@@ -176,6 +178,7 @@ class Ranker(Savable, BaseEstimator):
     def _read_rows(self, X: Any, *, reset: bool, **judged: Any) -> Any:
         """Rows as arrays whose columns are those of training, and ``y`` if it is given."""
         form = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C", **judged}
+        form["ensure_all_finite"] = "allow-nan" if self._allows_missing else True
         data = None
         if isinstance(X, RankingData):
             data = X if reset else Features.of(self).arrange(X)
@@ -224,6 +227,7 @@ class Ranker(Savable, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._allows_missing
         return tags
 
 

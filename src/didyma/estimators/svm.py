@@ -89,6 +89,7 @@ class SVMRanker(LinearRanker):
     """
 
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
+    _layout: ClassVar[tuple[str, ...]] = ()  # attributes that `_design` learns
     result_: Result
     history_: list[dict[str, Any]]
 
@@ -144,13 +145,15 @@ class SVMRanker(LinearRanker):
         groups = group_rows(len(grades), qid, group)
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
         self._count_trainable(grades, groups, None)
-        problem = self._problem(rows, grades, groups, None)
+        design, evaluation = self._design(rows, grades, groups, None, evaluation)
+        problem = self._problem(design, grades, groups, None)
         rankers = []
         solution: Solution | None = None
         for C in values:
             ranker = clone(self).set_params(C=C)
             Features.of(self).remember(ranker)
-            ranker.n_queries_ = self.n_queries_
+            for name in ("n_queries_", *self._layout):
+                setattr(ranker, name, getattr(self, name))
             solution = ranker._solve(problem, evaluation, solution)
             rankers.append(ranker)
             if solution.result.status == "interrupted":
@@ -165,11 +168,23 @@ class SVMRanker(LinearRanker):
         query_weight: NDArray[np.float64] | None,
         evaluation: EvaluationSet | None,
     ) -> None:
-        self._solve(self._problem(X, y, groups, query_weight), evaluation, None)
+        design, evaluation = self._design(X, y, groups, query_weight, evaluation)
+        self._solve(self._problem(design, y, groups, query_weight), evaluation, None)
+
+    def _design(
+        self,
+        X: Matrix,
+        y: NDArray[np.float64],
+        groups: Groups,
+        query_weight: NDArray[np.float64] | None,
+        evaluation: EvaluationSet | None,
+    ) -> tuple[Any, EvaluationSet | None]:
+        """What the weights weigh, of the rows to learn from and of those to evaluate on."""
+        return X, evaluation
 
     def _problem(
         self,
-        X: Matrix,
+        X: Any,
         y: NDArray[np.float64],
         groups: Groups,
         query_weight: NDArray[np.float64] | None,

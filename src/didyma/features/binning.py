@@ -16,7 +16,7 @@ from didyma.errors import DataError
 
 __all__ = ["ScoreBinner"]
 
-STRATEGIES = ("quantile", "even", "unit")
+STRATEGIES = ("quantile", "even", "geometric", "unit")
 
 
 class ScoreBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -27,6 +27,8 @@ class ScoreBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     - ``"quantile"`` places the thresholds at the j/(K+1) quantiles of the training scores,
     - ``"even"`` at min + (max − min)·j/(K+1), between the extremes of the training scores,
+    - ``"geometric"`` at min·(max/min)^(j/(K+1)), between the extremes of the positive training
+      scores (evenly where none is positive), for scores of many magnitudes,
     - ``"unit"`` at j/(K+1) whatever the scores, for those that are already scaled to [0, 1],
 
     j = 1..K. Equal thresholds are kept once, so a score with few values gives fewer features. NaN
@@ -80,6 +82,8 @@ class ScoreBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.strategy == "quantile":
             return np.quantile(present, levels)
         low, high = present.min(), present.max()
+        if self.strategy == "geometric" and high > 0:
+            return np.geomspace(present[present > 0].min(), high, self.n_thresholds + 2)[1:-1]
         return low + (high - low) * levels
 
     def transform(self, X: ArrayLike) -> Matrix:

@@ -101,11 +101,7 @@ class BCFW:
         ``start`` is a solution of the same problem for any other C, whose state is taken over.
         """
         clock = Clock()
-        if start is not None and isinstance(start.state, PlaneDual):
-            dual = start.state
-        else:
-            n_planes = self._planes_for(problem)
-            dual = PlaneDual.zero(C * problem.weights, problem.n_features, n_planes, C)
+        dual = self._dual(problem, C, start)
         progress, status = drive(self._steps(problem, dual, C, clock), self.tol, callback)
         if progress is None or not progress.certified:
             dual.move_to(C)  # the run may have ended at an earlier stage
@@ -113,24 +109,26 @@ class BCFW:
             progress = self._certify(problem, dual, n_iter, passes, clock)
         return Solution(dual.w.copy(), Result.of(progress, status, clock), dual)
 
+    def _dual(self, problem: Problem, C: float, start: Solution | None) -> PlaneDual:
+        if start is not None and isinstance(start.state, PlaneDual):
+            return start.state
+        n_planes = self._planes_for(problem)
+        return PlaneDual.zero(C * problem.weights, problem.n_features, n_planes, C)
+
     def _steps(
         self, problem: Problem, dual: PlaneDual, C: float, clock: Clock
     ) -> Iterator[Progress]:
         rng = np.random.default_rng(self.seed)
-        sweep_exact, arrays = _sweep_of(problem)
         stages, passes, n_iter = [C], 0.0, 0
         if not dual.w.any():
             with clock.stage("stages"):
-                stages, passes = self._stages(problem, C), 1.0
+                stages, passes = self._stages(problem, C)
         dual.move_to(stages.pop(0))
         while n_iter == 0 or passes < self.max_passes:
             order = self._choose(dual.gaps, rng)
-            with clock.stage("oracle"):
-                gain = sweep_exact(arrays, order, *dual.planes, dual.gaps, dual.w)
+            self._pass(problem, dual, order, rng, clock)
             passes += len(order) / problem.n_examples
             n_iter += 1
-            with clock.stage("planes"):
-                self._sweep_planes(problem, dual, gain, len(order), rng)
             lower = dual.value()
             value = lower + float(dual.gaps.sum())  # each as it was when its example was visited
             done = value - lower <= (self.tol if stages else LOOK * self.tol) * value
@@ -142,9 +140,24 @@ class BCFW:
             if done:
                 dual.move_to(stages.pop(0))
 
+    def _pass(
+        self,
+        problem: Problem,
+        dual: PlaneDual,
+        order: NDArray[np.int64],
+        rng: np.random.Generator,
+        clock: Clock,
+    ) -> None:
+        """Visit the examples of ``order``, then go over remembered planes alone while that pays."""
+        sweep_exact, arrays = _sweep_of(problem)
+        with clock.stage("oracle"):
+            gain = sweep_exact(arrays, order, *dual.planes, dual.gaps, dual.w)
+        with clock.stage("planes"):
+            self._sweep_planes(problem, dual, gain, len(order), rng)
+
     @staticmethod
-    def _stages(problem: Problem, C: float) -> list[float]:
-        """Values of C to go through on the way to a large one.
+    def _stages(problem: Problem, C: float) -> tuple[list[float], float]:
+        """Values of C to go through on the way to a large one, and the passes this look costs.
 
         What is large: many times b / ‖g‖², the C at which the first cut alone, b + g·w, is overcome
         by its own minimiser.
@@ -154,7 +167,7 @@ class BCFW:
         stages = [C]
         while norm > 0.0 and stages[0] * norm > EASY * cut.loss:
             stages.insert(0, stages[0] / GROWTH)
-        return stages
+        return stages, 1.0
 
     @staticmethod
     def _certify(

@@ -115,7 +115,7 @@ class LatentRankingProblem(RankingProblem):
 
     def _gold(self) -> Vector:
         rows, starts, counts, v, *_ = self._queries
-        coefficients = np.zeros(self._n_rows)
+        coefficients = np.zeros(self.n_rows)
         self._credit(rows, starts, counts, v, self._places, self.weights, coefficients)
         return self.gather(coefficients)
 

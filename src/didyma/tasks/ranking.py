@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from didyma.data import Groups, Matrix
 from didyma.errors import DataError
 from didyma.execution import Executor, threads
-from didyma.kernels import interleave
+from didyma.kernels import binned, interleave
 from didyma.kernels.jit import specialise
 from didyma.kernels.rows import combine_csr, combine_dense, dot, score_csr, score_dense, zero
 from didyma.kernels.select import settle
 from didyma.learning.problem import Cut, Kernel
+from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
 from didyma.tasks.losses import NDCG, RankingLoss, StepLoss
 
@@ -102,6 +103,13 @@ def _respond(queries, scores, weights, first, last, coefficients):  # type: igno
     return total
 
 
+STORAGES = {
+    "dense": (score_dense, combine_dense),
+    "csr": (score_csr, combine_csr),
+    "binned": (binned.score_binned, binned.combine_binned),
+}
+
+
 class Answer(NamedTuple):
     """A compiled ``answer(queries, i, scores, coef) -> loss`` of query i."""
 
@@ -113,18 +121,18 @@ class Answer(NamedTuple):
 class _Kernels:
     """The templates of this module, compiled for one storage and the answers of one oracle."""
 
-    def __init__(self, name: str, cached: bool, sparse: bool, answer: Any) -> None:
-        self.score, self.combine = (
-            (score_csr, combine_csr) if sparse else (score_dense, combine_dense)
-        )
-        self.name, self.cached = f"{'csr' if sparse else 'dense'}_{name}", cached
+    def __init__(self, name: str, cached: bool, storage: str, answer: Any) -> None:
+        self.score, self.combine = STORAGES[storage]
+        self.name, self.cached = f"{storage}_{name}", cached
         self._bound = {"score": self.score, "combine": self.combine, "answer": answer}
         self.cut = self._compile(_cut)
         self.visit = self._compile(_visit)
         self.respond = self._compile(_respond)
+        self.sweep = self._compile(binned.sweep)
+        self.sweep_thoroughly = self._compile(binned.sweep_thoroughly)
 
     def _compile(self, template: Any) -> Any:
-        name = f"ranking{template.__name__}_{self.name}"
+        name = f"ranking_{template.__name__.strip('_')}_{self.name}"
         return specialise(template, name, cached=self.cached, **self._bound)
 
 
@@ -186,7 +194,7 @@ class RankingProblem:
 
     def __init__(
         self,
-        X: Matrix,
+        X: Matrix | Binned,
         y: Vector,
         groups: Groups,
         loss: RankingLoss,
@@ -206,11 +214,12 @@ class RankingProblem:
         self.weights = weight[trainable] / max(self.n_examples, 1)
         self.grades = _choose_grades(grades, loss, feature_map, counts, self._gains)
         answer, about = self._oracle(loss, feature_map, counts, int(np.diff(starts).max(initial=0)))
-        self._storage = _storage(X)
-        self._n_rows = X.shape[0]
+        storage, self._storage = _storage(X)
+        self.n_rows = X.shape[0]
+        self._binned = X if isinstance(X, Binned) else None
         self._queries = (rows, starts, *about)
         self._arrays = (self._storage, self._queries)
-        self._compiled = _kernels(answer.name, answer.cached, sp.issparse(X), answer.function)
+        self._compiled = _kernels(answer.name, answer.cached, storage, answer.function)
         self.kernel: Kernel | None = Kernel(
             self._compiled.name, self._compiled.cut, self._arrays, self._compiled.cached
         )
@@ -250,7 +259,7 @@ class RankingProblem:
     def scores(self, w: Vector) -> Vector:
         """X w, for the rows that take part in training."""
         rows, starts, *_ = self._queries
-        out = np.zeros(self._n_rows)
+        out = np.zeros(self.n_rows)
 
         def score(first: int, last: int) -> None:
             own = rows[starts[first] : starts[last]]
@@ -263,7 +272,7 @@ class RankingProblem:
 
     def respond(self, scores: Vector) -> tuple[Vector, float]:
         """One coefficient per row, and the weighted loss, of the max-violating rankings."""
-        coefficients = np.zeros(self._n_rows)
+        coefficients = np.zeros(self.n_rows)
         respond = self._compiled.respond
         losses = self._each(
             lambda first, last: respond(
@@ -297,6 +306,22 @@ class RankingProblem:
         return Cut(
             np.sum([part for part, _ in parts], axis=0), float(sum(loss for _, loss in parts))
         )
+
+    @property
+    def table_size(self) -> int:
+        """Entries of a table that binned rows are scored by."""
+        assert self._binned is not None
+        return self._binned.height * len(self._binned.running)
+
+    def feasible(self, w: Vector) -> Vector:
+        """The nearest weights that binned rows allow."""
+        assert self._binned is not None
+        return self._binned.feasible(w)
+
+    def sweep(self, order: NDArray[np.int64], *dual: Vector, thorough: bool) -> None:
+        """Visit the queries of ``order`` in the space of their rows, which are binned."""
+        sweep = self._compiled.sweep_thoroughly if thorough else self._compiled.sweep
+        sweep(self._arrays, order, *dual)
 
     def _each(self, work: Callable[[int, int], Any]) -> list[Any]:
         return self._execute(lambda shard: work(*shard), self._shards)
@@ -388,13 +413,17 @@ def _choose_grades(
     return "joint"
 
 
-def _storage(X: Any) -> Any:
+def _storage(X: Any) -> tuple[str, Any]:
+    if isinstance(X, Binned):
+        return "binned", X.arrays
     if not sp.issparse(X):
-        return np.ascontiguousarray(X)
-    return X.data, X.indices.view(f"u{X.indices.itemsize}"), X.indptr
+        return "dense", np.ascontiguousarray(X)
+    return "csr", (X.data, X.indices.view(f"u{X.indices.itemsize}"), X.indptr)
 
 
 def _count_values(X: Any, rows: NDArray[np.int64]) -> int:
+    if isinstance(X, Binned):
+        return rows.size * X.bins.shape[1]
     return int(np.diff(X.indptr)[rows].sum()) if sp.issparse(X) else rows.size * X.shape[1]
 
 

@@ -1,0 +1,129 @@
+"""Block-coordinate Frank-Wolfe where a plane is a coefficient for each of its example's rows.
+
+`BCFW` remembers planes as vectors of features. Where an example has far fewer rows than there are
+features, as with binned rows, its planes are kept as coefficients a of its rows instead:
+
+    w = P(v),   v = −Σ_i s_i Z_i' Σ_k α_ik a_ik,   s_i = C c_i
+
+with P the projection onto the weights that are allowed (those of monotone columns have a sign). The
+dual is Σ_i s_i α_i·b_i − ½‖P(v)‖². As P projects onto a cone, the dual is at most as curved as
+without it, and the step that would be exact without it never lowers the dual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.learning.bcfw import BCFW
+from didyma.learning.problem import Problem
+from didyma.learning.solution import Clock, Solution
+
+__all__ = ["RowBCFW", "RowDual", "RowProblem"]
+
+Vector = NDArray[np.float64]
+
+FEW_PLANES, MANY_PLANES = 6, 32  # remembered per example, by the number of examples ...
+CHEAP = 320  # ... of which so many may have more than a few between them
+SOON = 10  # passes after which visits become thorough: most problems are solved by then
+
+
+class RowProblem(Problem, Protocol):
+    """A problem whose examples are rows that can be swept in their own space."""
+
+    n_rows: int
+    table_size: int
+
+    def feasible(self, w: Vector) -> Vector:
+        """P(w)."""
+        ...
+
+    def sweep(self, order: NDArray[np.int64], *dual: Vector, thorough: bool) -> None:
+        """Visit each example of ``order``; see `didyma.kernels.binned.sweep`."""
+        ...
+
+
+@dataclass
+class RowDual:
+    """The planes of each example, as coefficients of its rows and losses, with weights α."""
+
+    planes: Vector  # (rows, slots)
+    losses: Vector  # (examples, slots)
+    alpha: Vector
+    scales: Vector
+    gaps: Vector  # of each example when it was last visited; infinite before
+    v: Vector
+    table: Vector  # of the feasible part of v, ready to score rows by
+    C: float
+    feasible: Callable[[Vector], Vector]
+    visits: int = 0  # of examples, since C was set
+
+    @classmethod
+    def zero(cls, problem: RowProblem, C: float) -> RowDual:
+        """Start at w = 0: all weight on the plane of the gold output, which is zero."""
+        n = problem.n_examples
+        n_planes = max(FEW_PLANES, min(MANY_PLANES, CHEAP // n))
+        alpha = np.zeros((n, n_planes))
+        alpha[:, 0] = 1.0
+        return cls(
+            np.zeros((problem.n_rows, n_planes)),
+            np.zeros((n, n_planes)),
+            alpha,
+            C * problem.weights,
+            np.full(n, np.inf),
+            np.zeros(problem.n_features),
+            np.zeros(problem.table_size),
+            C,
+            problem.feasible,
+        )
+
+    @property
+    def w(self) -> Vector:
+        """The weights."""
+        return self.feasible(self.v)
+
+    def move_to(self, C: float) -> None:
+        """Go on with another C: planes stay, weights are proportional to C."""
+        ratio = C / self.C
+        for scaled in (self.scales, self.v, self.table):
+            scaled *= ratio
+        self.gaps[:] = np.inf
+        self.C, self.visits = C, 0
+
+    def value(self) -> float:
+        """Dual objective."""
+        losses = (self.alpha * self.losses).sum(axis=1)
+        return float(self.scales @ losses) - 0.5 * float(self.w @ self.w)
+
+    def certify(self, risks: Vector) -> float:
+        """Primal objective at w, given each example's risk."""
+        return 0.5 * float(self.w @ self.w) + float(self.scales @ risks)
+
+
+@dataclass(frozen=True)
+class RowBCFW(BCFW):
+    """`BCFW` with planes in the space of rows."""
+
+    def _dual(self, problem: Any, C: float, start: Solution | None) -> Any:
+        if start is not None and isinstance(start.state, RowDual):
+            return start.state
+        return RowDual.zero(problem, C)
+
+    def _pass(
+        self, problem: Any, dual: Any, order: NDArray[np.int64], rng: Any, clock: Clock
+    ) -> None:
+        with clock.stage("oracle"):
+            problem.sweep(
+                *(order, dual.planes, dual.losses, dual.alpha, dual.scales),
+                *(dual.gaps, dual.v, dual.table),
+                thorough=dual.visits >= SOON * problem.n_examples,
+            )
+        dual.visits += len(order)
+
+    @staticmethod
+    def _stages(problem: Problem, C: float) -> tuple[list[float], float]:
+        return [C], 0.0  # smaller values of C on the way do not pay here

@@ -1,0 +1,79 @@
+"""Binned rows: the third storage of a ranking problem, beside dense and CSR.
+
+One byte a feature stands for the indicators of `didyma.features.binning.ScoreBinner`, of which
+there is one for each bin, without any of them being stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.kernels.binned import score_binned, tabulate
+
+__all__ = ["Binned"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Binned:
+    """The matrix Z of indicators of bins, as bins.
+
+    ``bins`` (n_rows × n_columns) are below ``height``, and the last one is for missing values.
+    Column j has height − 1 features, 1[b_j ≥ m] where it runs (``running[j]``) and 1[b_j = m] where
+    it does not; feature m of column j has the index (m − 1)·n_columns + j. ``signs[j]`` is 1 or −1
+    if the weights of column j must not be negative or not be positive, and 0 otherwise.
+
+    >>> Z = Binned(np.array([[0], [1], [2], [3]], np.uint8), 4, np.array([True]))
+    >>> (Z @ np.array([1.0, 10.0, 100.0])).tolist()
+    [0.0, 1.0, 11.0, 100.0]
+    """
+
+    bins: NDArray[np.uint8]
+    height: int
+    running: NDArray[np.bool_]
+    signs: NDArray[np.int8] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and features of Z."""
+        return len(self.bins), (self.height - 1) * self.bins.shape[1]
+
+    @property
+    def arrays(self) -> tuple[NDArray[np.uint8], Vector, Vector]:
+        """What kernels take for X."""
+        signs = np.zeros(len(self.running)) if self.signs is None else self.signs
+        return self.bins, self.running.astype(np.float64), signs.astype(np.float64)
+
+    def __getitem__(self, rows: Any) -> Binned:
+        """Some of the rows."""
+        return Binned(np.ascontiguousarray(self.bins[rows]), self.height, self.running, self.signs)
+
+    def __matmul__(self, w: Vector) -> Vector:
+        """Scores of the rows."""
+        scores = np.empty(len(self.bins))
+        score_binned(self.arrays, np.arange(len(self.bins)), w, scores)
+        return scores
+
+    def tables(self, w: Vector) -> Vector:
+        """What each bin adds to a score, (height, n_columns)."""
+        table = np.empty((self.height, len(self.running)))
+        tabulate(w, self.running.astype(np.float64), table.reshape(-1))
+        return table
+
+    def feasible(self, w: Vector) -> Vector:
+        """The nearest weights that have the signs which are asked for."""
+        if self.signs is None:
+            return w
+        found = w.reshape(self.height - 1, -1).copy()
+        found[:-1][found[:-1] * self.signs < 0] = 0.0
+        return found.ravel()
+
+    def counts(self) -> NDArray[np.int64]:
+        """How many rows each bin of each column has, (height, n_columns)."""
+        columns = [np.bincount(own, minlength=self.height) for own in self.bins.T]
+        return np.column_stack(columns)

@@ -1,0 +1,214 @@
+"""The additive ranker against the same problem with its indicators written out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from didyma.data import Groups
+from didyma.errors import DataError
+from didyma.estimators.additive import AdditiveSVMRanker
+from didyma.estimators.svm import SVMRanker
+from didyma.features.binning import ScoreBinner
+from didyma.features.bins import Bins
+from didyma.learning.bcfw import BCFW
+from didyma.learning.row_bcfw import RowBCFW
+from didyma.model import load
+from didyma.tasks.binned import Binned
+from didyma.tasks.losses import AveragePrecision
+from didyma.tasks.ranking import RankingProblem
+
+RNG = np.random.default_rng(3)
+N_QUERIES, ROWS = 20, 9
+QID = np.repeat(np.arange(N_QUERIES), ROWS)
+X = RNG.normal(size=(len(QID), 5))
+HIDDEN = np.abs(X[:, 0]) + np.tanh(3 * X[:, 1]) + 0.3 * RNG.normal(size=len(QID))
+Y = (HIDDEN.reshape(-1, ROWS) >= np.sort(HIDDEN.reshape(-1, ROWS))[:, [-3]]).astype(float).ravel()
+GROUPS = Groups.from_qid(QID)
+
+
+def written_out(binned: Binned) -> NDArray[np.float64]:
+    """The matrix that a `Binned` stands for, by its definition."""
+    n_rows, n_columns = binned.bins.shape
+    Z = np.zeros((n_rows, binned.height - 1, n_columns))
+    for m in range(1, binned.height):
+        alone = ~binned.running | (m == binned.height - 1)
+        missing = binned.bins == binned.height - 1
+        Z[:, m - 1] = np.where(alone, binned.bins == m, (binned.bins >= m) & ~missing)
+    return Z.reshape(n_rows, -1)
+
+
+def some_bins() -> Binned:
+    bins = RNG.integers(7, size=(len(QID), 4)).astype(np.uint8)
+    return Binned(bins, 7, np.array([True, False, True, True]))
+
+
+def test_products_are_those_of_the_written_out_matrix() -> None:
+    binned = some_bins()
+    Z = written_out(binned)
+    w = RNG.normal(size=Z.shape[1])
+    np.testing.assert_allclose(binned @ w, Z @ w)
+    np.testing.assert_allclose(binned[3:50] @ w, Z[3:50] @ w)
+    ours = RankingProblem(binned, Y, GROUPS, AveragePrecision())
+    theirs = RankingProblem(Z, Y, GROUPS, AveragePrecision())
+    assert ours.n_features == theirs.n_features
+    np.testing.assert_allclose(ours.scores(w), theirs.scores(w))
+    np.testing.assert_allclose(ours.risks(w), theirs.risks(w))
+    c = RNG.normal(size=len(QID))
+    np.testing.assert_allclose(ours.gather(c), theirs.gather(c))
+    for mine, other in ((ours.cut(w, 2), theirs.cut(w, 2)), (ours.cut_all(w), theirs.cut_all(w))):
+        np.testing.assert_allclose(mine.direction, other.direction)
+        assert mine.loss == pytest.approx(other.loss)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_planes_of_rows_reach_the_optimum_of_planes_of_features(C: float) -> None:
+    binned = some_bins()
+    ours = RankingProblem(binned, Y, GROUPS, AveragePrecision())
+    theirs = RankingProblem(written_out(binned), Y, GROUPS, AveragePrecision())
+    one = RowBCFW(tol=1e-4).solve(ours, C)
+    best = BCFW(tol=1e-7).solve(theirs, C).result
+    assert one.result.converged
+    assert one.result.dual <= best.value
+    assert best.dual <= one.result.value <= best.value * (1 + 1.1e-4)
+    # The report is about these weights.
+    value = 0.5 * one.w @ one.w + C * ours.weights @ theirs.risks(one.w)
+    assert one.result.value == pytest.approx(value)
+    again = RowBCFW(tol=1e-4).solve(ours, 2 * C, start=one)
+    cold = RowBCFW(tol=1e-4).solve(ours, 2 * C)
+    assert again.result.value == pytest.approx(cold.result.value, rel=2e-4)
+
+
+@pytest.mark.parametrize("loss", ["ap", "ndcg@5", "precision@3", "roc"])
+def test_same_optimum_as_a_linear_ranker_of_indicators(loss: str) -> None:
+    linear = SVMRanker(loss, C=1.0, tol=1e-4)
+    binner = ScoreBinner(7, sparse_output=False)
+    linear.fit(binner.fit_transform(X), Y, qid=QID)
+    additive = AdditiveSVMRanker(loss, C=1.0, bins=8, tol=1e-4).fit(X, Y, qid=QID)
+    assert additive.result_.value == pytest.approx(linear.result_.value, rel=2e-4)
+    expected = linear.predict(binner.transform(X))
+    np.testing.assert_allclose(additive.predict(X), expected, atol=0.05)
+    np.testing.assert_array_equal(additive.bins_.edges[0][:7], binner.thresholds_[:7])
+
+
+def test_path_weights_and_early_stopping_are_those_of_any_svm(tmp_path: Path) -> None:
+    ranker = AdditiveSVMRanker(bins=8, tol=1e-4)
+    path = ranker.path(X, Y, [0.5, 4.0], qid=QID, eval_set=(X, Y), eval_qid=QID)
+    for each in path:
+        alone = AdditiveSVMRanker(C=each.C, bins=8, tol=1e-4).fit(X, Y, qid=QID)
+        assert each.result_.value == pytest.approx(alone.result_.value, rel=2e-4)
+        assert "AP" in each.history_[-1]
+        each.save(tmp_path / "model.safetensors")
+        np.testing.assert_array_equal(
+            load(tmp_path / "model.safetensors").predict(X), each.predict(X)
+        )
+    half = QID < N_QUERIES // 2
+    weighted = AdditiveSVMRanker(bins=8, tol=1e-4).fit(X, Y, qid=QID, sample_weight=half)
+    stopped = AdditiveSVMRanker(bins=8, patience=1).fit(
+        X, Y, qid=QID, eval_set=(X[half], Y[half]), eval_qid=QID[half]
+    )
+    assert weighted.score(X[half], Y[half], qid=QID[half]) > 0.9
+    assert stopped.result_.status in ("stopped", "converged")
+
+
+@pytest.mark.parametrize("solver", ["one-slack", "bundle"])
+def test_other_solvers_find_the_same(solver: str) -> None:
+    found = [
+        AdditiveSVMRanker(bins=8, tol=1e-4, solver=name).fit(X, Y, qid=QID)
+        for name in ("bcfw", solver)
+    ]
+    assert found[0].result_.value == pytest.approx(found[1].result_.value, rel=3e-4)
+
+
+def test_missing_values_have_a_weight_of_their_own() -> None:
+    rows = X.copy()
+    rows[Y == 1, 2] = np.nan
+    ranker = AdditiveSVMRanker(bins=8).fit(rows, Y, qid=QID)
+    assert ranker.score(rows, Y, qid=QID) == 1.0
+    assert ranker.tables_[-1, 2] > 0
+    one = np.full((1, 5), np.nan)
+    assert ranker.predict(one)[0] == pytest.approx(ranker.tables_[-1].sum())
+
+
+def test_categories_have_weights_of_their_own_and_strangers_none() -> None:
+    rows = X.copy()
+    rows[:, 4] = np.where(Y == 1, RNG.choice([7.0, -3.0], len(Y)), RNG.choice([2.0, 9.0], len(Y)))
+    ranker = AdditiveSVMRanker(bins=4, categorical=[4]).fit(rows, Y, qid=QID)
+    assert ranker.score(rows, Y, qid=QID) == 1.0
+    table = ranker.tables_[:, 4]
+    assert ranker.edges_[4][:4].tolist() == [-3.0, 2.0, 7.0, 9.0]
+    assert min(table[1], table[3]) > max(table[2], table[4])
+    strange = rows[:1].copy()
+    strange[0, 4] = 5.5
+    base = ranker.predict(rows[:1]) - ranker.tables_[ranker.bins_.transform(rows[:1]).bins[0, 4], 4]
+    assert ranker.predict(strange)[0] == pytest.approx(base[0])
+
+
+def test_monotone_features() -> None:
+    """The dual of the constrained problem certifies it, and the functions keep their promise."""
+    rows = np.column_stack([X, -X[:, 1] + 0.5 * RNG.normal(size=len(Y))])
+    free = AdditiveSVMRanker(bins=16, C=5.0, tol=1e-4).fit(rows, Y, qid=QID)
+    ranker = AdditiveSVMRanker(bins=16, C=5.0, tol=1e-4, increasing=[0, 1], decreasing=[5])
+    ranker.fit(rows, Y, qid=QID)
+    assert ranker.result_.converged
+    assert ranker.result_.value > free.result_.value
+    steps = np.diff(ranker.tables_[:-1], axis=0)
+    assert np.all(steps[:, :2] >= -1e-15)
+    assert np.all(steps[:, 5] <= 1e-15)
+    assert np.any(np.diff(free.tables_[:-1, 0]) < 0)
+    # No feasible change of the weights improves the objective.
+    problem = RankingProblem(ranker.bins_.transform(rows), Y, GROUPS, AveragePrecision())
+    w = ranker.coef_
+
+    def value(w: NDArray[np.float64]) -> float:
+        return float(0.5 * w @ w + 5.0 * problem.weights @ problem.risks(w))
+
+    assert value(w) == pytest.approx(ranker.result_.value)
+    for _ in range(50):
+        other = problem.feasible(w + 0.1 * RNG.normal(size=len(w)) * RNG.random())
+        assert value(other) >= value(w) * (1 - 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field"),
+    [
+        ({"bins": 1}, "bins"),
+        ({"bins": 300}, "bins"),
+        ({"strategy": "nonsense"}, "strategy"),
+        ({"categorical": [9]}, "categorical"),
+        ({"increasing": ["bm25"]}, "increasing"),
+        ({"increasing": [1], "decreasing": [1]}, "decreasing"),
+        ({"increasing": [1], "solver": "one-slack"}, "solver"),
+    ],
+)
+def test_mistakes_name_their_parameter(parameters: dict[str, Any], field: str) -> None:
+    with pytest.raises(DataError, match=field):
+        AdditiveSVMRanker(**parameters).fit(X, Y, qid=QID)
+
+
+def test_importance_is_the_deviation_of_what_a_feature_adds() -> None:
+    ranker = AdditiveSVMRanker(bins=8).fit(X, Y, qid=QID)
+    bins = ranker.bins_.transform(X).bins
+    added = np.take_along_axis(ranker.tables_, bins.astype(int), axis=0)
+    np.testing.assert_allclose(ranker.feature_importances_, added.std(axis=0))
+    assert set(np.argsort(-ranker.feature_importances_)[:2]) == {0, 1}
+
+
+def test_bins_count_the_edges_below() -> None:
+    rows = np.concatenate(
+        [RNG.normal(size=(300, 2)), RNG.lognormal(sigma=5, size=(300, 2))], axis=1
+    )
+    rows[::7, 1] = np.nan
+    rows[:, 0] = np.round(rows[:, 0])
+    for values in (rows, rows.astype(np.float32)):
+        for strategy in ("quantile", "even", "geometric"):
+            bins = Bins.of(values, 20, strategy)
+            expected = np.stack(
+                [np.searchsorted(own, column) for own, column in zip(bins.edges, values.T)], axis=1
+            )
+            expected[np.isnan(values)] = bins.height - 1
+            np.testing.assert_array_equal(bins.transform(values).bins, expected)
