@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from os import PathLike
+from types import FrameType
 
-__all__ = ["DataError", "DidymaError", "MissingExtraError", "ModelFileError"]
+__all__ = ["DataError", "DidymaError", "MissingExtraError", "ModelFileError", "warn"]
 
 LONGEST = 400  # characters of a message: what a file holds instead of a word may have no end
 
@@ -52,3 +55,15 @@ class MissingExtraError(DidymaError, ImportError):
 
     def __init__(self, purpose: str, extra: str) -> None:
         super().__init__(f"{purpose} needs an optional dependency: pip install 'didyma[{extra}]'")
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn, naming the line outside of this library and of torch that led here."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and _package(frame) in ("didyma", "torch"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -39,6 +39,8 @@ __all__ = [
     "as_lengths",
     "as_outputs",
     "check_range",
+    "check_scores",
+    "check_structure",
     "flatten",
     "impossible",
     "lay_out_additional",
@@ -47,6 +49,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 LARGEST = 1e300  # sums of larger scores would overflow
+SUSPECT = 1e3  # scores so many times lower than the highest is high may be meant as masks
+LOG_NEGLIGIBLE = 100.0  # outputs of less than e^-100 of the total weight change no marginal
 
 
 @dataclass(frozen=True)
@@ -82,9 +86,11 @@ class Layout:
     def __len__(self) -> int:
         return len(self.scores)
 
-    def extra_of(self, b: int) -> Floats:
-        """Additional scores of instance b."""
-        return self.extra[b if len(self.extra) > 1 else 0]
+    def extra_of(self, b: Any) -> Floats:
+        """Additional scores of instance b; of several, one row where they share them."""
+        if len(self.extra) > 1:
+            return self.extra[b]
+        return self.extra[0] if np.ndim(b) == 0 else self.extra
 
 
 class Structure(ABC):
@@ -116,7 +122,7 @@ class Structure(ABC):
                 "separate calls",
                 field="lengths",
             )
-        batch = as_batch(scores, self.ndim)
+        batch = check_scores(as_batch(scores, self.ndim), "scores")
         flat = flatten(batch)
         extra, named = lay_out_additional(
             len(batch),
@@ -165,6 +171,11 @@ class CompiledStructure(Structure):
     def kernel(self) -> Any:
         """The compiled argmax."""
 
+    @property
+    def closed_form(self) -> Any:
+        """Kernels of SparseMAP and its derivative that need no argmax (see `Choice`), or None."""
+        return None
+
     @abstractmethod
     def encode(
         self, outputs: ArrayLike, layout: Layout
@@ -207,22 +218,76 @@ class CompiledStructure(Structure):
         self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
     ) -> Floats:
         """Probability of each part under p(output) ∝ exp(score); the shape of the scores."""
-        layout = self.lay_out(scores, lengths, **additional)
-        _, marginals, _ = self.expectations(layout)
+        _, marginals, _ = self.sums(self.lay_out(scores, lengths, **additional))
         return marginals.reshape(np.shape(scores))
 
     def log_partition(
         self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
     ) -> Any:
         """Logarithm of the sum of exp(score) over all outputs, per instance."""
-        log_partition, _, _ = self.expectations(self.lay_out(scores, lengths, **additional))
+        log_partition, _, _ = self.sums(self.lay_out(scores, lengths, **additional))
         return log_partition if np.ndim(scores) > self.ndim else float(log_partition[0])
 
+    def sums(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
+        """`expectations`, whatever numbers stand for masks."""
+        n_outputs = layout.n_parts * np.log1p(layout.scores.shape[1])  # the logarithm of a bound
+        return self.expectations(self.narrow(layout, LOG_NEGLIGIBLE + n_outputs))
+
+    def narrow(self, layout: Layout, slack: float) -> Layout:
+        """Forbid the parts of outputs that score more than ``slack`` below the best one.
+
+        Not all of them, but those whose low scores must be masks: -1e30 would otherwise drown other
+        scores wherever it is added to them. It is certain that none is forbidden wrongly. The other
+        parts of an output score at most P, the sum of all positive scores (additional ones counted
+        as often as an output can have them), so an output with part p scores at most score(p) + P.
+        Any output, here the best of those without a suspicious part, is at most as good as the
+        best. Hence score(p) + P < its score − slack puts all outputs with part p too low.
+        """
+        from didyma.kernels.masks import extent
+
+        highest, lowest, positive = extent(layout.scores)
+        more, less, _ = extent(layout.extra)
+        limit = -SUSPECT * np.maximum(np.maximum(highest, more), 1.0)
+        rows = np.flatnonzero(np.minimum(lowest, less) < limit)
+        if not len(rows):
+            return layout
+        shape = (len(rows), layout.extra.shape[1])
+        scores, extra = layout.scores[rows], layout.extra_of(rows)
+        masks = bool((less < limit).any())  # among the additional scores
+        probe = replace(
+            layout,
+            scores=_forbid(scores, limit[rows]),
+            extra=_forbid(extra, limit[rows]) if masks else extra,
+            sizes=layout.sizes[rows],
+        )
+        parts, extra_parts, possible = self._best(probe)
+        score = _total(scores, parts) + _total(np.broadcast_to(extra, shape), extra_parts)
+        with np.errstate(over="ignore"):
+            rest = (positive + layout.n_extra * np.maximum(more, 0.0))[rows]
+            bound = score - slack - rest - 1e-9 * (np.abs(score) + rest)  # the last for rounding
+        bound = np.where(possible, np.minimum(bound, limit[rows]), -np.inf)
+        narrowed = layout.scores.copy()
+        narrowed[rows] = _forbid(scores, bound)
+        if not masks:
+            return replace(layout, scores=narrowed)
+        every = np.array(np.broadcast_to(layout.extra, (len(layout), shape[1])))
+        every[rows] = _forbid(extra, bound)
+        return replace(layout, scores=narrowed, extra=every)
+
     def _argmax(self, layout: Layout) -> NDArray[np.int32]:
+        parts, _, possible = self._best(self.narrow(layout, 0.0))
+        if not possible.all():
+            raise impossible(int(np.argmin(possible)))
+        return parts
+
+    def _best(
+        self, layout: Layout
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+        """Parts and additional parts of each instance's best output, and whether there is one."""
         parts = np.full((len(layout), layout.n_parts), -1, np.int32)
         extra_parts = np.full((len(layout), layout.n_extra), -1, np.int32)
-        solve = _batch_kernel(self.kernel)
-        failed = solve(
+        possible = np.empty(len(layout), bool)
+        _batch_kernel(self.kernel)(
             layout.scores,
             layout.extra,
             layout.dims,
@@ -231,10 +296,21 @@ class CompiledStructure(Structure):
             np.zeros(layout.n_index, np.int64),
             parts,
             extra_parts,
+            possible,
         )
-        if failed >= 0:
-            raise impossible(failed)
-        return parts
+        return parts, extra_parts, possible
+
+
+def _forbid(scores: Floats, below: Floats) -> Floats:
+    return np.where(scores < below[:, None], -np.inf, scores)
+
+
+def _total(scores: Floats, parts: NDArray[np.int32]) -> Floats:
+    """Sum of the scores at each row's parts, which end at the first −1."""
+    if not scores.shape[1]:
+        return np.zeros(len(scores))
+    picked = np.take_along_axis(scores, np.maximum(parts, 0).astype(np.int64), axis=1)
+    return np.where(parts >= 0, picked, 0.0).sum(axis=1)
 
 
 def impossible(b: int) -> DataError:
@@ -246,8 +322,18 @@ def impossible(b: int) -> DataError:
     )
 
 
+def check_structure(structure: Any) -> None:
+    """Refuse what is not a structure, such as its class."""
+    if isinstance(structure, Structure):
+        return
+    found = repr(structure)
+    if isinstance(structure, type) and issubclass(structure, Structure):
+        found = f"the class {structure.__name__}: make one, as in {structure.__name__}(...)"
+    raise DataError(f"expected a didyma.Structure, found {found}", field="structure")
+
+
 def as_batch(scores: ArrayLike, ndim: int) -> Floats:
-    """Scores as float64 with a batch axis, without NaN or +inf."""
+    """Scores as float64 with a batch axis; `check_scores` is to follow."""
     batch = np.asarray(scores, dtype=np.float64)
     if batch.ndim == ndim:
         batch = batch[None]
@@ -257,7 +343,6 @@ def as_batch(scores: ArrayLike, ndim: int) -> Floats:
             f"{np.shape(scores)}",
             field="scores",
         )
-    check_scores(batch, "scores")
     return np.ascontiguousarray(batch)
 
 
@@ -266,8 +351,15 @@ def flatten(batch: NDArray[Any]) -> NDArray[Any]:
     return batch.reshape(len(batch), int(np.prod(batch.shape[1:])))
 
 
-def check_scores(array: Floats, name: str) -> None:
-    """Refuse NaN and +inf, naming the first place; −inf forbids a part."""
+def check_scores(array: Floats, name: str, used: NDArray[np.bool_] | None = None) -> Floats:
+    """The scores, −∞ where they are not used; NaN and +inf are refused, naming the first place.
+
+    Scores below −1e300 forbid a part as −∞ does, since sums of them would overflow.
+    """
+    if used is not None and not used.all():
+        array = np.where(used, array, -np.inf)
+    if array.size and array.min() < -LARGEST:
+        array = np.where(array < -LARGEST, -np.inf, array)
     if array.size and not array.max() <= LARGEST:
         place = tuple(int(i) for i in np.argwhere(~(array <= LARGEST))[0])
         raise DataError(
@@ -275,10 +367,11 @@ def check_scores(array: Floats, name: str) -> None:
             f"index {list(place)}",
             field=name,
         )
+    return array
 
 
 def as_lengths(lengths: ArrayLike | None, batch: int, longest: int) -> NDArray[np.int64]:
-    """One length per instance, between 1 and the padded one."""
+    """One length per instance, between 0 and the padded one."""
     if lengths is None:
         return np.full(batch, longest, np.int64)
     given = np.atleast_1d(np.asarray(lengths))
@@ -288,10 +381,10 @@ def as_lengths(lengths: ArrayLike | None, batch: int, longest: int) -> NDArray[n
             f"{given.shape}",
             field="lengths",
         )
-    wrong = np.flatnonzero((given < 1) | (given > longest))
+    wrong = np.flatnonzero((given < 0) | (given > longest))
     if len(wrong):
         raise DataError(
-            f"expected 1 to {longest} (the padded size), found {given[wrong[0]]} for instance "
+            f"expected 0 to {longest} (the padded size), found {given[wrong[0]]} for instance "
             f"{wrong[0]}",
             field="lengths",
         )
@@ -361,11 +454,14 @@ def check_range(
 
 
 def lay_out_additional(
-    batch: int, given: Mapping[str, tuple[ArrayLike | None, tuple[int, ...]]]
+    batch: int,
+    given: Mapping[str, tuple[ArrayLike | None, tuple[int, ...]]],
+    used: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> tuple[Floats, dict[str, Additional]]:
     """Additional scores side by side, as (1, f) if the whole batch shares them, else (batch, f).
 
-    ``given`` has, per name, the array or None (zero scores) and the shape of one instance.
+    ``given`` has, per name, the array or None (zero scores) and the shape of one instance; ``used``
+    which of them some instance of the batch (or each instance, along a first axis) uses.
     """
     named: dict[str, Additional] = {}
     blocks = []
@@ -379,8 +475,11 @@ def lay_out_additional(
                 f"{values.shape}",
                 field=name,
             )
-        check_scores(values, name)
         shared = values.shape == shape
+        own = used.get(name) if used else None
+        if own is not None and shared:
+            own = np.asarray(own.any(axis=0))
+        values = check_scores(values, name, own)
         blocks.append(values.reshape(1 if shared else batch, stop - start))
         if array is not None:
             named[name] = Additional(start, stop, shape, shared)
@@ -394,8 +493,10 @@ def lay_out_additional(
     return extra, named
 
 
-def argmax_batch(scores, extra, dims, sizes, work, index, parts, extra_parts):  # type: ignore[no-untyped-def]
-    """Run ``kernel`` over a batch; the first instance without a possible output, or −1."""
+def argmax_batch(  # type: ignore[no-untyped-def]
+    scores, extra, dims, sizes, work, index, parts, extra_parts, possible
+):
+    """Run ``kernel`` over a batch; which instances have a possible output."""
     for b in range(scores.shape[0]):
         for i in range(work.shape[0]):
             work[i] = 0.0
@@ -403,9 +504,7 @@ def argmax_batch(scores, extra, dims, sizes, work, index, parts, extra_parts):  
             index[i] = 0
         row = b if extra.shape[0] > 1 else 0
         count = kernel(scores[b], extra[row], dims, sizes[b], work, index, parts[b], extra_parts[b])
-        if count < 0:
-            return b
-    return -1
+        possible[b] = count >= 0
 
 
 kernel: Any = None  # bound per structure

@@ -117,7 +117,7 @@ def vertices_of(case, scores, additional):
         parts, extra_parts = case.structure.encode(output, layout)
         M[parts[parts >= 0], s] = 1.0
         theta[s] = layout.extra[0][extra_parts[extra_parts >= 0]].sum()
-    return M, theta + layout.scores[0] @ M
+    return M, theta + np.where(M.any(axis=1), layout.scores[0], 0.0) @ M
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -344,7 +344,7 @@ def test_single_precision_comes_back_as_it_came():
         ({"scores": np.full((2, 3), np.nan)}, r"scores: .* found nan at index \[0, 0\]"),
         ({"scores": np.full((2, 3), np.inf)}, r"scores: .* found inf"),
         ({"scores": np.zeros((1, 2, 3))}, "scores: expected 1 axes"),
-        ({"scores": np.zeros((2, 3)), "lengths": [1, 4]}, "lengths: expected 1 to 3"),
+        ({"scores": np.zeros((2, 3)), "lengths": [1, 4]}, "lengths: expected 0 to 3"),
         ({"scores": np.zeros((2, 3)), "lengths": [1.0, 2.0]}, "lengths: expected 2 integers"),
         ({"scores": np.zeros(3), "transitions": np.zeros(3)}, "transitions: Choice has no such"),
         ({"scores": np.zeros(3), "temperature": 0.0}, "temperature: expected a positive"),
@@ -377,3 +377,111 @@ def test_a_bad_argmax_is_named():
     ]:
         with pytest.raises(didyma.DataError, match=rf"Fixed.argmax must return .*{message}"):
             didyma.sparsemap(np.zeros(4), Fixed(answer))
+
+
+def test_what_is_no_structure_is_named():
+    with pytest.raises(didyma.DataError, match=r"found the class Tree: make one, as in Tree\("):
+        didyma.sparsemap(np.zeros((3, 3)), Tree)
+    with pytest.raises(didyma.DataError, match=r"structure: expected a .* found 'tree'"):
+        didyma.sparsemap(np.zeros((3, 3)), "tree")
+
+
+class Pair(didyma.Structure):
+    """Two neighbours, with scores of their own for pairs."""
+
+    def argmax(self, scores, pairs=None):
+        both = scores[:-1] + scores[1:] + (0.0 if pairs is None else pairs)
+        start = int(np.argmax(both))
+        return np.array([start, start + 1, *([] if pairs is None else [len(scores) + start])])
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "message"),
+    [
+        ((Tree(), {}), (ProjectiveTree(), {}), r"it is of Tree\(.*, not of ProjectiveTree"),
+        ((Tree(), {}), (Tree(single_root=True), {}), r"not of Tree\(single_root=True\)"),
+        ((Tree(), {"lengths": [4, 3]}), (Tree(), {"lengths": [4, 4]}), "instance 1 had lengths"),
+        ((Matching(), {}), (Matching(), {"lengths": [[5, 5], [2, 5]]}), r"now it has \(2, 5\)"),
+        (
+            (Sequence(), {}),
+            (Sequence(), {"transitions": np.zeros((4, 5, 5))}),
+            "35 additional scores, now it has .* 110",
+        ),
+        ((Forest(), {}), (Forest(), {"scores": np.zeros((2, 4, 4))}), "pad instances to the same"),
+    ],
+)
+def test_a_warm_start_is_of_the_same_instances(before, now, message):
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((2, 5, 5))
+    structure, settings = before
+    _, solution = didyma.sparsemap(scores, structure, return_solution=True, **settings)
+    structure, settings = now
+    settings = {"scores": scores, **settings}
+    for start in (solution, list(solution), [None, solution[1]]):
+        with pytest.raises(didyma.DataError, match=f"warm_start: .*{message}"):
+            didyma.sparsemap(structure=structure, warm_start=start, **settings)
+
+
+def test_a_warm_start_of_another_object_of_the_same_class():
+    scores, pairs = np.array([1.0, 0.8, 0.7, 0.9]), np.array([0.1, 0.0, 0.1])
+    _, solution = didyma.sparsemap(scores, Pair(), return_solution=True, pairs=pairs)
+    again = didyma.sparsemap(scores, Pair(), warm_start=solution, pairs=pairs)
+    np.testing.assert_allclose(again, solution.marginals[0], atol=1e-12)
+    with pytest.raises(didyma.DataError, match=r"3 additional scores, now it has .* 0"):
+        didyma.sparsemap(scores, Pair(), warm_start=solution)
+
+
+def test_derivatives_of_wrong_shapes_are_refused():
+    scores = np.random.default_rng(0).standard_normal((2, 4, 3))
+    _, solution = didyma.sparsemap(
+        scores, Sequence(), return_solution=True, transitions=np.zeros((3, 3)), end=np.zeros((2, 3))
+    )
+    for wrong in (np.zeros((2, 3, 4)), np.zeros((4, 3)), np.zeros((1, 4, 3)), 1.0):
+        for method in (solution.vjp, solution.jvp):
+            with pytest.raises(didyma.DataError, match=r"expected the scores' shape \(2, 4, 3\)"):
+                method(wrong)
+    for method, name, wrong in [
+        (solution.vjp, "transitions", np.zeros((3, 3))),  # expectations are per instance
+        (solution.jvp, "transitions", np.zeros((2, 3, 3))),
+        (solution.jvp, "end", np.zeros(3)),
+    ]:
+        with pytest.raises(didyma.DataError, match=f"{name}: expected shape"):
+            method(scores, **{name: wrong})
+    with pytest.raises(didyma.DataError, match="start: no additional scores of this name"):
+        solution.jvp(scores, start=np.zeros(3))
+    with pytest.raises(didyma.DataError, match="flat arrays of 2 instances"):
+        solution.apply_jacobian(np.zeros((3, 12)), np.zeros((3, 15)))
+
+
+def test_a_warning_names_the_line_that_asked():
+    scores = np.random.default_rng(0).standard_normal((12, 12))
+    with pytest.warns(ConvergenceWarning) as caught:
+        didyma.sparsemap(scores, Matching(), max_iter=2)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 40, 1000])
+@pytest.mark.parametrize("scale", [1e-6, 0.05, 1.0, 30.0, 1e9])
+def test_a_choice_is_sparsemax(n, scale):
+    """The threshold that makes the sum 1, by bisection; and what conditional gradients find."""
+    rng = np.random.default_rng(n)
+    scores = np.concatenate([scale * rng.standard_normal((3, n)), np.zeros((1, n))])
+    scores[0] = np.round(scores[0], 1)  # ties
+    u, solution = didyma.sparsemap(scores, Choice(), return_solution=True)
+    assert solution.gap.max() <= 1e-14
+    assert solution.n_iter.tolist() == [1] * 4
+    for b, row in enumerate(scores - scores.max(axis=1, keepdims=True)):
+        low, high = -1.0, 0.0
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (middle, high) if np.maximum(row - middle, 0).sum() > 1 else (low, middle)
+        np.testing.assert_allclose(u[b], np.maximum(row - low, 0.0), rtol=0, atol=1e-12)
+        found = solution[b]
+        np.testing.assert_array_equal(u[b][found.structures], found.probabilities)
+        assert found.support_size == (u[b] > 0).sum()
+    weight = rng.standard_normal(scores.shape)
+    gradient, _ = solution.vjp(weight)
+    for b in range(4):
+        s = (u[b] > 0).astype(float)
+        expected = (np.diag(s) - np.outer(s, s) / s.sum()) @ weight[b]
+        np.testing.assert_allclose(gradient[b], expected, rtol=0, atol=1e-12)

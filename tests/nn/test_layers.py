@@ -289,10 +289,17 @@ def test_module():
     )
 
 
-def test_limits_warn():
+def test_limits_warn_of_the_line_that_asked():
     scores = torch.randn(1, 6, 3, generator=torch.Generator().manual_seed(0))
-    with pytest.warns(ConvergenceWarning, match="max_iter=2"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=2") as caught:
         SparseMAP(Sequence(), max_iter=2)(scores)
+    assert caught[0].filename == __file__
+
+
+def test_a_class_is_no_structure():
+    for make in (lambda: SparseMAP(Tree), lambda: sparsemap(torch.zeros(3, 3), Tree)):
+        with pytest.raises(DataError, match="found the class Tree: make one"):
+            make()
 
 
 @pytest.mark.parametrize(
@@ -305,7 +312,7 @@ def test_limits_warn():
         (torch.zeros(2, 3, 4, 5), None, "scores: expected 1 axes"),
         (torch.zeros(2, 3), [3, 3, 3], "lengths: expected one per instance"),
         (torch.zeros(2, 3), 3, "lengths: expected one per instance"),
-        (torch.zeros(2, 3), [3, 4], "lengths: expected 1 to 3"),
+        (torch.zeros(2, 3), [3, 4], "lengths: expected 0 to 3"),
     ],
 )
 def test_errors(scores, lengths, match):

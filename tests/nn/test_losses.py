@@ -377,12 +377,19 @@ def test_bad_settings(settings, match):
         ([0], {}, "gold: expected one per instance"),
         ([0, 3], {}, "outputs: expected a option from 0 to 2, found 3"),
         ([0, 1], {"mask": [True]}, "mask: expected one per instance"),
+        ([0, 1], {"mask": [[True], [True]]}, r"mask: .* shape \(2,\), found shape \(2, 1\)"),
+        ([0, 1], {"mask": [[True] * 3] * 2}, r"mask: .* shape \(2,\), found shape \(2, 3\)"),
         ([0, 1], {"lengths": [3]}, "lengths: expected one per instance"),
     ],
 )
 def test_bad_input(gold, settings, match):
     with pytest.raises(DataError, match=match):
         FenchelYoungLoss(Choice())(torch.zeros(2, 3), gold, **settings)
+
+
+def test_a_class_is_no_structure():
+    with pytest.raises(DataError, match="found the class Tree: make one"):
+        FenchelYoungLoss(Tree)
 
 
 def test_crf_needs_tractable_marginals():

@@ -315,6 +315,9 @@ def test_bad_input():
         (lambda: local_sparsemap(zero, graph, temperature=0.0), "temperature"),
         (lambda: local_sparsemap(zero - np.inf, graph), "instance 0"),
         (lambda: local_sparsemap(zero * np.nan, graph), "nan"),
+        (lambda: local_sparsemap(zero, FactorGraph), "graph: expected a FactorGraph"),
+        (lambda: local_sparsemap(zero, graph).vjp(np.zeros(2)), r"direction of shape \(3, 2\)"),
+        (lambda: local_sparsemap(zero, graph).jvp(zero, zero), r"direction of shape \(3, 2, 2\)"),
     ]:
         with pytest.raises(DataError, match=message):
             call()

@@ -23,6 +23,8 @@ def matching(scores, extra, dims, size, work, index, parts, extra_parts):
     """Argmax of `didyma.structures.Matching` for size[0] rows and size[1] of dims[0] columns."""
     stride = dims[0]
     n, m = size[0], size[1]
+    if min(n, m) == 0:
+        return 0
     weights, step = scores, stride
     if n > m:  # the columns are the rows
         weights, step = work[5 * n :], n

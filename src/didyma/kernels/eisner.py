@@ -59,6 +59,8 @@ def eisner(scores, extra, dims, size, work, index, parts, extra_parts):
     A single root's only word makes all of its right side, so nothing joins to the right of it.
     """
     stride, single_root, n = dims[0], dims[1], size[0]
+    if n == 0:
+        return 0
     width = n + 1
     area = width * width
     right = work[:area]

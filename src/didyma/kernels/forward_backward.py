@@ -28,7 +28,7 @@ def forward_backward(scores, extra, dims, sizes, log_partition, marginals, extra
     """
     n_tags, stride, start, end = dims[0], dims[1], dims[2], dims[3]
     longest = scores.shape[1] // n_tags
-    n_matrices = longest - 1 if stride > 0 else 1
+    n_matrices = max(longest - 1, 0) if stride > 0 else 1
     factor = np.empty((n_matrices, n_tags, n_tags))  # exp(transitions), the highest is 1
     shift = np.empty(n_matrices)
     value = np.empty((longest, n_tags))  # log Σ exp(score) over the beginnings, the highest is 0
@@ -42,6 +42,8 @@ def forward_backward(scores, extra, dims, sizes, log_partition, marginals, extra
             for matrix in range(n_matrices):
                 shift[matrix] = exponentials(transitions[matrix], factor[matrix])
         n = sizes[instance, 0]
+        if n == 0:
+            continue
 
         total = 0.0
         for i in range(n):

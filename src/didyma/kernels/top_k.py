@@ -17,6 +17,8 @@ def top_k(scores, extra, dims, size, work, index, parts, extra_parts):
     the first are.
     """
     heap, k, n = work, dims[0], size[0]
+    if n == 0:
+        return 0
     worst = -np.inf if dims[1] else 0.0  # not worth choosing
     for t in range(k):
         heap[t] = worst

@@ -10,7 +10,6 @@ import numpy as np
 
 from didyma.kernels.cholesky import append, minimise, partial_dot, solve_lower
 from didyma.kernels.jit import jit
-from didyma.kernels.rows import dot
 
 __all__ = [
     "combine",
@@ -18,11 +17,27 @@ __all__ = [
     "derivative",
     "difference",
     "expectation",
-    "largest",
+    "products",
+    "rooms",
     "shared_aligned",
     "shared_anywhere",
     "total",
+    "total_magnitude",
 ]
+
+
+@jit
+def rooms(capacity, n_parts, n_extra):
+    """Parts, additional parts, counts, θ, noise of vertices; active ones and their weights."""
+    return (
+        np.full((capacity + 1, n_parts), -1, np.int32),
+        np.full((capacity + 1, n_extra), -1, np.int32),
+        np.zeros(capacity + 1, np.int64),
+        np.zeros(capacity + 1),
+        np.zeros(capacity + 1),
+        np.zeros(capacity, np.int64),
+        np.zeros(capacity),
+    )
 
 
 @jit
@@ -37,14 +52,14 @@ def total(values, parts):
 
 
 @jit
-def largest(values):
-    """Largest finite magnitude."""
-    most = 0.0
-    for i in range(values.shape[0]):
-        magnitude = abs(values[i])
-        if most < magnitude < np.inf:
-            most = magnitude
-    return most
+def total_magnitude(values, parts):
+    """Sum of the values' magnitudes at the parts."""
+    score = 0.0
+    for j in range(parts.shape[0]):
+        if parts[j] < 0:
+            break
+        score += abs(values[parts[j]])
+    return score
 
 
 @jit
@@ -100,12 +115,27 @@ def copy_row(source, i, target, j):
 
 @jit
 def combine(parts, active, y, n, u):
-    """U = M y; returns ‖u‖²."""
+    """U = M y; returns ‖u‖² as y'M'u, whose rounding does not depend on where parts stand in u."""
     for i in range(u.shape[0]):
         u[i] = 0.0
     for i in range(n):
         scatter(parts[active[i]], y[i], u)
-    return dot(u, u)
+    norm = 0.0
+    for i in range(n):
+        norm += y[i] * total(u, parts[active[i]])
+    return norm
+
+
+@jit
+def products(scores, u, out):
+    """Out[b] = scores[b]·u[b], entry by entry where u is not 0: padding changes no bit."""
+    for b in range(out.shape[0]):
+        row = b if scores.shape[0] > 1 else 0
+        product = 0.0
+        for i in range(u.shape[1]):
+            if u[b, i] != 0.0:
+                product += scores[row, i] * u[b, i]
+        out[b] = product
 
 
 @jit

@@ -17,6 +17,8 @@ def viterbi(scores, extra, dims, size, work, index, parts, extra_parts):
     they are tied), and where start and end scores begin in ``extra``.
     """
     n, n_tags, stride, start, end = size[0], dims[0], dims[1], dims[2], dims[3]
+    if n == 0:
+        return 0
     unary = scores[: n * n_tags].reshape((n, n_tags))
     n_matrices = n - 1 if stride > 0 else min(n - 1, 1)
     transitions = extra[: n_matrices * n_tags * n_tags].reshape((n_matrices, n_tags, n_tags))
@@ -94,6 +96,9 @@ def k_best_sequences(scores, extra, dims, sizes, tags, totals):
     for instance in range(scores.shape[0]):
         more = extra[instance if extra.shape[0] > 1 else 0]
         n = sizes[instance, 0]
+        if n == 0:
+            totals[instance, 0] = 0.0
+            continue
         for b in range(n_tags):
             for r in range(k):
                 value[0, b, r] = -np.inf

@@ -21,15 +21,15 @@ from didyma.errors import DataError
 from didyma.execution import threads
 from didyma.polytope.active_set import OPTIMAL
 from didyma.polytope.solution import Distribution, Solution
-from didyma.polytope.sparsemap import ActiveSet, solve
-from didyma.structure import Floats, Layout, Structure, flatten
+from didyma.polytope.sparsemap import ActiveSet, scaled, solve
+from didyma.structure import Floats, Layout, Structure, check_structure, flatten
 
 __all__ = ["Inference", "infer"]
 
 combine: Any = None  # bound per structure
 
 
-def argmax_only(problem, theta, active, y, n, u, c, tol, max_iter):  # type: ignore[no-untyped-def]
+def argmax_only(problem, theta, noise, active, y, n, u, c, tol, max_iter):  # type: ignore[no-untyped-def]
     """A solver without a regulariser: the first vertex, which is the argmax, is the optimum."""
     combine(problem, active, y, n, u)
     return n, 0.0, 0.0, 0, OPTIMAL
@@ -107,8 +107,7 @@ class Inference:
         if outputs is None:
             return self._conjugate(layout)
         gold, gold_extra = encode(self.structure, outputs, layout)
-        extra = np.broadcast_to(layout.extra, gold_extra.shape)
-        gold_score = _dot(layout.scores, gold) + _dot(extra, gold_extra)
+        gold_score = _dot(layout.scores, gold) + _dot(layout.extra, gold_extra)
         if (forbidden := np.flatnonzero(gold_score == -np.inf)).size:
             raise DataError(
                 f"the gold output of instance {forbidden[0]} has a part with score -inf",
@@ -140,22 +139,22 @@ class Inference:
             executor=threads(self.n_jobs),
         )
         u, v = solution.marginals.reshape(layout.scores.shape), solution.extra_marginals
-        value = _dot(layout.scores, u) + _dot(np.broadcast_to(layout.extra, v.shape), v)
+        value = _dot(layout.scores, u) + _dot(layout.extra, v)
         if self._squared:
-            value -= 0.5 * self.temperature * (u * u).sum(axis=1)
+            value -= 0.5 * self.temperature * _dot(u, u)
         return value, u, v, solution
 
     def _log_partition(self, layout: Layout) -> tuple[Floats, Floats, Floats, None]:
         t = self.temperature
-        expectations = getattr(self.structure, "expectations", None)
+        expectations = getattr(self.structure, "sums", None) or getattr(
+            self.structure, "expectations", None
+        )
         if expectations is None:
             raise NotImplementedError(
                 f"{type(self.structure).__name__} has no method expectations, which a CRF needs; "
                 "SparseMAP needs only an argmax"
             )
-        value, u, v = expectations(
-            replace(layout, scores=layout.scores / t, extra=layout.extra / t)
-        )
+        value, u, v = expectations(scaled(layout, t))
         return t * value, u, v, None
 
     def apply_jacobian(
@@ -207,7 +206,11 @@ def encode(structure: Structure, outputs: NDArray[Any], layout: Layout) -> tuple
 
 def _dot(scores: Floats, u: Floats) -> Floats:
     """Row by row; where u is 0 the score may be −inf."""
-    return (np.where(u != 0.0, scores, 0.0) * u).sum(axis=1)
+    from didyma.kernels.vertices import products
+
+    out = np.zeros(len(u))
+    products(scores, u, out)
+    return out
 
 
 def _select(layout: Layout, mask: NDArray[np.bool_]) -> Layout:
@@ -346,6 +349,7 @@ def infer(
 
     Autograd moves gradients back to the devices and types of scores and additional scores.
     """
+    check_structure(structure)
     if not (isinstance(scores, Tensor) and scores.is_floating_point()):
         found = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
         raise DataError(f"expected a floating-point tensor, found {found}", field="scores")
@@ -363,6 +367,12 @@ def infer(
                 f"expected one per instance ({len(batch)}), found shape {tuple(t.shape)}",
                 field=name,
             )
+    if rows[2] is not None and rows[2].ndim > 1:
+        raise DataError(
+            f"expected one entry per instance, of shape ({len(batch)},), found shape "
+            f"{tuple(rows[2].shape)}",
+            field="mask",
+        )
     value, u, _, _ = Conjugate.apply(
         inference,
         batch.to("cpu", torch.float64),

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from didyma.nn.inference import infer
 from didyma.polytope.solution import Distribution, Solution
-from didyma.structure import Structure
+from didyma.structure import Structure, check_structure
 
 __all__ = ["SparseMAP", "sparsemap"]
 
@@ -44,11 +44,14 @@ def sparsemap(
     work; `torch.compile` runs this call outside its graphs.
 
     Args:
-        scores: one instance, or a batch along the first axis; −inf forbids a part.
+        scores: one instance, or a batch along the first axis; −inf forbids a part, and so does any
+            number that is far below the others. What lies beyond an instance's length may be
+            anything.
         structure: of `didyma.structures`, or your own `didyma.Structure`.
-        lengths: the instances' own sizes, where they are padded.
+        lengths: the instances' own sizes, where they are padded; 0 leaves an output without parts.
         return_solution: also return the `Solution`: structures, probabilities, gap.
-        tol: duality gap at which to stop, relative to the scores where these are large.
+        tol: duality gap at which to stop, over the temperature, or what rounding leaves of it where
+            the scores of the structures that are compared are huge.
         max_iter: most argmax calls per instance; None means until the gap is reached.
         temperature: weight t of the regulariser; towards 0 the argmax is reached.
         warm_start: a former solution of the same instances to start from. It pays when scores have
@@ -89,6 +92,7 @@ class SparseMAP(nn.Module):
         n_jobs: int | None = None,
     ) -> None:
         super().__init__()
+        check_structure(structure)
         self.structure = structure
         self.temperature = temperature
         self.tol = tol

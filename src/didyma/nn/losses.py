@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from didyma.errors import DataError
 from didyma.nn.inference import infer
-from didyma.structure import Structure
+from didyma.structure import Structure, check_structure
 
 __all__ = ["FenchelYoungLoss"]
 
@@ -71,6 +71,7 @@ class FenchelYoungLoss(nn.Module):
         n_jobs: int | None = None,
     ) -> None:
         super().__init__()
+        check_structure(structure)
         for name, value, known in (
             ("regularizer", regularizer, REGULARIZERS),
             ("reduction", reduction, REDUCTIONS),

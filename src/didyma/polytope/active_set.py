@@ -54,13 +54,14 @@ gram: Any = None
 combine: Any = None
 
 
-def template(problem, theta, active, y, n, u, c, tol, max_iter):  # type: ignore[no-untyped-def]
+def template(problem, theta, noise, active, y, n, u, c, tol, max_iter):  # type: ignore[no-untyped-def]
     """Active-set loop; returns (n, level, gap, iterations, status).
 
     ``active[:n]`` and ``y[:n]`` hold a feasible start (at least one column) and end as the
-    solution; ``theta[s]`` is the offset of slot s, which ``argmax`` fills for a new vertex; ``u``
-    ends as M y. ``level`` is the mean of θ_s − m_s·u under y, and the gap is how far the best
-    vertex stands above it.
+    solution; ``theta[s]`` is the offset of slot s and ``noise[s]`` what rounding may have done to
+    θ_s − m_s·u, which ``argmax`` fills for a new vertex; ``u`` ends as M y. ``level`` is the mean
+    of θ_s − m_s·u under y, and the gap is how far the best vertex stands above it. A gap that
+    could be noise is none.
     """
     capacity = active.shape[0]
     L = np.empty((capacity, capacity))
@@ -101,16 +102,17 @@ def template(problem, theta, active, y, n, u, c, tol, max_iter):  # type: ignore
         if n == capacity:
             status = FULL
             break
-        score = 0.0
+        score = blur = 0.0
         for i in range(n):
             score += y[i] * theta[active[i]]
+            blur += y[i] * noise[active[i]]
         level = score - norm
         slot = argmax(problem, u, spare_slot(active, n, used))
         iteration += 1
         diagonal = gram(problem, slot, active, n, row)
         # m_s·u is a combination of Gram entries: no second pass over the vertex.
         gap = theta[slot] - partial_dot(row, y, n) - level
-        if gap <= tol or used[slot]:
+        if gap <= max(tol, blur + noise[slot]) or used[slot]:
             gap = max(gap, 0.0)
             status = OPTIMAL
             break
@@ -260,7 +262,7 @@ def _run(
         active[:n], y[:n] = start.active, start.weights
     u = np.zeros(dimension)
     n, level, gap, iterations, status = solver(
-        problem, theta, active, y, n, u, c or 1.0, tol, max_iter
+        problem, theta, np.zeros(len(theta)), active, y, n, u, c or 1.0, tol, max_iter
     )
     return Projection(
         active[:n], y[:n], u, float(level), float(gap), bool(status == OPTIMAL), int(iterations)

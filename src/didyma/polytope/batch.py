@@ -17,22 +17,25 @@ from didyma.kernels.vertices import (
     combine,
     copy_row,
     difference,
-    largest,
+    rooms,
     shared_aligned,
     shared_anywhere,
     total,
+    total_magnitude,
 )
 from didyma.polytope.active_set import FULL, STALLED, template
 
 __all__ = ["IMPOSSIBLE", "compiled_solver", "python_solver"]
 
 ROUNDING = 4e-16  # a sum of scores is known to this, relative to its terms
+CAPACITY = 32  # vertices that a solver has room for at first
 IMPOSSIBLE = 4  # no output has a finite score
 
 kernel: Any = None
 shared: Any = None
 solve: Any = None
 oracle: Any = None
+weigh: Any = None
 
 
 class Instance(NamedTuple):
@@ -48,6 +51,7 @@ class Instance(NamedTuple):
     extra_parts: Any
     counts: Any
     theta: Any
+    noise: Any
     current: Any  # scores − u
     marks: Any
 
@@ -66,8 +70,19 @@ def vertex_argmax(problem, u, spare):  # type: ignore[no-untyped-def]
         parts,
         extra_parts,
     )
-    problem.theta[spare] = total(problem.scores, parts) + total(problem.extra, extra_parts)
+    weigh(problem, spare)
     return spare
+
+
+def vertex_weigh(problem, slot):  # type: ignore[no-untyped-def]
+    """Score of a vertex, and what rounding may have done to it.
+
+    Scores that are not its own have no part in that: a mask is as good as −∞.
+    """
+    parts, extra_parts = problem.parts[slot], problem.extra_parts[slot]
+    problem.theta[slot] = total(problem.scores, parts) + total(problem.extra, extra_parts)
+    magnitude = total_magnitude(problem.scores, parts) + total_magnitude(problem.extra, extra_parts)
+    problem.noise[slot] = ROUNDING * (magnitude + problem.counts[slot])
 
 
 def vertex_gram(problem, slot, active, n, out):  # type: ignore[no-untyped-def]
@@ -106,20 +121,16 @@ def solve_batch(  # type: ignore[no-untyped-def]
     """Solve each instance; returns the vertices of all, one after the other, and their weights.
 
     Rows ``start[b]:start[b + 1]`` of the start arrays are where instance b begins; none means at
-    its argmax. A solver that runs out of slots goes on with twice as many.
+    its argmax. A solver that runs out of slots goes on with twice as many; the next instance begins
+    with as few as the first, so that no instance notices the others.
     """
     n_instances, dimension = scores.shape
     work = np.zeros(n_work)
     index = np.zeros(n_index, np.int64)
     current = np.empty(dimension)
     marks = np.zeros(dimension, np.uint8)
-    capacity = 32
-    parts = np.full((capacity + 1, n_parts), -1, np.int32)
-    extra_parts = np.full((capacity + 1, n_extra), -1, np.int32)
-    counts = np.zeros(capacity + 1, np.int64)
-    theta = np.zeros(capacity + 1)
-    active = np.zeros(capacity, np.int64)
-    y = np.zeros(capacity)
+    capacity = CAPACITY
+    parts, extra_parts, counts, theta, noise, active, y = rooms(capacity, n_parts, n_extra)
     room = 4 * n_instances + capacity
     found_parts = np.empty((room, n_parts), np.int32)
     found_extra = np.empty((room, n_extra), np.int32)
@@ -132,12 +143,14 @@ def solve_batch(  # type: ignore[no-untyped-def]
             work[i] = 0.0
         for i in range(n_index):
             index[i] = 0
+        if capacity > CAPACITY:
+            capacity = CAPACITY
+            parts, extra_parts, counts, theta, noise, active, y = rooms(capacity, n_parts, n_extra)
         for i in range(capacity + 1):  # what a longer instance left behind
             for j in range(n_parts):
                 parts[i, j] = -1
             for j in range(n_extra):
                 extra_parts[i, j] = -1
-        magnitude = max(largest(scores[b]), largest(instance_extra))
         n = 0
         position = start[b]
         total_iterations = 0
@@ -147,19 +160,17 @@ def solve_batch(  # type: ignore[no-untyped-def]
                 # more slots: the active vertices move to the first ones
                 capacity = 2 * max(capacity, n + start[b + 1] - position)
                 old_parts, old_extra, old_counts, old_theta = parts, extra_parts, counts, theta
-                old_active, old_y = active, y
-                parts = np.full((capacity + 1, n_parts), -1, np.int32)
-                extra_parts = np.full((capacity + 1, n_extra), -1, np.int32)
-                counts = np.zeros(capacity + 1, np.int64)
-                theta = np.zeros(capacity + 1)
-                active = np.zeros(capacity, np.int64)
-                y = np.zeros(capacity)
+                old_noise, old_active, old_y = noise, active, y
+                parts, extra_parts, counts, theta, noise, active, y = rooms(
+                    capacity, n_parts, n_extra
+                )
                 for i in range(n):
                     slot = old_active[i]
                     copy_row(old_parts, slot, parts, i)
                     copy_row(old_extra, slot, extra_parts, i)
                     counts[i] = old_counts[slot]
                     theta[i] = old_theta[slot]
+                    noise[i] = old_noise[slot]
                     active[i] = i
                     y[i] = old_y[i]
             problem = Instance(
@@ -173,6 +184,7 @@ def solve_batch(  # type: ignore[no-untyped-def]
                 extra_parts,
                 counts,
                 theta,
+                noise,
                 current,
                 marks,
             )
@@ -182,7 +194,7 @@ def solve_batch(  # type: ignore[no-untyped-def]
                 counts[n] = 0
                 for j in range(n_parts):
                     counts[n] += parts[n, j] >= 0
-                theta[n] = total(scores[b], parts[n]) + total(instance_extra, extra_parts[n])
+                weigh(problem, n)
                 active[n] = n
                 y[n] = start_weights[position]
                 position += 1
@@ -203,12 +215,13 @@ def solve_batch(  # type: ignore[no-untyped-def]
             n, _, gap, calls, status = solve(
                 problem,
                 theta,
+                noise,
                 active,
                 y,
                 n,
                 u,
                 max(1.0, float(counts[active[0]])),
-                max(tol, ROUNDING * magnitude * (n_parts + n_extra)),
+                tol,
                 max_iter - total_iterations,
             )
             total_iterations += calls
@@ -245,18 +258,19 @@ def solve_batch(  # type: ignore[no-untyped-def]
 def compiled_solver(structure_kernel: Any, aligned: bool, method: Callable[..., Any]) -> Any:
     """`solve_batch` compiled for one structure's kernel and one solver's template."""
     name = f"{method.__module__.rpartition('.')[2]}_{method.__name__}_{structure_kernel.__name__}"
-    argmax = specialise(vertex_argmax, f"{name}_argmax", kernel=structure_kernel)
+    weighed = specialise(vertex_weigh, f"{name}_weigh")
+    argmax = specialise(vertex_argmax, f"{name}_argmax", kernel=structure_kernel, weigh=weighed)
     gram = specialise(
         vertex_gram, f"{name}_gram", shared=shared_aligned if aligned else shared_anywhere
     )
     combined = specialise(vertex_combine, f"{name}_combine")
     solver = specialise(method, name, argmax=argmax, gram=gram, combine=combined)
-    return specialise(solve_batch, f"{name}_batch", solve=solver, oracle=argmax)
+    return specialise(solve_batch, f"{name}_batch", solve=solver, oracle=argmax, weigh=weighed)
 
 
 def python_solver(kernel: Callable[..., int], method: Callable[..., Any] = template) -> Any:
     """The same around an argmax in plain Python."""
-    argmax = bind(vertex_argmax, "argmax", kernel=kernel)
+    argmax = bind(vertex_argmax, "argmax", kernel=kernel, weigh=vertex_weigh)
     gram = bind(vertex_gram, "gram", shared=shared_anywhere)
     solver = bind(method, "solver", argmax=argmax, gram=gram, combine=vertex_combine)
-    return bind(solve_batch, "batch", solve=solver, oracle=argmax)
+    return bind(solve_batch, "batch", solve=solver, oracle=argmax, weigh=vertex_weigh)

@@ -64,7 +64,7 @@ def _with_step(step: str) -> Callable[..., Any]:
     return bind(template, f"frank_wolfe_{step}", variant=STEPS[step])
 
 
-def template(problem, theta, active, y, n, u, c, tol, max_iter):  # type: ignore[no-untyped-def]
+def template(problem, theta, noise, active, y, n, u, c, tol, max_iter):  # type: ignore[no-untyped-def]
     """Conditional-gradient loop; see `polytope.active_set.template`."""
     capacity = active.shape[0]
     G = np.empty((capacity, capacity))  # inner products of the active vertices
@@ -85,14 +85,16 @@ def template(problem, theta, active, y, n, u, c, tol, max_iter):  # type: ignore
             status = FULL
             break
         level = -norm
+        blur = 0.0
         for i in range(n):
             level += y[i] * theta[active[i]]
+            blur += y[i] * noise[active[i]]
         slot = argmax(problem, u, spare_slot(active, n, used))
         iteration += 1
         diagonal = gram(problem, slot, active, n, row)
         overlap = partial_dot(row, y, n)
         gap = theta[slot] - overlap - level
-        if gap <= tol:
+        if gap <= max(tol, blur + noise[slot]):
             gap = max(gap, 0.0)
             status = OPTIMAL
             break

@@ -17,7 +17,6 @@ Reference: Niculae and Martins, LP-SparseMAP, ICML 2020 (there by dual decomposi
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,9 +25,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import splu
 
-from didyma.errors import DataError
+from didyma.errors import DataError, warn
 from didyma.polytope.sparsemap import ConvergenceWarning
-from didyma.structure import Floats, impossible
+from didyma.structure import SUSPECT, Floats, impossible
 from didyma.structures.factor_graph import FactorGraph
 
 __all__ = ["LocalSolution", "local_sparsemap"]
@@ -45,6 +44,7 @@ FACES = 4  # tried at a time
 EXACT = 1e-13  # no better gap can be told from rounding
 FEASIBLE = 1e-9  # largest error of a constraint
 PATIENCE = 8  # iterations without progress: rounding is all that is left
+HIDDEN = 1e-6  # what may lie between the values of two programmes that are the same
 
 
 class _Polytope:
@@ -395,13 +395,16 @@ class LocalSolution:
     def _move(self, d_scores: ArrayLike, d_pairwise: ArrayLike | None) -> tuple[Floats, Floats]:
         """How each face's optimum moves with the linear objective: a symmetric map."""
         polytope, batch = self._polytope, len(self._free)
-        d_pairwise = 0.0 if d_pairwise is None else d_pairwise
-        r = np.hstack(
-            [
-                np.broadcast_to(np.asarray(given, float), like.shape).reshape(batch, -1)
-                for given, like in ((d_scores, self.marginals), (d_pairwise, self.pairwise))
-            ]
-        )
+        d_pairwise = np.zeros(self.pairwise.shape) if d_pairwise is None else d_pairwise
+        directions = []
+        for given, like in ((d_scores, self.marginals), (d_pairwise, self.pairwise)):
+            direction = np.asarray(given, float)
+            if direction.shape != like.shape:
+                raise DataError(
+                    f"expected a direction of shape {like.shape}, found {np.shape(given)}"
+                )
+            directions.append(direction.reshape(batch, -1))
+        r = np.hstack(directions)
         rows, edges = np.zeros(len(polytope.b)), np.zeros(polytope.ends.shape)
         moved = []
         for direction, free in zip(r, self._free, strict=True):
@@ -440,31 +443,25 @@ def local_sparsemap(
     """
     if not temperature > 0:
         raise DataError(f"expected a positive number, found {temperature}", field="temperature")
+    if not isinstance(graph, FactorGraph):
+        raise DataError(f"expected a FactorGraph, found {graph!r}", field="graph")
     flat, extra, _ = graph.check(scores, pairwise=pairwise)
     polytope = _Polytope(graph)
     solved = []
     for b in range(len(flat)):
         parts = np.concatenate([flat[b], extra[b if len(extra) > 1 else 0]])
-        alive = polytope.possible(parts > -np.inf)
-        if alive is None:
+        found = _solve_without_masks(polytope, parts, temperature, tol, max_iter)
+        found = found or _solve(polytope, parts, temperature, tol, max_iter)
+        if found is None:
             raise impossible(b)
-        c = np.zeros(len(alive))
-        c[: len(parts)] = np.where(alive[: len(parts)], parts, 0.0)
-        q = np.where(np.arange(len(c)) < polytope.d, temperature, 0.0)
-        scale = max(1.0, float(np.abs(c).max()), temperature)
-        programme = _Programme(polytope, c / scale, q / scale, alive)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            optimum, n_iter = programme.solve(tol, max_iter)
-        if optimum.gap == np.inf and not polytope.feasible(alive):
-            raise impossible(b)
+        optimum, scale, n_iter = found
         solved.append((optimum, scale, optimum.within(tol), n_iter))
     wrong = [b for b, (_, _, converged, _) in enumerate(solved) if not converged]
     if wrong:
-        warnings.warn(
+        warn(
             f"{len(wrong)} of {len(solved)} instances stopped before a gap of {tol}; the first is "
             f"{wrong[0]} with a gap of {solved[wrong[0]][0].gap * solved[wrong[0]][1]:.1e}",
             ConvergenceWarning,
-            stacklevel=2,
         )
     single = np.ndim(scores) == graph.ndim
     size = graph.n_states
@@ -486,3 +483,42 @@ def local_sparsemap(
         _free=[optimum.free for optimum, *_ in solved],
         _temperature=temperature,
     )
+
+
+def _solve(
+    polytope: _Polytope, parts: Floats, temperature: float, tol: float, max_iter: int
+) -> tuple[_Optimum, float, int] | None:
+    """The optimum over scores that were divided by a scale, and the iterations; None if none is."""
+    alive = polytope.possible(parts > -np.inf)
+    if alive is None:
+        return None
+    c = np.zeros(len(alive))
+    c[: len(parts)] = np.where(alive[: len(parts)], parts, 0.0)
+    q = np.where(np.arange(len(c)) < polytope.d, temperature, 0.0)
+    scale = max(1.0, float(np.abs(c).max()), temperature)
+    programme = _Programme(polytope, c / scale, q / scale, alive)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        optimum, n_iter = programme.solve(tol, max_iter)
+    if optimum.gap == np.inf and not polytope.feasible(alive):
+        return None
+    return optimum, scale, n_iter
+
+
+def _solve_without_masks(
+    polytope: _Polytope, parts: Floats, temperature: float, tol: float, max_iter: int
+) -> tuple[_Optimum, float, int] | None:
+    """The optimum if scores that must be masks are −∞; None if there are none, or they count.
+
+    Scores that are raised to a limit lower no value, so what bounds the raised programme bounds
+    this one. A point that reaches the bound without such parts is the optimum.
+    """
+    limit = -SUSPECT * max(1.0, temperature, float(parts.max()))
+    low = (parts < limit) & (parts > -np.inf)
+    if not low.any():
+        return None
+    without = _solve(polytope, np.where(low, -np.inf, parts), temperature, tol, max_iter)
+    raised = _solve(polytope, np.where(low, limit, parts), temperature, tol, max_iter)
+    if without is None or raised is None:
+        return None
+    value, bound = (without[0].value * without[1], raised[0].bound * raised[1])
+    return without if bound - value <= HIDDEN * max(1.0, abs(value)) else None

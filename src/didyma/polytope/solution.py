@@ -23,7 +23,8 @@ class Distribution:
     """One instance: structures with their probabilities, most probable first.
 
     ``structures`` has one row per structure, in the form of the structure's outputs (tags, heads,
-    columns, ...); ``gap`` bounds the distance from the optimum, in objective and in ‖u − u*‖².
+    columns, ...); ``gap`` bounds the distance from the optimum in objective, and over the
+    temperature in ‖u − u*‖².
     """
 
     structures: NDArray[Any]
@@ -34,6 +35,9 @@ class Distribution:
     n_iter: int
     parts: Parts
     extra_parts: Parts
+    structure: Structure | None = None
+    dims: tuple[int, ...] = ()
+    """Lengths of the instance and the number of additional scores: a warm start shares them."""
 
     @property
     def support_size(self) -> int:
@@ -82,6 +86,8 @@ class Solution:
             int(self.n_iter[b]),
             parts,
             extra_parts,
+            self.structure,
+            (*self.layout.sizes[b].tolist(), self.layout.extra.shape[1]),
         )
 
     @property
@@ -158,12 +164,24 @@ class Solution:
         return d_scores.reshape(self.marginals.shape), named
 
     def apply_jacobian(self, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
-        """The Jacobian of all marginals by all scores, times [p; p_extra]; it is symmetric."""
+        """The Jacobian of all marginals by all scores, times [p; p_extra]; it is symmetric.
+
+        Rows stand for instances, as ``offsets`` has them; columns for the flat scores.
+        """
         from didyma.kernels.vertices import derivative
 
+        shape = (len(self.offsets) - 1, self.layout.scores.shape[1])
+        if p.shape != shape or p_extra.shape != (shape[0], self.layout.extra.shape[1]):
+            raise DataError(f"expected flat arrays of {shape[0]} instances, found {p.shape}")
         out, out_extra = np.zeros_like(p), np.zeros_like(p_extra)
-        aligned = isinstance(self.structure, CompiledStructure) and self.structure.aligned
-        derivative(self.offsets, self.parts, self.extra_parts, aligned, p, p_extra, out, out_extra)
+        compiled = self.structure if isinstance(self.structure, CompiledStructure) else None
+        if compiled and compiled.closed_form:
+            compiled.closed_form[1](self.offsets, self.parts, p, out)
+        else:
+            aligned = compiled is not None and compiled.aligned
+            derivative(
+                self.offsets, self.parts, self.extra_parts, aligned, p, p_extra, out, out_extra
+            )
         return out / self.temperature, out_extra / self.temperature
 
     def _flat(self, array: ArrayLike, name: str) -> Floats:

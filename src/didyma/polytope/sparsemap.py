@@ -8,7 +8,6 @@ Martins, Blondel and Cardie 2018).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -17,14 +16,22 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.errors import DataError
+from didyma.errors import DataError, warn
 from didyma.execution import Executor, serial, threads
 from didyma.polytope import active_set
 from didyma.polytope.batch import IMPOSSIBLE, compiled_solver, python_solver
 from didyma.polytope.solution import Distribution, Solution
-from didyma.structure import CompiledStructure, Floats, Layout, Structure, impossible
+from didyma.structure import (
+    LARGEST,
+    CompiledStructure,
+    Floats,
+    Layout,
+    Structure,
+    check_structure,
+    impossible,
+)
 
-__all__ = ["ActiveSet", "ConvergenceWarning", "solve", "sparsemap"]
+__all__ = ["ActiveSet", "ConvergenceWarning", "scaled", "solve", "sparsemap"]
 
 UNLIMITED = 2**62
 SHARDS = 4  # of a batch, when threads share it: each costs some microseconds
@@ -88,11 +95,14 @@ def sparsemap(
             [0.45, 0.55]]])
 
     Args:
-        scores: one instance, or a batch along the first axis; −inf forbids a part.
+        scores: one instance, or a batch along the first axis; −inf forbids a part, and so does any
+            number that is far below the others. What lies beyond an instance's length may be
+            anything.
         structure: of `didyma.structures`, or your own `didyma.Structure`.
-        lengths: the instances' own sizes, where they are padded.
+        lengths: the instances' own sizes, where they are padded; 0 leaves an output without parts.
         return_solution: also return the `Solution`: structures, probabilities, gap, derivatives.
-        tol: duality gap at which to stop, or what rounding leaves of it where scores are huge.
+        tol: duality gap at which to stop, over the temperature, or what rounding leaves of it where
+            the scores of the structures that are compared are huge. It bounds ‖u − u*‖².
         max_iter: most argmax calls per instance; None means until the gap is reached.
         temperature: weight t of the regulariser; towards 0 the argmax is reached.
         warm_start: a former solution of the same instances, or one `Distribution` per instance
@@ -101,6 +111,7 @@ def sparsemap(
         n_jobs: threads over the batch; None means every core.
         additional: scores of additional parts, such as ``transitions`` of a sequence.
     """
+    check_structure(structure)
     layout = structure.lay_out(scores, lengths, **additional)
     solution = solve(
         layout,
@@ -137,13 +148,13 @@ def solve(
         raise DataError(f"expected a number from 0 up, found {tol}", field="tol")
     if max_iter is not None and max_iter < 1:
         raise DataError(f"expected at least 1, found {max_iter}", field="max_iter")
-    given = layout
-    if temperature != 1.0:
-        layout = replace(
-            layout, scores=layout.scores / temperature, extra=layout.extra / temperature
-        )
+    given, layout = layout, scaled(layout, temperature)
+    if isinstance(structure, CompiledStructure) and not structure.closed_form:
+        # A structure s is in the support only if θ_s − m_s·u is the highest, and 0 ≤ m_s·u ≤ |m_s|:
+        # one that scores lower by more than the number of parts never is, at no u.
+        layout = structure.narrow(layout, layout.n_parts)
     run = _solver(structure, layout, solver)
-    first = _start(warm_start, layout)
+    first = _start(warm_start, structure, layout)
     marginals = np.zeros(layout.scores.shape)
     gap = np.zeros(len(layout))
     n_iter = np.zeros(len(layout), np.int64)
@@ -182,12 +193,12 @@ def solve(
     converged = status == active_set.OPTIMAL
     if not converged.all():
         worst = int(np.argmax(np.where(converged, -np.inf, gap)))
-        warnings.warn(
-            f"{int((~converged).sum())} of {len(layout)} instances stopped before tol={tol:g}; the "
-            f"largest gap is {gap[worst]:.1e} (instance {worst}, after {n_iter[worst]} argmax calls"
-            f"){'' if max_iter is None else f': raise max_iter={max_iter}'}",
+        warn(
+            f"{int((~converged).sum())} of {len(layout)} instances stopped before a gap of "
+            f"{tol * temperature:g}; the largest is {gap[worst] * temperature:.1e} (instance "
+            f"{worst}, after {n_iter[worst]} argmax calls)"
+            f"{'' if max_iter is None else f': raise max_iter={max_iter}'}",
             ConvergenceWarning,
-            stacklevel=3,
         )
     parts, extra_parts, weights = (np.concatenate(arrays) for arrays in zip(*found))
     return Solution(
@@ -205,10 +216,38 @@ def solve(
     )
 
 
+def scaled(layout: Layout, temperature: float) -> Layout:
+    """The same with scores over the temperature."""
+    if temperature == 1.0:
+        return layout
+    with np.errstate(over="ignore"):
+        scores, extra = layout.scores / temperature, layout.extra / temperature
+    if max(scores.max(initial=0.0), extra.max(initial=0.0)) > LARGEST:
+        raise DataError(
+            f"scores over a temperature of {temperature:g} exceed {LARGEST:g}", field="temperature"
+        )
+    return replace(layout, scores=scores, extra=extra)
+
+
 def _solver(structure: Structure, layout: Layout, solver: Solver) -> Any:
     if isinstance(structure, CompiledStructure):
+        if structure.closed_form and isinstance(solver, ActiveSet):
+            return _closed_form(structure.closed_form[0])
         return compiled_solver(structure.kernel, structure.aligned, solver.template)
     return python_solver(_python_kernel(structure, layout), solver.template)
+
+
+def _closed_form(projection: Any) -> Callable[..., Any]:
+    """A projection with the face of `polytope.batch.solve_batch`."""
+
+    def run(scores: Floats, extra: Floats, dims: Any, sizes: Any, *rest: Any) -> Any:
+        marginals, gaps, iterations, statuses, support = rest[-5:]
+        parts, weights = projection(scores, sizes, marginals, gaps, support)
+        iterations[:] = 1
+        statuses[:] = np.where(support > 0, active_set.OPTIMAL, IMPOSSIBLE)
+        return parts, np.zeros((len(parts), 0), np.int32), weights
+
+    return run
 
 
 def _python_kernel(structure: Structure, layout: Layout) -> Callable[..., int]:
@@ -253,32 +292,61 @@ class _Start:
 
 
 def _start(
-    start: Solution | Sequence[Distribution | None] | None, layout: Layout
+    start: Solution | Sequence[Distribution | None] | None, structure: Structure, layout: Layout
 ) -> _Start | Solution:
     if start is not None and len(start) != len(layout):
         raise DataError(
             f"expected one distribution per instance ({len(layout)}), found {len(start)}",
             field="warm_start",
         )
-    known = [one for one in start or () if one is not None]
-    for one in known:
-        if one.marginals.shape != layout.shape:
-            raise DataError(
-                f"its scores have shape {one.marginals.shape}, these {layout.shape}: pad instances "
-                "to the same shape in all calls",
-                field="warm_start",
-            )
     if isinstance(start, Solution):
+        before = start.layout
+        for b, size in enumerate(before.sizes.tolist()):
+            dims = (*size, before.extra.shape[1])
+            _check_start(start.structure, before.shape, dims, structure, layout, b)
         return start
-    sizes = [0 if one is None else one.support_size for one in start or [None] * len(layout)]
+    known = []
+    for b, one in enumerate(start or ()):
+        if one is not None:
+            _check_start(one.structure, one.marginals.shape, one.dims, structure, layout, b)
+            known.append(one)
+    counts = [0 if one is None else one.support_size for one in start or [None] * len(layout)]
     return _Start(
-        np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]),
+        np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]),
         np.concatenate([np.zeros((0, layout.n_parts), np.int32), *(one.parts for one in known)]),
         np.concatenate(
             [np.zeros((0, layout.n_extra), np.int32), *(one.extra_parts for one in known)]
         ),
         np.concatenate([np.zeros(0), *(one.probabilities for one in known)]),
     )
+
+
+def _check_start(
+    found: Structure | None,
+    shape: tuple[int, ...],
+    dims: tuple[int, ...],
+    structure: Structure,
+    layout: Layout,
+    b: int,
+) -> None:
+    """Refuse outputs of another structure, or of an instance of another size."""
+    if type(found) is not type(structure) or (
+        type(structure).__eq__ is not object.__eq__ and found != structure
+    ):
+        raise DataError(f"it is of {found!r}, not of {structure!r}", field="warm_start")
+    if shape != layout.shape:
+        raise DataError(
+            f"its scores have shape {shape}, these {layout.shape}: pad instances to the same shape "
+            "in all calls",
+            field="warm_start",
+        )
+    own = (*layout.sizes[b].tolist(), layout.extra.shape[1])
+    if dims != own:
+        raise DataError(
+            f"instance {b} had lengths {dims[:-1]} and {dims[-1]} additional scores, now it has "
+            f"{own[:-1]} and {own[-1]}: start from the same instances",
+            field="warm_start",
+        )
 
 
 def _shards(n: int, most: int) -> list[slice]:

@@ -16,13 +16,15 @@ from didyma.structure import (
     as_lengths,
     as_outputs,
     check_range,
+    check_scores,
+    impossible,
 )
 
 __all__ = ["Choice"]
 
 
 class Choice(CompiledStructure):
-    """One of n options: scores (B, n), outputs (B,) are indices.
+    """One of n options: scores (B, n), outputs (B,) are indices, −1 where there is no option.
 
     SparseMAP over it is sparsemax, the CRF's marginals are the softmax.
 
@@ -40,22 +42,31 @@ class Choice(CompiledStructure):
 
         return choice
 
+    @cached_property
+    def closed_form(self) -> Any:
+        """Sparsemax and its derivative."""
+        from didyma.kernels.sparsemax import sparsemax, sparsemax_derivative
+
+        return sparsemax, sparsemax_derivative
+
     def lay_out(
         self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
     ) -> Layout:
         """Check a batch and lay it out flat; lengths are the numbers of options."""
         self.refuse(additional)
         batch = as_batch(scores, self.ndim)
-        sizes = as_lengths(lengths, *batch.shape)
-        return Layout(batch, batch.shape[1:], 1, sizes=sizes[:, None])
+        sizes = as_lengths(lengths, *batch.shape)[:, None]
+        batch = check_scores(batch, "scores", np.arange(batch.shape[1]) < sizes)
+        return Layout(batch, batch.shape[1:], 1, sizes=sizes)
 
     def encode(
         self, outputs: ArrayLike, layout: Layout
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The chosen index is the part."""
         chosen = as_outputs(outputs, (), layout)
-        check_range(chosen, 0, layout.sizes[:, 0], np.ones(len(chosen), bool), "option")
-        return chosen[:, None], np.zeros((len(layout), 0), np.int32)
+        some = layout.sizes[:, 0] > 0
+        check_range(chosen, 0, layout.sizes[:, 0], some, "option")
+        return np.where(some, chosen, -1)[:, None], np.zeros((len(layout), 0), np.int32)
 
     def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
         """Index of the chosen option."""
@@ -63,8 +74,13 @@ class Choice(CompiledStructure):
 
     def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """Softmax and its normaliser."""
-        masked = np.where(np.arange(layout.shape[0]) < layout.sizes, layout.scores, -np.inf)
-        highest = masked.max(axis=1, keepdims=True)
-        weights = np.exp(masked - highest)
-        total = weights.sum(axis=1, keepdims=True)
+        highest = layout.scores.max(axis=1, keepdims=True, initial=-np.inf)
+        empty = layout.sizes == 0
+        failed = np.isneginf(highest) & ~empty
+        if failed.any():
+            raise impossible(int(np.argmax(failed)))
+        highest[empty] = 0.0
+        weights = np.exp(layout.scores - highest)
+        # one after the other, so that padding changes no bit
+        total = empty + np.cumsum(weights, axis=1)[:, -1:] if weights.size else np.ones(empty.shape)
         return (highest + np.log(total))[:, 0], weights / total, np.zeros((len(layout), 0))

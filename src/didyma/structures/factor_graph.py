@@ -19,6 +19,7 @@ from didyma.structure import (
     as_batch,
     as_outputs,
     check_range,
+    check_scores,
     flatten,
     impossible,
     lay_out_additional,
@@ -221,7 +222,7 @@ class FactorGraph(CompiledStructure):
             )
         pairwise = additional.pop("pairwise", None)
         self.refuse(additional)
-        batch = as_batch(scores, self.ndim)
+        batch = check_scores(as_batch(scores, self.ndim), "scores")
         if batch.shape[1:] != (self.n_variables, self.n_states):
             raise DataError(
                 f"expected {self.n_variables} variables with {self.n_states} states, found shape "

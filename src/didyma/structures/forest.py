@@ -17,6 +17,8 @@ from didyma.structure import (
     as_batch,
     as_flags,
     as_lengths,
+    check_scores,
+    flatten,
     pack,
 )
 
@@ -27,7 +29,7 @@ __all__ = ["Forest"]
 class Forest(CompiledStructure):
     """Undirected forests over n nodes: scores (B, n, n), outputs boolean (B, n, n).
 
-    Entry [i, j] with i < j stands for the edge between i and j; the others are not read. Any set of
+    Entry [i, j] with i < j stands for the edge between i and j; the others are ignored. Any set of
     edges without a cycle is an output, so that the best one has only edges with positive scores.
     Lengths are the numbers of nodes.
 
@@ -55,17 +57,20 @@ class Forest(CompiledStructure):
         self.refuse(additional)
         batch = as_batch(scores, self.ndim)
         n, m = shape = batch.shape[1:]
-        if n != m or not n:
+        if n != m:
             raise DataError(
                 f"expected a square array, one row and column per node, found shape {shape}",
                 field="scores",
             )
+        sizes = as_lengths(lengths, len(batch), n)[:, None]
+        node = np.arange(n)
+        used = (node[:, None] < node) & (node < sizes[:, None])
         return Layout(
-            batch.reshape(len(batch), n * n),
+            flatten(check_scores(batch, "scores", used)),
             shape,
             max(n - 1, 1),
             dims=np.array([n], np.int64),
-            sizes=as_lengths(lengths, len(batch), n)[:, None],
+            sizes=sizes,
             n_work=n,
             n_index=n,
         )

@@ -17,6 +17,7 @@ from didyma.structure import (
     as_batch,
     as_lengths,
     as_outputs,
+    check_scores,
     flatten,
     impossible,
 )
@@ -58,20 +59,21 @@ class Heads(CompiledStructure):
         """Check a batch and lay it out flat; lengths are the numbers of words."""
         self.refuse(additional)
         batch = as_batch(scores, self.ndim)
-        if batch.shape[1] != batch.shape[2] or batch.shape[1] < 2:
+        if batch.shape[1] != batch.shape[2] or batch.shape[1] < 1:
             raise DataError(
-                "expected a row and a column for the root and for each of at least one word, found "
-                f"shape {batch.shape[1:]}",
+                "expected a row and a column for the root and for each word, found shape "
+                f"{batch.shape[1:]}",
                 field="scores",
             )
         n = batch.shape[1] - 1
+        sizes = as_lengths(lengths, len(batch), n)[:, None]
         n_work, n_index = self.scratch(n)
         return Layout(
-            flatten(batch),
+            flatten(check_scores(batch, "scores", _arcs(n, sizes))),
             batch.shape[1:],
             n,
             dims=np.array([n + 1, bool(self.single_root)], np.int64),
-            sizes=as_lengths(lengths, len(batch), n)[:, None],
+            sizes=sizes,
             n_work=n_work,
             n_index=n_index,
         )
@@ -130,16 +132,15 @@ class Heads(CompiledStructure):
         lengths = layout.sizes[:, 0]
         words = np.arange(layout.shape[0])
         exists = words <= layout.sizes
-        possible = exists[:, :, None] & exists[:, None, :] & ~np.eye(len(words), dtype=bool)
-        possible[:, 0] = False
-        scores = np.where(possible, layout.scores.reshape(-1, *layout.shape), -np.inf)
+        scores = layout.scores.reshape(-1, *layout.shape)
         highest = scores.max(axis=2, keepdims=True)
         headless = np.isneginf(highest[:, :, 0]) & exists & (words > 0)
         if headless.any():
             raise impossible(int(np.argwhere(headless)[0, 0]))
         highest[np.isneginf(highest)] = 0.0
         # In proportion to their scores, a word's heads have weights that sum to 1.
-        scale = np.exp(scores - highest).sum(axis=2, keepdims=True)
+        # Added one after the other, so that padding changes no bit.
+        scale = np.cumsum(np.exp(scores - highest), axis=2)[:, :, -1:]
         scale[scale == 0.0] = 1.0
         log_weights = scores - highest - np.log(scale)
         log_partition, marginals = self.sum_over(log_weights, lengths, logarithms=False)
@@ -158,8 +159,17 @@ class Heads(CompiledStructure):
                     " are lost in rounding; scale the scores, or use SparseMAP",
                     field="scores",
                 )
-        log_partition += (highest + np.log(scale)).sum(axis=(1, 2))
+        log_partition += np.cumsum(highest + np.log(scale), axis=1)[:, -1, 0]
         return log_partition, flatten(marginals), np.zeros((len(layout), 0))
+
+
+def _arcs(n: int, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which entries are arcs: from a head that exists to another word that does."""
+    words = np.arange(n + 1)
+    exists = words <= sizes
+    arcs: NDArray[np.bool_] = (exists & (words > 0))[:, :, None] & exists[:, None, :]
+    arcs[:, words, words] = False
+    return arcs
 
 
 def _not_a_tree(b: np.integer[Any], problem: str, word: np.integer[Any]) -> DataError:

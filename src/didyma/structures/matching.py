@@ -17,6 +17,8 @@ from didyma.structure import (
     as_batch,
     as_outputs,
     check_range,
+    check_scores,
+    flatten,
 )
 
 __all__ = ["Matching"]
@@ -50,13 +52,12 @@ class Matching(CompiledStructure):
         self.refuse(additional)
         batch = as_batch(scores, self.ndim)
         n, m = shape = batch.shape[1:]
-        if not n * m:
-            raise DataError(f"expected rows and columns, found shape {shape}", field="scores")
         sizes = _as_sizes(lengths, len(batch), n, m)
+        used = (np.arange(n)[:, None] < sizes[:, :1, None]) & (np.arange(m) < sizes[:, 1:, None])
         longest = max(n, m)
         transposed = n * m if (sizes[:, 0] > sizes[:, 1]).any() else 0
         return Layout(
-            batch.reshape(len(batch), n * m),
+            flatten(check_scores(batch, "scores", used)),
             shape,
             min(n, m),
             dims=np.array([m], np.int64),
@@ -115,7 +116,7 @@ class Matching(CompiledStructure):
 
 
 def _as_sizes(lengths: ArrayLike | None, batch: int, n: int, m: int) -> NDArray[np.int64]:
-    """Numbers of rows and columns of each instance, between 1 and the padded ones."""
+    """Numbers of rows and columns of each instance, between 0 and the padded ones."""
     if lengths is None:
         return np.tile(np.array([n, m], np.int64), (batch, 1))
     given = np.asarray(lengths)
@@ -129,11 +130,11 @@ def _as_sizes(lengths: ArrayLike | None, batch: int, n: int, m: int) -> NDArray[
             f"found {given.dtype} of shape {given.shape}",
             field="lengths",
         )
-    wrong = np.argwhere((given < 1) | (given > (n, m)))
+    wrong = np.argwhere((given < 0) | (given > (n, m)))
     if len(wrong):
         b, side = wrong[0]
         raise DataError(
-            f"expected 1 to {(n, m)[side]} {('rows', 'columns')[side]} (the padded size), found "
+            f"expected 0 to {(n, m)[side]} {('rows', 'columns')[side]} (the padded size), found "
             f"{given[b, side]} for instance {b}",
             field="lengths",
         )

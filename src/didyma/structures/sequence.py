@@ -19,6 +19,7 @@ from didyma.structure import (
     as_lengths,
     as_outputs,
     check_range,
+    check_scores,
     flatten,
     impossible,
     lay_out_additional,
@@ -67,14 +68,13 @@ class Sequence(CompiledStructure):
         self.refuse(additional)
         batch = as_batch(scores, self.ndim)
         size, n, n_tags = batch.shape
-        if n == 0 or n_tags == 0:
+        if n_tags == 0:
             raise DataError(
-                f"expected at least one position and one tag, found shape {np.shape(scores)}",
-                field="scores",
+                f"expected at least one tag, found shape {np.shape(scores)}", field="scores"
             )
-        lengths = as_lengths(lengths, size, n)
+        sizes = as_lengths(lengths, size, n)[:, None]
         shape = (n_tags, n_tags) if transitions is None else np.shape(transitions)
-        tied, each = (n_tags, n_tags), (n - 1, n_tags, n_tags)
+        tied, each = (n_tags, n_tags), (max(n - 1, 0), n_tags, n_tags)
         if shape not in (tied, each, (size, *each)):
             raise DataError(
                 f"expected shape {tied}, {each} for a matrix per step, or {(size, *each)} for one "
@@ -88,18 +88,19 @@ class Sequence(CompiledStructure):
                 "start": (start, (n_tags,)),
                 "end": (end, (n_tags,)),
             },
+            {} if shape == tied else {"transitions": _every_tag(np.arange(each[0]) < sizes - 1, 2)},
         )
         f = extra.shape[1]
         dims = [n_tags, 0 if shape == tied else n_tags**2, f - 2 * n_tags, f - n_tags]
         return Layout(
-            flatten(batch),
+            flatten(check_scores(batch, "scores", _every_tag(np.arange(n) < sizes, 1))),
             batch.shape[1:],
             n_parts=n,
             extra=extra,
             additional=named,
             n_extra=n + 1,
             dims=np.array(dims, np.int64),
-            sizes=lengths[:, None],
+            sizes=sizes,
             n_work=n * n_tags,
         )
 
@@ -117,8 +118,10 @@ class Sequence(CompiledStructure):
         rows, last = np.arange(len(tags)), layout.sizes[:, 0] - 1
         extra_parts = np.full((len(tags), layout.n_extra), -1, np.int32)
         steps = position[:-1] * stride + tags[:, :-1] * n_tags + tags[:, 1:]
-        extra_parts[:, : n - 1] = np.where(used[:, 1:], steps, -1)
-        extra_parts[rows, last] = start + tags[:, 0]
+        extra_parts[:, : max(n - 1, 0)] = np.where(used[:, 1:], steps, -1)
+        rows = rows[last >= 0]
+        last = last[rows]
+        extra_parts[rows, last] = start + tags[rows, :1].ravel()
         extra_parts[rows, last + 1] = end + tags[rows, last]
         return parts.astype(np.int32), extra_parts
 
@@ -172,6 +175,11 @@ class Sequence(CompiledStructure):
         if failed >= 0:
             raise impossible(failed)
         return log_partition, marginals, extra_marginals
+
+
+def _every_tag(used: NDArray[np.bool_], axes: int) -> NDArray[np.bool_]:
+    """Positions that are used, with axes for their tags."""
+    return used.reshape(*used.shape, *[1] * axes)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from didyma.structure import (
     as_batch,
     as_flags,
     as_lengths,
+    check_scores,
     impossible,
     pack,
 )
@@ -28,7 +29,8 @@ __all__ = ["TopK"]
 class TopK(CompiledStructure):
     """Sets of k options, or with ``exactly=False`` of at most k (a budget).
 
-    Scores (B, n), outputs boolean (B, n); lengths are the numbers of options.
+    Scores (B, n), outputs boolean (B, n); lengths are the numbers of options. Of no options at all
+    none is chosen.
 
     >>> TopK(2).predict([0.5, -1.0, -0.2])
     array([ True, False,  True])
@@ -63,7 +65,7 @@ class TopK(CompiledStructure):
         batch = as_batch(scores, self.ndim)
         n = batch.shape[1]
         sizes = as_lengths(lengths, len(batch), n)
-        few = np.flatnonzero(sizes < self.k)
+        few = np.flatnonzero((sizes < self.k) & (sizes > 0))
         if self.exactly and len(few):
             raise DataError(
                 f"expected at least k = {self.k} options, found {sizes[few[0]]} in instance "
@@ -72,7 +74,7 @@ class TopK(CompiledStructure):
             )
         k = min(self.k, n)
         return Layout(
-            batch,
+            check_scores(batch, "scores", np.arange(n) < sizes[:, None]),
             batch.shape[1:],
             k,
             dims=np.array([k, self.exactly], np.int64),
@@ -86,7 +88,8 @@ class TopK(CompiledStructure):
         """Indices of the chosen options."""
         chosen = as_flags(outputs, np.arange(layout.shape[0]) < layout.sizes, layout)
         counts = chosen.sum(axis=1)
-        wrong = np.flatnonzero(counts != self.k if self.exactly else counts > self.k)
+        needed = np.where(layout.sizes[:, 0] > 0, self.k, 0)
+        wrong = np.flatnonzero(counts != needed if self.exactly else counts > needed)
         if len(wrong):
             raise DataError(
                 f"instance {wrong[0]}: expected {'exactly' if self.exactly else 'at most'} "
@@ -101,7 +104,7 @@ class TopK(CompiledStructure):
         With option i go c earlier ones and k − 1 − c (or fewer) later ones.
         """
         k = int(layout.dims[0])
-        scores = np.where(np.arange(layout.shape[0]) < layout.sizes, layout.scores, -np.inf)
+        scores = layout.scores
         earlier = [np.full((len(layout), k + 1), -np.inf)]
         earlier[0][:, 0] = 0.0
         for column in scores.T:
@@ -112,7 +115,7 @@ class TopK(CompiledStructure):
             sets = earlier[i][:, :k] + later[:, :k][:, ::-1]
             marginals[:, i] = scores[:, i] + np.logaddexp.reduce(sets, axis=1)
             later = _with_option(later, scores[:, i])
-        log_partition = later[:, k]
+        log_partition = np.where(layout.sizes[:, 0] > 0, later[:, k], 0.0)
         empty = np.flatnonzero(log_partition == -np.inf)
         if len(empty):
             raise impossible(int(empty[0]))

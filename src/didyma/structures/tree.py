@@ -92,7 +92,7 @@ def _sum_lowered(
     shifted = log_weights.copy()
     shifted[:, :, 0] -= lowered
     log_partition, marginals = _sum(shifted, lengths, logarithms)
-    return log_partition + lowered, marginals
+    return log_partition + np.where(lengths > 0, lowered, 0.0), marginals
 
 
 def _sum(
