@@ -91,3 +91,18 @@ def test_public_names_resolve():
 
 def test_data_and_errors_need_no_compiler():
     assert "numba" not in modules_after("import didyma; didyma.RankingData; didyma.read")
+
+
+def test_layers_and_losses_load_little_beside_torch():
+    """Neither torch's compiler nor what learners need, before and after a layer is used."""
+    before = modules_after("import torch")
+    code = """
+import torch
+from didyma.nn import FenchelYoungLoss, SparseMAP
+from didyma.structures import Choice
+scores = torch.zeros(2, 3, requires_grad=True)
+FenchelYoungLoss(Choice())(SparseMAP(Choice())(scores), [0, 1]).backward()
+"""
+    loaded = modules_after(code) - before
+    heavy = {"torch._dynamo", "sympy", "sklearn", "pandas", "matplotlib", "didyma.estimators"}
+    assert not loaded & (heavy | {"didyma.tasks", "didyma.learning", "didyma.formats"})

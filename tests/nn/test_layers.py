@@ -54,8 +54,8 @@ def test_derivatives(case):
     scores, additional = tensors(case)
     function = of_tuple(case, additional, temperature=0.7)
     inputs = (scores, *additional.values())
-    assert gradcheck(function, inputs, check_forward_ad=True)
-    assert gradgradcheck(function, inputs)
+    assert gradcheck(function, inputs, check_forward_ad=True, check_batched_grad=True)
+    assert gradgradcheck(function, inputs, check_batched_grad=True)
     marginals = function(*inputs).detach().numpy()
     expected = didyma.sparsemap(
         scores.detach().numpy(),

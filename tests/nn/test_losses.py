@@ -94,9 +94,9 @@ def test_value_and_derivatives(case, regularizer, margin):
             for b in range(2)
         ]
         np.testing.assert_allclose(function(*inputs).detach(), expected, atol=1e-6)
-        assert gradcheck(function, inputs)
+        assert gradcheck(function, inputs, check_batched_grad=True)
         if regularizer != "crf":
-            assert gradgradcheck(function, inputs)
+            assert gradgradcheck(function, inputs, check_batched_grad=True)
             assert gradcheck(function, inputs, check_forward_ad=True, check_backward_ad=False)
 
 

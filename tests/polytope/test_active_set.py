@@ -103,3 +103,16 @@ def test_a_limit_is_reported():
     assert not solution.converged
     assert solution.n_iter == 2
     assert certified_gap(M, theta, solution.active, solution.weights) > 1e-9
+
+
+@pytest.mark.parametrize("offset", [2.0**40, -(2.0**40)])
+def test_an_offset_of_all_columns_changes_nothing(offset):
+    """All numbers are exact in binary, so that nothing but the solver could lose digits."""
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        M = rng.integers(-1, 2, (6, 12)).astype(float)
+        theta = rng.integers(-1024, 1024, 12) / 1024
+        plain = minimise_over_columns(M.T @ M, theta, tol=0.0)
+        shifted = minimise_over_columns(M.T @ M, theta + offset, tol=0.0)
+        np.testing.assert_allclose(shifted.point, plain.point, rtol=0, atol=1e-9)
+        assert certified_gap(M, theta, shifted.active, shifted.weights) <= 1e-9

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 from didyma.nn.layers import SparseMAP, sparsemap
 from didyma.nn.losses import FenchelYoungLoss
-from didyma.nn.ranking_loss import RankingLoss
 
 if TYPE_CHECKING:
     from didyma.nn.esim import EntailmentClassifier
     from didyma.nn.parser import DependencyParser
     from didyma.nn.passage import PassageRanker
+    from didyma.nn.ranking_loss import RankingLoss
 
 __all__ = [
     "DependencyParser",
@@ -37,11 +37,12 @@ __all__ = [
     "sparsemap",
 ]
 
-# Whole models, imported when they are first used.
+# What needs learners and models, imported when it is first used.
 _HOMES = {
     "DependencyParser": "didyma.nn.parser",
     "EntailmentClassifier": "didyma.nn.esim",
     "PassageRanker": "didyma.nn.passage",
+    "RankingLoss": "didyma.nn.ranking_loss",
 }
 
 

@@ -8,9 +8,11 @@ value. Everything is computed in float64 on the CPU, whatever the scores are.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -305,8 +307,8 @@ class Jacobian(torch.autograd.Function):
 
     @staticmethod
     def forward(inference, numbers, p, p_extra):  # type: ignore[no-untyped-def]
-        arrays = (t.contiguous().numpy() for t in (numbers, p, p_extra))
-        return tuple(torch.from_numpy(array) for array in inference.apply_jacobian(*arrays))
+        _INFERENCES[id(inference)] = inference
+        return torch.ops.didyma.jacobian(id(inference), numbers, p, p_extra)
 
     @staticmethod
     def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
@@ -335,8 +337,38 @@ class Jacobian(torch.autograd.Function):
         return tuple(t.reshape(stacked[1 + i].shape) for i, t in enumerate(found)), (0, 0)
 
 
-@torch.compiler.disable  # a solver over arrays: nothing for a graph to hold
-def infer(
+def _jacobian(inference: int, numbers: Tensor, p: Tensor, p_extra: Tensor) -> tuple[Tensor, Tensor]:
+    arrays = (t.contiguous().numpy() for t in (numbers, p, p_extra))
+    moved, moved_extra = _INFERENCES[inference].apply_jacobian(*arrays)
+    return torch.from_numpy(moved), torch.from_numpy(moved_extra)
+
+
+# As an operator of torch it is called once per gradient of a batch (``is_grads_batched``), where a
+# function in Python would meet tensors that have no array. Objects go by number there.
+_INFERENCES: WeakValueDictionary[int, Inference] = WeakValueDictionary()
+_OPERATORS = torch.library.Library("didyma", "DEF")
+_OPERATORS.define(
+    "jacobian(int inference, Tensor numbers, Tensor p, Tensor p_extra) -> (Tensor, Tensor)"
+)
+_OPERATORS.impl("jacobian", _jacobian, "CPU")
+
+
+def infer(*arguments: Any, **settings: Any) -> tuple[Tensor, Tensor, Inference]:
+    """`_infer`, outside of compiled graphs: a solver over arrays has nothing for them to hold.
+
+    `torch.compiler.disable` loads the compiler, which takes longer than torch itself. Where it is
+    not loaded, nothing is compiled.
+    """
+    global _outside_graphs
+    if _outside_graphs is None and "torch._dynamo" in sys.modules:
+        _outside_graphs = torch.compiler.disable(_infer)
+    return (_outside_graphs or _infer)(*arguments, **settings)
+
+
+_outside_graphs: Callable[..., Any] | None = None
+
+
+def _infer(
     scores: Tensor,
     structure: Structure,
     lengths: Any = None,
