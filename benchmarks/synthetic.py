@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from didyma.data import RankingData
 
-__all__ = ["dense", "indicators", "standardise"]
+__all__ = ["dense", "graded", "indicators", "normal", "standardise"]
 
 # Noise in deviations of the hidden score: a good linear ranker then reaches a MAP of about 0.32.
 NOISE = 1.6
 RELEVANT = (0.03, 0.11)  # least and greatest share of a query's rows
+SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)  # of the grades 0 to 4 in a collection
 
 
 def dense(queries: int, rows: int = 100, features: int = 136, seed: int = 0) -> RankingData:
@@ -25,6 +26,21 @@ def dense(queries: int, rows: int = 100, features: int = 136, seed: int = 0) -> 
     rng = np.random.default_rng(seed)
     X = rng.random((queries * rows, features))
     return _judge(X, queries, rng)
+
+
+def normal(queries: int, rows: int = 100, features: int = 136) -> RankingData:
+    """Standard-normal features, nine relevant rows in a hundred."""
+    rng = np.random.default_rng(0)
+    return _judge(rng.normal(size=(queries * rows, features)), queries, rng, (0.09, 0.09))
+
+
+def graded(queries: int, rows: int = 120, features: int = 136) -> RankingData:
+    """Uniform features, grades 0 to 4."""
+    rng = np.random.default_rng(0)
+    X = rng.random((queries * rows, features))
+    score = _score(X, rng)
+    grades = np.searchsorted(np.quantile(score, np.cumsum(SHARES)[:-1]), score)
+    return RankingData(X, grades.astype(np.float64), np.repeat(np.arange(queries), rows))
 
 
 def indicators(queries: int, rows: int = 1000, functions: int = 35, bins: int = 20) -> RankingData:
@@ -47,13 +63,21 @@ def standardise(data: RankingData) -> RankingData:
     return RankingData(X, data.y, data.qid)
 
 
-def _judge(X: Any, queries: int, rng: np.random.Generator) -> RankingData:
+def _score(X: Any, rng: np.random.Generator) -> NDArray[np.float64]:
     hidden = np.random.default_rng(X.shape[1]).normal(size=X.shape[1])
     score: NDArray[np.float64] = X @ hidden
-    score = (score - score.mean()) / score.std() + NOISE * rng.normal(size=len(score))
-    score = score.reshape(queries, -1)
+    return (score - score.mean()) / score.std() + NOISE * rng.normal(size=len(score))
+
+
+def _judge(
+    X: Any,
+    queries: int,
+    rng: np.random.Generator,
+    shares: tuple[float, float] = RELEVANT,
+) -> RankingData:
+    score = _score(X, rng).reshape(queries, -1)
     rows = score.shape[1]
-    least, most = (max(1, round(share * rows)) for share in RELEVANT)
+    least, most = (max(1, round(share * rows)) for share in shares)
     relevant = rng.integers(least, most, size=queries, endpoint=True)
     place = np.argsort(np.argsort(-score, axis=1), axis=1)
     y = (place < relevant[:, None]).astype(np.float64).ravel()

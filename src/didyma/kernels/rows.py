@@ -6,6 +6,8 @@ of X; rows with coefficient zero are not read.
 
 from __future__ import annotations
 
+import numpy as np
+
 from didyma.kernels.jit import jit, jit_sum
 
 __all__ = ["axpy", "combine_csr", "combine_dense", "dot", "score_csr", "score_dense", "zero"]
@@ -72,21 +74,20 @@ def combine_dense(X, rows, coef, out):
         axpy(c2, X[r2], out)
 
 
-@jit_sum
-def _sparse_dot(data, indices, start, stop, w):
-    total = 0.0
-    for t in range(start, stop):
-        total += data[t] * w[indices[t]]
-    return total
-
-
 @jit
 def score_csr(X, rows, w, out):
-    """`score_dense` for X = (data, indices, indptr); unsigned indices save a test for each."""
+    """`score_dense` for X = (data, indices, indptr).
+
+    Unsigned numbers are not tested for being negative, which halves the time. Sums in order, too:
+    vectors of gathered numbers take longer.
+    """
     data, indices, indptr = X
     for r in range(rows.shape[0]):
         row = rows[r]
-        out[r] = _sparse_dot(data, indices, indptr[row], indptr[row + 1], w)
+        total = 0.0
+        for t in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
+            total += data[t] * w[indices[t]]
+        out[r] = total
 
 
 @jit
@@ -97,5 +98,5 @@ def combine_csr(X, rows, coef, out):
         c = coef[r]
         if c != 0.0:
             row = rows[r]
-            for t in range(indptr[row], indptr[row + 1]):
+            for t in range(np.uint64(indptr[row]), np.uint64(indptr[row + 1])):
                 out[indices[t]] += c * data[t]
