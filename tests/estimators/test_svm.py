@@ -11,7 +11,8 @@ from didyma import SVMRanker, load
 from didyma.data import Groups
 from didyma.errors import DataError
 from didyma.metrics import evaluate
-from didyma.tasks.losses import NDCG, AveragePrecision, StepLoss
+from didyma.tasks.losses import NDCG, AveragePrecision, PrecisionAt, StepLoss
+from didyma.tasks.ramp import RampProblem
 from didyma.tasks.ranking import RankingProblem
 
 
@@ -115,6 +116,90 @@ def test_a_loss_of_your_own():
     ranker = SVMRanker(loss, C=50).fit(X, y, qid=qid)
     assert ranker.result_.converged
     assert evaluate(ranker.predict(X), y, Groups.from_qid(qid), "P@1").mean("P@1") > 0.7
+
+
+@pytest.mark.parametrize(
+    ("loss", "bound", "start"),
+    [
+        ("ap", "hinge", None),
+        ("roc", "hinge", None),
+        ("ndcg", "hinge", None),
+        ("ndcg@3", "ramp", "ndcg"),
+        ("precision@2", "ramp", "ap"),
+        (StepLoss(positive=lambda i, j, P, N: 1.0 if i == 0 and j > 0 else 0.0), "ramp", "ap"),
+    ],
+)
+def test_the_bound_that_suits_a_loss(loss, bound, start):
+    X, y, qid = judged(n_queries=10)
+    result = SVMRanker(loss, C=10).fit(X, y, qid=qid).result_
+    assert (result.bound, result.start) == (bound, start)
+    assert (result.rounds > 0) == (bound == "ramp")
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "one-slack", "n-slack", "bundle"])
+def test_the_ramp_only_descends(solver):
+    X, y, qid = judged(noise=1.0)
+    ranker = SVMRanker("precision@2", C=100, solver=solver, tol=1e-3).fit(X, y, qid=qid)
+    trace, result = ranker.objective_trace_, ranker.result_
+    assert len(trace) == len(ranker.history_) == result.rounds + 1 == ranker.n_iter_ + 1
+    assert np.all(np.diff(trace) <= 1e-12 * trace[0])
+    assert trace[-1] == result.value < trace[0]
+    assert result.converged
+    assert 0.0 <= result.gap <= 1e-3 * result.value
+    assert all(record["gap"] >= 0.0 for record in ranker.history_)
+    start = SVMRanker("ap", C=100, solver=solver).fit(X, y, qid=qid)
+    problem = RampProblem(X, y, Groups.from_qid(qid), PrecisionAt(k=2))
+    for coef, value in ((start.coef_, trace[0]), (ranker.coef_, trace[-1])):
+        problem.complete(coef)
+        risk = problem.risks(coef).mean()
+        assert value == pytest.approx(0.5 * coef @ coef + 100 * risk, rel=1e-9)
+
+
+def test_the_ramp_takes_weights_paths_and_every_storage():
+    X, y, qid = judged(n_queries=20, noise=1.0)
+    X = X.astype(np.float32).astype(np.float64)
+    make = SVMRanker("precision@2", tol=1e-4)
+    path = make.path(X, y, [100.0, 10.0], qid=qid)
+    for ranker in path:
+        alone = SVMRanker("precision@2", ranker.C, tol=1e-4).fit(X, y, qid=qid)
+        assert ranker.objective_trace_[0] == pytest.approx(alone.objective_trace_[0], rel=1e-2)
+        assert ranker.result_.value == pytest.approx(alone.result_.value, rel=0.05)
+        assert ranker.result_.converged
+    for storage in (sp.csr_array, np.float32):
+        other = SVMRanker("precision@2", C=10, tol=1e-4).fit(storage(X), y, qid=qid)
+        assert other.result_.value == pytest.approx(path[0].result_.value, rel=0.02)
+    weight = np.where(qid < 10, 1.0, 0.0)
+    half = SVMRanker("precision@2", C=10).fit(X, y, qid=qid, sample_weight=weight)
+    alone = SVMRanker("precision@2", C=10).fit(X[qid < 10], y[qid < 10], qid=qid[qid < 10])
+    np.testing.assert_allclose(half.coef_, alone.coef_)
+
+
+def test_rounds_of_the_ramp_are_watched():
+    X, y, qid = judged(noise=1.0)
+    X_dev, y_dev, qid_dev = judged(seed=1, noise=1.0)
+    ranker = SVMRanker("precision@2", C=1000, measure="P@2", patience=2)
+    ranker.fit(X, y, qid=qid, eval_set=(X_dev, y_dev), eval_qid=qid_dev)
+    values = [record["P@2"] for record in ranker.history_]
+    kept = evaluate(ranker.predict(X_dev), y_dev, Groups.from_qid(qid_dev), "P@2").mean("P@2")
+    assert kept == pytest.approx(max(values))
+    seen = []
+    stop = SVMRanker("precision@2", callback=lambda progress: seen.append(progress) or True)
+    stop.fit(X, y, qid=qid)
+    assert len(seen) == 1
+    assert stop.result_.status == "stopped"
+    assert np.array_equal(stop.coef_, seen[0].w)
+
+
+def test_interruption_of_the_ramp_keeps_what_was_learned():
+    X, y, qid = judged(noise=1.0)
+
+    def interrupt(progress):
+        if progress.n_iter == 1:
+            raise KeyboardInterrupt
+
+    ranker = SVMRanker("precision@2", callback=interrupt).fit(X, y, qid=qid)
+    assert ranker.result_.status == "interrupted"
+    assert ranker.coef_.any()
 
 
 def test_group_and_qid_agree_and_order_does_not_matter():
@@ -245,6 +330,7 @@ def test_useless_queries_warn_once_and_count():
         ({"loss": "map@3"}, "no cut-off"),
         ({"solver": "newton"}, "expected one of 'bcfw'"),
         ({"feature_map": "triples"}, "unknown feature map"),
+        ({"bound": "tight"}, "bound: expected one of 'auto'"),
     ],
 )
 def test_bad_parameters(options, message):

@@ -34,7 +34,13 @@ def ranking_problem(seed=0, loss=None, **options):
 
 def optimum_by_enumeration(X, y, groups, C, name="ap"):
     """Min ½‖w‖² + (C/n) Σ ξ_i with one constraint for every ranking of every query, by SLSQP."""
+    return optimum_over(X, y, groups, C, name)
+
+
+def optimum_over(X, y, groups, C, name, k=None, golds=None):
+    """The same for a loss with a cut-off, with ``golds`` beyond Ψ* of each query, as rows."""
     n, d = len(groups), X.shape[1]
+    golds = np.zeros((n, d)) if golds is None else golds
     directions, losses, owners = [], [], []
     for q in range(n):
         rows = groups.rows[groups.starts[q] : groups.starts[q + 1]]
@@ -42,8 +48,8 @@ def optimum_by_enumeration(X, y, groups, C, name="ap"):
         perfect = coefficients("pairwise", labels, tuple(np.argsort(-labels)), np.empty(0))
         for order in permutations(range(len(rows))):
             c = coefficients("pairwise", labels, order, np.empty(0)) - perfect
-            directions.append(c @ X[rows])
-            losses.append(measure_loss(name, labels[list(order)]))
+            directions.append(c @ X[rows] - golds[q])
+            losses.append(measure_loss(name, labels[list(order)], k))
             owners.append(q)
     rows = np.unique(np.round(np.column_stack([directions, losses, owners]), 12), axis=0)
     directions, losses, owners = rows[:, :d], rows[:, d], rows[:, d + 1].astype(int)

@@ -38,7 +38,7 @@ class AdditiveSVMRanker(SVMRanker):
 
     Parameters
     ----------
-    loss, C, feature_map, grades, solver, tol, max_iter, measure, patience, n_jobs
+    loss, C, feature_map, grades, bound, solver, tol, max_iter, measure, patience, n_jobs
         Those of `SVMRanker`, and so are ``random_state`` and ``callback``. C = 1 suits bins of any
         features, whose scale does not matter here.
     bins : int
@@ -92,6 +92,7 @@ class AdditiveSVMRanker(SVMRanker):
         decreasing: Columns = (),
         feature_map: str | FeatureMap = "pairwise",
         grades: str = "auto",
+        bound: str = "auto",
         solver: str = "bcfw",
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -106,6 +107,7 @@ class AdditiveSVMRanker(SVMRanker):
             C,
             feature_map=feature_map,
             grades=grades,
+            bound=bound,
             solver=solver,
             tol=tol,
             max_iter=max_iter,

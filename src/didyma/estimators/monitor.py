@@ -19,9 +19,10 @@ Vector = NDArray[np.float64]
 class Watch:
     """A callback that records each iteration and knows when a held-out measure stops improving.
 
-    ``history`` has one record per iteration: n_iter, passes, seconds, C, value, dual, and under
-    ``name`` what ``evaluate(w)`` says, if it is given; higher is better. With ``patience`` the run
-    stops after so many iterations without a better value; ``best_w`` are the weights of the best.
+    ``history`` has one record per iteration: n_iter, passes, seconds, C, value, dual, gap, and
+    under ``name`` what ``evaluate(w)`` says, if it is given; higher is better. With ``patience``
+    the run stops after so many iterations without a better value; ``best_w`` are the weights of the
+    best.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Watch:
             "C": progress.C,
             "value": progress.value,
             "dual": progress.dual,
+            "gap": progress.gap,
         }
         self.history.append(record)
         stop = False

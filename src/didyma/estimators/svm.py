@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,15 +21,32 @@ from didyma.estimators.monitor import Monitor
 from didyma.execution import threads
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
+from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.solution import Callback, Result, Solution
 from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
 from didyma.tasks.losses import RankingLoss, parse_loss
+from didyma.tasks.ramp import BOUNDS, RampProblem, bound_of, uncut
 from didyma.tasks.ranking import RankingProblem, trainable_queries
 
-__all__ = ["SVMRanker"]
+__all__ = ["RankingResult", "SVMRanker"]
 
+MOST_ROUNDS = 100
+Problem = TypeVar("Problem", bound=RankingProblem)
 SOLVERS = {"bcfw": BCFW, "one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
+
+
+@dataclass(frozen=True)
+class RankingResult(Result):
+    """How the training of a ranker ended.
+
+    With the ramp bound ``n_iter`` counts the rounds, ``dual`` and ``gap`` are those of the last
+    round's convex problem, and ``start`` is the loss at whose optimum the first one began.
+    """
+
+    bound: str = "hinge"
+    rounds: int = 0
+    start: str | None = None
 
 
 class SVMRanker(LinearRanker):
@@ -39,7 +56,13 @@ class SVMRanker(LinearRanker):
 
         ½‖w‖² + (C/n) Σ_i max_y [Δ_i(y) + w·(Ψ_i(y) − Ψ*_i)]
 
-    exactly, to a relative duality gap of ``tol``; ranks by w·x.
+    exactly, to a relative duality gap of ``tol``; ranks by w·x. The ramp bound (Chapelle et al.
+    2008) has the ranking ŷ by w itself in the place of the perfect one,
+
+        ½‖w‖² + (C/n) Σ_i ( max_y [Δ_i(y) + w·Ψ_i(y)] − max_y w·Ψ_i(y) ),
+
+    which is tighter but not convex: rounds of convex problems (CCCP) lead from the optimum of a
+    loss without cut-off to a local minimum.
 
     Parameters
     ----------
@@ -55,17 +78,20 @@ class SVMRanker(LinearRanker):
         tighter and takes time in the product of their counts, or by a weighted sum of one binary
         bound for each threshold, in a sort each. "auto" is the joint one where that costs no more
         than a few sorts, and for positional maps, which have joint oracles of their own.
+    bound : {"auto", "hinge", "ramp"}
+        Upper bound of the loss that is minimised. "auto" is the ramp for losses with a cut-off and
+        for losses of your own, whose hinge is often least at w = 0, and the hinge for others.
     solver : {"bcfw", "one-slack", "n-slack", "bundle"}
         All solve the same problem. "bcfw" is the fast one; "one-slack" suits wide sparse data.
     tol : float
         Relative duality gap at which training stops.
     max_iter : int
-        Limit on passes over the data.
+        Limit on passes over the data, of one round with the ramp bound.
     measure : str
         Measure that is watched on ``eval_set``, by its ir-measures name.
     patience : int, optional
-        Stop when the measure on ``eval_set`` has not improved for so many iterations, and keep the
-        best weights.
+        Stop when the measure on ``eval_set`` has not improved for so many iterations (with the ramp
+        bound: rounds), and keep the best weights.
     n_jobs : int, optional
         Threads; None uses every core. Results do not depend on it.
     random_state : int
@@ -76,11 +102,13 @@ class SVMRanker(LinearRanker):
     Attributes
     ----------
     coef_ : array of shape (n_features,)
-    result_ : Result
-        Objective value, dual, gap, converged, n_iter, passes, status, seconds by stage, and the
-        bound over grades that was used ("joint", "thresholds", None if there are only two).
+    result_ : RankingResult
+        Objective value, dual, gap, converged, n_iter, passes, status, seconds by stage, bound, and
+        the bound over grades that was used ("joint", "thresholds", None if there are only two).
     history_ : list of dict
-        One record per iteration.
+        One record per iteration; with the ramp bound per round, the first one of the start.
+    objective_trace_ : array
+        With the ramp bound, the objective at the start and after each round; it never increases.
 
     >>> X = [[3.0, 1.0], [1.0, 2.0], [2.0, 0.0], [0.0, 1.0]]
     >>> ranker = SVMRanker(C=10).fit(X, [1, 0, 1, 0], qid=["a", "a", "b", "b"])
@@ -90,8 +118,9 @@ class SVMRanker(LinearRanker):
 
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
     _layout: ClassVar[tuple[str, ...]] = ()  # attributes that `_design` learns
-    result_: Result
+    result_: RankingResult
     history_: list[dict[str, Any]]
+    objective_trace_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -100,6 +129,7 @@ class SVMRanker(LinearRanker):
         *,
         feature_map: str | FeatureMap = "pairwise",
         grades: str = "auto",
+        bound: str = "auto",
         solver: str = "bcfw",
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -113,6 +143,7 @@ class SVMRanker(LinearRanker):
         self.C = C
         self.feature_map = feature_map
         self.grades = grades
+        self.bound = bound
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -146,17 +177,16 @@ class SVMRanker(LinearRanker):
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
         self._count_trainable(grades, groups, None)
         design, evaluation = self._design(rows, grades, groups, None, evaluation)
-        problem = self._problem(design, grades, groups, None)
+        descent = self._descent(design, grades, groups, None)
         rankers = []
-        solution: Solution | None = None
         for C in values:
             ranker = clone(self).set_params(C=C)
             Features.of(self).remember(ranker)
             for name in ("n_queries_", *self._layout):
                 setattr(ranker, name, getattr(self, name))
-            solution = ranker._solve(problem, evaluation, solution)
+            ranker._solve(descent, evaluation)
             rankers.append(ranker)
-            if solution.result.status == "interrupted":
+            if ranker.result_.status == "interrupted":
                 break
         return rankers
 
@@ -169,7 +199,7 @@ class SVMRanker(LinearRanker):
         evaluation: EvaluationSet | None,
     ) -> None:
         design, evaluation = self._design(X, y, groups, query_weight, evaluation)
-        self._solve(self._problem(design, y, groups, query_weight), evaluation, None)
+        self._solve(self._descent(design, y, groups, query_weight), evaluation)
 
     def _design(
         self,
@@ -182,44 +212,52 @@ class SVMRanker(LinearRanker):
         """What the weights weigh, of the rows to learn from and of those to evaluate on."""
         return X, evaluation
 
-    def _problem(
+    def _descent(
         self,
         X: Any,
         y: NDArray[np.float64],
         groups: Groups,
         query_weight: NDArray[np.float64] | None,
-    ) -> RankingProblem:
-        return RankingProblem(
-            X,
-            y,
-            groups,
-            parse_loss(self.loss),
-            parse_feature_map(self.feature_map),
-            grades=self.grades,
-            query_weight=query_weight,
-            execute=threads(self.n_jobs),
+    ) -> _Descent:
+        if self.bound not in BOUNDS:
+            names = ", ".join(map(repr, BOUNDS))
+            raise DataError(f"expected one of {names}, found {self.bound!r}", field="bound")
+        loss, feature_map = parse_loss(self.loss), parse_feature_map(self.feature_map)
+
+        def problem(kind: type[Problem], *what: Any) -> Problem:
+            return kind(
+                *(X, y, groups, *what),
+                grades=self.grades,
+                query_weight=query_weight,
+                execute=threads(self.n_jobs),
+            )
+
+        if bound_of(self.bound, loss) == "hinge":
+            return _Hinge(problem(RankingProblem, loss, feature_map))
+        easy = uncut(loss)
+        return _Ramp(
+            problem(RampProblem, loss, feature_map), problem(RankingProblem, easy), str(easy)
         )
 
-    def _solve(
-        self, problem: RankingProblem, evaluation: EvaluationSet | None, start: Solution | None
-    ) -> Solution:
+    def _solve(self, descent: _Descent, evaluation: EvaluationSet | None) -> None:
         monitor = Monitor(evaluation, self.measure, self.patience, self.callback)
-        solution = self._solver().solve(problem, float(self.C), start=start, callback=monitor)
+        solution, result = descent.solve(self._solver(), float(self.C), monitor)
         self.coef_ = solution.w
         if self.patience is not None and monitor.best_w is not None:
             self.coef_ = monitor.best_w
-        self.result_ = replace(solution.result, grades=problem.grades)
+        self.result_ = replace(result, grades=descent.problem.grades)
         self.history_ = monitor.history
-        self.n_iter_ = solution.result.n_iter
-        if solution.result.status == "limit":
-            gap = solution.result.gap / solution.result.value
+        self.n_iter_ = result.n_iter
+        if result.bound == "ramp":
+            self.objective_trace_ = np.array([record["value"] for record in self.history_])
+        gap = result.gap / result.value if result.value > 0.0 else 0.0
+        if result.status == "limit" or (result.converged and gap > self.tol):
             warnings.warn(
                 f"stopped at max_iter={self.max_iter} with a relative gap of {gap:.1e}, above "
                 f"tol={self.tol:g}; raise max_iter, lower C or scale the features",
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        return solution
 
     def _solver(self) -> Any:
         if not (isinstance(self.C, Real) and 0 < self.C < np.inf):
@@ -234,3 +272,55 @@ class SVMRanker(LinearRanker):
 
     def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
         return trainable_queries(y, groups, parse_loss(self.loss))
+
+
+class _Descent(Protocol):
+    """Fits of one problem, each of which starts where the last one can help."""
+
+    problem: RankingProblem
+
+    def solve(
+        self, solver: Any, C: float, callback: Callback
+    ) -> tuple[Solution, RankingResult]: ...
+
+
+class _Hinge:
+    def __init__(self, problem: RankingProblem) -> None:
+        self.problem = problem
+        self._known: Solution | None = None
+
+    def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
+        self._known = solver.solve(self.problem, C, start=self._known, callback=callback)
+        return self._known, RankingResult(**vars(self._known.result))
+
+
+class _Ramp:
+    """First the loss without cut-off, by its hinge and the pairwise map; then rounds from there."""
+
+    def __init__(self, problem: RampProblem, easy: RankingProblem, name: str) -> None:
+        self.problem: RankingProblem = problem
+        self._ramp, self._easy, self._name = problem, easy, name
+        self._begun: Solution | None = None
+        self._known: Solution | None = None
+
+    def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
+        begun = self._begun = solver.solve(self._easy, C, start=self._begun)
+        first = begun.result
+        stopped = first.status == "interrupted"
+        most = 0 if stopped else MOST_ROUNDS
+        rounds = CCCP(tol=solver.tol, inner=solver, max_iter=most, from_start=True)
+        known = None if self._known is None else self._known.state
+        found = self._known = rounds.solve(
+            self._ramp, C, start=begun.w, known=known, callback=callback
+        )
+        result = RankingResult(
+            **vars(found.result), bound="ramp", rounds=found.result.n_iter, start=self._name
+        )
+        seconds = {**result.seconds, "start": first.seconds["total"]}
+        seconds["total"] += seconds["start"]
+        return found, replace(
+            result,
+            passes=result.passes + first.passes,
+            seconds=seconds,
+            status="interrupted" if stopped else result.status,
+        )

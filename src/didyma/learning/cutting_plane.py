@@ -50,22 +50,23 @@ class OneSlack:
         C: float,
         *,
         start: Solution | None = None,
-        at: Vector | None = None,
         callback: Callback | None = None,
     ) -> Solution:
         """Minimise ½‖w‖² + C R(w); cuts of ``start`` (any C) are valid for this C too.
 
-        The value is never above that at ``at`` (zero if not given), where the search begins.
+        The value is never above that at the weights of ``start`` (or zero), where the search
+        begins.
         """
         clock = Clock()
         pool = CutPool.of(start, problem.n_features)
-        steps = self._steps(problem, C, pool, at, clock)
+        w = np.zeros(problem.n_features) if start is None else start.w
+        steps = self._steps(problem, C, pool, w, clock)
         return conclude(problem, C, steps, self.tol, callback, clock, state=pool)
 
     def _steps(
-        self, problem: Problem, C: float, pool: CutPool, at: Vector | None, clock: Clock
+        self, problem: Problem, C: float, pool: CutPool, w: Vector, clock: Clock
     ) -> Iterator[Progress]:
-        line = _Line(problem, C, np.zeros(problem.n_features) if at is None else at, clock)
+        line = _Line(problem, C, w, clock)
         if len(pool.losses) == 1:
             pool.add(line.cut())
         bound, value, idle = -np.inf, np.inf, 0

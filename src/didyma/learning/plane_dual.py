@@ -60,6 +60,17 @@ class PlaneDual:
         self.gaps[:] = np.inf
         self.C = C
 
+    def shift(self, moves: Vector) -> None:
+        """Move every plane of example i by ``moves[i]``, when its Ψ*_i has moved the other way.
+
+        α stays feasible. The plane of the former Ψ*_i moves too: it is now that of an output like
+        any other.
+        """
+        self.g += moves[:, None, :]
+        self.gram = self.g @ self.g.transpose(0, 2, 1)
+        self.w -= self.scales @ moves
+        self.gaps[:] = np.inf
+
     @property
     def planes(self) -> tuple[Any, ...]:
         """Arrays in the order in which kernels take them."""

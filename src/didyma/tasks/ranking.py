@@ -28,7 +28,15 @@ from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
 from didyma.tasks.losses import NDCG, RankingLoss, StepLoss
 
-__all__ = ["Answer", "RankingProblem", "oracle_for", "path_for", "row_numbers", "trainable_queries"]
+__all__ = [
+    "Answer",
+    "RankingProblem",
+    "answer_by_oracle",
+    "oracle_for",
+    "path_for",
+    "row_numbers",
+    "trainable_queries",
+]
 
 Vector = NDArray[np.float64]
 
@@ -45,7 +53,7 @@ answer: Any = None
 oracle: Any = None
 
 
-def _answer(queries, i, scores, coef):  # type: ignore[no-untyped-def]
+def answer_by_oracle(queries, i, scores, coef):  # type: ignore[no-untyped-def]
     """Coefficients and loss of query i at given scores, by the oracle of one query."""
     _, starts, orders, counts, v, gains, k = queries
     order = orders[starts[i] : starts[i + 1]]
@@ -143,7 +151,9 @@ _kernels = cache(_Kernels)
 def _answer_of(loss: RankingLoss, feature_map: FeatureMap, kind: str) -> Answer:
     oracle, name = oracle_for(loss, feature_map, kind)
     cached = not isinstance(loss, StepLoss)
-    return Answer(name, specialise(_answer, f"answer_{name}", cached=cached, oracle=oracle), cached)
+    return Answer(
+        name, specialise(answer_by_oracle, f"answer_{name}", cached=cached, oracle=oracle), cached
+    )
 
 
 @cache
