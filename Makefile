@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test lint format bench docs clean
+.PHONY: demo test fuzz lint format bench docs clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml constraints.txt
@@ -17,6 +17,9 @@ demo: $(READY)  ## train, compare and report on text that is on every machine
 
 test: $(READY) lint  ## every check that a change must pass
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+fuzz: $(READY)  ## the tests with damaged files, for longer
+	DIDYMA_FUZZ_ROUNDS=2000 $(BIN)/python -m pytest tests/fuzz --numprocesses auto
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -1,8 +1,10 @@
 """Structured prediction from an argmax.
 
     >>> import didyma
-    >>> data = didyma.read("train.txt")                                        # doctest: +SKIP
-    >>> ranker = didyma.SVMRanker(loss="ap").fit(data.X, data.y, qid=data.qid)  # doctest: +SKIP
+    >>> train = didyma.read("train.txt")                   # doctest: +SKIP
+    >>> ranker = didyma.SVMRanker(loss="ap").fit(train)     # doctest: +SKIP
+    >>> test = didyma.read("test.txt", like=train)          # doctest: +SKIP
+    >>> ranker.predict(test)                                # doctest: +SKIP
 
 Names are imported when they are first used, so that ``import didyma`` costs nothing.
 """

@@ -478,3 +478,10 @@ def test_lightgbm_example(shared_data: Path) -> None:
     X, y = load_svmlight_file(folder / "rank.train")
     np.testing.assert_array_equal(dense(train), X.toarray())
     np.testing.assert_array_equal(train.y, y)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r"])
+def test_a_document_id_that_would_end_the_line_is_not_written(tmp_path: Path, end: str) -> None:
+    data = RankingData(np.eye(1), np.ones(1), np.array(["a"]), np.array([f"d{end}e"]))
+    with pytest.raises(DataError, match="docid: expected text that can stand in a comment"):
+        letor.write(data, tmp_path / "a.txt")

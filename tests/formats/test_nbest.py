@@ -388,3 +388,10 @@ def test_numbers_that_json_lacks_are_not_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="list '0': expected finite numbers"):
         write(tmp_path / "b.jsonl", read(tmp_path / "a.jsonl"))
     assert not (tmp_path / "b.jsonl").exists()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r"])
+def test_texts_of_several_lines_are_not_written_as_moses(tmp_path: Path, end: str) -> None:
+    lists = [NBest("1", None, None, [Candidate(f"a{end}b", 1.0)])]
+    with pytest.raises(DataError, match="several lines cannot be written as Moses"):
+        write(tmp_path / "a.moses", lists)

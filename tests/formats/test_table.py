@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
@@ -156,6 +157,15 @@ def test_bad_files_are_named(
 def test_bad_parquet_is_named(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "bad.parquet"
     path.write_bytes(text)
+    with pytest.raises(DataError, match=r"bad\.parquet: not a readable Parquet file"):
+        table.read(path)
+
+
+def test_parquet_with_text_that_is_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / "bad.parquet"
+    columns = {"label": [1.0], "qid": ["query-id"], "x": [1.0]}
+    pq.write_table(pa.table(columns), path, compression="none", write_statistics=False)
+    path.write_bytes(path.read_bytes().replace(b"query-id", b"query-\xff\xff"))
     with pytest.raises(DataError, match=r"bad\.parquet: not a readable Parquet file"):
         table.read(path)
 

@@ -30,7 +30,7 @@ GROUP_SUFFIXES = (".query", ".group")
 LONGEST_SIZE = 18  # digits of what fits into 64 bits
 
 _QID = re.compile(r"[^\s#]+", re.ASCII)
-_DOCID = re.compile(r"(?!docid\s*=)(\S(.*\S)?)?", re.ASCII)
+_DOCID = re.compile(r"(?!docid\s*=)(\S([^\r\n]*\S)?)?", re.ASCII)
 
 
 def read(

@@ -429,7 +429,7 @@ def _moses_lines(nbest: NBest, loss: str) -> Iterator[str]:
             raise DataError("vectors cannot be written as Moses", field=place)
         features = dict(c.features or {}) | ({} if c.loss is None else {loss: c.loss})
         parts = [nbest.id, c.text, _moses_columns(features, place), repr(c.score)]
-        if any(SEPARATOR in part or "\n" in part for part in parts):
+        if any(mark in part for part in parts for mark in (SEPARATOR, "\n", "\r")):
             raise DataError(
                 f"a text with {SEPARATOR!r} or several lines cannot be written as Moses",
                 field=place,

@@ -210,7 +210,9 @@ def _read_parquet(path: PathName) -> Any:
     arrow, parquet = (_require(m, f"reading {path}") for m in ("pyarrow", "pyarrow.parquet"))
     contents = arrow.BufferReader(read_bytes(path))
     try:
-        return parquet.read_table(contents)
+        table = parquet.read_table(contents)
+        table.validate(full=True)  # reading trusts what the file says about texts
+        return table
     except (arrow.ArrowException, OSError) as error:
         raise DataError(f"not a readable Parquet file ({error})") from None
 
