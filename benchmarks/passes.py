@@ -94,18 +94,18 @@ def _problem(data: RankingData, execute: Any, loss: RankingLoss | None = None) -
 
 
 def sweep(problem: RankingProblem) -> Timer:
-    """BCFW's visit to every query in a random order, each pass continuing the one before.
+    """BCFW's visit to every query in its random order, each pass continuing the one before.
 
     The solver's own passes may leave queries out, so the pass is called here without the solver.
     """
     visit, arrays = _sweep_of(problem)
     n_planes = BCFW()._planes_for(problem)
     dual = PlaneDual.zero(C * problem.weights, problem.n_features, n_planes, C)
-    gaps = np.empty(problem.n_examples)
+    gaps, all_alike = np.empty(problem.n_examples), np.zeros(problem.n_examples)
     rng = np.random.default_rng(0)
 
     def visit_all() -> None:
-        visit(arrays, rng.permutation(problem.n_examples), *dual.planes, gaps, dual.w)
+        visit(arrays, BCFW._choose(all_alike, rng), *dual.planes, gaps, dual.w)
 
     for _ in range(WARM):
         visit_all()

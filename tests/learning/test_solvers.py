@@ -139,6 +139,19 @@ def test_bcfw_converges_with_any_number_of_planes(n_planes):
     assert result.value == pytest.approx(exact, rel=1.1e-4)
 
 
+@pytest.mark.parametrize("n", [1, 3, 99, 1000])
+def test_bcfw_visits_every_example_it_does_not_know_in_another_order_each_time(n):
+    rng = np.random.default_rng(0)
+    orders = [BCFW._choose(np.full(n, np.inf), rng) for _ in range(2)]
+    for order in orders:
+        assert np.array_equal(np.sort(order), np.arange(n))
+    assert n < 4 or not np.array_equal(*orders)
+    gaps = np.where(np.arange(n) % 2 == 0, 1.0, 0.0)
+    chosen = BCFW._choose(gaps, rng)
+    assert len(np.unique(chosen)) == len(chosen) <= n
+    assert set(range(0, n, 2)) <= set(chosen.tolist())
+
+
 def test_bcfw_is_reproducible():
     problem = ranking_problem(seed=9, n_queries=15, n_rows=10)
     first, second = (BCFW(seed=3).solve(problem, 10.0) for _ in range(2))
