@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,14 +13,16 @@ from didyma.errors import DataError
 from didyma.features.text.extended import ExtendedFeatures
 from didyma.features.text.first_stage import FirstStage
 from didyma.features.text.part import Part
-from didyma.features.text.reading import Reader, State
+from didyma.features.text.reading import Reader, Reading, State
 from didyma.features.text.small import SmallFeatures
+from didyma.features.text.windows import STEP, WINDOW, Windowed, cut
+from didyma.features.text.word_vectors import WordVectors
 
 __all__ = ["TextFeatures"]
 
 # What a saved state may name.
 PARTS: dict[str, type[Part]] = {
-    part.__name__: part for part in (ExtendedFeatures, FirstStage, SmallFeatures)
+    part.__name__: part for part in (ExtendedFeatures, FirstStage, SmallFeatures, WordVectors)
 }
 
 
@@ -70,7 +73,29 @@ class TextFeatures:
         scores: Sequence[ArrayLike] | None = None,
     ) -> NDArray[np.float64]:
         """Features of each passage, those of the first query first; shape (n_rows, n_columns)."""
-        reading = self._reader().read(queries, passages, scores)
+        return self._columns(self._reader().read(queries, passages, scores))
+
+    def transform_windows(
+        self,
+        queries: Sequence[str],
+        passages: Sequence[Sequence[str]],
+        scores: Sequence[ArrayLike] | None = None,
+        *,
+        size: int = WINDOW,
+        step: int = STEP,
+    ) -> Windowed:
+        """Features of windows of at most ``size`` words, one every ``step``, of each passage.
+
+        >>> features = TextFeatures([SmallFeatures()]).fit(["x"], [["x y"]])
+        >>> windowed = features.transform_windows(["x y"], [["a b c x y", "z"]], size=3, step=2)
+        >>> score, window = windowed.best(windowed.X[:, 0])
+        >>> windowed.spans[window].tolist()
+        [[4, 9], [0, 1]]
+        """
+        reading, windows = cut(self._reader().read(queries, passages, scores), size, step)
+        return replace(windows, X=self._columns(reading))
+
+    def _columns(self, reading: Reading) -> NDArray[np.float64]:
         return np.hstack([part.columns(reading) for part in self.parts])
 
     def state(self) -> State:

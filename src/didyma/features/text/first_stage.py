@@ -22,10 +22,6 @@ class FirstStage(Part):
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Score and reciprocal rank of each row; shape (n_rows, 2)."""
-        if reading.scores is None:
+        if reading.first_stage is None:
             raise DataError("expected the first stage's scores, found none", field="scores")
-        ranks = np.zeros(len(reading))
-        for begin, end in zip(reading.bounds, reading.bounds[1:]):
-            part = reading.scores[begin:end]
-            ranks[begin:end] = 1 + np.searchsorted(np.sort(-part), -part)
-        return np.stack([reading.scores, 1 / np.maximum(ranks, 1)], axis=1)
+        return reading.first_stage

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from didyma.features.text.characters import code_points, fold, kind_of, kinds_of
 from didyma.features.text.cues import cues
+from didyma.features.text.growing import Growing
 from didyma.features.text.languages import stemmer, stop_words
 from didyma.features.text.vocabulary import Vocabulary, hash_of
 from didyma.kernels.words import UNSPACED, find, insert, split
@@ -60,11 +61,11 @@ class Lexicon:
         self._number_of_stem: dict[int, int] = {}
         self._number_of_gram: dict[str, int] = {}
         self._number_of_prefix: dict[str, int] = {}
-        self._term, self._stem = _Growing(np.int32), _Growing(np.int32)
-        self._is_stop, self._is_capital = _Growing(np.bool_), _Growing(np.bool_)
-        self._traits, self._prefixes = _Growing(np.int64), _Growing(np.int32)
-        self._term_hashes, self._stem_hashes = _Growing(np.uint64), _Growing(np.uint64)
-        self._grams, self._gram_stops = _Growing(np.int32), _Growing(np.int64)
+        self._term, self._stem = Growing(np.int32), Growing(np.int32)
+        self._is_stop, self._is_capital = Growing(np.bool_), Growing(np.bool_)
+        self._traits, self._prefixes = Growing(np.int64), Growing(np.int32)
+        self._term_hashes, self._stem_hashes = Growing(np.uint64), Growing(np.uint64)
+        self._grams, self._gram_stops = Growing(np.int32), Growing(np.int64)
         self._gram_stops.extend([0])
         self._keys = np.zeros(1 << 12, np.uint64)
         self._values = np.full(1 << 12, -1, np.int32)
@@ -215,25 +216,3 @@ def _chunks(texts: Iterable[str]) -> Iterable[list[str]]:
             chunk, size = [], 0
     if chunk:
         yield chunk
-
-
-class _Growing:
-    """An array that can be extended; views of it stay what they were."""
-
-    def __init__(self, dtype: DTypeLike) -> None:
-        self._buffer = np.zeros(64, dtype)
-        self._length = 0
-
-    def __len__(self) -> int:
-        return self._length
-
-    @property
-    def array(self) -> NDArray[Any]:
-        return self._buffer[: self._length]
-
-    def extend(self, values: Sequence[Any] | NDArray[Any]) -> None:
-        stop = self._length + len(values)
-        if stop > len(self._buffer):
-            self._buffer = np.concatenate([self.array, np.zeros(2 * stop, self._buffer.dtype)])
-        self._buffer[self._length : stop] = values
-        self._length = stop

@@ -43,8 +43,8 @@ class Reading:
     is_stop, traits, prefixes : arrays
         Of each term of the lexicon.
     is_capital : array of shape (n_tokens,)
-    scores : array of shape (n_rows,) or None
-        What the first stage gave.
+    first_stage : array of shape (n_rows, 2) or None
+        Score, and 1 / rank by it; of equal scores all have the best rank.
     """
 
     lexicon: Lexicon
@@ -65,7 +65,7 @@ class Reading:
     is_capital: NDArray[np.bool_]
     grams: tuple[NDArray[Any], NDArray[Any], int]
     mean_length: float
-    scores: NDArray[np.float64] | None
+    first_stage: NDArray[np.float64] | None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -243,7 +243,7 @@ def _first_stage(scores: Sequence[ArrayLike], bounds: NDArray[np.int64]) -> NDAr
         raise DataError(
             f"expected scores for each of {len(bounds) - 1} queries, found {len(scores)}"
         )
-    flat = np.zeros(bounds[-1])
+    columns = np.zeros((bounds[-1], 2))
     for q, given in enumerate(scores):
         wanted = int(bounds[q + 1] - bounds[q])
         try:
@@ -257,5 +257,6 @@ def _first_stage(scores: Sequence[ArrayLike], bounds: NDArray[np.int64]) -> NDAr
             )
         if not np.isfinite(part).all():
             raise DataError("expected finite scores", field=f"scores of query {q}")
-        flat[bounds[q] : bounds[q + 1]] = part
-    return flat
+        columns[bounds[q] : bounds[q + 1], 0] = part
+        columns[bounds[q] : bounds[q + 1], 1] = 1 / (1 + np.searchsorted(np.sort(-part), -part))
+    return columns

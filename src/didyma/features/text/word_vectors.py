@@ -1,0 +1,170 @@
+"""Vectors of words, from any table or model that the user has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from threading import Lock
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.features.text.growing import Growing
+from didyma.features.text.lexicon import Lexicon
+from didyma.features.text.part import Part
+from didyma.features.text.reading import Reading, State
+from didyma.kernels.word_vectors import N_NEARNESSES, nearnesses
+
+__all__ = ["WORDLLAMA", "WordVectors"]
+
+WORDLLAMA = "wordllama"
+SAMPLE = 32  # words whose vectors a saved model remembers, to know its table again
+
+Lookup: TypeAlias = Callable[[list[str]], NDArray[np.float32]]
+
+
+class WordVectors(Part):
+    """Nearness of a query and a passage as vectors of those content words that have one.
+
+    vector_cosine
+        Cosine of the sums of the distinct words' vectors, by idf.
+    vector_coverage
+        Mean over the query's words, by idf, of the best cosine with a word of the passage.
+    vector_reverse_coverage
+        Mean over the passage's words, by idf, of the best cosine with a word of the query.
+
+    >>> from didyma.features.text.features import TextFeatures
+    >>> table = {"ship": [1, 0.2], "boat": [1, 0.3], "tree": [0, 1]}
+    >>> passages = [["a boat", "a tree", "the sky"]]
+    >>> features = TextFeatures([WordVectors(table)]).fit(["ships"], passages)
+    >>> features.transform(["ship"], passages)[:, 1].round(2).tolist()
+    [1.0, 0.2, 0.0]
+
+    Parameters
+    ----------
+    source : mapping, callable, object with ``encode``, or "wordllama"
+        From terms (words in lower case) to vectors: a mapping has them; a callable, or the method
+        ``encode`` of a model, turns a list of them into an array (n_terms, dimension). It is asked
+        once about each distinct word. "wordllama" is the table inside the package of that name.
+
+    A saved model holds no table, only its name if it has one; without, `attach` gives it back.
+    """
+
+    def __init__(self, source: Any) -> None:
+        self._name = WORDLLAMA if isinstance(source, str) else None
+        self._lookup = None if source is None else _lookup(source)
+        self._lock = Lock()
+        self._lexicon: Lexicon | None = None
+        self._sample: tuple[list[str], NDArray[np.float32]] = [], np.zeros((0, 0), np.float32)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each column."""
+        return ("vector_cosine", "vector_coverage", "vector_reverse_coverage")
+
+    def attach(self, source: Any) -> Self:
+        """Use a table again that is not part of a saved model; that it is the same is checked."""
+        lookup = _lookup(source)
+        terms, vectors = self._sample
+        if terms and not np.array_equal(lookup(terms), vectors):
+            raise DataError("other vectors than the model was trained with", field="vectors")
+        self._lookup, self._lexicon = lookup, None
+        return self
+
+    def fit(self, reading: Reading) -> Self:
+        """Remember some vectors."""
+        vectors, norms = self._known(reading)
+        known = np.flatnonzero(norms)[:SAMPLE]
+        if not len(known):
+            raise DataError("expected vectors of some of the words, found none", field="vectors")
+        self._sample = [reading.lexicon.terms[n] for n in known], vectors[known]
+        return self
+
+    def columns(self, reading: Reading) -> NDArray[np.float64]:
+        """Nearness of each row; shape (n_rows, 3)."""
+        vectors, norms = self._known(reading)
+        values = np.zeros((len(reading), N_NEARNESSES))
+        nearnesses(
+            reading.terms,
+            reading.is_stop,
+            reading.begins,
+            reading.ends,
+            reading.queries,
+            reading.bounds,
+            reading.rows,
+            vectors,
+            norms,
+            reading.term_idf,
+            min(len(norms), len(reading.terms)),
+            values,
+        )
+        return values
+
+    def state(self) -> State:
+        """The name of the table, and some of its vectors."""
+        terms, vectors = self._sample
+        return {"sample": vectors}, {"source": self._name, "terms": terms}
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
+        """The part that has this state; it needs `attach` unless its table has a name."""
+        part = cls(None)
+        part._name, part._sample = values["source"], (values["terms"], arrays["sample"])
+        return part if part._name is None else part.attach(part._name)
+
+    def _known(self, reading: Reading) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Vector of each term of the lexicon, and its norm."""
+        if self._lookup is None:
+            raise DataError("expected the table the model was trained with", field="vectors")
+        n = len(reading.term_idf)
+        with self._lock:
+            if self._lexicon is not reading.lexicon:
+                self._lexicon, self._norms = reading.lexicon, Growing(np.float32)
+            if n > len(self._norms):
+                new = self._lookup(reading.lexicon.terms[len(self._norms) : n])
+                if not len(self._norms):
+                    self._vectors = Growing(np.float32, new.shape[1])
+                self._vectors.extend(new)
+                self._norms.extend(np.sqrt((new**2).sum(axis=1)))
+            return self._vectors.array[:n], self._norms.array[:n]
+
+
+def _lookup(source: Any) -> Lookup:
+    """From terms to an array of vectors, zeros where there is none."""
+    if isinstance(source, str):
+        if source != WORDLLAMA:
+            raise DataError(f"expected {WORDLLAMA!r} or a table, found {source!r}", field="vectors")
+        from didyma.features.text.wordllama import SubwordTable
+
+        return SubwordTable.installed()
+    if isinstance(source, Mapping):
+        return _Table(source)
+    ask = getattr(source, "encode", source)
+    if not callable(ask):
+        raise DataError(
+            f"expected a mapping, a callable or a model, found {type(source).__name__}",
+            field="vectors",
+        )
+    return lambda terms: _checked(ask(terms), len(terms))
+
+
+class _Table:
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        shapes = {np.shape(vector) for vector in table.values()}
+        if len(shapes) != 1 or len(*shapes) != 1:
+            raise DataError("expected vectors of one length", field="vectors")
+        self._table, self._zero = table, np.zeros(shapes.pop(), np.float32)
+
+    def __call__(self, terms: list[str]) -> NDArray[np.float32]:
+        found = [self._table.get(term, self._zero) for term in terms]
+        return _checked(np.reshape(found, (len(terms), len(self._zero))), len(terms))
+
+
+def _checked(vectors: Any, n: int) -> NDArray[np.float32]:
+    found = np.asarray(vectors, np.float32)
+    if found.ndim != 2 or len(found) != n or not np.isfinite(found).all():
+        raise DataError(
+            f"expected {n} finite vectors, found an array of shape {found.shape}", field="vectors"
+        )
+    return found
