@@ -26,12 +26,16 @@ from benchmarks import (
     structure_kernels,
     synthetic,
     tagger,
+    text_features,
 )
 
 TINY = 0.005
 
 
-MODULES = [passes, fits, oracle, scaling, letor_reader, sparsemap, latent, boosting, esim, passage]
+MODULES = [
+    *(passes, fits, oracle, scaling, letor_reader, sparsemap, latent, boosting),
+    *(esim, passage, text_features),
+]
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
