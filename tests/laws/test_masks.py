@@ -132,6 +132,24 @@ def test_what_could_be_in_the_solution_is_not_forbidden(name):
         assert found[masked[0]].any() or not masked[0].any()
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((-900.0, 0.0), (-2000.0, 0.0)), ((-799.0, 0.0), (-4000.5, 3.0))],
+)
+def test_a_score_like_a_mask_that_the_best_output_contains(first, second):
+    """All tags 0, or one low score and then nothing but high ones, which is better."""
+    scores = np.full((5, 2), [first[0], second[1]])
+    scores[0, 1] = second[0]
+    stay = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
+    assert scores[:, 1].sum() > scores[:, 0].sum() + 5
+    for found in (
+        Sequence().predict(scores, transitions=stay),
+        didyma.sparsemap(scores, Sequence(), transitions=stay)[:, 1],
+        Sequence().marginals(scores, transitions=stay)[:, 1].round(2),
+    ):
+        np.testing.assert_array_equal(found, 1.0)
+
+
 @pytest.mark.parametrize("structure", [Choice(), Matching(), Tree(), TopK(2)], ids=repr)
 def test_masks_that_cannot_be_avoided_are_scores(structure):
     shape = (4,) if structure.ndim == 1 else (4, 4)
@@ -300,12 +318,36 @@ def test_neighbours_and_threads_change_no_bit(structure, shape):
 
 def test_a_neighbour_with_a_large_support_changes_no_bit():
     """It makes a solver ask for more room, which its neighbours must not notice."""
-    rng = np.random.default_rng(0)
-    scores = 1e-3 * rng.standard_normal((2, 9, 9))
-    (first, second), solution = didyma.sparsemap(scores, Matching(), return_solution=True, n_jobs=1)
-    assert solution.support_size.min() > 40
-    np.testing.assert_array_equal(first, didyma.sparsemap(scores[0], Matching()))
-    np.testing.assert_array_equal(second, didyma.sparsemap(scores[1], Matching()))
+    for seed in (0, 3):
+        scores = 0.02 * np.random.default_rng(seed).standard_normal((2, 9, 9))
+        together, solution = didyma.sparsemap(scores, Tree(), return_solution=True, n_jobs=1)
+        assert solution.support_size.min() > 40
+        for u, one in zip(together, scores, strict=True):
+            np.testing.assert_array_equal(u, didyma.sparsemap(one, Tree()))
+
+
+# rounding
+
+
+@pytest.mark.parametrize(
+    ("structure", "shape"), [(Tree(), (9, 9)), (TopK(4), (20,)), (Sequence(), (12, 4))], ids=str
+)
+def test_a_gap_that_rounding_could_make_is_none(structure, shape):
+    """The digits that 1e9 leaves decide; no warning tells of a solver in search of more."""
+    scores = 1e9 + np.random.default_rng(0).standard_normal((4, *shape))
+    _, solution = didyma.sparsemap(scores, structure, return_solution=True)
+    assert solution.converged.all()
+    assert solution.gap.max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("structure", "shape"), [(Matching(), (7, 7)), (TopK(4), (20,)), (Sequence(), (12, 4))], ids=str
+)
+def test_tiny_scores_can_be_solved_to_the_last_digit(structure, shape):
+    scores = 1e-12 * np.random.default_rng(0).standard_normal((4, *shape))
+    _, solution = didyma.sparsemap(scores, structure, tol=0.0, return_solution=True)
+    assert solution.converged.all()
+    assert solution.gap.max() < 1e-13
 
 
 # temperatures

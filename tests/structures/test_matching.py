@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from didyma.errors import DataError
+from didyma.kernels.assignment import match
 from didyma.structures.matching import Matching
 
 
@@ -211,3 +212,15 @@ def test_marginals_are_refused():
 def test_a_value():
     assert Matching() == Matching()
     assert repr(Matching()) == "Matching()"
+
+
+@pytest.mark.parametrize("m", [9, 10])
+def test_prices_that_are_kept_while_a_line_is_idle(m):
+    n, rng = m - 1, np.random.default_rng(m)
+    work, index = np.zeros(5 * m), np.zeros(1 + 6 * m, np.int64)
+    weights = rng.standard_normal((n, m))
+    for _ in range(60):
+        weights = weights + 0.5 * rng.standard_normal((n, m))
+        assert match(weights.ravel(), m, n, m, work, index)
+        best = weights[linear_sum_assignment(weights, maximize=True)].sum()
+        assert weights[np.arange(n), index[1 : n + 1]].sum() == pytest.approx(best)

@@ -304,3 +304,10 @@ def test_distance_bins_return_gradients_to_the_weights() -> None:
     weights = torch.zeros(bins.n_weights, requires_grad=True)
     sum(weights[index].sum() for index in bins.indices().values()).backward()
     assert weights.grad.tolist() == [1, 2, 1, 2, 1, 2, 3, 2, 1]
+
+
+def test_sums_next_to_the_smallest_float_are_exact() -> None:
+    """A step of e^-740, a number of two bits, which the next score makes up for."""
+    scores, steps = np.array([[0.0, -np.inf], [0.0, 740.5]]), np.array([[0.0, -740.0], [0.0, 0.0]])
+    found = SEQUENCE.marginals(scores, transitions=steps)
+    np.testing.assert_allclose(found[1, 1], 1 / (1 + np.exp(-0.5)), rtol=1e-12)
