@@ -71,13 +71,17 @@ def brute_force_thresholds(kind, labels, scores, v, k=None, gain=np.exp2):
     discount = np.where(ranks <= (k or n), 1.0 / np.log2(1.0 + ranks), 0.0)
     gains = gain(labels) - gain(np.zeros(n))
     ideal = np.sort(gains)[::-1] @ discount
-    total = 0.0
+    thresholds = []
     for lower, upper in pairwise(np.unique(labels)):
         above = (labels >= upper).astype(int)
         step = gain(np.float64(upper)) - gain(np.float64(lower))
-        share = step * discount[: above.sum()].sum() / ideal
-        total += share * brute_force(kind, "ndcg", above, scores, v, k)
-    return total
+        own = discount[: above.sum()].sum()
+        thresholds.append((above, step * own / ideal, own))
+    mean = np.average([own for *_, own in thresholds], weights=[w for _, w, _ in thresholds])
+    return sum(
+        weight * brute_force(kind, "ndcg", above, own / mean * scores, v, k)
+        for above, weight, own in thresholds
+    )
 
 
 def best_interleaving(positives, negatives, positive, negative):

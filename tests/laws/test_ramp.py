@@ -118,12 +118,16 @@ def test_thresholds_have_a_ramp_each():
         problem.complete(np.ones(1))
         weighted, value = problem.respond(scores)
         found = value + weighted @ scores
-        ramps = 0.0
+        thresholds = []
         for low, high in pairwise(np.unique(labels)):
             positive = (labels >= high).astype(int)
-            discounts = 1.0 / np.log2(2.0 + np.arange(min(3, positive.sum())))
-            share = (2.0**high - 2.0**low) * discounts.sum()
-            ramps += share * by_enumeration(binary, Pairwise(), positive, scores)[0]
+            own = np.sum(1.0 / np.log2(2.0 + np.arange(min(3, positive.sum()))))
+            thresholds.append((positive, (2.0**high - 2.0**low) * own, own))
+        mean = np.average([own for *_, own in thresholds], weights=[w for _, w, _ in thresholds])
+        ramps = sum(
+            weight * by_enumeration(binary, Pairwise(), positive, own / mean * scores)[0]
+            for positive, weight, own in thresholds
+        )
         ideal = (2.0 ** np.sort(labels)[::-1][:3] - 1) @ (
             1.0 / np.log2(2.0 + np.arange(min(3, len(labels))))
         )

@@ -170,18 +170,20 @@ def test_thresholds_are_a_sum_of_binary_problems():
     y[groups.starts[:-1] + 1] = 0.0
     for loss in (NDCG(), NDCG(k=2)):
         problem = RankingProblem(X, y, groups, loss, grades="thresholds")
+        weight, own = np.zeros((3, len(groups))), np.zeros((3, len(groups)))
+        for q, rows in enumerate(np.split(np.arange(len(y)), groups.starts[1:-1])):
+            k = min(loss.cutoff, len(rows))
+            discount = 1.0 / np.log2(2.0 + np.arange(k))
+            ideal = np.sort(np.exp2(y[rows]) - 1.0)[::-1][:k] @ discount
+            for t in range(3):
+                own[t, q] = discount[: np.sum(y[rows] > t)].sum()
+                weight[t, q] = 2.0**t * own[t, q] / ideal
+        np.testing.assert_allclose(weight.sum(axis=0), 1.0)
+        factor = own / (weight * own).sum(axis=0)
         direction, value = np.zeros(len(w)), 0.0
-        for grade in (1.0, 2.0, 3.0):
-            share = []
-            for rows in np.split(np.arange(len(y)), groups.starts[1:-1]):
-                ideal = np.sort(np.exp2(y[rows]) - 1.0)[::-1]
-                k = min(loss.cutoff, len(rows))
-                discount = 1.0 / np.log2(2.0 + np.arange(k))
-                above = np.sum(y[rows] >= grade)
-                share.append(2.0 ** (grade - 1) * discount[:above].sum() / (ideal[:k] @ discount))
-            binary = RankingProblem(
-                X, (y >= grade).astype(float), groups, loss, query_weight=np.array(share)
-            )
+        for t in range(3):
+            stretched, above = factor[t][groups.codes, None] * X, (y > t).astype(float)
+            binary = RankingProblem(stretched, above, groups, loss, query_weight=weight[t])
             cut = binary.cut_all(w)
             direction += cut.direction
             value += cut.loss

@@ -297,25 +297,37 @@ def thresholds(scores, order, counts, v, gains, k, coef):
 
         1 − NDCG = Σ_t λ_t (1 − NDCG_t),    λ_t = (g_t − g_{t+1}) DCG*_t / DCG*.
 
-    Each threshold has its own feature map and its own maximiser. Rows are sorted by level, so that
-    the positives of a threshold come first as they are.
+    Each threshold has its own maximiser and its own feature map: that of the binary problem times
+    DCG*_t, as a share of its mean under λ, so that features which are spread over more positives
+    count as much. Rows are sorted by level, so that the positives of a threshold come first.
     """
-    n = scores.shape[0]
+    n, n_levels = scores.shape[0], counts.shape[0]
     ideal = _ideal_dcg(counts, gains, k)
+    own = np.zeros(n_levels)  # DCG* of the threshold below each level that has one
+    weight = np.zeros(n_levels)
+    P, above = 0, 0
+    for level in range(n_levels):
+        if counts[level] > 0:
+            if P > 0:
+                own[above] = 1.0 / scale(P, n - P, k)
+                weight[above] = (gains[above] - gains[level]) * own[above] / ideal
+            P += counts[level]
+            above = level
+    mean = np.sum(weight * own) / np.sum(weight)
+    stretched = np.empty(n)
     part = np.empty(n)
     split = np.empty(2, dtype=np.int64)
     zero(coef)
-    loss, P, gain = 0.0, 0, 0.0
-    for level in range(counts.shape[0]):
-        if counts[level] == 0:
-            continue
-        if P > 0:
-            split[0], split[1] = P, n - P
-            share = (gain - gains[level]) / (scale(P, n - P, k) * ideal)
-            loss += share * binary(scores, order, split, v, gains, k, part)
-            axpy(share, part, coef)
+    loss, P = 0.0, 0
+    for level in range(n_levels):
         P += counts[level]
-        gain = gains[level]
+        if own[level] > 0.0:
+            factor = own[level] / mean
+            for r in range(n):
+                stretched[r] = factor * scores[r]
+            split[0], split[1] = P, n - P
+            loss += weight[level] * binary(stretched, order, split, v, gains, k, part)
+            axpy(weight[level] * factor, part, coef)
     return loss
 
 
