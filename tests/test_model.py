@@ -215,7 +215,7 @@ def losses() -> st.SearchStrategy[RankingLoss]:
 
 
 def feature_maps() -> st.SearchStrategy[FeatureMap]:
-    numbers = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1)
+    numbers = st.lists(st.floats(-1e9, 1e9), min_size=1)
     weights = st.sampled_from(["reciprocal", "discount"]) | numbers.map(
         lambda values: tuple(sorted(values, reverse=True))
     )

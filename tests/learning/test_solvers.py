@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
@@ -10,6 +12,7 @@ from didyma.errors import DataError
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cutting_plane import NSlack, OneSlack
+from didyma.learning.perceptron import Perceptron
 from didyma.learning.problem import PythonProblem
 from didyma.polytope.active_set import project
 from didyma.tasks.losses import NDCG, PrecisionAt, ReciprocalRank, RocArea
@@ -217,6 +220,68 @@ def test_a_limit_is_reported():
         assert result.status == "limit"
         assert not result.converged
         assert result.gap > 0
+
+
+def frozen(solution):
+    """All that a solution holds, as bytes."""
+    return pickle.dumps(solution)
+
+
+@pytest.mark.parametrize("solver", SOLVERS[:1] + SOLVERS[2:], ids=["one-slack", "bundle", "bcfw"])
+def test_a_solution_that_serves_as_a_start_does_not_change(solver):
+    problem = ranking_problem(seed=14, n_queries=10, n_rows=6)
+    first = solver.solve(problem, 2.0)
+    before = frozen(first)
+    second, third = (solver.solve(problem, 30.0, start=first) for _ in range(2))
+    assert frozen(first) == before
+    np.testing.assert_array_equal(second.w, third.w)
+    assert not np.array_equal(first.w, second.w)
+
+
+def test_a_perceptron_that_serves_as_a_start_does_not_change():
+    problem = ranking_problem(seed=14, n_queries=10, n_rows=6)
+    first = Perceptron(3).solve(problem)
+    before = frozen(first)
+    second, third = (Perceptron(3).solve(problem, start=first) for _ in range(2))
+    assert frozen(first) == before
+    np.testing.assert_array_equal(second.w, third.w)
+    assert second.state.time == 2 * first.state.time
+
+
+@pytest.mark.parametrize("C", [1e-3, 1.0, 100.0, 1e6])
+@pytest.mark.parametrize(
+    "solver",
+    [
+        *(BCFW(tol=0.0, max_passes=m) for m in (1, 2, 10, 60)),
+        *(OneSlack(tol=0.0, max_iter=m) for m in (1, 40)),
+        *(NSlack(tol=0.0, max_iter=m) for m in (1, 12)),
+        *(ProximalBundle(tol=0.0, max_iter=m) for m in (1, 40)),
+    ],
+    ids=str,
+)
+def test_whatever_ends_a_run_its_solution_is_for_the_C_that_was_asked_for(solver, C):
+    problem = ranking_problem(seed=15, n_queries=12, n_rows=8, noise=3.0)
+    solution = solver.solve(problem, C)
+    result = solution.result
+    best = OneSlack(tol=1e-9).solve(problem, C).result
+    assert result.value == pytest.approx(objective(problem, solution.w, C), rel=1e-9)
+    assert result.dual <= best.value * (1 + 1e-9)
+    assert result.value >= best.dual * (1 - 1e-9)
+    assert result.gap == pytest.approx(result.value - result.dual)
+    assert result.converged == (result.status == "converged")
+    if result.converged:
+        assert result.gap <= 1e-12 * result.value
+    else:
+        assert result.status == "limit"
+        assert result.gap > 0.0
+
+
+def test_stages_leave_passes_for_the_C_that_was_asked_for():
+    problem = ranking_problem(seed=15, n_queries=12, n_rows=8, noise=3.0)
+    seen = []
+    BCFW(tol=0.0, max_passes=40).solve(problem, 1e4, callback=lambda p: seen.append(p.C))
+    assert seen[0] < 1e4
+    assert seen.count(1e4) >= 15
 
 
 def test_data_too_wide_for_planes_is_refused_with_advice():

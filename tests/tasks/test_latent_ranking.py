@@ -199,20 +199,6 @@ def test_the_perceptron_is_the_papers():
     assert np.linalg.norm(found.w - mean) <= np.linalg.norm(last) / (6 * 5) + 1e-12
 
 
-def test_weights_of_queries_scale_their_steps():
-    X, y, groups, _ = example(1)
-    weight = np.ones(12)
-    weight[3] = 2.5
-    plain = latent((X, y, groups, None), online=True)
-    weighted = latent((X, y, groups, None), online=True, query_weight=weight)
-    w = np.ones(4)
-    for i in range(12):
-        np.testing.assert_allclose(
-            weighted.cut(w, i).direction, weight[i] * plain.cut(w, i).direction, atol=1e-12
-        )
-        assert weighted.cut(w, i).loss == plain.cut(w, i).loss
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

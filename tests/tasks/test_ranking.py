@@ -31,7 +31,7 @@ def test_the_whole_is_the_sum_of_its_parts():
     X, y, groups, w = example()
     weight = np.linspace(0.5, 2.0, len(groups))
     problem = RankingProblem(X, y, groups, AveragePrecision(), query_weight=weight)
-    np.testing.assert_allclose(problem.weights, weight / len(groups))
+    np.testing.assert_allclose(problem.weights, weight / weight.sum())
     cuts = [problem.cut(w, i) for i in range(problem.n_examples)]
     whole = problem.cut_all(w)
     total = sum(c * cut.direction for c, cut in zip(problem.weights, cuts))

@@ -17,9 +17,12 @@ from didyma.data import Features, Groups, Matrix, RankingData, as_csr, group_row
 from didyma.errors import DataError
 from didyma.model import Savable
 
-__all__ = ["EvaluationSet", "LinearRanker", "Ranker", "linear_scores"]
+__all__ = ["EvaluationSet", "LinearRanker", "Ranker", "linear_scores", "weights_of_queries"]
 
 Pair: TypeAlias = "tuple[ArrayLike, ArrayLike]"
+
+# Features beyond this have squares, and products with weights, that overflow in training.
+LARGEST = 1e90
 
 # Rows that are scored at a time, so that single precision is never widened all at once.
 BLOCK = 8192
@@ -81,13 +84,14 @@ class Ranker(Savable, BaseEstimator):
         eval_qid, eval_group
             Their queries: an array, or a list that holds one.
         sample_weight : array of shape (n_rows,)
-            A query counts as much as the mean weight of its rows.
+            A query counts as often as the mean weight of its rows says: a weight of 2 is the same
+            as the query given twice.
         """
         self._check_restored()
         y, qid = judgements(X, y, qid, group)
-        rows, grades = self._read_judged(X, y, reset=True)
+        rows, grades = self._read_training(X, y)
         groups = group_rows(len(grades), qid, group)
-        weight = None if sample_weight is None else _query_weight(sample_weight, groups)
+        weight = None if sample_weight is None else weights_of_queries(sample_weight, groups)
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
         self._count_trainable(grades, groups, weight)
         self._fit(rows, grades, groups, weight, evaluation)
@@ -156,7 +160,7 @@ class Ranker(Savable, BaseEstimator):
             )
         groups = group_rows(len(scores), qid, group)
         precision = evaluate(scores, y, groups, "AP")["AP"]
-        weight = None if sample_weight is None else _query_weight(sample_weight, groups)
+        weight = None if sample_weight is None else weights_of_queries(sample_weight, groups)
         return float(np.average(precision, weights=weight))
 
     def _fit(
@@ -206,6 +210,17 @@ class Ranker(Savable, BaseEstimator):
         grades = grades.astype(np.float64, copy=False)
         return _as_matrix(rows), np.maximum(grades, 0.0) if np.any(grades < 0) else grades
 
+    def _read_training(self, X: Any, y: ArrayLike) -> tuple[Matrix, NDArray[np.float64]]:
+        rows, grades = self._read_judged(X, y, reset=True)
+        if place := _too_large(rows):
+            row, column, value = place
+            names = getattr(self, "feature_names_in_", None)
+            raise DataError(
+                f"{value:g} in row {row} is too large to learn from, beyond {LARGEST:g}: scale it",
+                field=f"feature {column if names is None else names[column]}",
+            )
+        return rows, grades
+
     def _read_evaluation(
         self, eval_set: Any, eval_qid: Any, eval_group: Any
     ) -> EvaluationSet | None:
@@ -240,7 +255,13 @@ class LinearRanker(Ranker):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score of each row, X @ coef_, in double precision; higher ranks first."""
         check_is_fitted(self)
-        return linear_scores(_as_matrix(self._read_rows(X, reset=False)), self.coef_)
+        rows = _as_matrix(self._read_rows(X, reset=False))
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = linear_scores(rows, self.coef_)
+        if not np.isfinite(scores).all():
+            row = int(np.argmin(np.isfinite(scores)))
+            raise DataError(f"the features in row {row} are too large to score", field="X")
+        return scores
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -256,11 +277,29 @@ def linear_scores(X: Matrix, w: NDArray[np.float64]) -> NDArray[np.float64]:
     return scores
 
 
+def _too_large(X: Any) -> tuple[int, int, float] | None:
+    """Row, column and value of a feature beyond `LARGEST`, from 0, if there is one."""
+    if X.dtype == np.float32:
+        return None
+    values = X.data if sp.issparse(X) else X
+    for start in range(0, len(values), BLOCK):
+        block = values[start : start + BLOCK]
+        if block.size and max(block.max(), -block.min()) > LARGEST:
+            place = int(np.argmax(np.abs(block) > LARGEST))
+            row, column = divmod(place, X.shape[1])
+            if sp.issparse(X):
+                entry = start + place
+                row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
+                return row, int(X.indices[entry]), float(values[entry])
+            return start + row, column, float(block[row, column])
+    return None
+
+
 def _as_matrix(rows: Any) -> Matrix:
     return sp.csr_array(rows) if sp.issparse(rows) else rows
 
 
-def _query_weight(sample_weight: ArrayLike, groups: Groups) -> NDArray[np.float64]:
+def weights_of_queries(sample_weight: ArrayLike, groups: Groups) -> NDArray[np.float64]:
     """Mean weight of each query's rows."""
     weight = np.asarray(sample_weight, dtype=np.float64)
     if weight.shape != groups.rows.shape:
@@ -268,8 +307,10 @@ def _query_weight(sample_weight: ArrayLike, groups: Groups) -> NDArray[np.float6
             f"expected {len(groups.rows)} weights, found shape {weight.shape}",
             field="sample_weight",
         )
-    if not np.all((weight >= 0) & np.isfinite(weight)):
-        raise DataError("expected finite weights of 0 or more", field="sample_weight")
+    if not np.all((weight >= 0) & (weight <= LARGEST)):
+        raise DataError(
+            f"expected finite weights of 0 or more, none beyond {LARGEST:g}", field="sample_weight"
+        )
     if not weight.any():
         raise DataError("all weights are zero", field="sample_weight")
     return np.bincount(groups.codes, weights=weight, minlength=len(groups)) / groups.sizes

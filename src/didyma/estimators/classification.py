@@ -20,8 +20,14 @@ from didyma.errors import DataError
 from didyma.estimators.base import BLOCK, EvaluationSet, LinearRanker, Ranker
 from didyma.features.binning import ScoreBinner
 from didyma.features.scaling import QueryMinMaxScaler, QueryPercentileScaler
+from didyma.learning.solution import check_C, overflow, reached
 
 __all__ = ["ClassificationRanker", "ClassificationResult", "PolynomialRanker", "baseline"]
+
+
+# Of the losses: beyond this liblinear may never come back.
+LARGEST_CURVATURE = 1e50
+SMALLEST_VARIANCE = 1e-150  # smaller ones are that of a constant
 
 
 @dataclass(frozen=True)
@@ -36,14 +42,14 @@ class ClassificationResult:
 class ClassificationRanker(LinearRanker):
     """Rank rows by the decision value of a linear SVM that tells relevant ones from the others.
 
-    Minimises, over the n rows of all queries together, with t_i = 1 where y_i ≥ 1 and −1 elsewhere,
+    Minimises, over the rows of all queries together, with t_i = 1 where y_i ≥ 1 and −1 elsewhere,
 
         ½‖w‖² + ½b² + (C/n) Σ_i c_i ℓ(t_i (w·x_i + b)),      ℓ(m) = max(0, 1 − m)² or max(0, 1 − m)
 
     by scikit-learn's `LinearSVC` (whose own C is C/n here, so that the trade-off does not depend on
     the number of rows). The costs c_i have mean 1; those of relevant rows are ``cost_ratio`` times
-    those of the others. Queries only matter as weights: ``fit(sample_weight=)`` multiplies c_i by
-    the weight of the row's query.
+    those of the others. Queries only matter as weights: a row counts as often as the weight of its
+    query says in ``fit(sample_weight=)``, and n is the sum of these.
 
     Parameters
     ----------
@@ -105,17 +111,18 @@ class ClassificationRanker(LinearRanker):
         query_weight: NDArray[np.float64] | None,
         evaluation: EvaluationSet | None,
     ) -> None:
-        if not self.C > 0:
-            raise DataError(f"expected a positive number, found {self.C!r}", field="C")
+        check_C(self.C)
         relevant = y >= 1
-        cost = self._costs(relevant)
-        if query_weight is not None:
-            cost *= query_weight[groups.codes]
+        weight = _mean_one(query_weight, groups.codes)
+        cost = weight * self._costs(relevant, weight)
+        scale = self.C / len(y)
+        if scale * max(1.0, _largest(X)) ** 2 > LARGEST_CURVATURE:
+            raise overflow(self.C)
         svm = LinearSVC(
-            C=self.C / len(y),
+            C=scale,
             loss=self.loss,
             dual=self.loss == "hinge",  # the hinge has no primal solver
-            tol=self.tol,
+            tol=reached(self.tol),
             max_iter=self.max_iter,
             random_state=self.random_state,
         )
@@ -124,11 +131,13 @@ class ClassificationRanker(LinearRanker):
             svm.fit(X, relevant, sample_weight=cost)
         self.coef_ = svm.coef_[0]
         self.intercept_ = float(svm.intercept_[0])
+        if not np.isfinite(self.coef_).all():
+            raise overflow(self.C)
         margin = np.where(relevant, 1, -1) * (X @ self.coef_ + self.intercept_)
         losses = np.maximum(0, 1 - margin) ** (1 if self.loss == "hinge" else 2)
         norm = self.coef_ @ self.coef_ + self.intercept_**2
         self.result_ = ClassificationResult(
-            value=float(norm / 2 + self.C / len(y) * (cost @ losses)),
+            value=float(norm / 2 + scale * (cost @ losses)),
             converged=bool(svm.n_iter_ < self.max_iter),
             n_iter=int(svm.n_iter_),
         )
@@ -140,15 +149,16 @@ class ClassificationRanker(LinearRanker):
                 stacklevel=3,
             )
 
-    def _costs(self, relevant: NDArray[np.bool_]) -> NDArray[np.float64]:
-        n_relevant = int(relevant.sum())
-        n_others = len(relevant) - n_relevant
+    def _costs(
+        self, relevant: NDArray[np.bool_], weight: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        n_relevant, n_others = _both_classes(relevant, weight)
         ratio = n_others / n_relevant if self.cost_ratio == "balanced" else self.cost_ratio
         if isinstance(ratio, str) or not ratio > 0:
             raise DataError(
                 f'expected "balanced" or a positive number, found {ratio!r}', field="cost_ratio"
             )
-        unit = len(relevant) / (ratio * n_relevant + n_others)
+        unit = (n_relevant + n_others) / (ratio * n_relevant + n_others)
         return np.where(relevant, ratio * unit, unit)
 
     def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
@@ -165,7 +175,8 @@ class PolynomialRanker(Ranker):
     Parameters
     ----------
     C : float
-        Weight of the losses against the norm; n is the number of rows that are trained on.
+        Weight of the losses against the norm; n is the number of rows that are trained on, each
+        counted as often as the weight of its query says.
     degree : int
     gamma : float or "scale"
         γ; "scale" is 1 / (number of features · variance of the rows' entries).
@@ -237,21 +248,22 @@ class PolynomialRanker(Ranker):
         query_weight: NDArray[np.float64] | None,
         evaluation: EvaluationSet | None,
     ) -> None:
-        if not self.C > 0:
-            raise DataError(f"expected a positive number, found {self.C!r}", field="C")
+        check_C(self.C)
         kept = self._candidates(y >= 1, groups)
         rows, relevant = X[kept], y[kept] >= 1
-        self.gamma_ = self._gamma(rows)
+        cost = _mean_one(query_weight, groups.codes[kept])
+        _both_classes(relevant, cost)
+        self.gamma_ = self._gamma(rows, cost)
+        scale = self.C / len(kept)
         svm = SVC(
-            C=self.C / len(kept),
+            C=scale,
             kernel="poly",
             degree=self.degree,
             gamma=self.gamma_,
             coef0=1.0,
-            tol=self.tol,
+            tol=reached(self.tol),
             max_iter=self.max_iter,
         )
-        cost = None if query_weight is None else query_weight[groups.codes[kept]]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             svm.fit(rows, relevant, sample_weight=cost)
@@ -259,12 +271,13 @@ class PolynomialRanker(Ranker):
         self.support_vectors_ = support.toarray() if sp.issparse(support) else support
         self.dual_coef_ = (dual.toarray() if sp.issparse(dual) else dual)[0]
         self.intercept_ = float(svm.intercept_[0])
+        if not np.isfinite(self.dual_coef_).all() or not np.isfinite(self.intercept_):
+            raise overflow(self.C)
         sign = np.where(relevant, 1.0, -1.0)
         losses = np.maximum(0.0, 1.0 - sign * svm.decision_function(rows))
         scores = svm.decision_function(support) - self.intercept_
-        weight = self.C / len(kept) * (1.0 if cost is None else cost)
         self.result_ = ClassificationResult(
-            value=float(0.5 * self.dual_coef_ @ scores + np.sum(weight * losses)),
+            value=float(0.5 * self.dual_coef_ @ scores + scale * (cost @ losses)),
             converged=svm.fit_status_ == 0,
             n_iter=int(np.max(svm.n_iter_)),
         )
@@ -290,7 +303,7 @@ class PolynomialRanker(Ranker):
         order = np.lexsort((draw, turn, groups.codes))
         return np.sort(order[place < self.n_candidates])
 
-    def _gamma(self, rows: Any) -> float:
+    def _gamma(self, rows: Any, weight: NDArray[np.float64]) -> float:
         if self.gamma != "scale":
             if isinstance(self.gamma, str) or not self.gamma > 0:
                 raise DataError(
@@ -298,11 +311,41 @@ class PolynomialRanker(Ranker):
                 )
             return float(self.gamma)
         squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
-        variance = float(squares.mean()) - float(rows.mean()) ** 2
-        return 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
+        n = rows.shape[0] * rows.shape[1]
+        mean, square = (float(np.sum(weight @ part)) / n for part in (rows, squares))
+        variance = square - mean**2
+        return 1.0 / (rows.shape[1] * variance) if variance > SMALLEST_VARIANCE else 1.0
 
     def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
         return np.full(len(groups), 0 < np.sum(y >= 1) < len(y))
+
+
+def _largest(X: Any) -> float:
+    """The largest magnitude of a feature."""
+    values = X.data if sp.issparse(X) else X
+    return float(max(values.max(), -values.min())) if values.size else 0.0
+
+
+def _mean_one(
+    query_weight: NDArray[np.float64] | None, codes: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Weights of rows with a mean of 1, so that C over their number is C over their sum."""
+    if query_weight is None:
+        return np.ones(len(codes))
+    weight = query_weight[codes]
+    total = float(weight.sum())
+    return np.asarray(weight * (len(codes) / total) if total > 0.0 else weight)
+
+
+def _both_classes(relevant: NDArray[np.bool_], weight: NDArray[np.float64]) -> tuple[float, float]:
+    """The weight of all relevant rows, and that of the others."""
+    n_relevant, n_others = float(weight[relevant].sum()), float(weight[~relevant].sum())
+    if n_relevant == 0.0 or n_others == 0.0:
+        raise DataError(
+            "there is nothing to learn from: rows of one class have no weight",
+            field="sample_weight",
+        )
+    return n_relevant, n_others
 
 
 def baseline(name: str, C: float = 1.0) -> ClassificationRanker | Pipeline:

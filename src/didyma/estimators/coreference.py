@@ -16,7 +16,7 @@ from didyma.features.mentions import FEATURES, pair_features
 from didyma.formats.coreference import Document
 from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import OneSlack
-from didyma.learning.solution import Callback, Progress, Result, Solution
+from didyma.learning.solution import Callback, Progress, Result, Solution, check_C
 from didyma.metrics.coreference import evaluate
 from didyma.model import Savable
 from didyma.tasks.coreference import (
@@ -107,8 +107,7 @@ class CoreferenceResolver(Savable, BaseEstimator):
         self, examples: Sequence[MentionPairs], labels: Sequence[NDArray[np.int64]]
     ) -> Self:
         """Learn from pair features that `pair_features` has computed, to fit several models."""
-        if not 0 < self.C < np.inf:
-            raise DataError(f"expected a positive number, found {self.C!r}", field="C")
+        check_C(self.C)
         trace: list[float] = []
 
         def record(progress: Progress) -> bool:

@@ -196,6 +196,8 @@ def read_labelled(
             f"expected {len(codes)} finite numbers from 0 up, one per sequence",
             field="sample_weight",
         )
+    if not weight.any():
+        raise DataError("all weights are zero", field="sample_weight")
     return codes, signs, weight
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +18,7 @@ from didyma.estimators.monitor import Monitor
 from didyma.execution import threads
 from didyma.learning.cccp import CCCP
 from didyma.learning.perceptron import Perceptron
-from didyma.learning.solution import Callback, Result, Solution
+from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.tasks.feature_maps import FeatureMap, Positional, TopK, Truncated, parse_feature_map
 from didyma.tasks.latent_ranking import LatentRankingProblem
 from didyma.tasks.losses import AveragePrecision, PrecisionAt, RankingLoss, parse_loss
@@ -45,8 +44,7 @@ class _LatentRanker(LinearRanker):
         return AveragePrecision() if self.loss is None else parse_loss(self.loss)
 
     def _check(self) -> None:
-        if not (isinstance(self.C, Real) and 0 < self.C < np.inf):
-            raise DataError(f"expected a positive number, found {self.C!r}", field="C")
+        check_C(self.C)
         if self.inference not in ("exact", "greedy"):
             raise DataError(
                 f"expected 'exact' or 'greedy', found {self.inference!r}", field="inference"
@@ -162,7 +160,9 @@ class LatentPerceptronRanker(_LatentRanker):
             query_weight=query_weight,
         )
         monitor = Monitor(evaluation, self.measure, None, self.callback)
-        solution = Perceptron(self.epochs, self._seed()).solve(problem, callback=monitor)
+        solution = Perceptron(self.epochs, self._seed()).solve(
+            problem, multiplicity=problem.multiplicity, callback=monitor
+        )
         self._keep(solution, monitor, best=True)
         self.best_epoch_ = self.n_iter_
         if monitor.best_w is not None:
@@ -329,8 +329,9 @@ def _classify(
 ) -> NDArray[np.float64]:
     """Weights of the most accurate linear classifier in which all queries count the same."""
     labels, weight = y >= rel, _per_document(groups, query_weight)
-    judged = EvaluationSet(X, y, groups) if evaluation is None else evaluation
-    judged_weight = _per_document(judged.groups, None)
+    judged, judged_weight = EvaluationSet(X, y, groups), weight
+    if evaluation is not None:
+        judged, judged_weight = evaluation, _per_document(evaluation.groups, None)
     best: tuple[float, NDArray[np.float64]] = (-np.inf, np.zeros(X.shape[1]))
     for C in CLASSIFIER_CS:
         classifier = ClassificationRanker(C)
@@ -345,7 +346,6 @@ def _classify(
 
 
 def _per_document(groups: Groups, query_weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """One over the number of rows of the query, scaled to a mean of 1."""
+    """The weight of each row such that those of a query add up to the query's."""
     weight = 1.0 / groups.sizes if query_weight is None else query_weight / groups.sizes
-    rows = weight[groups.codes]
-    return rows / rows.mean()
+    return np.asarray(weight[groups.codes])

@@ -17,7 +17,7 @@ from didyma.estimators.gibbs_motif import GibbsMotifSampler, read_labelled, site
 from didyma.formats.fasta import decode
 from didyma.formats.meme import Motif
 from didyma.learning.cccp import CCCP
-from didyma.learning.solution import Callback, Progress, Result
+from didyma.learning.solution import Callback, Progress, Result, check_C
 from didyma.model import Savable
 from didyma.tasks.motif import DNA, MotifTask, Site, Windows
 
@@ -40,7 +40,8 @@ class Hit(NamedTuple):
 class MotifFinder(Savable, BaseEstimator):
     """Latent structural SVM for motifs (Yu & Joachims 2009); see `didyma.tasks.motif`.
 
-    Minimises ½‖w‖² + C Σ_i c_i (risk of sequence i), with c_i = sample_weight[i] / n, by CCCP.
+    Minimises ½‖w‖² + C Σ_i c_i (risk of sequence i), with c_i = sample_weight[i] / Σ_j
+    sample_weight[j], by CCCP.
     There are many local optima: of ``n_restarts`` runs from different first sites the one with the
     lowest objective is kept.
 
@@ -138,13 +139,12 @@ class MotifFinder(Savable, BaseEstimator):
         """Learn from sequences (texts, or codes) with labels +1 and -1."""
         self._check_restored()
         codes, signs, weight = read_labelled(sequences, labels, sample_weight)
-        if not 0 < self.C < np.inf:
-            raise DataError(f"expected a positive number, found {self.C!r}", field="C")
+        check_C(self.C)
         if self.n_restarts < 1:
             raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
         if self.init not in ("sample", "random"):
             raise DataError(f"expected 'sample' or 'random', found {self.init!r}", field="init")
-        problem = self.task.problem(codes, signs.tolist(), weight / len(codes))
+        problem = self.task.problem(codes, signs.tolist(), weight / weight.sum())
         solver = CCCP(tol=self.tol, max_iter=self.max_iter)
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_restarts)
         self.objectives_, self.n_rounds_ = [], []
@@ -156,7 +156,7 @@ class MotifFinder(Savable, BaseEstimator):
                 return None if self.callback is None else self.callback(progress)
 
             try:
-                start = self._sampled(codes, signs, seed) if self.init == "sample" else None
+                start = self._sampled(codes, signs, weight, seed) if self.init == "sample" else None
             except KeyboardInterrupt:
                 if not self.objectives_:
                     raise
@@ -230,12 +230,12 @@ class MotifFinder(Savable, BaseEstimator):
         return finder
 
     def _sampled(
-        self, codes: list[NDArray[np.uint8]], signs: NDArray[np.int64], seed: int
+        self, codes: list[NDArray[np.uint8]], signs: NDArray[np.int64], weight: Vector, seed: int
     ) -> Vector:
         """Weights of a Gibbs sampler's motif, above zero where it answers +1."""
         parameters = (self.length, self.order, self.both_strands)
         sampler = GibbsMotifSampler(*parameters, n_sweeps=SWEEPS, n_restarts=1, random_state=seed)
-        sampler.fit(codes, signs)
+        sampler.fit(codes, signs, weight)
         matrix = np.log(2.0) * sampler.motif().log_odds
         threshold = np.clip(sampler.threshold_, 0.0, None) / self.length
         return np.concatenate([(matrix - threshold).ravel(), np.zeros(4**self.order)])

@@ -10,6 +10,7 @@ of an output; where a task has latent parts, the latent learners complete them.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -17,6 +18,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -27,7 +29,7 @@ from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.perceptron import Perceptron
-from didyma.learning.solution import Callback, Result, Solution
+from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.model import Savable
 from didyma.tasks.task import Task
 
@@ -69,8 +71,9 @@ class _Structured(Savable, BaseEstimator):
     ) -> Self:
         """Learn from examples with their labels.
 
-        The weight of example i in the objective is c_i = sample_weight[i] / n. With ``eval_set`` =
-        (examples, labels) the held-out measure is recorded in ``history_`` after each iteration.
+        An example of weight 2 counts as if it were given twice: c_i = sample_weight[i] / Σ_j
+        sample_weight[j]. With ``eval_set`` = (examples, labels) the held-out measure is recorded in
+        ``history_`` after each iteration.
         """
         return self._fit(examples, labels, sample_weight, eval_set)
 
@@ -100,6 +103,13 @@ class _Structured(Savable, BaseEstimator):
         self.result_ = solution.result
         self.history_ = watch.history
         self._solution = solution
+        if solution.result.status == "limit":
+            warnings.warn(
+                f"stopped after {solution.result.n_iter} iterations, short of tol; raise max_iter "
+                "or tol, or lower C",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return self
 
     def predict(self, examples: Sequence[Any]) -> list[Any]:
@@ -227,13 +237,13 @@ class StructuredPerceptron(_Structured):
         problem = task.problem(
             examples,
             labels,
-            weights,
+            weights / weights.sum(),
             augmented=self.loss_scale is not None,
             loss_scale=1.0 if self.loss_scale is None else float(self.loss_scale),
             online=self._online,
         )
         learner = Perceptron(self.epochs, self._seed())
-        return learner.solve(problem, start=self._former(), callback=watch)
+        return learner.solve(problem, multiplicity=weights, start=self._former(), callback=watch)
 
 
 class LatentStructuredPerceptron(StructuredPerceptron):
@@ -291,7 +301,7 @@ class StructuredSVM(_Structured):
         weights: Vector,
         watch: Watch,
     ) -> Solution:
-        problem = self._observed().problem(examples, labels, weights)
+        problem = self._observed().problem(examples, labels, weights / weights.sum())
         if self.solver == "bcfw":
             solver: Any = BCFW(tol=self.tol, max_passes=self.max_iter, seed=self._seed())
         elif self.solver in SOLVERS:
@@ -299,7 +309,7 @@ class StructuredSVM(_Structured):
         else:
             names = ", ".join(map(repr, ("bcfw", *SOLVERS)))
             raise DataError(f"expected one of {names}, found {self.solver!r}", field="solver")
-        return solver.solve(problem, _positive(self.C), start=self._former(), callback=watch)
+        return solver.solve(problem, check_C(self.C), start=self._former(), callback=watch)
 
 
 class LatentStructuredSVM(_Structured):
@@ -388,7 +398,7 @@ class LatentStructuredSVM(_Structured):
         first: Vector | None = None,
     ) -> Solution:
         task = self._hidden()
-        C = _positive(self.C)
+        C = check_C(self.C)
         if self.n_restarts < 1:
             raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_restarts)
@@ -397,7 +407,7 @@ class LatentStructuredSVM(_Structured):
         for seed in seeds.tolist():
             begun = len(watch.history)
             found = solver.solve(
-                task.problem(examples, labels, weights),
+                task.problem(examples, labels, weights / weights.sum()),
                 C,
                 start=first if best is None else None,
                 seed=seed,
@@ -412,22 +422,18 @@ class LatentStructuredSVM(_Structured):
         return best
 
 
-def _positive(C: float) -> float:
-    if not 0 < C < np.inf:
-        raise DataError(f"expected a positive number, found {C!r}", field="C")
-    return float(C)
-
-
 def _weights(n_examples: int, n_labels: int, sample_weight: ArrayLike | None) -> Vector:
     if n_examples == 0:
         raise DataError("expected at least one example", field="examples")
     if n_labels != n_examples:
         raise DataError(f"expected {n_examples}, one per example, found {n_labels}", field="labels")
     if sample_weight is None:
-        return np.full(n_examples, 1.0 / n_examples)
+        return np.ones(n_examples)
     weights = np.asarray(sample_weight, dtype=np.float64)
     if weights.shape != (n_examples,) or not (weights >= 0).all() or not weights.sum() < np.inf:
         raise DataError(
             f"expected {n_examples} numbers from 0 up, one per example", field="sample_weight"
         )
-    return weights / n_examples
+    if not weights.any():
+        raise DataError("all weights are zero", field="sample_weight")
+    return weights

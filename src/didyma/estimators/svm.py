@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
@@ -16,14 +15,14 @@ from sklearn.utils import check_random_state
 
 from didyma.data import Features, Groups, Matrix, group_rows, judgements
 from didyma.errors import DataError
-from didyma.estimators.base import EvaluationSet, LinearRanker
+from didyma.estimators.base import EvaluationSet, LinearRanker, weights_of_queries
 from didyma.estimators.monitor import Monitor
 from didyma.execution import threads
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import NSlack, OneSlack
-from didyma.learning.solution import Callback, Result, Solution
+from didyma.learning.solution import Callback, Result, Solution, check_C, reached
 from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
 from didyma.tasks.losses import RankingLoss, parse_loss
 from didyma.tasks.ramp import BOUNDS, RampProblem, bound_of, uncut
@@ -62,7 +61,7 @@ class SVMRanker(LinearRanker):
         ½‖w‖² + (C/n) Σ_i ( max_y [Δ_i(y) + w·Ψ_i(y)] − max_y w·Ψ_i(y) ),
 
     which is tighter but not convex: rounds of convex problems (CCCP) lead from the optimum of a
-    loss without cut-off to a local minimum.
+    loss without cut-off to a local minimum. Where queries have weights, n is their sum.
 
     Parameters
     ----------
@@ -164,20 +163,22 @@ class SVMRanker(LinearRanker):
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
+        sample_weight: ArrayLike | None = None,
     ) -> list[Self]:
-        """A fitted ranker for each C, in ascending order of C.
+        """A fitted ranker for each C, in ascending order of C; rows as in `fit`.
 
         Each solution starts from the one before, so that a whole path costs two or three fits.
         """
         self._check_restored()
         values = sorted(float(C) for C in Cs)
         y, qid = judgements(X, y, qid, group)
-        rows, grades = self._read_judged(X, y, reset=True)
+        rows, grades = self._read_training(X, y)
         groups = group_rows(len(grades), qid, group)
+        weight = None if sample_weight is None else weights_of_queries(sample_weight, groups)
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
-        self._count_trainable(grades, groups, None)
-        design, evaluation = self._design(rows, grades, groups, None, evaluation)
-        descent = self._descent(design, grades, groups, None)
+        self._count_trainable(grades, groups, weight)
+        design, evaluation = self._design(rows, grades, groups, weight, evaluation)
+        descent = self._descent(design, grades, groups, weight)
         rankers = []
         for C in values:
             ranker = clone(self).set_params(C=C)
@@ -241,7 +242,7 @@ class SVMRanker(LinearRanker):
 
     def _solve(self, descent: _Descent, evaluation: EvaluationSet | None) -> None:
         monitor = Monitor(evaluation, self.measure, self.patience, self.callback)
-        solution, result = descent.solve(self._solver(), float(self.C), monitor)
+        solution, result = descent.solve(self._solver(), check_C(self.C), monitor)
         self.coef_ = solution.w
         if self.patience is not None and monitor.best_w is not None:
             self.coef_ = monitor.best_w
@@ -251,17 +252,16 @@ class SVMRanker(LinearRanker):
         if result.bound == "ramp":
             self.objective_trace_ = np.array([record["value"] for record in self.history_])
         gap = result.gap / result.value if result.value > 0.0 else 0.0
-        if result.status == "limit" or (result.converged and gap > self.tol):
+        if result.status == "limit" or (result.converged and gap > reached(self.tol)):
             warnings.warn(
-                f"stopped at max_iter={self.max_iter} with a relative gap of {gap:.1e}, above "
-                f"tol={self.tol:g}; raise max_iter, lower C or scale the features",
+                f"stopped after {self.n_iter_} iterations (max_iter={self.max_iter}) with a "
+                f"relative gap of {gap:.1e}, above tol={self.tol:g}; raise max_iter or tol, lower "
+                "C or scale the features",
                 ConvergenceWarning,
                 stacklevel=4,
             )
 
     def _solver(self) -> Any:
-        if not (isinstance(self.C, Real) and 0 < self.C < np.inf):
-            raise DataError(f"expected a positive number, found {self.C!r}", field="C")
         if self.solver not in SOLVERS:
             names = ", ".join(map(repr, SOLVERS))
             raise DataError(f"expected one of {names}, found {self.solver!r}", field="solver")

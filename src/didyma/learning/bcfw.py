@@ -14,6 +14,7 @@ from zero, and a path over many values costs two or three fits.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -26,7 +27,17 @@ from didyma.kernels.jit import bind, specialise
 from didyma.kernels.planes import insert, optimise
 from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Kernel, Problem
-from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
+from didyma.learning.solution import (
+    Callback,
+    Clock,
+    Progress,
+    Result,
+    Solution,
+    check_finite,
+    drive,
+    overflow,
+    reached,
+)
 
 __all__ = ["BCFW"]
 
@@ -99,7 +110,7 @@ class BCFW:
     ) -> Solution:
         """Minimise ½‖w‖² + C R(w).
 
-        ``start`` is a solution of the same problem for any other C, whose state is taken over.
+        ``start`` is a solution of the same problem for any other C, whose state is gone on with.
         """
         clock = Clock()
         dual = self._dual(problem, C, start)
@@ -107,12 +118,12 @@ class BCFW:
         if progress is None or not progress.certified:
             dual.move_to(C)  # the run may have ended at an earlier stage
             n_iter, passes = (progress.n_iter, progress.passes) if progress else (0, 0.0)
-            progress = self._certify(problem, dual, n_iter, passes, clock)
+            progress = check_finite(self._certify(problem, dual, n_iter, passes, clock))
         return Solution(dual.w.copy(), Result.of(progress, status, clock), dual)
 
     def _dual(self, problem: Problem, C: float, start: Solution | None) -> PlaneDual:
         if start is not None and isinstance(start.state, PlaneDual):
-            return start.state
+            return deepcopy(start.state)
         n_planes = self._planes_for(problem)
         return PlaneDual.zero(C * problem.weights, problem.n_features, n_planes, C)
 
@@ -121,6 +132,7 @@ class BCFW:
     ) -> Iterator[Progress]:
         rng = np.random.default_rng(self.seed)
         stages, passes, n_iter = [C], 0.0, 0
+        tol = reached(self.tol)
         if not dual.w.any():
             with clock.stage("stages"):
                 stages, passes = self._stages(problem, C)
@@ -132,12 +144,15 @@ class BCFW:
             n_iter += 1
             lower = dual.value()
             value = lower + float(dual.gaps.sum())  # each as it was when its example was visited
-            done = value - lower <= (self.tol if stages else LOOK * self.tol) * value
+            done = value - lower <= (tol if stages else LOOK * tol) * value
             if done and not stages:
                 yield self._certify(problem, dual, n_iter, passes, clock)
                 passes += 1.0
                 continue
             yield Progress(n_iter, passes, dual.C, value, lower, False, clock.elapsed, dual.w)
+            if stages and passes >= self.max_passes / 2:
+                stages = stages[-1:]  # the passes that are left belong to the C that was asked for
+                done = True
             if done:
                 dual.move_to(stages.pop(0))
 
@@ -166,7 +181,9 @@ class BCFW:
         cut = problem.cut_all(np.zeros(problem.n_features))
         norm = float(cut.direction @ cut.direction)
         stages = [C]
-        while norm > 0.0 and stages[0] * norm > EASY * cut.loss:
+        if not np.isfinite(C * norm):
+            raise overflow(C)
+        while 0.0 < EASY * cut.loss < stages[0] * norm:
             stages.insert(0, stages[0] / GROWTH)
         return stages, 1.0
 

@@ -16,6 +16,7 @@ that of their own Ψ*_i.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Protocol
@@ -117,14 +118,14 @@ class CCCP:
         """
         clock = Clock()
         with clock.stage("complete"):
-            w = np.zeros(problem.n_features) if start is None else start
+            w = np.zeros(problem.n_features) if start is None else start.copy()
             if start is None:
                 total = problem.begin(np.random.default_rng(seed))
             else:
                 total = problem.complete(w)
             value = _objective(problem, C, w)
         first = Round(0, 0.0, C, value, 0.0, False, clock.elapsed, w, value)
-        rounds = known
+        rounds = deepcopy(known)  # what an earlier run has returned stays as it is
         if rounds is None:
             rounds = Rounds(Solution(w, Result.of(first, "stopped", clock)), total)
         rounds.move(w, self._gold(problem, total))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.learning.problem import Cut
-from didyma.learning.solution import Solution
+from didyma.learning.solution import Solution, overflow
 from didyma.polytope.active_set import Projection, minimise_over_columns
 
 __all__ = ["CutPool"]
@@ -30,9 +31,9 @@ class CutPool:
 
     @classmethod
     def of(cls, start: Solution | None, n_features: int) -> CutPool:
-        """The cuts of an earlier solution, which hold for any C, or an empty pool."""
+        """A copy of the cuts of an earlier solution, which hold for any C, or an empty pool."""
         known = None if start is None else start.state
-        return known if isinstance(known, CutPool) else cls(n_features)
+        return deepcopy(known) if isinstance(known, CutPool) else cls(n_features)
 
     def add(self, cut: Cut) -> None:
         """Remember a cut."""
@@ -50,8 +51,11 @@ class CutPool:
 
     def minimise(self, scale: float, offsets: Vector) -> tuple[NDArray[np.int64], Vector]:
         """Active cuts and their weights for columns ``scale · g_k`` and the given offsets."""
+        gram = scale**2 * self.gram
+        if not np.isfinite(gram).all():
+            raise overflow(scale)
         self.solution = minimise_over_columns(
-            scale**2 * self.gram, np.ascontiguousarray(offsets), start=self.solution
+            gram, np.ascontiguousarray(offsets), start=self.solution
         )
         self.unused += 1
         self.unused[self.solution.active] = 0

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from didyma.learning.cut_pool import CutPool
 from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Cut, Problem
-from didyma.learning.solution import Callback, Clock, Progress, Solution, conclude
+from didyma.learning.solution import ROUNDING, Callback, Clock, Progress, Solution, conclude
 
 __all__ = ["NSlack", "OneSlack"]
 
@@ -29,6 +29,7 @@ Vector = NDArray[np.float64]
 TRIALS = 20  # oracle calls per line search, at most
 PRECISION = 0.1  # relative width of the last bracket
 LEAST, PATIENCE = 1e-9, 10  # relative progress that counts, iterations without any before the end
+SWEEPS = 300  # over the planes of all examples before new ones are asked for
 TOWARDS_MODEL = 0.1  # cuts are made a little beyond the best point, towards the model's minimiser
 
 
@@ -169,8 +170,11 @@ class NSlack:
 
         def optimise() -> None:
             with clock.stage("dual"):
-                while dual.sweep(everyone)[0] > 0.1 * tolerance * dual.scales.sum():
-                    pass
+                enough = 0.1 * tolerance * float(dual.scales.sum())
+                for _ in range(SWEEPS):
+                    gap, gain = dual.sweep(everyone)
+                    if gap <= enough or gain <= ROUNDING * abs(dual.value()):
+                        break
 
         for n_iter in range(1, self.max_iter + 1):
             added = False
@@ -184,9 +188,8 @@ class NSlack:
             with clock.stage("certificate"):
                 value = 0.5 * float(dual.w @ dual.w)
                 value += float(dual.scales @ problem.risks(dual.w))
-            yield Progress(
-                n_iter, 2.0 * n_iter, C, value, dual.value(), True, clock.elapsed, dual.w
-            )
+            w = dual.w.copy()  # which what follows would move
+            yield Progress(n_iter, 2.0 * n_iter, C, value, dual.value(), True, clock.elapsed, w)
             if not added:
                 tolerance *= 0.3
                 optimise()

@@ -4,13 +4,15 @@ With w the current weights and (direction, loss) the cut of an example there,
 
     w ← w − direction   if loss > 0,
 
-and the mean of all iterates is returned. A problem whose gold outputs are completed at the current
-weights makes it the latent perceptron of Haponchyk & Moschitti 2019.
+and the mean of all iterates is returned. An example of weight m is visited m times an epoch; what m
+is above a whole number is a visit with so small a step. A problem whose gold outputs are completed
+at the current weights makes it the latent perceptron of Haponchyk & Moschitti 2019.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -18,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.errors import DataError
 from didyma.kernels.jit import bind, specialise
 from didyma.learning.problem import Problem
 from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
@@ -26,22 +29,27 @@ __all__ = ["Perceptron"]
 
 Vector = NDArray[np.float64]
 
+MOST_VISITS = 10**9
+TINY = float(np.finfo(np.float64).tiny)
+
 cut: Any = None  # bound per problem
 
 
-def _epoch(arrays, order, w, drift, step, direction):  # type: ignore[no-untyped-def]
-    """One visit to each example; returns the sum of losses.
+def _epoch(arrays, order, steps, w, drift, time, direction):  # type: ignore[no-untyped-def]
+    """Visits in this order, each with its step; returns the weighted sum of losses.
 
-    ``drift`` collects step · change of w, so that w − drift / steps is the mean of all iterates.
+    ``time`` is the sum of all steps before, and ``drift`` collects time · change of w, so that
+    w − drift / time is the mean of all iterates.
     """
     total = 0.0
     for t in range(order.shape[0]):
         loss = cut(arrays, w, order[t], direction)
         if loss > 0.0:
-            total += loss
+            total += steps[t] * loss
             for f in range(w.shape[0]):
-                w[f] -= direction[f]
-                drift[f] -= (step + t) * direction[f]
+                w[f] -= steps[t] * direction[f]
+                drift[f] -= time * steps[t] * direction[f]
+        time += steps[t]
     return total
 
 
@@ -53,29 +61,43 @@ class Perceptron:
     seed: int | None = 0
 
     def solve(
-        self, problem: Problem, *, start: Solution | None = None, callback: Callback | None = None
+        self,
+        problem: Problem,
+        *,
+        multiplicity: Vector | None = None,
+        start: Solution | None = None,
+        callback: Callback | None = None,
     ) -> Solution:
-        """Averaged weights; ``start`` is a former run to go on from."""
+        """Averaged weights; ``start`` is a former run to go on from.
+
+        ``multiplicity`` is how often an epoch visits each example, once if not given.
+        """
         clock = Clock()
-        state = _State(problem) if start is None else start.state
-        progress, status = drive(self._steps(problem, state, clock), -1.0, callback)
+        state = _State(problem) if start is None else deepcopy(start.state)
+        visits = np.ones(problem.n_examples) if multiplicity is None else multiplicity
+        progress, status = drive(self._steps(problem, visits, state, clock), -1.0, callback)
         if progress is None:  # interrupted before the first epoch was done
             progress = Progress(0, 0.0, 1.0, np.inf, 0.0, False, clock.elapsed, state.mean())
         if status == "limit":
             status = "converged"  # all epochs were done
         return Solution(progress.w, Result.of(progress, status, clock), state)
 
-    def _steps(self, problem: Problem, state: _State, clock: Clock) -> Iterator[Progress]:
+    def _steps(
+        self, problem: Problem, visits: Vector, state: _State, clock: Clock
+    ) -> Iterator[Progress]:
         rng = np.random.default_rng(self.seed)
         run, arrays = _compiled(problem)
-        order = np.arange(problem.n_examples)
+        examples, steps = _schedule(visits)
+        order = np.arange(len(examples))
         direction = np.zeros(problem.n_features)
         for epoch in range(1, self.epochs + 1):
             if self.seed is not None:
                 rng.shuffle(order)
-            total = run(arrays, order, state.w, state.drift, state.steps, direction)
-            state.steps += problem.n_examples
-            value = float(total) / max(problem.n_examples, 1)
+            total = run(
+                arrays, examples[order], steps[order], state.w, state.drift, state.time, direction
+            )
+            state.time += float(steps.sum())
+            value = float(total) / max(float(steps.sum()), TINY)
             yield Progress(epoch, float(epoch), 1.0, value, 0.0, False, clock.elapsed, state.mean())
 
 
@@ -83,11 +105,27 @@ class _State:
     def __init__(self, problem: Problem) -> None:
         self.w = np.zeros(problem.n_features)
         self.drift = np.zeros(problem.n_features)
-        self.steps = 0
+        self.time = 0.0
 
     def mean(self) -> Vector:
         """Mean of the weights after each step so far."""
-        return self.w - self.drift / max(self.steps, 1)
+        return self.w - self.drift / max(self.time, TINY)
+
+
+def _schedule(visits: Vector) -> tuple[NDArray[np.int64], Vector]:
+    """The visits of an epoch, each with its step: whole ones, and one for what is left over."""
+    if visits.sum() > MOST_VISITS:
+        raise DataError(
+            f"weights ask for {visits.sum():.1e} visits an epoch, more than {MOST_VISITS:.0e}: "
+            "divide them all by a number",
+            field="sample_weight",
+        )
+    counts = np.ceil(visits).astype(np.int64)
+    examples = np.repeat(np.arange(len(visits)), counts)
+    steps = np.ones(len(examples))
+    last = np.cumsum(counts)[counts > 0] - 1
+    steps[last] = (visits - counts + 1.0)[counts > 0]
+    return examples, steps
 
 
 def _compiled(problem: Problem) -> tuple[Any, Any]:

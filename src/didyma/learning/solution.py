@@ -6,14 +6,22 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.errors import DataError
 from didyma.learning.problem import Problem
 
-__all__ = ["Callback", "Clock", "Progress", "Result", "Solution", "conclude", "drive"]
+__all__ = [
+    *("Callback", "Clock", "Progress", "Result", "Solution"),
+    *("check_C", "check_finite", "conclude", "drive", "overflow", "reached"),
+]
+
+ROUNDING = 1e-12  # no relative gap below this means anything
+LARGEST_C = 1e100  # so that products of C and features stay within double precision
 
 Status: TypeAlias = Literal["converged", "limit", "stopped", "interrupted"]
 
@@ -103,14 +111,44 @@ def drive(
     progress: Progress | None = None
     try:
         for progress in steps:
+            check_finite(progress)
             stop = callback is not None and callback(progress)
-            if progress.certified and progress.relative_gap <= tol:
+            if progress.certified and progress.relative_gap <= reached(tol):
                 return progress, "converged"
             if stop:
                 return progress, "stopped"
     except KeyboardInterrupt:
         return progress, "interrupted"
     return progress, "limit"
+
+
+def check_C(C: Any) -> float:
+    """C, if it is a number to train with."""
+    if not (isinstance(C, Real) and 1.0 / LARGEST_C <= float(C) <= LARGEST_C):
+        raise DataError(
+            f"expected a positive number from {1 / LARGEST_C:g} to {LARGEST_C:g}, found {C!r}",
+            field="C",
+        )
+    return float(C)
+
+
+def reached(tol: float) -> float:
+    """The relative gap that a tolerance can mean."""
+    return max(tol, ROUNDING)
+
+
+def check_finite(progress: Progress) -> Progress:
+    """Refuse weights and values that double precision does not hold."""
+    if not (np.isfinite(progress.value + progress.dual) and np.isfinite(progress.w).all()):
+        raise overflow(progress.C)
+    return progress
+
+
+def overflow(C: float) -> DataError:
+    """What to say where numbers become too large."""
+    return DataError(
+        f"training at C={C:g} overflows double precision: lower C or scale the features"
+    )
 
 
 class Clock:

@@ -16,6 +16,9 @@ from didyma.kernels import interleave
 __all__ = ["FeatureMap", "Pairwise", "Positional", "TopK", "Truncated", "parse_feature_map"]
 
 
+LARGEST_WEIGHT = 1e9  # of a rank: larger ones say nothing that C cannot
+
+
 @dataclass(frozen=True)
 class FeatureMap:
     """Ψ(ranking) = Σ coefficient(place) · φ(item)."""
@@ -66,8 +69,11 @@ class Positional(FeatureMap):
                     f"expected 'reciprocal', 'discount' or numbers, found {self.weights!r}",
                     field="weights",
                 )
-        elif not self.weights or not np.all(np.isfinite(self.weights)):
-            raise DataError("expected finite rank weights, at least one", field="weights")
+        elif not self.weights or not np.all(np.abs(self.weights) <= LARGEST_WEIGHT):
+            raise DataError(
+                f"expected at least one rank weight, none beyond {LARGEST_WEIGHT:g}",
+                field="weights",
+            )
         elif np.any(np.diff(self.weights) > 0):
             # Sorting within each class is optimal only then, and with it every oracle here.
             raise DataError("rank weights must be non-increasing", field="weights")

@@ -34,17 +34,14 @@ NOWHERE = np.empty(0, dtype=np.int64)
 
 
 def _answer_online(queries, i, scores, coef):  # type: ignore[no-untyped-def]
-    """Against the completion at these scores; a query counts as much as its weight."""
-    _, _, counts, v, k, loss_scale, nowhere, weights = queries
-    loss = violate(scores, counts[i], v, k, loss_scale, nowhere, coef)
-    for r in range(coef.shape[0]):
-        coef[r] *= weights[i]
-    return loss
+    """Against the completion at these scores."""
+    _, _, counts, v, k, loss_scale, nowhere = queries
+    return violate(scores, counts[i], v, k, loss_scale, nowhere, coef)
 
 
 def _answer_fixed(queries, i, scores, coef):  # type: ignore[no-untyped-def]
     """Against the completion of the round."""
-    _, starts, counts, v, k, loss_scale, places, _ = queries
+    _, starts, counts, v, k, loss_scale, places = queries
     own = places[starts[i] : starts[i + 1]]
     return violate(scores, counts[i], v, k, loss_scale, own, coef)
 
@@ -57,8 +54,8 @@ class LatentRankingProblem(RankingProblem):
     loss in it. With ``all_positions`` inference scores every rank where the truncated map counts
     only the first P: their published procedure, whose cuts are valid but not the most violated.
 
-    ``online`` completes at the scores of each question and multiplies the directions of a query's
-    cuts by its weight, as a perceptron wants it. Otherwise completions stay until `complete`.
+    ``online`` completes at the scores of each question, as a perceptron wants it. Otherwise
+    completions stay until `complete`.
     """
 
     def __init__(
@@ -89,10 +86,9 @@ class LatentRankingProblem(RankingProblem):
         v = feature_map.weights_for(longest)
         self._places = row_numbers(counts)
         self._credit = _credit_of(feature_map)
-        weights = self.weights * self.n_examples
         places = NOWHERE if self._online else self._places
         answer = _answer_of(loss, feature_map, self._inference, self._all_positions, self._online)
-        return answer, (counts, v, loss.cutoff, self._loss_scale, places, weights)
+        return answer, (counts, v, loss.cutoff, self._loss_scale, places)
 
     def begin(self, rng: np.random.Generator) -> Vector:
         """Order each class of each query at random; returns Σ_i c_i Ψ*_i."""

@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 NO_CUTOFF = 2**62
+LARGEST_GAIN = 1e100  # so that no sum of gains overflows
 Step: TypeAlias = Callable[[int, int, int, int], float]
 
 
@@ -142,7 +143,13 @@ class NDCG(RankingLoss):
 
     def gains(self, grades: NDArray[np.float64]) -> NDArray[np.float64]:
         """Gain of each grade."""
-        return np.exp2(grades) - 1.0 if self.gain == "exponential" else grades
+        with np.errstate(over="ignore"):
+            gains = np.exp2(grades) - 1.0 if self.gain == "exponential" else grades
+        if not np.all(gains <= LARGEST_GAIN):
+            raise DataError(
+                f"a grade of {np.max(grades):g} has a gain beyond {LARGEST_GAIN:g}", field="y"
+            )
+        return gains
 
     def _options(self) -> Iterator[tuple[str, str]]:
         yield from super()._options()

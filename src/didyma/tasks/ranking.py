@@ -197,7 +197,8 @@ class RankingProblem:
     "auto", the joint one where that costs no more. The attribute says which was taken, and is None
     where relevance is binary.
 
-    ``query_weight`` is one per query of ``groups``; c_i = weight / number of trainable queries.
+    ``query_weight`` m_i is one per query of ``groups``; c_i = m_i / Σ m over the trainable ones, so
+    that a weight of 2 is the same as the query given twice.
     Queries without both a better and a worse row constrain nothing and are left out
     (``n_skipped``). X is never copied or reordered.
     """
@@ -221,7 +222,8 @@ class RankingProblem:
         self.n_examples, self.n_features = len(trainable), X.shape[1]
         self.n_skipped = len(groups) - self.n_examples
         rows, starts, counts = _arrange(levels, groups, trainable, len(self._gains))
-        self.weights = weight[trainable] / max(self.n_examples, 1)
+        self.multiplicity = weight[trainable]
+        self.weights = self.multiplicity / max(self.multiplicity.sum(), np.finfo(float).tiny)
         self.grades = _choose_grades(grades, loss, feature_map, counts, self._gains)
         answer, about = self._oracle(loss, feature_map, counts, int(np.diff(starts).max(initial=0)))
         storage, self._storage = _storage(X)
