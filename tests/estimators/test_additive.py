@@ -15,6 +15,7 @@ from didyma.estimators.additive import AdditiveSVMRanker
 from didyma.estimators.svm import SVMRanker
 from didyma.features.binning import ScoreBinner
 from didyma.features.bins import Bins
+from didyma.features.pairs import rank_pairs
 from didyma.learning.bcfw import BCFW
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.model import load
@@ -183,6 +184,8 @@ def test_monotone_features() -> None:
         ({"increasing": ["bm25"]}, "increasing"),
         ({"increasing": [1], "decreasing": [1]}, "decreasing"),
         ({"increasing": [1], "solver": "one-slack"}, "solver"),
+        ({"interactions": -1}, "interactions"),
+        ({"interactions": "many"}, "interactions"),
     ],
 )
 def test_mistakes_name_their_parameter(parameters: dict[str, Any], field: str) -> None:
@@ -212,3 +215,80 @@ def test_bins_count_the_edges_below() -> None:
             )
             expected[np.isnan(values)] = bins.height - 1
             np.testing.assert_array_equal(bins.transform(values).bins, expected)
+
+
+def all_pairs(seed: int, n_queries: int = 60) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Judged rows whose relevance is the product of the signs of two features."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(10 * n_queries, 6))
+    hidden = (rows[:, 1] * rows[:, 4] + 0.1 * rng.normal(size=len(rows))).reshape(n_queries, 10)
+    y = (hidden >= np.sort(hidden)[:, [-3]]).astype(float).ravel()
+    return rows, y, np.repeat(np.arange(n_queries), 10)
+
+
+def test_interactions_are_found_and_learned(tmp_path: Path) -> None:
+    rows, y, qid = all_pairs(0)
+    other = all_pairs(1)
+    alone = AdditiveSVMRanker(bins=16).fit(rows, y, qid=qid)
+    ranker = AdditiveSVMRanker(bins=16, interactions=1).fit(rows, y, qid=qid)
+    assert ranker.pairs_.tolist() == [[1, 4]]
+    assert ranker.score(other[0], other[1], qid=other[2]) > 0.7
+    assert alone.score(other[0], other[1], qid=other[2]) < 0.6
+    assert ranker.feature_importances_.shape == (6,)
+    assert ranker.pair_importances_[0] > 5 * ranker.feature_importances_.max()
+    ranker.save(tmp_path / "model.safetensors")
+    again = AdditiveSVMRanker.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(again.predict(other[0]), ranker.predict(other[0]))
+
+
+def test_as_many_interactions_as_clearly_pay() -> None:
+    rows, y, qid = all_pairs(0)
+    paired = AdditiveSVMRanker(bins=8, interactions="auto", tol=1e-2).fit(rows, y, qid=qid)
+    assert [1, 4] in paired.pairs_.tolist()
+    additive = AdditiveSVMRanker(bins=8, interactions="auto", tol=1e-2).fit(X, Y, qid=QID)
+    assert len(additive.pairs_) == 0
+
+
+def test_monotone_columns_do_not_interact() -> None:
+    rows, y, qid = all_pairs(0)
+    ranker = AdditiveSVMRanker(bins=8, interactions=99, increasing=[1]).fit(rows, y, qid=qid)
+    assert len(ranker.pairs_) == 10
+    assert 1 not in ranker.pairs_
+
+
+def test_crossed_columns_are_cells_of_levels() -> None:
+    rows = X.copy()
+    rows[::5, 3] = np.nan
+    rows[:, 4] = RNG.integers(3, size=len(rows))
+    bins = Bins.of(rows, 16, nominal=np.arange(5) == 4, crossable=True)
+    main = bins.transform(rows)
+    bins = bins.levelled(main.bins).crossed(np.array([[0, 3], [4, 1]]))
+    found = bins.transform(rows)
+    np.testing.assert_array_equal(found.bins, bins.added(main).bins)
+    for k, (first, second) in enumerate(bins.pairs, 5):
+        a, b = (bins.levels[j][main.bins[:, j]].astype(int) for j in (first, second))
+        np.testing.assert_array_equal(found.bins[:, k], 8 * (a - 1) + b)
+    levels = bins.levels[3][main.bins[:, 3]]
+    assert set(levels[::5]) == {8}
+    assert set(np.delete(levels, np.arange(0, len(levels), 5))) == set(range(1, 8))
+    strange = rows[:1].copy()
+    strange[0, 4] = 77.0
+    assert bins.transform(strange).bins[0, 6] == 0
+
+
+def test_energy_of_pairs_against_its_definition() -> None:
+    """What a table of cells explains of the squares beyond the best sum of rows and columns."""
+    levels = RNG.integers(4, size=(500, 3)).astype(np.uint8)
+    left = RNG.normal(size=500) + (levels[:, 0] * levels[:, 2] % 3)
+    pairs, energy = rank_pairs(levels, left, np.ones(3, bool))
+
+    def explained(*columns: NDArray[Any]) -> float:
+        design = np.concatenate([np.eye(16)[column] for column in columns], axis=1)
+        fitted = design @ np.linalg.lstsq(design, left, rcond=None)[0]
+        return float(fitted @ fitted)
+
+    assert pairs[0].tolist() == [0, 2]
+    for (a, b), found in zip(pairs, energy):
+        one, other = levels[:, a], levels[:, b]
+        expected = explained(4 * one + other) - explained(one, other)
+        assert found == pytest.approx(expected, rel=1e-3)

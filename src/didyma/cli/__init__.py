@@ -21,6 +21,7 @@ from didyma.cli import (
     coref,
     demo,
     evaluate,
+    export,
     fit,
     inspect,
     motif,
@@ -115,6 +116,7 @@ app.command("eval")(evaluate.evaluate)
 app.command()(compare.compare)
 app.command()(convert.convert)
 app.command()(inspect.inspect)
+app.command()(export.export)
 app.command()(demo.demo)
 app.add_typer(coref.app, name="coref")
 app.add_typer(motif.app, name="motif")

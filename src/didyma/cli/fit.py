@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 MODEL = "Model"
+ADDITIVE = "Additive model (with --bins)"
 
 
 class ModelType(StrEnum):
@@ -53,6 +54,15 @@ class Grades(StrEnum):
     thresholds = "thresholds"
 
 
+class Strategy(StrEnum):
+    """Where the edges of bins are placed."""
+
+    quantile = "quantile"
+    even = "even"
+    geometric = "geometric"
+    unit = "unit"
+
+
 class Inference(StrEnum):
     """How latent rankers search for the most violating ranking."""
 
@@ -77,6 +87,12 @@ class Start(StrEnum):
 # Options that some estimators only have.
 TAKEN_BY = {
     "loss": {"svm", "classification", "latent-perceptron", "latent-svm"},
+    "bins": {"svm"},
+    "strategy": {"svm"},
+    "categorical": {"svm"},
+    "increasing": {"svm"},
+    "decreasing": {"svm"},
+    "interactions": {"svm"},
     "feature_map": {"svm", "latent-svm"},
     "grades": {"svm"},
     "solver": {"svm"},
@@ -91,7 +107,7 @@ TAKEN_BY = {
 }
 FLAGS = {"n_jobs": "--jobs"}
 
-DEFAULT_C = {"classification": 1.0, "latent-perceptron": 1.0}  # 100 for others
+DEFAULT_C = {"classification": 1.0, "latent-perceptron": 1.0}  # 100 for others, 1 with bins
 
 
 def fit(
@@ -133,7 +149,7 @@ def fit(
             metavar="VALUES",
             rich_help_panel=MODEL,
             help="Weight of the loss; of several values, as 1,10,100, the best on --dev is kept.",
-            show_default="100; 1 for classification, latent-perceptron",
+            show_default="100; 1 for classification, latent-perceptron and with --bins",
         ),
     ] = None,
     feature_map: Annotated[
@@ -232,6 +248,70 @@ def fit(
             "best weights.",
         ),
     ] = None,
+    bins: Annotated[
+        int | None,
+        typer.Option(
+            "--bins",
+            min=2,
+            max=254,
+            rich_help_panel=ADDITIVE,
+            help="Learn a step function of each feature, with so many steps; 64 is a good choice.",
+        ),
+    ] = None,
+    strategy: Annotated[
+        Strategy | None,
+        typer.Option(
+            "--strategy",
+            rich_help_panel=ADDITIVE,
+            help="Where steps may be.",
+            show_default="quantile",
+        ),
+    ] = None,
+    categorical: Annotated[
+        str | None,
+        typer.Option(
+            "--categorical",
+            metavar="FEATURES",
+            rich_help_panel=ADDITIVE,
+            help="Features whose values are categories: names, or indices as in the file.",
+        ),
+    ] = None,
+    increasing: Annotated[
+        str | None,
+        typer.Option(
+            "--increasing",
+            metavar="FEATURES",
+            rich_help_panel=ADDITIVE,
+            help="Features whose functions must not fall.",
+        ),
+    ] = None,
+    decreasing: Annotated[
+        str | None,
+        typer.Option(
+            "--decreasing",
+            metavar="FEATURES",
+            rich_help_panel=ADDITIVE,
+            help="Features whose functions must not rise.",
+        ),
+    ] = None,
+    interactions: Annotated[
+        str | None,
+        typer.Option(
+            "--interactions",
+            metavar="NUMBER",
+            rich_help_panel=ADDITIVE,
+            help="Pairs of features with a table of their own; auto cross-validates.",
+            show_default="0",
+        ),
+    ] = None,
+    missing: Annotated[
+        bool,
+        typer.Option(
+            "--missing",
+            rich_help_panel=ADDITIVE,
+            help="NULL and NaN in a LETOR file are missing values.",
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Order of visits.")] = 0,
     jobs: Annotated[
         int | None,
@@ -257,14 +337,22 @@ def fit(
     didyma fit train.csv --label rating --qid query --scale query-minmax
 
     didyma fit train.txt --dev dev.txt --model-type latent-perceptron --C 1,10,100
+
+    didyma fit train.txt --dev dev.txt --bins 64 --C 0.3,1,3 --interactions auto
     """
-    Cs = _read_Cs(C, model_type)
+    Cs = _read_Cs(C, model_type, bins)
     if len(Cs) > 1 and dev is None:
         raise typer.BadParameter("several values of C need --dev, to choose by", param_hint="--C")
     if patience is not None and dev is None:
         raise typer.BadParameter("needs --dev", param_hint="--patience")
     chosen = {
         "loss": loss,
+        "bins": bins,
+        "strategy": strategy,
+        "categorical": _listed(categorical),
+        "increasing": _listed(increasing),
+        "decreasing": _listed(decreasing),
+        "interactions": _number(interactions),
         "feature_map": feature_map,
         "grades": grades,
         "solver": solver,
@@ -278,6 +366,7 @@ def fit(
         "n_jobs": jobs,
     }
     parameters = _parameters(chosen, model_type) | {"random_state": seed}
+    _check_additive(parameters, missing)
     check_output(output, train, dev, group)
 
     from didyma import model
@@ -287,7 +376,7 @@ def fit(
 
         measure = str(parse(measure))
     began = time.perf_counter()
-    split = _read(train, dev, Columns(label, qid, docid, group))
+    split = _read(train, dev, Columns(label, qid, docid, group, missing))
     split = split.scaled(scale)
     candidates, interrupted = _learn(model_type, split, Cs, measure, parameters)
     if not candidates:
@@ -327,6 +416,30 @@ def _parameters(chosen: dict[str, Any], model_type: ModelType) -> dict[str, Any]
     }
 
 
+def _listed(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _number(text: str | None) -> int | str | None:
+    if text is None or text == "auto":
+        return text
+    if not text.isdecimal():
+        raise typer.BadParameter(
+            f"expected a number or auto, found {text!r}", param_hint="--interactions"
+        )
+    return int(text)
+
+
+def _check_additive(parameters: dict[str, Any], missing: bool) -> None:
+    """Refuse options that mean nothing without bins."""
+    if "bins" in parameters:
+        return
+    names = ("strategy", "categorical", "increasing", "decreasing", "interactions")
+    given = [name for name in names if name in parameters] + ["missing"] * missing
+    if given:
+        raise typer.BadParameter("needs --bins", param_hint=f"--{given[0]}")
+
+
 def _learn(
     model_type: ModelType,
     split: Split,
@@ -346,9 +459,9 @@ def _learn(
     return train(split, Cs, measure, parameters, name)
 
 
-def _read_Cs(text: str | None, model_type: ModelType) -> list[float]:
+def _read_Cs(text: str | None, model_type: ModelType, bins: int | None) -> list[float]:
     if text is None:
-        return [DEFAULT_C.get(model_type.value, 100.0)]
+        return [1.0 if bins is not None else DEFAULT_C.get(model_type.value, 100.0)]
     try:
         values = sorted({float(value) for value in text.split(",")})
     except ValueError:

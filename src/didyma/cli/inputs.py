@@ -30,6 +30,7 @@ class Columns:
     qid: str = "qid"
     docid: str | None = None
     group: Path | None = None
+    missing: bool = False
 
 
 def is_model(path: Path) -> bool:
@@ -61,8 +62,14 @@ def read_data(
         roles = {"label": columns.label, "qid": columns.qid, "docid": columns.docid}
         options = {**roles, "judged": judged}
     elif kind != ".npz":
-        options = {"group": columns.group}
+        options = {"group": columns.group, "missing": columns.missing or _allows_missing(like)}
     return formats.read(path, like=like, **options)
+
+
+def _allows_missing(like: Any) -> bool:
+    """Whether these columns are those of a model that knows missing values."""
+    final = like.steps[-1][1] if hasattr(like, "steps") else like
+    return bool(getattr(final, "_allows_missing", False))
 
 
 @dataclass(frozen=True, eq=False)

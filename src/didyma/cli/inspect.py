@@ -10,7 +10,8 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.inputs import Columns, is_model, read_data
-from didyma.cli.output import aligned, listed, print_json
+from didyma.cli.output import aligned, check_output, listed, print_json
+from didyma.errors import DataError
 
 __all__ = ["inspect"]
 
@@ -20,6 +21,22 @@ def inspect(
     top: Annotated[
         int, typer.Option("--top", min=0, metavar="K", help="How many weights of a model.")
     ] = 10,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Draw the functions of a model with --bins into a .png, .svg or .pdf.",
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="DATA",
+            help="With --plot: results, to say how many queries each function reorders.",
+        ),
+    ] = None,
     label: options.Label = "label",
     qid: options.Qid = "qid",
     docid: options.Docid = None,
@@ -29,20 +46,30 @@ def inspect(
     """Show what a model has learned, or what a data file holds.
 
     Of a model: class, parameters, how training went, and its largest weights,
-    with their signs. Of data: sizes, labels, and queries that training would
-    skip.
+    with their signs; of one with --bins, its most important functions. Of data:
+    sizes, labels, and queries that training would skip.
 
     [bold]Examples[/bold]
 
     didyma inspect model.didyma.safetensors --top 20
 
+    didyma inspect model.didyma.safetensors --plot functions.png --data dev.txt
+
     didyma inspect train.txt --json
     """
+    columns = Columns(label, qid, docid, group)
+    if data is not None and plot is None:
+        raise typer.BadParameter("needs --plot", param_hint="--data")
+    check_output(plot, file, data)
     if is_model(file):
         found = _model(file, top)
         text = _model_text(found)
+        if plot is not None:
+            _plot(file, plot, data, columns)
+    elif plot is not None:
+        raise DataError("expected a model, whose functions could be drawn", path=file)
     else:
-        found = _data(file, Columns(label, qid, docid, group))
+        found = _data(file, columns)
         text = listed(_readable(found))
     if as_json:
         print_json(found)
@@ -58,11 +85,38 @@ def _model(path: Path, top: int) -> dict[str, Any]:
     found = {"file": str(path), **model.describe(path), "weights": []}
     estimator = model.load(path)
     coef = getattr(estimator[-1] if hasattr(estimator, "steps") else estimator, "coef_", None)
-    if coef is not None:
+    if hasattr(estimator, "tables_"):
+        found["importances"] = _importances(estimator)[:top]
+    elif coef is not None:
         names = _feature_names(estimator)
         largest = np.argsort(-np.abs(coef), kind="stable")[: min(top, np.count_nonzero(coef))]
         found["weights"] = [{"feature": names[k], "weight": float(coef[k])} for k in largest]
     return found
+
+
+def _importances(ranker: Any) -> list[dict[str, Any]]:
+    """Features and pairs of an additive ranker that add anything, the most important first."""
+    import numpy as np
+
+    names = _feature_names(ranker)
+    names += [f"{names[first]} × {names[second]}" for first, second in ranker.pairs_]
+    values = np.concatenate([ranker.feature_importances_, ranker.pair_importances_])
+    order = [k for k in np.argsort(-values, kind="stable") if values[k] > 0]
+    return [{"feature": names[k], "importance": float(values[k])} for k in order]
+
+
+def _plot(path: Path, plot: Path, data: Path | None, columns: Columns) -> None:
+    from didyma import model
+    from didyma.report.functions import write_functions
+
+    ranker = model.load(path)
+    if not hasattr(ranker, "tables_"):
+        raise DataError("expected a model that was fitted with --bins", path=path)
+    changed = None
+    if data is not None:
+        rows = read_data(data, columns, like=ranker, judged=False)
+        changed = ranker.changed_orders(rows.X, rows.qid)
+    write_functions(ranker, plot, names=_feature_names(ranker), changed=changed)
 
 
 def _model_text(found: Mapping[str, Any]) -> str:
@@ -83,6 +137,9 @@ def _model_text(found: Mapping[str, Any]) -> str:
     if found["weights"]:
         rows = [[weight["feature"], f"{weight['weight']:+.4f}"] for weight in found["weights"]]
         sections.append("largest weights\n" + aligned(rows, indent="  "))
+    if importances := found.get("importances"):
+        rows = [[each["feature"], f"{each['importance']:.4f}"] for each in importances]
+        sections.append("most important\n" + aligned(rows, indent="  "))
     return "\n\n".join(sections)
 
 

@@ -118,11 +118,17 @@ def train_svm(
 
     What was being trained at that moment takes part, if it has come through an iteration.
     """
-    from didyma.estimators.svm import SVMRanker
-
     data, dev = split.train, split.dev
-    ranker = SVMRanker(measure=measure, **parameters)
     judge, watch = _read_dev(split, measure)
+    if "bins" in parameters:
+        from didyma.estimators.additive import AdditiveSVMRanker
+
+        watch = None  # which knows weights of features only
+        ranker: Any = AdditiveSVMRanker(measure=measure, **_placed(parameters, data))
+    else:
+        from didyma.estimators.svm import SVMRanker
+
+        ranker = SVMRanker(measure=measure, **parameters)
     held_out: dict[str, Any] = {}
     if ranker.patience is not None and dev is not None:
         held_out = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid}
@@ -133,6 +139,20 @@ def train_svm(
     if interrupted and rankers[-1].result_.n_iter == 0:
         rankers.pop()
     return [_candidate(ranker, split, judge) for ranker in rankers], interrupted
+
+
+def _placed(parameters: dict[str, Any], data: RankingData) -> dict[str, Any]:
+    """The same with features, which users call by name or as the file does, as columns."""
+    features, placed = data.features, dict(parameters)
+    names = features.names or tuple(
+        str(k) for k in range(not features.zero_based, features.count + (not features.zero_based))
+    )
+    for option in ("categorical", "increasing", "decreasing"):
+        for name in placed.get(option, ()):
+            if name not in names:
+                raise DataError(f"there is no feature {name!r}", field=f"--{option}")
+        placed[option] = tuple(names.index(name) for name in placed.get(option, ()))
+    return placed
 
 
 def train_latent(

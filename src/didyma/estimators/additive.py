@@ -1,21 +1,22 @@
-"""An additive ranker: a step function of each feature, optimal for a measure."""
+"""An additive ranker: step functions of features and of a few pairs, optimal for a measure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from didyma.data import Groups, Matrix
+from didyma.data import Groups, Matrix, group_rows
 from didyma.errors import DataError
 from didyma.estimators.base import EvaluationSet, linear_scores
 from didyma.estimators.svm import SVMRanker
 from didyma.execution import threads
 from didyma.features.bins import Bins
+from didyma.features.pairs import rank_pairs
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.learning.solution import Callback
 from didyma.tasks.binned import Binned
@@ -25,6 +26,29 @@ from didyma.tasks.losses import RankingLoss
 __all__ = ["AdditiveSVMRanker"]
 
 Columns = Sequence[int | str]
+
+FOLDS = 3
+NUMBERS = (0, 4, 8, 16, 32)  # of pairs, from which "auto" chooses
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """Binned rows with their grades and queries."""
+
+    X: Binned
+    y: NDArray[np.float64]
+    groups: Groups
+    query_weight: NDArray[np.float64] | None
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.X, self.y, self.groups, self.query_weight))
+
+    def select(self, queries: NDArray[np.bool_]) -> _Judged:
+        """Some of the queries."""
+        rows = np.flatnonzero(queries[self.groups.codes])
+        groups = Groups.from_qid(self.groups.codes[rows])
+        weight = None if self.query_weight is None else self.query_weight[groups.names]
+        return _Judged(self.X[rows], self.y[rows], groups, weight)
 
 
 class AdditiveSVMRanker(SVMRanker):
@@ -49,6 +73,11 @@ class AdditiveSVMRanker(SVMRanker):
         Columns whose values are categories: each has a weight of its own.
     increasing, decreasing : sequence of column names or indices
         Columns whose step functions must never fall, or never rise.
+    interactions : int or "auto"
+        How many pairs of features have a table of their own, of 8 × 8 cells. They are those for
+        which the subgradient of the risk, once features alone have been fitted at C, shows most
+        beyond a sum over both. "auto" chooses the number by cross-validation over queries: the
+        least that is within a standard error of the best, and so none unless they clearly pay.
 
     A missing value (NaN) is a bin of its own, with a weight that is learned; a category that was
     never seen adds nothing.
@@ -59,8 +88,12 @@ class AdditiveSVMRanker(SVMRanker):
         Edges and categories of each column.
     tables_ : array of shape (n_bins, n_columns)
         What each bin adds to a score; the last row is for missing values.
+    pairs_ : array of shape (n_pairs, 2)
+        Indices of the columns that interact, whose tables follow those of the columns.
     feature_importances_ : array of shape (n_features,)
         Deviation of what each feature adds to the scores of the training rows.
+    pair_importances_ : array of shape (n_pairs,)
+        The same for pairs.
 
     >>> X = [[3.0, 1.0], [1.0, 2.0], [2.0, 0.0], [np.nan, 1.0]]
     >>> ranker = AdditiveSVMRanker(bins=4).fit(X, [0, 1, 0, 1], qid=["a", "a", "b", "b"])
@@ -90,6 +123,7 @@ class AdditiveSVMRanker(SVMRanker):
         categorical: Columns = (),
         increasing: Columns = (),
         decreasing: Columns = (),
+        interactions: int | str = 0,
         feature_map: str | FeatureMap = "pairwise",
         grades: str = "auto",
         bound: str = "auto",
@@ -122,6 +156,7 @@ class AdditiveSVMRanker(SVMRanker):
         self.categorical = categorical
         self.increasing = increasing
         self.decreasing = decreasing
+        self.interactions = interactions
 
     @property
     def bins_(self) -> Bins:
@@ -134,25 +169,45 @@ class AdditiveSVMRanker(SVMRanker):
         return self.bins_.empty.tables(self.coef_)
 
     @property
+    def means_(self) -> NDArray[np.float64]:
+        """What each column adds to the score of a training row on average, (n_columns,)."""
+        means: NDArray[np.float64] = (self.mass_ * self.tables_).sum(axis=0)
+        return means
+
+    @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """Deviation of what each feature adds to the scores of the training rows."""
         return self._deviations()[: len(self.edges_)]
+
+    @property
+    def pair_importances_(self) -> NDArray[np.float64]:
+        """Deviation of what each pair adds to the scores of the training rows."""
+        return self._deviations()[len(self.edges_) :]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score of each row; higher ranks first."""
         check_is_fitted(self)
         return linear_scores(self._binned(self._read_rows(X, reset=False)), self.coef_)
 
+    def changed_orders(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.float64]:
+        """The share of queries whose order would change without each column, (n_columns,)."""
+        check_is_fitted(self)
+        binned = self._binned(self._read_rows(X, reset=False))
+        groups = group_rows(len(binned.bins), qid)
+        scores, tables = binned @ self.coef_, self.tables_
+        order = np.lexsort((-scores, groups.codes))
+        share = np.empty(binned.bins.shape[1])
+        for j, bins in enumerate(binned.bins.T):
+            other = np.lexsort((-(scores - tables[bins, j]), groups.codes))
+            share[j] = len(np.unique(groups.codes[order[order != other]])) / len(groups)
+        return share
+
     def _binned(self, X: Matrix) -> Binned:
         return self.bins_.transform(X, threads(self.n_jobs))
 
     def _deviations(self) -> NDArray[np.float64]:
         tables = self.tables_
-        return np.sqrt(np.maximum((self.mass_ * (tables - self._means()) ** 2).sum(axis=0), 0.0))
-
-    def _means(self) -> NDArray[np.float64]:
-        means: NDArray[np.float64] = (self.mass_ * self.tables_).sum(axis=0)
-        return means
+        return np.sqrt((self.mass_ * (tables - self.means_) ** 2).sum(axis=0))
 
     def _design(
         self,
@@ -162,12 +217,74 @@ class AdditiveSVMRanker(SVMRanker):
         query_weight: NDArray[np.float64] | None,
         evaluation: EvaluationSet | None,
     ) -> tuple[Any, EvaluationSet | None]:
-        bins = Bins.of(X, self.bins, self.strategy, self._nominal(), self._signs())
-        binned = bins.transform(X, threads(self.n_jobs))
+        execute = threads(self.n_jobs)
+        wanted = self._interactions()
+        bins = Bins.of(
+            *(X, self.bins, self.strategy, self._nominal(), self._signs()), crossable=wanted != 0
+        )
+        binned = bins.transform(X, execute)
+        if wanted:
+            bins = bins.levelled(binned.bins)
+            judged = _Judged(binned, y, groups, query_weight)
+            if wanted == "auto":
+                wanted = self._choose_number(bins, judged)
+            bins = bins.crossed(self._pairs(bins, judged)[:wanted])
+            binned = bins.added(binned)
         self._keep(bins, binned)
         if evaluation is not None:
             evaluation = replace(evaluation, X=self._binned(evaluation.X))
         return binned, evaluation
+
+    def _interactions(self) -> Any:
+        wanted: Any = self.interactions
+        whole = isinstance(wanted, (int, np.integer)) and not isinstance(wanted, bool)
+        if wanted != "auto" and not (whole and wanted >= 0):
+            raise DataError(
+                f"expected a number of pairs or 'auto', found {wanted!r}", field="interactions"
+            )
+        return wanted
+
+    def _pairs(self, bins: Bins, judged: _Judged) -> NDArray[np.int64]:
+        """Pairs of columns, the most promising first, at the weights of columns alone.
+
+        Monotone columns are not crossed, as a pair could break their promise.
+        """
+        descent = self._descent(*judged)
+        w = self._weights(descent)
+        coefficients, _ = descent.problem.respond(descent.problem.scores(w))
+        levels = bins.coarse(judged.X.bins)
+        return rank_pairs(levels, coefficients, bins.signs == 0, threads(self.n_jobs))[0]
+
+    def _weights(self, descent: Any) -> NDArray[np.float64]:
+        """The weights at C; what is learned on the way is not watched."""
+        solution, result = descent.solve(self._solver(), float(self.C), lambda _: None)
+        if result.status == "interrupted":
+            raise KeyboardInterrupt
+        w: NDArray[np.float64] = solution.w
+        return w
+
+    def _choose_number(self, bins: Bins, judged: _Judged) -> int:
+        """The least number of pairs whose measure is within a standard error of the best."""
+        from didyma.metrics import Evaluator
+
+        fold = np.random.default_rng(0).permutation(len(judged.groups)) % FOLDS
+        found = []
+        for held_out in range(FOLDS):
+            train = judged.select(fold != held_out)
+            test = judged.select(fold == held_out)
+            if not np.any(self._trainable(train.y, train.groups)):
+                continue
+            pairs = self._pairs(bins, train)
+            evaluator = Evaluator(test.y, test.groups, self.measure)
+            (measure,) = evaluator.measures
+            values = []
+            for number in NUMBERS:
+                crossed = bins.crossed(pairs[:number])
+                descent = self._descent(*replace(train, X=crossed.added(train.X)))
+                scores = crossed.added(test.X) @ self._weights(descent)
+                values.append(evaluator(scores)[measure])
+            found.append(np.array(values))
+        return NUMBERS[_within_an_error(np.concatenate(found, axis=1))] if found else 0
 
     def _keep(self, bins: Bins, binned: Binned) -> None:
         self.edges_, self.nominal_, self.signs_ = bins.edges, bins.nominal, bins.signs
@@ -216,3 +333,17 @@ class AdditiveSVMRanker(SVMRanker):
         if self.solver != "bcfw":
             return solver
         return RowBCFW(tol=solver.tol, max_passes=solver.max_passes, seed=solver.seed)
+
+
+def _within_an_error(values: NDArray[np.float64]) -> int:
+    """The first row of values (settings × queries) that is within a standard error of the best.
+
+    The error is that of the paired differences from the best row.
+
+    >>> _within_an_error(np.array([[0.1, 0.5, 0.2], [0.2, 0.5, 0.1], [0.8, 0.9, 1.0]]))
+    2
+    """
+    best = values[int(np.argmax(values.mean(axis=1)))]
+    behind = best - values
+    error = behind.std(axis=1, ddof=1) / np.sqrt(values.shape[1]) if values.shape[1] > 1 else 0.0
+    return int(np.argmax(behind.mean(axis=1) <= error))

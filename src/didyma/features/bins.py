@@ -22,6 +22,7 @@ SAMPLE = 4096  # rows that edges are read off
 CELLS = 1024  # of the grid in which a value is looked up
 BLOCK = 8192  # rows that a thread bins at a time
 LEVELS = 8  # of a column that is crossed with another
+UNIT = 8.0  # of the indicators of a cell, whose weights stand alone while those of bins add up
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +127,8 @@ class Bins:
     def _binned(self, bins: NDArray[np.uint8]) -> Binned:
         running = np.concatenate([~self.nominal, np.zeros(len(self.pairs), bool)])
         signs = np.concatenate([self.signs, np.zeros(len(self.pairs), np.int8)])
-        return Binned(bins, self.height, running, signs if signs.any() else None)
+        units = np.concatenate([np.ones(len(self.edges)), np.full(len(self.pairs), UNIT)])
+        return Binned(bins, self.height, running, units, signs if signs.any() else None)
 
     def _cross(self, bins: NDArray[np.uint8]) -> None:
         """Fill the columns of pairs from those of the input."""
@@ -147,6 +149,15 @@ class Bins:
             levels[j, -1] = LEVELS * missing
             levels[j, :-1] = _levels(counts[:-1], LEVELS - missing, bool(self.nominal[j]))
         return replace(self, levels=levels)
+
+    def coarse(self, bins: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Levels of binned rows, two of them taken as one, from 0 on."""
+        halved = np.maximum(self.levels, 1) - 1
+        halved //= 2
+        out = np.empty((len(bins), len(self.edges)), np.uint8)
+        for j, own in enumerate(halved):
+            out[:, j] = own[bins[:, j]]
+        return out
 
     def crossed(self, pairs: NDArray[np.int64]) -> Bins:
         """The same with these pairs of columns."""

@@ -26,6 +26,7 @@ __all__ = ["read", "write"]
 
 DENSE_FROM = 0.25  # share of all entries that the file lists, from which a dense matrix suits
 PIECE = 1 << 21  # bytes that a thread parses at a time
+MISSING = (b"NULL", b"NaN")
 GROUP_SUFFIXES = (".query", ".group")
 LONGEST_SIZE = 18  # digits of what fits into 64 bits
 
@@ -41,6 +42,7 @@ def read(
     zero_based: bool | Literal["auto"] = "auto",
     dtype: DTypeLike = np.float64,
     sparse: bool | None = None,
+    missing: bool = False,
 ) -> RankingData:
     """Read a LETOR / svmlight file, plain or gzip.
 
@@ -55,7 +57,8 @@ def read(
     a file that may lack index 0, and the result remembers it. ``n_features`` fixes the width, so
     that the files of a collection agree; `didyma.read` with ``like`` gives both. The matrix is
     dense where the file lists a quarter of all entries or more, else CSR, unless ``sparse``
-    decides. Values are those of ``float()``, to the last bit.
+    decides. Values are those of ``float()``, to the last bit; with ``missing``, NULL and NaN are
+    values too, and are read as NaN.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "train.letor")
@@ -70,7 +73,7 @@ def read(
     source = Source.open(path)
     with ThreadPoolExecutor(n_cores()) as pool:
         shape = _measure(source, pool, n_features, zero_based, sparse)
-        rows = _parse(source, pool, shape, dtype)
+        rows = _parse(source, pool, shape, dtype, missing)
     X = _matrix(source, shape, rows)
     qid = _query_ids(source, rows, group)
     docid = source.texts(rows.docids, "docid") if np.any(np.diff(rows.docids)) else None
@@ -143,7 +146,13 @@ def _measure(
     return _Shape(pieces, rows, entries, base, width, not sparse)
 
 
-def _parse(source: Source, pool: ThreadPoolExecutor, shape: _Shape, dtype: np.dtype[Any]) -> _Rows:
+def _parse(
+    source: Source,
+    pool: ThreadPoolExecutor,
+    shape: _Shape,
+    dtype: np.dtype[Any],
+    missing: bool,
+) -> _Rows:
     from didyma.kernels.svmlight import BAD_LABEL, BAD_VALUE, FINE, parse
 
     n_rows, n_entries = int(shape.rows[-1]), int(shape.entries[-1])
@@ -163,10 +172,13 @@ def _parse(source: Source, pool: ThreadPoolExecutor, shape: _Shape, dtype: np.dt
         unsure = np.empty((rows_here + entries_here, 2), np.int64)
         code, at, n_runs, n_unsure, with_qid, without_qid, increasing = parse(
             *(source.codes, *shape.pieces[k], row, entry, shape.base, shape.width, bound),
-            *(shape.dense, y, values, columns, starts[1:], docids, seen, runs, unsure),
+            *(missing, shape.dense, y, values, columns, starts[1:], docids, seen, runs, unsure),
         )
         for place, target in unsure[:n_unsure].tolist():
-            value = float(source.word(place).rpartition(b":")[2])
+            word = source.word(place).rpartition(b":")[2]
+            if word in MISSING:  # the kernel has stored it
+                continue
+            value = float(word)
             if abs(value) > (bound if target >= 0 else sys.float_info.max):
                 _explain(source, shape, BAD_VALUE if target >= 0 else BAD_LABEL, place)
             if target >= 0:

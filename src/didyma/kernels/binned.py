@@ -7,7 +7,7 @@ summed from its end. The last bin, of missing values, and the bins of columns th
 alone.
 
 Tables are flat, of shape (bins, columns): the columns of a bin are neighbours, and so sums over
-bins vectorise. X is ``(bins, running, signs)``.
+bins vectorise. X is ``(bins, running, units, signs)``, a unit being the value of an indicator.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ answer: Any = None  # global name of the template: the oracle of a query
 
 
 @jit
-def tabulate(w, running, table):
+def tabulate(w, running, units, table):
     """The running sums of weights: what each bin of each column adds to a score."""
     d = running.shape[0]
     height = table.shape[0] // d
@@ -35,9 +35,9 @@ def tabulate(w, running, table):
         table[j] = 0.0
     for m in range(1, height - 1):
         for j in range(d):
-            table[m * d + j] = running[j] * table[(m - 1) * d + j] + w[(m - 1) * d + j]
-    for at in range((height - 1) * d, height * d):
-        table[at] = w[at - d]
+            table[m * d + j] = running[j] * table[(m - 1) * d + j] + units[j] * w[(m - 1) * d + j]
+    for j in range(d):
+        table[(height - 1) * d + j] = units[j] * w[(height - 2) * d + j]
 
 
 @jit_sum
@@ -68,30 +68,32 @@ def _count(bins, rows, coef, table):
 
 
 @jit
-def _sum_from_end(running, table):
+def _sum_from_end(running, units, table):
     d = running.shape[0]
-    for m in range(table.shape[0] // d - 3, 0, -1):
+    height = table.shape[0] // d
+    for m in range(height - 1, 0, -1):
         for j in range(d):
-            table[m * d + j] += running[j] * table[(m + 1) * d + j]
+            before = running[j] * table[(m + 1) * d + j] if m < height - 2 else 0.0
+            table[m * d + j] = before + units[j] * table[m * d + j]
 
 
 @jit
 def score_binned(X, rows, w, out):
     """`score_dense` for binned rows."""
-    bins, running, _ = X
+    bins, running, units, _ = X
     table = np.empty(w.shape[0] + running.shape[0])
-    tabulate(w, running, table)
+    tabulate(w, running, units, table)
     _score(bins, rows, table, out)
 
 
 @jit
 def combine_binned(X, rows, coef, out):
     """`combine_dense` for binned rows."""
-    bins, running, _ = X
+    bins, running, units, _ = X
     d = running.shape[0]
     table = np.zeros(out.shape[0] + d)
     _count(bins, rows, coef, table)
-    _sum_from_end(running, table)
+    _sum_from_end(running, units, table)
     for at in range(out.shape[0]):
         out[at] += table[at + d]
 
@@ -105,7 +107,7 @@ def _norm2(a, start):
 
 
 @jit
-def _step(size, running, signs, direction, v, table):
+def _step(size, running, units, signs, direction, v, table):
     """V −= size · direction, which is cleared; the table becomes that of v's feasible part.
 
     ``signs`` are 1 and −1 for columns whose weights must not be negative, or positive.
@@ -121,11 +123,12 @@ def _step(size, running, signs, direction, v, table):
             direction[at] = 0.0
             v[at - d] = x
             x = 0.0 if x * signs[j] < 0.0 else x
-            table[at] = running[j] * table[at - d] + x
-    for at in range((height - 1) * d, height * d):
+            table[at] = running[j] * table[at - d] + units[j] * x
+    for j in range(d):
+        at = (height - 1) * d + j
         v[at - d] -= size * direction[at]
         direction[at] = 0.0
-        table[at] = v[at - d]
+        table[at] = units[j] * v[at - d]
 
 
 @jit
@@ -188,7 +191,7 @@ def sweep(problem, order, planes, losses, alpha, scales, gaps, v, table):
     on the simplex. A visit moves weight to the most violated cut, from each plane in proportion to
     what it lacks of that cut's value; how far is told by one histogram of what would change.
     """
-    (bins, running, signs), queries = problem
+    (bins, running, units, signs), queries = problem
     rows, starts = queries[0], queries[1]
     direction = np.empty(table.shape[0])
     slack = np.empty(planes.shape[1])
@@ -215,13 +218,13 @@ def sweep(problem, order, planes, losses, alpha, scales, gaps, v, table):
                 change += leaving[k] * (plane[new] - plane[k])
             coef[r] = change
         _count(bins, own, coef, direction)
-        _sum_from_end(running, direction)
+        _sum_from_end(running, units, direction)
         curvature = scales[i] * _norm2(direction, running.shape[0])
         size = slope / curvature if slope < curvature else 1.0
         for k in range(leaving.shape[0]):
             alpha[i, k] -= size * leaving[k]
             alpha[i, new] += size * leaving[k]
-        _step(scales[i] * size, running, signs, direction, v, table)
+        _step(scales[i] * size, running, units, signs, direction, v, table)
 
 
 @jit
@@ -255,7 +258,7 @@ def sweep_thoroughly(problem, order, planes, losses, alpha, scales, gaps, v, tab
 
     It costs a histogram for each plane. Few queries need it, most of all one that is alone.
     """
-    (bins, running, signs), queries = problem
+    (bins, running, units, signs), queries = problem
     rows, starts = queries[0], queries[1]
     n_planes = planes.shape[1]
     d = running.shape[0]
@@ -284,8 +287,8 @@ def sweep_thoroughly(problem, order, planes, losses, alpha, scales, gaps, v, tab
                 coef[r] = planes[own[r], k]
             zero(direction)
             _count(bins, own, coef, direction)
-            _sum_from_end(running, direction)
-            tabulate(direction[d:], running, image_table)
+            _sum_from_end(running, units, direction)
+            tabulate(direction[d:], running, units, image_table)
             _score(bins, own, image_table, image)
             for m in range(n_planes):
                 gram[k, m] = 0.0
@@ -296,8 +299,8 @@ def sweep_thoroughly(problem, order, planes, losses, alpha, scales, gaps, v, tab
             coef[r] = dot(planes[own[r]], move)
         zero(direction)
         _count(bins, own, coef, direction)
-        _sum_from_end(running, direction)
-        _step(scales[i], running, signs, direction, v, table)
+        _sum_from_end(running, units, direction)
+        _step(scales[i], running, units, signs, direction, v, table)
 
 
 @jit

@@ -36,6 +36,8 @@ _INDEX_DIGITS = 10
 _ZERO, _COLON, _EQUALS = 48, 58, 61
 _QID = np.frombuffer(b"qid:", np.uint8)
 _DOCID = np.frombuffer(b"docid", np.uint8)
+_NULL = np.frombuffer(b"NULL", np.uint8)
+_NAN = np.frombuffer(b"NaN", np.uint8)
 
 
 @jit
@@ -73,6 +75,7 @@ def parse(
     base: Any,
     width: Any,
     bound: Any,
+    missing: Any,
     dense: Any,
     y: Any,
     values: Any,
@@ -88,6 +91,7 @@ def parse(
     Column = index - ``base`` < ``width``; |value| ≤ ``bound``. With ``dense`` an entry goes to
     ``values[row·width + column]`` and ``seen`` (width) finds repeated indices; otherwise to
     ``values[entry]`` and ``columns[entry]``, and ``ends[row]`` is one past the row's last entry.
+    With ``missing``, a value may be NULL or NaN.
 
     ``docids[row]`` is the span of the document id in the text (empty without one).
     ``runs[k]`` = (row, start, stop): a query id that differs from the one in the row before.
@@ -136,7 +140,10 @@ def parse(
                 if at == token or byte(text, at) != _COLON or column < 0 or index > _MAX_INDEX:
                     code = BAD_INDEX
                     break
-                at, value = number(text, at + 1)
+                colon = at
+                at, value = number(text, colon + 1)
+                if at < 0 and missing:
+                    at, value = _end_of_missing(text, colon + 1), np.nan
                 if at < 0 or value > bound or value < -bound:
                     code = BAD_VALUE
                 elif column >= width:
@@ -178,6 +185,15 @@ def _starts_with(text: Any, at: Any, word: Any) -> Any:
         if byte(text, at + k) != word[k]:
             return False
     return True
+
+
+@jit
+def _end_of_missing(text: Any, at: Any) -> Any:
+    """One past a word for a missing value, or -1."""
+    for word in (_NULL, _NAN):
+        if _starts_with(text, at, word) and is_end(byte(text, at + len(word))):
+            return at + len(word)
+    return -1
 
 
 @jit

@@ -6,7 +6,7 @@ there is one for each bin, without any of them being stored.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,8 +25,8 @@ class Binned:
 
     ``bins`` (n_rows × n_columns) are below ``height``, and the last one is for missing values.
     Column j has height − 1 features, 1[b_j ≥ m] where it runs (``running[j]``) and 1[b_j = m] where
-    it does not; feature m of column j has the index (m − 1)·n_columns + j. ``signs[j]`` is 1 or −1
-    if the weights of column j must not be negative or not be positive, and 0 otherwise.
+    it does not, times ``units[j]``; feature m of column j has the index (m − 1)·n_columns + j.
+    ``signs[j]`` is 1 or −1 if the weights of column j must not be negative or not be positive.
 
     >>> Z = Binned(np.array([[0], [1], [2], [3]], np.uint8), 4, np.array([True]))
     >>> (Z @ np.array([1.0, 10.0, 100.0])).tolist()
@@ -36,6 +36,7 @@ class Binned:
     bins: NDArray[np.uint8]
     height: int
     running: NDArray[np.bool_]
+    units: Vector | None = None
     signs: NDArray[np.int8] | None = None
 
     @property
@@ -44,14 +45,16 @@ class Binned:
         return len(self.bins), (self.height - 1) * self.bins.shape[1]
 
     @property
-    def arrays(self) -> tuple[NDArray[np.uint8], Vector, Vector]:
+    def arrays(self) -> tuple[NDArray[np.uint8], Vector, Vector, Vector]:
         """What kernels take for X."""
-        signs = np.zeros(len(self.running)) if self.signs is None else self.signs
-        return self.bins, self.running.astype(np.float64), signs.astype(np.float64)
+        n = len(self.running)
+        units = np.ones(n) if self.units is None else self.units
+        signs = np.zeros(n) if self.signs is None else self.signs
+        return self.bins, self.running.astype(np.float64), units, signs.astype(np.float64)
 
     def __getitem__(self, rows: Any) -> Binned:
         """Some of the rows."""
-        return Binned(np.ascontiguousarray(self.bins[rows]), self.height, self.running, self.signs)
+        return replace(self, bins=np.ascontiguousarray(self.bins[rows]))
 
     def __matmul__(self, w: Vector) -> Vector:
         """Scores of the rows."""
@@ -62,7 +65,8 @@ class Binned:
     def tables(self, w: Vector) -> Vector:
         """What each bin adds to a score, (height, n_columns)."""
         table = np.empty((self.height, len(self.running)))
-        tabulate(w, self.running.astype(np.float64), table.reshape(-1))
+        _, running, units, _ = self.arrays
+        tabulate(w, running, units, table.reshape(-1))
         return table
 
     def feasible(self, w: Vector) -> Vector:

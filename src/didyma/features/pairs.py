@@ -1,0 +1,81 @@
+"""Which pairs of columns have something to say together that neither says alone.
+
+After Lou et al. 2013 (FAST): each pair has a small table of means of what is left to explain, and
+counts for what is in it beyond a sum of rows and columns. What is left to explain is, for a ranker,
+the coefficient of each row in the cut at the present weights: the subgradient of its risk.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.execution import Executor, serial
+from didyma.kernels.pairs import cross
+
+__all__ = ["rank_pairs"]
+
+COARSE = 4  # levels of each column of a table
+SAMPLE = 16384  # rows by which the cells of tables are counted
+SHARDS = 8
+ROUNDS = 10  # of fitting rows and columns in turns
+
+Array = NDArray[np.float64]
+
+
+def rank_pairs(
+    levels: NDArray[np.uint8],
+    coefficients: Array,
+    allowed: NDArray[np.bool_],
+    execute: Executor = serial,
+) -> tuple[NDArray[np.int64], Array]:
+    """All pairs of allowed columns, the most promising first, and what each would explain.
+
+    ``levels`` (n_rows × n_columns) are below four.
+
+    >>> rng = np.random.default_rng(0)
+    >>> levels = rng.integers(4, size=(2000, 5)).astype(np.uint8)
+    >>> left = np.where((levels[:, 1] > 1) == (levels[:, 4] > 1), 1.0, -1.0)
+    >>> rank_pairs(levels, left, np.ones(5, bool))[0][0].tolist()
+    [1, 4]
+    """
+    columns = np.flatnonzero(allowed)
+    chosen = np.ascontiguousarray(levels[:, columns])
+    sums = _cross(chosen, np.flatnonzero(coefficients), coefficients, execute)
+    sample = np.sort(np.random.default_rng(0).permutation(len(levels))[:SAMPLE])
+    counts = _cross(chosen, sample, np.ones(len(levels)), execute) * (len(levels) / len(sample))
+    first, second = np.triu_indices(len(columns), 1)
+    energy = _energy(sums[first, :, second], counts[first, :, second])
+    order = np.argsort(-energy, kind="stable")
+    pairs = np.column_stack([columns[first], columns[second]])[order]
+    return pairs, energy[order]
+
+
+def _cross(
+    levels: NDArray[np.uint8], rows: NDArray[np.int64], coefficients: Array, execute: Executor
+) -> Array:
+    """The tables of all pairs, (column, level, column, level)."""
+    n = levels.shape[1]
+
+    def add(shard: tuple[int, int]) -> Array:
+        own, part = rows[slice(*shard)], np.zeros((n, COARSE, n, COARSE))
+        cross(levels, own, coefficients[own], COARSE, part)
+        return part
+
+    edges = np.linspace(0, len(rows), SHARDS + 1).astype(int).tolist()
+    total: Array = np.sum(execute(add, list(pairwise(edges))), axis=0)
+    return total
+
+
+def _energy(sums: Array, counts: Array) -> Array:
+    """Σ of squares between the cells of each table that no sum of rows and columns explains."""
+    counts = np.maximum(counts, 1.0)
+    rest = sums / counts
+    for _ in range(ROUNDS):
+        for axis in (1, 2):
+            mean = (counts * rest).sum(axis, keepdims=True) / counts.sum(axis, keepdims=True)
+            rest = rest - mean
+    energy: Array = (counts * rest**2).sum(axis=(1, 2))
+    return energy
