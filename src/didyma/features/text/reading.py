@@ -150,31 +150,34 @@ class Reader:
             tokens = lexicon.read(texts)
             self._weigh()
             term_idf, stem_idf = self._term_idf, self._stem_idf
-            of_term = (lexicon.is_stop, lexicon.traits, lexicon.prefixes)
+            is_stop, traits, prefixes = lexicon.is_stop, lexicon.traits, lexicon.prefixes
             terms = lexicon.term[tokens.word]
             stems = lexicon.stem[terms]
             is_capital, grams = lexicon.is_capital[tokens.word], lexicon.grams
         begins, ends = tokens.begins[:-1], tokens.begins[1:].copy()
         is_query = np.arange(len(texts)) < len(asked)
         ends[is_query] = np.minimum(ends, begins + LONGEST_QUERY)[is_query]
+        rows = [number[text] for part in passages for text in part]
         return Reading(
-            lexicon,
-            texts,
-            tokens,
-            begins,
-            ends,
-            np.array([asked[query] for query in queries], np.int64),
-            bounds,
-            np.array([number[text] for part in passages for text in part], np.int64),
-            terms,
-            stems,
-            term_idf,
-            stem_idf,
-            *of_term,
-            is_capital,
-            grams,
-            self.vocabulary.mean_length,
-            None if scores is None else _first_stage(scores, bounds),
+            lexicon=lexicon,
+            texts=texts,
+            tokens=tokens,
+            begins=begins,
+            ends=ends,
+            queries=np.array([asked[query] for query in queries], np.int64),
+            bounds=bounds,
+            rows=np.array(rows, np.int64),
+            terms=terms,
+            stems=stems,
+            term_idf=term_idf,
+            stem_idf=stem_idf,
+            is_stop=is_stop,
+            traits=traits,
+            prefixes=prefixes,
+            is_capital=is_capital,
+            grams=grams,
+            mean_length=self.vocabulary.mean_length,
+            first_stage=None if scores is None else _first_stage(scores, bounds),
         )
 
     def state(self) -> State:
