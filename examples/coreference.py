@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from didyma.estimators.coreference import CoreferenceResolver
+from didyma import CoreferenceResolver
 from didyma.formats import coreference
 
 PEOPLE = (("Emma", "her"), ("Frank", "his"), ("Harriet", "her"), ("John", "his"))

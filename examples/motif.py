@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from didyma.estimators.motif import MotifFinder
+from didyma import MotifFinder
 
 MOTIF = "TTTACGTTTA"
 

@@ -6,8 +6,7 @@ how outputs are scored, found and judged, and every learner can train it.
 
 import numpy as np
 
-from didyma.estimators.structured import LatentStructuredPerceptron, LatentStructuredSVM
-from didyma.tasks.task import Task
+from didyma import LatentStructuredPerceptron, LatentStructuredSVM, Task
 
 
 class Bags(Task):

@@ -6,8 +6,7 @@ stand above it, out of P and N. It is compiled, and inference stays exact.
 
 import numpy as np
 
-from didyma import SVMRanker
-from didyma.tasks.losses import StepLoss
+from didyma import StepLoss, SVMRanker
 
 
 def miss_at_one(i, j, P, N):

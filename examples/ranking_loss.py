@@ -3,8 +3,7 @@
 import torch
 from torch import nn
 
-from didyma.data import Groups
-from didyma.metrics import evaluate
+from didyma import evaluate
 from didyma.nn import RankingLoss
 
 
@@ -27,8 +26,8 @@ def main() -> None:
         optimizer.step()
         if epoch % 50 == 0:
             found = network(X[~seen]).detach().numpy()
-            groups = Groups.from_qid(qid[~seen].numpy())
-            MAP = evaluate(found, y[~seen].numpy(), groups, "AP")["AP"].mean()
+            judged = evaluate(found, y[~seen].numpy(), qid=qid[~seen].numpy(), measures="AP")
+            MAP = judged.mean("AP")
             print(f"epoch {epoch:3}   hinge {loss.item():.2f}   MAP of unseen queries {MAP:.2f}")
 
 

@@ -21,11 +21,15 @@ _HOMES = {
     "AdditiveSVMRanker": "didyma.estimators.additive",
     "BoostingReranker": "didyma.estimators.boosting",
     "ClassificationRanker": "didyma.estimators.classification",
+    "CoreferenceResolver": "didyma.estimators.coreference",
     "DataError": "didyma.errors",
     "DidymaError": "didyma.errors",
     "LatentPerceptronRanker": "didyma.estimators.latent",
     "LatentSVMRanker": "didyma.estimators.latent",
+    "LatentStructuredPerceptron": "didyma.estimators.structured",
+    "LatentStructuredSVM": "didyma.estimators.structured",
     "LowRankReranker": "didyma.estimators.low_rank",
+    "MotifFinder": "didyma.estimators.motif",
     "NBestReranker": "didyma.estimators.nbest",
     "PolynomialRanker": "didyma.estimators.classification",
     "QueryMinMaxScaler": "didyma.features.scaling",
@@ -34,13 +38,18 @@ _HOMES = {
     "RankingData": "didyma.data",
     "SVMRanker": "didyma.estimators.svm",
     "ScoreBinner": "didyma.features.binning",
+    "StepLoss": "didyma.tasks.losses",
     "Structure": "didyma.structure",
+    "StructuredPerceptron": "didyma.estimators.structured",
+    "StructuredSVM": "didyma.estimators.structured",
+    "Task": "didyma.tasks.task",
     "TrigramTagger": "didyma.estimators.tagger",
     "evaluate": "didyma.metrics",
     "load": "didyma.model",
     "local_sparsemap": "didyma.polytope.local",
     "read": "didyma.formats",
     "save": "didyma.model",
+    "scorer": "didyma.estimators.scoring",
     "sparsemap": "didyma.polytope.sparsemap",
     "write": "didyma.formats",
 }
@@ -49,11 +58,15 @@ __all__ = [
     "AdditiveSVMRanker",
     "BoostingReranker",
     "ClassificationRanker",
+    "CoreferenceResolver",
     "DataError",
     "DidymaError",
     "LatentPerceptronRanker",
     "LatentSVMRanker",
+    "LatentStructuredPerceptron",
+    "LatentStructuredSVM",
     "LowRankReranker",
+    "MotifFinder",
     "NBestReranker",
     "PolynomialRanker",
     "QueryMinMaxScaler",
@@ -62,13 +75,18 @@ __all__ = [
     "RankingData",
     "SVMRanker",
     "ScoreBinner",
+    "StepLoss",
     "Structure",
+    "StructuredPerceptron",
+    "StructuredSVM",
+    "Task",
     "TrigramTagger",
     "evaluate",
     "load",
     "local_sparsemap",
     "read",
     "save",
+    "scorer",
     "sparsemap",
     "structures",
     "write",
@@ -81,9 +99,18 @@ if TYPE_CHECKING:
     from didyma.estimators.additive import AdditiveSVMRanker
     from didyma.estimators.boosting import BoostingReranker
     from didyma.estimators.classification import ClassificationRanker, PolynomialRanker
+    from didyma.estimators.coreference import CoreferenceResolver
     from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
     from didyma.estimators.low_rank import LowRankReranker
+    from didyma.estimators.motif import MotifFinder
     from didyma.estimators.nbest import NBestReranker
+    from didyma.estimators.scoring import scorer
+    from didyma.estimators.structured import (
+        LatentStructuredPerceptron,
+        LatentStructuredSVM,
+        StructuredPerceptron,
+        StructuredSVM,
+    )
     from didyma.estimators.svm import SVMRanker
     from didyma.estimators.tagger import TrigramTagger
     from didyma.features.binning import ScoreBinner
@@ -98,6 +125,8 @@ if TYPE_CHECKING:
     from didyma.polytope.local import local_sparsemap
     from didyma.polytope.sparsemap import sparsemap
     from didyma.structure import Structure
+    from didyma.tasks.losses import StepLoss
+    from didyma.tasks.task import Task
 
 
 def __getattr__(name: str) -> Any:

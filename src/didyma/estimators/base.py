@@ -48,7 +48,7 @@ class Ranker(Savable, BaseEstimator):
     """
 
     __metadata_request__fit: ClassVar = {"qid": True, "group": True}
-    __metadata_request__score: ClassVar = {"qid": True, "group": True}
+    __metadata_request__score: ClassVar = {"qid": True, "group": True, "docid": True}
 
     _allows_missing: ClassVar[bool] = False  # NaN in rows
 
@@ -143,15 +143,19 @@ class Ranker(Savable, BaseEstimator):
         sample_weight: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
+        docid: ArrayLike | None = None,
     ) -> float:
-        """Mean average precision over the queries, weighted as in `fit`.
+        """Mean over the queries, weighted as in `fit`, of ``measure`` if the ranker has one, or AP.
 
+        Rows with equal scores are ranked by ``docid``, as everywhere (`didyma.metrics.ranking`).
         A ranker that was fitted on several queries must be told those of ``X``: silence most likely
         means that a search or a pipeline lost them.
         """
-        from didyma.metrics import evaluate
+        from didyma.metrics import evaluate, parse_all
 
         scores = self.predict(X)
+        if docid is None and isinstance(X, RankingData):
+            docid = X.docid
         y, qid = judgements(X, y, qid, group)
         if qid is None and group is None and self.n_queries_ > 1:
             raise DataError(
@@ -159,9 +163,13 @@ class Ranker(Savable, BaseEstimator):
                 "group too; inside scikit-learn's tools enable metadata routing"
             )
         groups = group_rows(len(scores), qid, group)
-        precision = evaluate(scores, y, groups, "AP")["AP"]
-        weight = None if sample_weight is None else weights_of_queries(sample_weight, groups)
-        return float(np.average(precision, weights=weight))
+        measure = parse_all(getattr(self, "measure", "AP"))[0]
+        found = evaluate(scores, y, groups, measure, docid=docid)
+        if sample_weight is None:
+            return found.mean(measure)
+        known = ~np.isnan(found[measure])
+        weight = weights_of_queries(sample_weight, groups)
+        return float(np.average(found[measure][known], weights=weight[known]))
 
     def _fit(
         self,

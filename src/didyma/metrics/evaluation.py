@@ -1,8 +1,7 @@
 """Evaluate scores against labels, query by query.
 
->>> from didyma.data import Groups
->>> groups = Groups.from_qid(["a", "a", "b", "b"])
->>> result = evaluate([3.0, 1.0, 1.0, 2.0], [1, 0, 1, 0], groups, ["AP", "P@1"])
+>>> qid = ["a", "a", "b", "b"]
+>>> result = evaluate([3.0, 1.0, 1.0, 2.0], [1, 0, 1, 0], qid=qid, measures="AP, P@1")
 >>> result["AP"].tolist(), result.mean("AP")
 ([1.0, 0.5], 0.75)
 """
@@ -16,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data import Groups
+from didyma.data import Groups, group_rows
 from didyma.errors import DataError
 from didyma.metrics.columns import read_labels, read_scores
 from didyma.metrics.measures import Measure, is_native, parse, parse_all
@@ -137,17 +136,25 @@ class Evaluator:
 def evaluate(
     scores: ArrayLike,
     y: ArrayLike,
-    groups: Groups,
-    measures: Measures,
+    groups: Groups | None = None,
+    measures: Measures = "AP",
     *,
+    qid: ArrayLike | None = None,
+    group: ArrayLike | None = None,
     docid: ArrayLike | None = None,
 ) -> Evaluation:
     """Values of each measure when the rows of each query are ranked by ``scores``.
 
-    ``scores``, ``y`` and ``docid`` have one entry per row. `didyma.metrics.ranking` says how ties
+    Queries are given by ``qid`` (one per row), ``group`` (sizes) or ready-made ``groups``; without
+    any, all rows are one query. ``scores``, ``y`` and ``docid`` have one entry per row.
+    `didyma.metrics.ranking` says how ties
     are broken. All rows count as judged; a query without a relevant row has the value 0 and takes
     part in the mean, as in trec_eval.
     """
+    if groups is None:
+        groups = group_rows(np.size(y), qid, group)
+    elif not isinstance(groups, Groups) or qid is not None or group is not None:
+        raise DataError("give the queries once, as qid= (one per row) or group= (sizes)")
     return Evaluator(y, groups, measures, docid=docid)(scores)
 
 
