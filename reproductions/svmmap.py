@@ -72,7 +72,7 @@ def structural(loss: str) -> Fit:
     def fit(
         X: Matrix, y: Vector, sizes: NDArray[np.int64], Cs: Sequence[float]
     ) -> NDArray[np.float64]:
-        rankers = SVMRanker(loss, n_jobs=1).path(X, y, Cs, group=sizes)
+        rankers = SVMRanker(loss, bound="hinge", n_jobs=1).path(X, y, Cs, group=sizes)
         return np.array([ranker.coef_ for ranker in rankers])
 
     return fit

@@ -50,6 +50,19 @@ def test_the_c_that_is_best_on_dev_is_kept(run: Run, folder: Path, tmp_path: Pat
     assert model.describe(output)["summary"]["candidates"] == document["candidates"]
 
 
+def test_the_ramp_of_a_cut_off(run: Run, folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "m.safetensors"
+    call = ("fit", folder / "train.letor", "--C", "10", "--loss", "precision@2", "-o", output)
+    found = run(*call)
+    data = formats.read(folder / "train.letor")
+    expected = SVMRanker("precision@2", 10.0).fit(data.X, data.y, qid=data.qid)
+    np.testing.assert_array_equal(model.load(output).coef_, expected.coef_)
+    assert "rounds from the optimum of ap" in found.stdout
+    summary = json.loads(run(*call, "--bound", "hinge", "--json").stdout)
+    assert summary["bound"] == "hinge"
+    assert "rounds" not in summary
+
+
 def test_several_values_are_reported_with_the_best_marked(
     run: Run, folder: Path, tmp_path: Path
 ) -> None:

@@ -110,6 +110,33 @@ def test_the_loss_bounds_the_loss_of_sorting_by_the_scores():
         assert np.all(bound >= 1 - evaluate(scores, labels, groups, "AP")["AP"] - 1e-12)
 
 
+@pytest.mark.parametrize(
+    ("loss", "feature_map"), [("precision@2", "pairwise"), ("ap", "truncated"), ("ndcg@3", "top@2")]
+)
+def test_the_ramp_is_the_hinge_against_the_ranking_by_score(loss, feature_map):
+    rng = np.random.default_rng(zlib.crc32(f"{loss} {feature_map}".encode()))
+    ramp = RankingLoss(loss, feature_map, bound="ramp", reduction="none")
+    k = getattr(ramp.loss, "k", None)
+    for sizes in ([5], [2, 5, 4]):
+        scores, labels, _ = judged(rng, sizes)
+        s = torch.from_numpy(scores).requires_grad_()
+        found = ramp(s, labels, group=sizes)
+        assert torch.autograd.gradcheck(
+            lambda s, sizes=sizes, labels=labels: ramp(s, labels, group=sizes),
+            s,
+            eps=1e-7,
+            atol=1e-6,
+        )
+        for value, rows in zip(found, np.split(np.arange(len(labels)), np.cumsum(sizes)[:-1])):
+            own, n = labels[rows], len(rows)
+            v = ramp.feature_map.weights_for(n)
+            plain, augmented = [], []
+            for order in permutations(range(n)):
+                plain.append(coefficients(ramp.feature_map.name, own, order, v) @ scores[rows])
+                augmented.append(measure_loss(ramp.loss.name, own[list(order)], k) + plain[-1])
+            assert value.item() == pytest.approx(max(augmented) - max(plain), abs=1e-9)
+
+
 def test_reductions_agree_and_skip_queries_of_one_class():
     rng = np.random.default_rng(0)
     scores, labels, _ = judged(rng, [4, 6])
@@ -213,6 +240,8 @@ def test_a_linear_model_comes_to_the_optimum_of_svmmap():
         ({"loss": "accuracy"}, "loss"),
         ({"feature_map": "cubic"}, "feature_map"),
         ({"reduction": "max"}, "reduction"),
+        ({"bound": "auto"}, "bound"),
+        ({"bound": "ramp", "latent": True}, "latent"),
     ],
 )
 def test_wrong_settings(arguments, field):

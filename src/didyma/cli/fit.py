@@ -63,6 +63,14 @@ class Strategy(StrEnum):
     unit = "unit"
 
 
+class Bound(StrEnum):
+    """What `SVMRanker` minimises in the place of the loss itself."""
+
+    auto = "auto"
+    hinge = "hinge"
+    ramp = "ramp"
+
+
 class Inference(StrEnum):
     """How latent rankers search for the most violating ranking."""
 
@@ -95,6 +103,7 @@ TAKEN_BY = {
     "interactions": {"svm"},
     "feature_map": {"svm", "latent-svm"},
     "grades": {"svm"},
+    "bound": {"svm"},
     "solver": {"svm"},
     "tol": {"svm", "classification", "polynomial", "latent-svm"},
     "max_iter": {"svm", "classification", "polynomial", "latent-svm"},
@@ -172,6 +181,15 @@ def fit(
             show_default="auto",
         ),
     ] = None,
+    bound: Annotated[
+        Bound | None,
+        typer.Option(
+            "--bound",
+            rich_help_panel=MODEL,
+            help="Bound of the loss: ramp suits cut-offs (ndcg@10, precision@5), hinge the rest.",
+            show_default="auto",
+        ),
+    ] = None,
     scale: Annotated[
         Scale, typer.Option("--scale", rich_help_panel=MODEL, help="Scale features first.")
     ] = Scale.none,
@@ -197,7 +215,7 @@ def fit(
             "--max-iter",
             min=1,
             rich_help_panel=MODEL,
-            help="Most passes over the data; of latent-svm, rounds.",
+            help="Most passes over the data (of a round, with the ramp); of latent-svm, rounds.",
             show_default="1000; 100 for latent-svm",
         ),
     ] = None,
@@ -355,6 +373,7 @@ def fit(
         "interactions": _number(interactions),
         "feature_map": feature_map,
         "grades": grades,
+        "bound": bound,
         "solver": solver,
         "tol": tol,
         "max_iter": max_iter,
@@ -519,6 +538,8 @@ def _print_summary(
         lines["relative gap"] = f"{found['relative_gap']:.1e} ({found['status']})"
     if "grades" in found:
         lines["grades"] = found["grades"]
+    if found.get("bound") == "ramp":
+        lines["bound"] = f"ramp, {found['rounds']} rounds from the optimum of {found['start']}"
     if "best_epoch" in found:
         lines["best epoch"] = f"{found['best_epoch']} of {found['n_iter']}"
     if "passes" in found:

@@ -33,10 +33,12 @@ class _Reporter:
         self.tol, self.watch = tol, watch
         self._Cs = iter(sorted(Cs))
         self._n_iter = math.inf
+        self.first = True
         self.C = math.nan
 
     def __call__(self, progress: Progress) -> None:
-        if progress.n_iter <= self._n_iter:  # counts restart with each fit
+        self.first = progress.n_iter <= self._n_iter  # counts restart with each fit
+        if self.first:
             self.C = next(self._Cs)
         self._n_iter = progress.n_iter
         done = self.tol is not None and progress.certified and progress.relative_gap <= self.tol
@@ -84,10 +86,10 @@ class _Bar(_Reporter):
         self._shown = -math.inf
 
     def due(self, progress: Progress, done: bool) -> bool:
-        return done or progress.n_iter == 1 or time.monotonic() > self._shown + PAUSE
+        return done or self.first or time.monotonic() > self._shown + PAUSE
 
     def show(self, progress: Progress, done: bool) -> None:
-        if progress.n_iter == 1 and math.isfinite(self._shown):
+        if self.first and math.isfinite(self._shown):
             self.task = self.bars.add_task(f"C={self.C:g}", state="")
         share = 1.0 if done else 0.0
         if self.tol is None:

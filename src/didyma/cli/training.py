@@ -101,9 +101,11 @@ class Candidate:
                 "passes": result.passes,
                 "seconds": result.seconds["total"],
             }
-        if hasattr(self.ranker, "solver"):  # of one convex problem, so the gap bounds something
+        if hasattr(self.ranker, "solver"):  # of a convex problem, so the gap bounds something
             gap = max(0.0, result.gap / result.value) if result.value > 0 else 0.0
-            found["relative_gap"] = gap
+            found |= {"relative_gap": gap, "bound": result.bound}
+            if result.bound == "ramp":
+                found |= {"rounds": result.rounds, "start": result.start}
         if getattr(result, "grades", None) is not None:
             found["grades"] = result.grades
         if hasattr(self.ranker, "best_epoch_"):
@@ -118,6 +120,9 @@ def train_svm(
 
     What was being trained at that moment takes part, if it has come through an iteration.
     """
+    from didyma.tasks.losses import parse_loss
+    from didyma.tasks.ramp import bound_of
+
     data, dev = split.train, split.dev
     judge, watch = _read_dev(split, measure)
     if "bins" in parameters:
@@ -132,11 +137,14 @@ def train_svm(
     held_out: dict[str, Any] = {}
     if ranker.patience is not None and dev is not None:
         held_out = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid}
-    with reporting(Cs, ranker.tol, watch) as callback:
+    rounds = bound_of(ranker.bound, parse_loss(ranker.loss)) == "ramp"
+    with reporting(Cs, None if rounds else ranker.tol, watch) as callback:
         ranker.callback = callback
         rankers = ranker.path(data.X, data.y, Cs, qid=data.qid, **held_out)
-    interrupted = rankers[-1].result_.status == "interrupted"
-    if interrupted and rankers[-1].result_.n_iter == 0:
+    last = rankers[-1]
+    interrupted = last.result_.status == "interrupted"
+    begun = last.result_.bound == "ramp" and last.coef_.any()  # its start came that far
+    if interrupted and last.result_.n_iter == 0 and not begun:
         rankers.pop()
     return [_candidate(ranker, split, judge) for ranker in rankers], interrupted
 

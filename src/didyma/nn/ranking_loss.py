@@ -1,10 +1,11 @@
-"""The hinge of a ranking measure as a loss: what structural rankers minimise, for any network.
+"""Bounds of a ranking measure as a loss: what structural rankers minimise, for any network.
 
-    ℓ(s) = max over rankings r   Δ(r) + s·(Ψ(r) − Ψ*)
+    hinge(s) = max over rankings r   Δ(r) + s·(Ψ(r) − Ψ*)
+    ramp(s)  = max over rankings r   Δ(r) + s·(Ψ(r) − Ψ(r_s)),      r_s the ranking by s
 
-is an upper bound on the loss Δ of sorting by the scores s. The most violating ranking, found by the
-oracle of `didyma.tasks.ranking`, gives one coefficient per row, c = Ψ(r) − Ψ*, which is the
-gradient of ℓ.
+are upper bounds on the loss Δ(r_s) of sorting by the scores s, the ramp the tighter one. The most
+violating ranking, found by the oracle of `didyma.tasks.ranking`, gives one coefficient per row,
+c = Ψ(r) − Ψ* or Ψ(r) − Ψ(r_s), which is the gradient.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from didyma.nn.losses import REDUCTIONS
 from didyma.tasks import losses
 from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
 from didyma.tasks.latent_ranking import LatentRankingProblem
+from didyma.tasks.ramp import RampProblem
 from didyma.tasks.ranking import RankingProblem, trainable_queries
 
 __all__ = ["RankingLoss"]
@@ -31,7 +33,7 @@ Vector = NDArray[np.float64]
 
 
 class RankingLoss(nn.Module):
-    """A structured hinge loss of ranked rows, for any loss and feature map of the rankers.
+    """The hinge or the ramp of ranked rows, for any loss and feature map of the rankers.
 
     With ``loss="ap"`` and the pairwise map, a linear model with weight decay is SVMmap (Yue et al.
     2007); a network learns its features as well. Queries of one class only have the loss 0.
@@ -49,6 +51,11 @@ class RankingLoss(nn.Module):
         feature_map: "pairwise", "positional", "truncated", "top@10", … or an object.
         grades: bound on NDCG over more than two grades: "thresholds", a binary one for each, or
             "joint", one ranking for all, tighter and for short queries only.
+        bound: "hinge" or "ramp". The ramp does not ask for more than a network can rank, where the
+            hinge of a loss with a cut-off is often least for scores that are all equal. But
+            it is not convex in the scores and pays for no ranking that is out of reach, so it is
+            for networks that rank already: begin with the hinge of "ap" or "ndcg". Hence the hinge
+            is the default, for all losses.
         latent: whether Ψ* is the best ranking that puts the relevant rows first, as Haponchyk and
             Moschitti (2019) have it, and not the mean of all of these. Needs a positional map; the
             loss is then a difference of convex functions.
@@ -62,6 +69,7 @@ class RankingLoss(nn.Module):
         feature_map: str | FeatureMap = "pairwise",
         *,
         grades: str = "thresholds",
+        bound: str = "hinge",
         latent: bool = False,
         reduction: str = "mean",
     ) -> None:
@@ -70,9 +78,14 @@ class RankingLoss(nn.Module):
             raise DataError(
                 f"expected one of {', '.join(REDUCTIONS)}, found {reduction!r}", field="reduction"
             )
+        if bound not in ("hinge", "ramp"):
+            raise DataError(f"expected 'hinge' or 'ramp', found {bound!r}", field="bound")
+        if bound == "ramp" and latent:
+            raise DataError("the ramp has no gold ranking that could be latent", field="latent")
         self.loss = losses.parse_loss(loss)
         self.feature_map = parse_feature_map(feature_map)
         self.grades = grades
+        self.bound = bound
         self.latent = latent
         self.reduction = reduction
 
@@ -104,31 +117,33 @@ class RankingLoss(nn.Module):
         weighted, loss = problem.respond(values)
         n, coefficients = problem.n_examples, torch.from_numpy(weighted)
         if self.reduction == "none":
-            hinge = torch.zeros(len(groups), dtype=torch.float64).index_add(
+            bound = torch.zeros(len(groups), dtype=torch.float64).index_add(
                 0, torch.from_numpy(groups.codes), n * coefficients * s
             )
             risks = np.zeros(len(groups))
             risks[trainable] = problem.risks(np.ones(1))
-            hinge = hinge + (torch.from_numpy(risks) - hinge.detach())
+            bound = bound + (torch.from_numpy(risks) - bound.detach())
         else:
-            hinge = (loss + coefficients @ s) * (n if self.reduction == "sum" else 1)
-        return hinge.to(scores.device, scores.dtype)
+            bound = (loss + coefficients @ s) * (n if self.reduction == "sum" else 1)
+        return bound.to(scores.device, scores.dtype)
 
     def _problem(self, X: Vector, grades: Vector, groups: Groups) -> RankingProblem:
         if self.latent:
             return LatentRankingProblem(
                 X, grades, groups, self.loss, self.feature_map, online=True, execute=serial
             )
-        return RankingProblem(
+        kind = RankingProblem if self.bound == "hinge" else RampProblem
+        problem = kind(
             X, grades, groups, self.loss, self.feature_map, grades=self.grades, execute=serial
         )
+        if isinstance(problem, RampProblem):
+            problem.complete(np.ones(1))
+        return problem
 
     def extra_repr(self) -> str:
         """What makes the loss."""
-        latent = ", latent=True" if self.latent else ""
-        return (
-            f"{str(self.loss)!r}, {str(self.feature_map)!r}{latent}, reduction={self.reduction!r}"
-        )
+        kind = ", latent=True" if self.latent else ", bound='ramp'" if self.bound == "ramp" else ""
+        return f"{str(self.loss)!r}, {str(self.feature_map)!r}{kind}, reduction={self.reduction!r}"
 
 
 def _array(values: Any) -> Any:
