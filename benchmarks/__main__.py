@@ -19,7 +19,7 @@ from benchmarks.row import Row
 from didyma.files import replace_when_done
 
 BENCHMARKS = (
-    *("passes", "fits", "oracle", "scaling", "letor_reader", "sparsemap"),
+    *("passes", "fits", "additive", "oracle", "scaling", "letor_reader", "sparsemap"),
     *("latent", "structure_kernels", "peers", "tagger", "low_rank", "boosting"),
     *("parser", "esim", "passage", "text_features"),
 )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from didyma.data import RankingData
 
-__all__ = ["dense", "graded", "indicators", "normal", "standardise"]
+__all__ = ["dense", "graded", "indicators", "interacting", "normal", "standardise"]
 
 # Noise in deviations of the hidden score: a good linear ranker then reaches a MAP of about 0.32.
 NOISE = 1.6
@@ -56,6 +56,20 @@ def indicators(queries: int, rows: int = 1000, functions: int = 35, bins: int = 
     return _judge(X, queries, rng)
 
 
+def interacting(
+    queries: int, share: float, rows: int = 100, features: int = 136, pairs: int = 12, seed: int = 0
+) -> RankingData:
+    """Standard-normal features; products of some pairs have a share of the score's variance."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(queries * rows, features))
+    truth = np.random.default_rng(features)
+    alone = X @ truth.normal(size=features)
+    first, second = truth.permutation(features)[: 2 * pairs].reshape(2, -1)
+    together = (X[:, first] * X[:, second]) @ truth.normal(size=pairs)
+    score = np.sqrt(1 - share) * alone / alone.std() + np.sqrt(share) * together / together.std()
+    return _label(X, score + 0.5 * rng.normal(size=len(X)), queries, rng)
+
+
 def standardise(data: RankingData) -> RankingData:
     """The same results with features of mean 0 and deviation 1."""
     X: Any = data.X - data.X.mean(axis=0)
@@ -75,7 +89,18 @@ def _judge(
     rng: np.random.Generator,
     shares: tuple[float, float] = RELEVANT,
 ) -> RankingData:
-    score = _score(X, rng).reshape(queries, -1)
+    return _label(X, _score(X, rng), queries, rng, shares)
+
+
+def _label(
+    X: Any,
+    score: NDArray[np.float64],
+    queries: int,
+    rng: np.random.Generator,
+    shares: tuple[float, float] = RELEVANT,
+) -> RankingData:
+    """The best rows of each query are relevant."""
+    score = score.reshape(queries, -1)
     rows = score.shape[1]
     least, most = (max(1, round(share * rows)) for share in shares)
     relevant = rng.integers(least, most, size=queries, endpoint=True)

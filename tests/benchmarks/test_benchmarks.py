@@ -11,6 +11,7 @@ from benchmarks.row import Row
 from benchmarks.timing import interleave, ratio
 
 from benchmarks import (
+    additive,
     boosting,
     document,
     esim,
@@ -33,7 +34,7 @@ TINY = 0.005
 
 
 MODULES = [
-    *(passes, fits, oracle, scaling, letor_reader, sparsemap, latent, boosting),
+    *(passes, fits, additive, oracle, scaling, letor_reader, sparsemap, latent, boosting),
     *(esim, passage, text_features),
 ]
 

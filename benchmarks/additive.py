@@ -1,0 +1,66 @@
+"""Additive rankers over binned rows, in units of one pair of products of the unbinned matrix.
+
+The pair is X @ w and X.T @ c in double precision; everything runs on one thread. A fit checks its
+input, chooses 64 bins for each feature, bins all rows and solves to a gap of 0.1 %.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from benchmarks import synthetic
+from benchmarks.row import Row
+from benchmarks.timing import blas_threads, interleave, products, ratio, stopwatch
+from didyma.estimators.additive import AdditiveSVMRanker
+from didyma.execution import serial
+from didyma.features.bins import Bins
+from didyma.features.pairs import rank_pairs
+from didyma.learning.row_bcfw import RowBCFW
+from didyma.tasks.losses import AveragePrecision
+from didyma.tasks.ranking import RankingProblem
+
+BINS, C = 64, 1.0
+TIMES = 5
+PAIRS = "pairs of products"
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    data = synthetic.dense(max(10, round(1000 * scale)))
+    ranker = AdditiveSVMRanker(bins=BINS, C=C, n_jobs=1)
+    bins = Bins.of(data.X, BINS)
+    binned = bins.transform(data.X)
+    problem = RankingProblem(binned, data.y, data.groups, AveragePrecision(), execute=serial)
+    w = RowBCFW().solve(problem, C).w
+    levels = bins.levelled(binned.bins).coarse(binned.bins)
+    left, _ = problem.respond(problem.scores(w))
+    allowed = np.ones(levels.shape[1], bool)
+    work = {
+        "fit": partial(ranker.fit, data.X, data.y, qid=data.qid),
+        "bins": lambda: Bins.of(data.X, BINS).transform(data.X),
+        "cut of all queries": partial(problem.cut_all, w),
+        "solve": partial(RowBCFW().solve, problem, C),
+        "pairs": partial(rank_pairs, levels, left, allowed),
+    }
+    with blas_threads(1):
+        for each in work.values():
+            each()  # compiles
+        timers = {"limit": products(data.X, repeats=3)}
+        seconds = interleave(timers | {name: stopwatch(each) for name, each in work.items()}, TIMES)
+
+    def pairs(name: str) -> float:
+        return ratio(seconds[name], seconds["limit"])
+
+    return [
+        Row.at_most(f"fit, {BINS} bins, C = {C:g}", pairs("fit"), PAIRS, 15),
+        Row("choosing bins and binning", pairs("bins"), PAIRS),
+        Row("solving alone", pairs("solve"), PAIRS),
+        Row("solving alone", ranker.result_.passes, "passes"),
+        Row("cut of all queries: scores, oracles, histograms", pairs("cut of all queries"), PAIRS),
+        Row(
+            f"all {levels.shape[1] * (levels.shape[1] - 1) // 2:,} pairs of features",
+            float(np.median(seconds["pairs"])),
+            "s",
+        ),
+    ]

@@ -1,0 +1,55 @@
+"""The comparison of additive rankers with boosters, in small and without the boosters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks import synthetic
+from didyma.data import RankingData
+from reproductions import additive
+
+
+def small(seed: int) -> RankingData:
+    return synthetic.interacting(12, 0.5, rows=10, features=4, pairs=1, seed=seed)
+
+
+def test_what_validates_best_is_tested() -> None:
+    split = additive.Split("small", small(0), small(1), small(2))
+    good, bad = split.test.y, -split.test.y
+    found = [
+        ({"C": 1}, 0.1, -split.validation.y, good),
+        ({"C": 2}, 0.2, split.validation.y, bad),
+    ]
+    outcome = additive.chosen(split, found)
+    assert outcome.setting == {"C": 2}
+    assert outcome.ap.max() < 1.0
+
+
+def test_queries_of_one_class_are_not_counted() -> None:
+    data = RankingData(np.zeros((4, 1)), np.array([1.0, 0, 0, 0]), np.array(["a", "a", "b", "b"]))
+    assert additive.average_precision(data, np.array([1.0, 0, 0, 0])).tolist() == [1.0]
+
+
+def test_tables_say_whether_targets_are_met(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    split = additive.Split("small", small(0), small(1), small(2))
+    monkeypatch.setitem(additive.SETTINGS, additive.OURS, [{"bins": 4}, {"bins": 4, "C": 0.1}])
+    found = additive.compare([split], {})
+    table = additive.judged_table({"small": found})
+    assert additive.OURS in table
+    assert "LightGBM" not in table
+    booster = additive.Outcome(found[additive.OURS][0].ap + 0.1, {}, 1.0)
+    assert "missed" in additive.judged_table({"small": found | {"LightGBM": [booster]}})
+    outcomes = {additive.OURS: found[additive.OURS][0], "LightGBM": booster}
+    assert "missed" in additive.synthetic_table({"small": outcomes})
+    assert "small" in capsys.readouterr().err
+
+
+def test_the_data_has_its_signal_where_it_says() -> None:
+    data = synthetic.interacting(50, 1.0, rows=20, features=6, pairs=1)
+    products = np.abs(np.corrcoef(np.column_stack([data.X, data.y]).T)[-1, :-1])
+    assert products.max() < 0.15
+    pairs = [data.X[:, j] * data.X[:, k] for j in range(6) for k in range(j)]
+    assert np.abs(np.corrcoef([*pairs, data.y])[-1, :-1]).max() > 0.3
