@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DIDYMA = Path(sys.executable).with_name("didyma")
 COMMANDS = [
     *("fit", "predict", "rank", "eval", "compare", "convert", "inspect", "export"),
-    "demo",
+    *("demo", "warm"),
     *("coref fit", "coref predict", "coref eval"),
     *("motif fit", "motif scan", "motif eval"),
     *("nbest fit", "nbest rerank", "nbest eval", "nbest compare", "nbest oracle", "nbest explain"),
@@ -24,6 +24,8 @@ COMMANDS = [
     *("nli fit", "nli predict", "nli eval"),
     *("passage fit", "passage rank", "passage embed", "passage eval"),
 ]
+
+RERANKERS = (*("low-rank", "boosting", "ridge-boosting", "svm", "perceptron", "latent-perceptron"),)
 
 
 def output_of(*command: str | Path) -> str:
@@ -86,11 +88,16 @@ def demonstration() -> str:
 
 
 def comparison() -> str:
-    """What the first command of docs/nbest.md prints."""
-    lists = [
-        ROOT / "examples" / "data" / f"nbest-{part}.jsonl" for part in ("train", "test", "dev")
-    ]
-    printed = output_of(DIDYMA, "nbest", "compare", lists[0], lists[1], "--dev", lists[2])
+    """What the first commands of docs/nbest.md print."""
+    train, dev, test = (
+        ROOT / "examples" / "data" / f"nbest-{part}.jsonl" for part in ("train", "dev", "test")
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        models = [Path(folder, f"{kind}.safetensors") for kind in RERANKERS]
+        for model in models:
+            options = ("--dev", dev, "--model-type", model.stem, "-o", model)
+            output_of(DIDYMA, "nbest", "fit", train, *options)
+        printed = output_of(DIDYMA, "nbest", "compare", *models, "--data", test)
     return f"```text\n{printed}\n```"
 
 

@@ -7,9 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import didyma
+from didyma.estimators.svm import SVMRanker
+from didyma.features.scaling import QueryMinMaxScaler
 
 PACKAGE = Path(didyma.__file__).parent
 
@@ -18,6 +23,7 @@ LAYERS = [
     {"__init__"},
     {"errors"},
     {"data", "files", "execution"},
+    {"scoring"},
     {"kernels"},
     {"structure"},
     {"metrics", "formats", "structures"},
@@ -73,7 +79,61 @@ def modules_after(code: str) -> set[str]:
         text=True,
         check=True,
     )
-    return set(output.stdout.split())
+    return set(output.stdout.splitlines()[-1].split())
+
+
+HEAVY = {"ir_measures", "numba", "numpy", "pandas", "pyarrow", "rich", "scipy", "sklearn", "torch"}
+MODELS = {
+    "plain": lambda: SVMRanker(C=1.0),
+    "scaled": lambda: make_pipeline(StandardScaler(), SVMRanker(C=1.0)),
+    "in-query": lambda: make_pipeline(QueryMinMaxScaler(), SVMRanker(C=1.0)),
+}
+# What each command may load of that, since loading takes longer than its work.
+COMMANDS = {
+    "--help": set(),
+    "fit --help": {"rich"},
+    "inspect MODEL": {"numpy"},
+    "inspect DATA": {"numpy"},
+    "predict MODEL DATA": {"numpy"},
+    "rank MODEL DATA -o RUN": {"numpy"},
+    "eval MODEL DATA": {"numpy", "ir_measures"},
+    "eval RUN QRELS": {"numpy", "ir_measures", "numba", "scipy"},
+    "fit DATA -o OUT": {"numpy", "numba", "scipy"},
+    "fit DATA --dev DATA --scale standard -o OUT": {"numpy", "numba", "scipy", "ir_measures"},
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("imports")
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(12, 2)), np.tile([1.0, 0.0, 0.0], 4)
+    data = didyma.RankingData(X, y, np.repeat(["a", "b"], 6), zero_based=False)
+    didyma.write(data, folder / "DATA")
+    for name, make in MODELS.items():
+        didyma.save(make().fit(X, y), folder / name)
+    (folder / "RUN").write_text("a Q0 d1 1 3.0 t\na Q0 d2 2 1.0 t\n")
+    (folder / "QRELS").write_text("a 0 d1 1\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        (command, kind)
+        for command in COMMANDS
+        for kind in (MODELS if "MODEL" in command else ["plain"])
+    ],
+)
+def test_a_command_loads_what_it_needs(files, command, kind):
+    words = [kind if word == "MODEL" else word for word in command.split()]
+    places = [str(files / word) if word.isupper() or word == kind else word for word in words]
+    code = (
+        "from didyma.cli import app\n"
+        f"try:\n    app({places})\n"
+        "except SystemExit as end:\n    assert not end.code, end.code"
+    )
+    assert modules_after(code) & HEAVY <= COMMANDS[command]
 
 
 def test_import_is_light():

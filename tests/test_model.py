@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
+from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
@@ -32,11 +33,15 @@ import didyma
 from didyma import model
 from didyma.errors import DataError, ModelFileError
 from didyma.estimators.base import LinearRanker
-from didyma.estimators.classification import ClassificationRanker, baseline
+from didyma.estimators.classification import ClassificationRanker, PolynomialRanker, baseline
 from didyma.estimators.latent import LatentPerceptronRanker
 from didyma.estimators.svm import SVMRanker
 from didyma.features.binning import ScoreBinner
-from didyma.features.scaling import QueryStandardScaler
+from didyma.features.scaling import (
+    QueryMinMaxScaler,
+    QueryPercentileScaler,
+    QueryStandardScaler,
+)
 from didyma.metrics.measures import Measure, ROCArea, parse
 from didyma.tasks.feature_maps import (
     FeatureMap,
@@ -511,3 +516,53 @@ def test_models_inside_models_and_families_of_arrays(monkeypatch, path):
         assert restored.weights_[name].dtype == array.dtype
     assert restored.words_ == whole.words_
     assert model.describe(path)["parts"]["ranker_"]["class"] == "SVMRanker"
+
+
+RANKERS = [
+    ClassificationRanker(C=2.5),
+    LatentPerceptronRanker(epochs=3),
+    PolynomialRanker(degree=3),
+    SVMRanker(C=1.0),
+]
+SCALERS = [
+    None,
+    MaxAbsScaler(),
+    MinMaxScaler((-1, 2), clip=True),
+    QueryMinMaxScaler(),
+    QueryPercentileScaler(),
+    QueryStandardScaler(),
+    ScoreBinner(5),
+    StandardScaler(),
+    StandardScaler(with_mean=False),
+    StandardScaler(with_std=False),
+]
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=str)
+@pytest.mark.parametrize("ranker", RANKERS, ids=lambda ranker: type(ranker).__name__)
+def test_the_plain_model_scores_as_its_estimator_does(path: Path, ranker: Any, scaler: Any) -> None:
+    in_query = type(scaler).__name__.startswith("Query")
+    with config_context(enable_metadata_routing=True):
+        face = clone(ranker) if scaler is None else make_pipeline(clone(scaler), clone(ranker))
+        face.fit(X, Y, qid=QID)
+        model.save(face, path)
+        data = didyma.RankingData(X * 2 + 1, Y * 1.0, QID)
+        expected = face.predict(data.X, **({"qid": QID} if in_query else {}))
+    found = model.Model.read(path)
+    assert found.predict(data).tobytes() == expected.tobytes()
+    assert found.features == didyma.data.Features(3)
+
+
+@pytest.mark.parametrize("scaler", [MaxAbsScaler(), StandardScaler(with_mean=False)], ids=str)
+def test_the_plain_model_scores_sparse_rows_too(path: Path, scaler: Any) -> None:
+    sparse = csr_array(np.where(X > 0, X, 0))
+    face = make_pipeline(scaler, ClassificationRanker()).fit(sparse, Y)
+    model.save(face, path)
+    data = didyma.RankingData(sparse, Y * 1.0, QID)
+    assert model.Model.read(path).predict(data).tobytes() == face.predict(sparse).tobytes()
+
+
+def test_the_plain_model_asks_for_its_columns(path: Path) -> None:
+    ClassificationRanker().fit(X, Y).save(path)
+    with pytest.raises(DataError, match="expected 3 features, found 2"):
+        model.Model.read(path).predict(didyma.RankingData(X[:, :2], Y * 1.0, QID))

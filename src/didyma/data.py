@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
 
-__all__ = ["Features", "Groups", "Matrix", "RankingData", "as_csr", "group_rows", "judgements"]
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+__all__ = [
+    "Features",
+    "Groups",
+    "Matrix",
+    "RankingData",
+    "as_csr",
+    "group_rows",
+    "is_sparse",
+    "judgements",
+]
 
 Matrix: TypeAlias = "NDArray[Any] | sp.csr_array"
+
+
+def is_sparse(X: object) -> bool:
+    """Whether this is a sparse matrix of SciPy, which is not imported to tell."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +135,7 @@ def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
     is checked: shapes and types, that each row's entries lie within the arrays and each column
     within the matrix, and that values are finite.
 
+    >>> import scipy.sparse as sp
     >>> rows = sp.csr_array(np.eye(2))
     >>> rows.indices[1] = 7
     >>> as_csr(rows)
@@ -144,6 +163,8 @@ def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
                 raise DataError(
                     f"{indices.size} {kind} indices for {X.data.size} values", field=field
                 )
+    import scipy.sparse as sp
+
     rows = sp.csr_array(X)
     if X.format not in ("csr", "csc", "bsr", "coo"):  # of lists, dictionaries or diagonals
         _check_compressed(rows.data, rows.indices, rows.indptr, X.shape[0], X.shape[1], field)
@@ -209,7 +230,7 @@ class Features:
         """The features of judged results, or those that a fitted estimator or pipeline asks for."""
         if isinstance(owner, Features):
             return owner
-        if isinstance(owner, RankingData):
+        if isinstance(getattr(owner, "features", None), Features):
             return owner.features
         first = owner.steps[0][1] if hasattr(owner, "steps") else owner
         if not hasattr(first, "n_features_in_"):
@@ -223,6 +244,12 @@ class Features:
             None if names is None else tuple(map(str, names)),
             getattr(first, "zero_based_in_", None),
         )
+
+    @property
+    def labels(self) -> list[str]:
+        """What to call each column: its name, or its index as in a file."""
+        first = 0 if self.zero_based else 1
+        return list(self.names or map(str, range(first, first + self.count)))
 
     def remember(self, estimator: Any) -> None:
         """Make these the features that a fitted estimator asks for."""
@@ -279,6 +306,8 @@ def _widened(X: Matrix, width: int) -> Matrix:
         return X
     if isinstance(X, np.ndarray):
         return np.pad(X, ((0, 0), (0, width - present)))
+    import scipy.sparse as sp
+
     return sp.csr_array((X.data, X.indices, X.indptr), shape=(n_rows, width))
 
 
@@ -303,7 +332,7 @@ class RankingData:
     zero_based: bool | None = None
 
     def __post_init__(self) -> None:
-        if sp.issparse(self.X):
+        if is_sparse(self.X):
             object.__setattr__(self, "X", as_csr(self.X))
         elif not (self.X.ndim == 2 and self.X.dtype.kind in "biuf"):
             raise DataError(

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Executor", "n_cores", "serial", "threads"]
+__all__ = ["Executor", "limit_cores", "n_cores", "serial", "threads"]
 
 T = TypeVar("T")
 
@@ -31,11 +31,24 @@ def serial(function: Callable[[Any], T], shards: Sequence[Any]) -> list[T]:
     return [function(shard) for shard in shards]
 
 
+_limit: int | None = None
+
+
+def limit_cores(count: int) -> None:
+    """From now on use so many cores at most; libraries that are not loaded yet do likewise."""
+    global _limit
+    _limit = count
+    for library in ("OMP", "OPENBLAS", "MKL"):
+        os.environ[f"{library}_NUM_THREADS"] = str(count)
+
+
 def n_cores() -> int:
     """Cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        present = len(os.sched_getaffinity(0))
+    else:
+        present = os.cpu_count() or 1
+    return present if _limit is None else min(present, _limit)
 
 
 def threads(n_jobs: int | None = None) -> Executor:

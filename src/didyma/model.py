@@ -14,8 +14,12 @@ that is a dictionary of arrays has its keys under "arrays", and the tensors "nam
 that have no text, such as a loss of one's own, are "lost": the file says what they were, `save`
 warns, and the restored model predicts as before but refuses to be fitted until they are set.
 
+A `Model` is what such a file holds, as plain values. It ranks with NumPy alone; an estimator is its
+scikit-learn face, which is imported when it is asked for.
+
 Reading runs no code of the file: classes come from the table below, parameters are plain values or
-the texts that users type, and everything is checked before anything is built.
+the texts that users type, and everything is checked before anything is built. The sizes that a
+record declares are those of the arrays that came with it, or the file is refused.
 """
 
 from __future__ import annotations
@@ -25,7 +29,8 @@ import json
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cached_property
 from importlib import import_module
 from os import PathLike
 from typing import Any, Self, TypeAlias
@@ -34,10 +39,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma import __version__
+from didyma.data import Features, RankingData
 from didyma.errors import DataError, ModelFileError
 from didyma.files import replace_when_done
+from didyma.scoring import RANKERS, SCALERS
 
-__all__ = ["Lost", "Savable", "describe", "load", "save"]
+__all__ = ["Lost", "Model", "Savable", "describe", "load", "save", "summary_of"]
 
 FORMAT = "didyma"
 FORMAT_VERSION = 1
@@ -85,6 +92,44 @@ STATE = {
     "StandardScaler": ("scale_", "mean_", "var_", "n_samples_seen_"),
 }
 
+# Sizes of the arrays that models hold: "n_features" is the record's, a name that ends in "_" is the
+# length of that list, any other one size wherever it stands. An array may be None instead. What is
+# not here, a class checks itself in `_check_state`.
+Shapes: TypeAlias = dict[str, tuple[str, ...]]
+LINEAR: Shapes = {"coef_": ("n_features",)}
+SHAPES: dict[str, Shapes] = {
+    "SVMRanker": LINEAR,
+    "ClassificationRanker": LINEAR,
+    "LatentPerceptronRanker": LINEAR,
+    "LatentSVMRanker": {
+        **LINEAR,
+        "start_coef_": ("n_features",),
+        "objective_trace_": ("rounds",),
+    },
+    "PolynomialRanker": {"support_vectors_": ("vectors", "n_features"), "dual_coef_": ("vectors",)},
+    "CoreferenceResolver": LINEAR,
+    "BoostingReranker": LINEAR,
+    "LowRankReranker": {
+        "A_": ("n_features", "components"),
+        "B_": ("outputs", "components"),
+        "correlations_": ("components",),
+        "slacks_": ("lists",),
+    },
+    "LatentStructuredPerceptron": {"coef_": ("weights",)},
+    "LatentStructuredSVM": {"coef_": ("weights",)},
+    "StructuredPerceptron": {"coef_": ("weights",)},
+    "StructuredSVM": {"coef_": ("weights",)},
+    "Bag": {"names_": ("letters",)},
+    "JointFeatures": {"names_": ("letters",), "deviations_": ("number_names_",)},
+    "ScoreBinner": {"thresholds_": ("thresholds",), "column_": ("thresholds",)},
+    "MaxAbsScaler": dict.fromkeys(("scale_", "max_abs_"), ("n_features",)),
+    "MinMaxScaler": dict.fromkeys(STATE["MinMaxScaler"][:-1], ("n_features",)),
+    "StandardScaler": dict.fromkeys(("scale_", "mean_", "var_"), ("n_features",)),
+}
+
+# What knows missing values (`_allows_missing` of the class).
+MISSING = {"AdditiveSVMRanker"}
+
 # Parameters that are not part of a model: our classes name theirs in `_transient`.
 TRANSIENT = {"Pipeline": ("steps", "memory")}
 
@@ -99,6 +144,193 @@ Record: TypeAlias = dict[str, Any]
 Tensors: TypeAlias = dict[str, NDArray[Any]]
 
 
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted model as plain values: a record (see above) and its arrays.
+
+    >>> from didyma.estimators.svm import SVMRanker
+    >>> X, y, qid = np.array([[3.0], [1.0], [2.0]]), np.array([1.0, 0.0, 0.0]), np.zeros(3)
+    >>> model = Model.of(SVMRanker(C=10).fit(X, y))
+    >>> np.argmax(model.predict(RankingData(X, y, qid)))
+    np.int64(0)
+    """
+
+    record: Record
+    tensors: Tensors
+    summary: Record
+    library_version: str = __version__
+    format_version: int = FORMAT_VERSION
+
+    @classmethod
+    def of(cls, estimator: Any, summary: Mapping[str, Any] | None = None) -> Model:
+        """The model of a fitted estimator, or of a pipeline of such; see `save`."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(estimator)
+        tensors: Tensors = {}
+        record = _record(estimator, tensors, "")
+        return cls(record, tensors, {**summary_of(estimator), **(summary or {})})
+
+    @classmethod
+    def plain(
+        cls,
+        name: str,
+        parameters: Mapping[str, Any],
+        learned: Mapping[str, Any],
+        features: Features,
+    ) -> Model:
+        """The model of a class that is not imported for it, given all that it is."""
+        arrays = {key: value for key, value in learned.items() if isinstance(value, np.ndarray)}
+        rest = {key: value for key, value in learned.items() if key not in arrays}
+        record = {
+            "class": name,
+            "parameters": {key: _plain(value) for key, value in parameters.items()},
+            "lost": {},
+            "attributes": _attributes(rest, name),
+            "parts": {},
+            "arrays": {},
+            "n_features": features.count,
+            "feature_names": None if features.names is None else list(features.names),
+            "zero_based": features.zero_based,
+        }
+        return cls(record, arrays, {})
+
+    def behind(self, scaler: Model) -> Model:
+        """A pipeline of a scaler and this."""
+        tensors = {f"0/{name}": array for name, array in scaler.tensors.items()}
+        tensors |= {f"1/{name}": array for name, array in self.tensors.items()}
+        steps = [[part.name.lower(), part.record] for part in (scaler, self)]
+        record = {"class": "Pipeline", "parameters": {}, "lost": {}, "steps": steps}
+        return Model(record, tensors, self.summary)
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> Model:
+        """Read a model file."""
+        texts, tensors = _read(path)
+
+        def restore() -> Model:
+            record, summary = json.loads(texts["model"]), json.loads(texts["summary"])
+            version = int(texts["format_version"])
+            model = cls(record, tensors, summary, texts["library_version"], version)
+            for part, prefix in model.steps:
+                _check_shapes(part, tensors, prefix)
+            return model
+
+        return _parse(path, restore)
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write a model file, whole or not at all."""
+        from safetensors.numpy import save as serialise
+
+        texts = {
+            "format": FORMAT,
+            "format_version": str(FORMAT_VERSION),
+            "library_version": __version__,
+            "model": json.dumps(self.record),
+            "summary": json.dumps(self.summary),
+        }
+        contents = serialise(self.tensors, {**texts, "checksum": _checksum(texts, self.tensors)})
+        with replace_when_done(path, "wb") as file:
+            file.write(contents)
+
+    def describe(self) -> dict[str, Any]:
+        """All of it as plain values; of arrays, type and shape."""
+        return {
+            "format_version": self.format_version,
+            "library_version": self.library_version,
+            **self.record,
+            "summary": self.summary,
+            "tensors": {
+                name: {"dtype": str(array.dtype), "shape": list(array.shape)}
+                for name, array in self.tensors.items()
+            },
+        }
+
+    @cached_property
+    def estimator(self) -> Any:
+        """The estimator or pipeline with these parameters, which has learned this."""
+        return _build(self.record, self.tensors, "")
+
+    @cached_property
+    def steps(self) -> list[tuple[Record, str]]:
+        """The record of each step of a pipeline, however nested, and the prefix of its arrays."""
+        return list(_steps(self.record, ""))
+
+    @property
+    def name(self) -> str:
+        """The class of what predicts: the last step."""
+        return str(self.steps[-1][0]["class"])
+
+    @property
+    def ranks(self) -> bool:
+        """Whether it scores rows of features."""
+        if self.name in RANKERS:
+            return True
+        return self.steps[0][0]["n_features"] is not None and hasattr(_class(self.name), "predict")
+
+    @property
+    def allows_missing(self) -> bool:
+        """Whether rows may have missing values."""
+        return self.name in MISSING
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weight of each feature that a linear model sees, by its name; else nothing."""
+        prefix = self.steps[-1][1]
+        coef = self.tensors.get(f"{prefix}coef_")
+        if coef is None:
+            return {}
+        names = self.features.labels
+        if not all(step["class"] in SCALERS for step, _ in self.steps[:-1]):
+            for step in list(_leaves(self.estimator))[:-1]:
+                names = [str(name) for name in step.get_feature_names_out(names)]
+        return dict(zip(names, coef.tolist()))
+
+    @property
+    def features(self) -> Features:
+        """The columns that rows must have."""
+        first, _ = self.steps[0]
+        names, zero_based = first["feature_names"], first.get("zero_based")
+        return Features(first["n_features"], None if names is None else tuple(names), zero_based)
+
+    def predict(self, data: RankingData) -> NDArray[np.float64]:
+        """Score of each row; higher ranks first within a query."""
+        data = self.features.arrange(data)
+        *scalers, (ranker, prefix) = self.steps
+        if not (
+            ranker["class"] in RANKERS and all(part["class"] in SCALERS for part, _ in scalers)
+        ):
+            return self._predict_by_estimator(data)
+        rows = data.X
+        if isinstance(rows, np.ndarray):  # scores do not depend on how rows are stored
+            rows = np.ascontiguousarray(rows)
+        for part, place in scalers:
+            rows = SCALERS[part["class"]](rows, data.groups, self._state(part, place))
+        return RANKERS[ranker["class"]](rows, self._state(ranker, prefix))
+
+    def _state(self, part: Record, prefix: str) -> Record:
+        """Parameters, attributes and arrays of a step by their names."""
+        own = {
+            name.removeprefix(prefix): array
+            for name, array in self.tensors.items()
+            if name.startswith(prefix)
+        }
+        return {**part["parameters"], **part["attributes"], **own}
+
+    def _predict_by_estimator(self, data: RankingData) -> NDArray[np.float64]:
+        """The same by the estimator; a pipeline that scales within queries is told the queries."""
+        from sklearn import config_context
+
+        with config_context(enable_metadata_routing=True), warnings.catch_warnings():
+            # Columns have been matched by name already.
+            warnings.filterwarnings("ignore", "X does not have valid feature names")
+            wants_qid = self.estimator.get_metadata_routing().consumes("predict", ["qid"])
+            scores: NDArray[np.float64] = self.estimator.predict(
+                data.X, **({"qid": data.qid} if wants_qid else {})
+            )
+        return scores
+
+
 def save(
     estimator: Any, path: str | PathLike[str], *, summary: Mapping[str, Any] | None = None
 ) -> None:
@@ -107,34 +339,20 @@ def save(
     ``summary`` is added to the numbers of the estimator's ``result_``, which the file keeps for
     people to read. Warns of parameters that it cannot keep.
     """
-    from safetensors.numpy import save as serialise
-    from sklearn.utils.validation import check_is_fitted
-
-    check_is_fitted(estimator)
-    tensors: Tensors = {}
-    record = _record(estimator, tensors, "")
-    if lost := ", ".join(_lost(record)):
+    model = Model.of(estimator, summary)
+    if lost := ", ".join(_lost(model.record)):
         warnings.warn(
             f"a model file cannot keep {lost}: the loaded model predicts as this one does, but "
             "needs set_params before another fit",
             stacklevel=3,
         )
-    texts = {
-        "format": FORMAT,
-        "format_version": str(FORMAT_VERSION),
-        "library_version": __version__,
-        "model": json.dumps(record),
-        "summary": json.dumps({**_summary(estimator), **(summary or {})}),
-    }
-    contents = serialise(tensors, {**texts, "checksum": _checksum(texts, tensors)})
-    with replace_when_done(path, "wb") as file:
-        file.write(contents)
+    model.write(path)
 
 
 def load(path: str | PathLike[str]) -> Any:
     """Read the estimator or pipeline that `save` wrote."""
-    texts, tensors = _read(path)
-    return _parse(path, lambda: _build(json.loads(texts["model"]), tensors, ""))
+    model = Model.read(path)
+    return _parse(path, lambda: model.estimator)
 
 
 class Lost:
@@ -172,6 +390,9 @@ class Savable:
                     field=name,
                 )
 
+    def _check_state(self) -> None:
+        """Raise ValueError if what a model file brought does not fit together; allocate nothing."""
+
 
 def describe(path: str | PathLike[str]) -> dict[str, Any]:
     """What a model file holds, as plain values, without building the model.
@@ -179,20 +400,7 @@ def describe(path: str | PathLike[str]) -> dict[str, Any]:
     The keys are those of the record (see above) and ``format_version``, ``library_version``,
     ``summary`` and ``tensors`` (type and shape of each array).
     """
-    texts, tensors = _read(path)
-    return _parse(
-        path,
-        lambda: {
-            "format_version": int(texts["format_version"]),
-            "library_version": texts["library_version"],
-            **json.loads(texts["model"]),
-            "summary": json.loads(texts["summary"]),
-            "tensors": {
-                name: {"dtype": str(array.dtype), "shape": list(array.shape)}
-                for name, array in tensors.items()
-            },
-        },
-    )
+    return Model.read(path).describe()
 
 
 def _parse(path: str | PathLike[str], make: Callable[[], Any]) -> Any:
@@ -245,6 +453,7 @@ def _build(record: Record, tensors: Tensors, prefix: str) -> Any:
         raise ValueError(f"it is of a class that this version does not know, {name}")
     parameters = {key: _tuples(value) for key, value in record.get("parameters", {}).items()}
     parameters |= {key: Lost(what) for key, what in record.get("lost", {}).items()}
+    _check_shapes(record, tensors, prefix)
     if name == "Pipeline":
         steps = [
             (step, _build(part, tensors, f"{prefix}{i}/"))
@@ -259,7 +468,50 @@ def _build(record: Record, tensors: Tensors, prefix: str) -> Any:
         estimator.zero_based_in_ = record["zero_based"]
     if record["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(record["feature_names"], dtype=object)
+    if isinstance(estimator, Savable):
+        estimator._check_state()
     return estimator
+
+
+def _leaves(estimator: Any) -> Iterator[Any]:
+    """The steps of a pipeline, however nested."""
+    if not hasattr(estimator, "steps"):
+        yield estimator
+        return
+    for _, step in estimator.steps:
+        yield from _leaves(step)
+
+
+def _steps(record: Record, prefix: str) -> Iterator[tuple[Record, str]]:
+    if record["class"] != "Pipeline":
+        yield record, prefix
+        return
+    for i, (_, part) in enumerate(record["steps"]):
+        yield from _steps(part, f"{prefix}{i}/")
+
+
+def _check_shapes(record: Record, tensors: Tensors, prefix: str) -> None:
+    """Compare the sizes that a record declares with those of its arrays."""
+    name = record["class"]
+    if name not in CLASSES:
+        raise ValueError(f"it is of a class that this version does not know, {name}")
+    attributes = record.get("attributes", {})
+    sizes: Record = {
+        key: len(value) for key, value in attributes.items() if isinstance(value, list)
+    }
+    sizes["n_features"] = record.get("n_features")
+    for array, letters in SHAPES.get(name, {}).items():
+        if prefix + array not in tensors and attributes.get(array, 0) is None:
+            continue
+        shape = tensors[prefix + array].shape
+        expected = [sizes.setdefault(letter, size) for letter, size in zip(letters, shape)]
+        if len(shape) != len(letters) or list(shape) != expected:
+            declared = "×".join(str(sizes.get(letter, letter)) for letter in letters)
+            raise ValueError(f"{name}.{array} should be {declared}, but is {_product(shape)}")
+
+
+def _product(shape: tuple[int, ...]) -> str:
+    return "×".join(map(str, shape)) or "one number"
 
 
 def _parameters(estimator: Any) -> tuple[Record, Record]:
@@ -352,7 +604,7 @@ def _state(name: str) -> tuple[str, ...]:
     return STATE[name] if name in STATE else getattr(_class(name), "_state", ())
 
 
-def _summary(estimator: Any) -> dict[str, Any]:
+def summary_of(estimator: Any) -> dict[str, Any]:
     """The plain values of the ``result_`` of an estimator, or of a pipeline's last step."""
     final = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     result = getattr(final, "result_", None)

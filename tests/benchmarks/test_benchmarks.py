@@ -24,11 +24,13 @@ from benchmarks import (
     peers,
     scaling,
     sparsemap,
+    startup,
     structure_kernels,
     synthetic,
     tagger,
     text_features,
 )
+from didyma.cli import COMMANDS
 
 TINY = 0.005
 
@@ -45,6 +47,19 @@ def test_a_benchmark_returns_figures(module):
     assert all(math.isfinite(row.value) and row.value >= 0 for row in rows)
     assert any(row.target for row in rows)
     assert all((row.ok is None) == (row.target == "") for row in rows)
+
+
+def test_every_command_is_started(monkeypatch):
+    few = {command: startup.COMMANDS[command] for command in ("--help", "eval MODEL DATA")}
+    monkeypatch.setattr(startup, "COMMANDS", few)
+    rows = startup.run(TINY)
+    assert [row.name for row in rows] == ["didyma --help", "didyma eval MODEL DATA"]
+    assert all(row.value > 0 and row.ok is not None for row in rows)
+
+
+def test_every_command_has_a_row():
+    started = {command.split()[0] for command in startup.COMMANDS}
+    assert COMMANDS.keys() - started <= {"demo", "warm"}  # whose time is their work
 
 
 def test_peers_that_cannot_be_installed_are_absent(monkeypatch):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from didyma import formats
+from didyma import execution, formats
 from didyma.cli import app
 from didyma.data import RankingData
 
@@ -36,6 +36,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     # Wide enough for no message of usage to be broken into lines.
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(execution, "_limit", None)  # what --jobs sets ends with the test
 
     def invoke(*arguments: object, code: int = 0) -> Any:
         found = CliRunner().invoke(app, [str(argument) for argument in arguments])

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from didyma import formats, model
 from didyma.cli import progress, training
@@ -13,7 +15,10 @@ from didyma.estimators.base import Ranker
 from didyma.estimators.classification import PolynomialRanker
 from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
 from didyma.estimators.svm import SVMRanker
+from didyma.features.scaling import QueryMinMaxScaler
 from didyma.metrics import evaluate
+from didyma.model import Model
+from didyma.tasks.ranking_svm import PlainSVM
 from tests.cli.conftest import Run, make
 
 
@@ -349,3 +354,60 @@ def test_a_terminal_sees_bars(
     )
     for text in ("C=1 ", "C=10 ", "gap ", "dev AP", "━"):
         assert text in found.stderr
+
+
+@pytest.mark.parametrize("scale", ["none", "standard", "max-abs", "query-minmax"])
+def test_the_file_is_that_of_the_estimator(
+    run: Run, folder: Path, tmp_path: Path, scale: str
+) -> None:
+    path = tmp_path / "m.safetensors"
+    given = ("--loss", "ndcg@5", "--C", "3", "--seed", "4", "--tol", "0.01")
+    run("fit", folder / "train.letor", *given, "--scale", scale, "-o", path)
+    data = formats.read(folder / "train.letor")
+    ranker = SVMRanker("ndcg@5", C=3.0, random_state=4, tol=0.01)
+    scalers = {
+        "standard": StandardScaler(),
+        "max-abs": MaxAbsScaler(),
+        "query-minmax": QueryMinMaxScaler(),
+    }
+    X = data.X
+    if scale != "none":
+        scaler = scalers[scale]
+        queries = {"qid": data.qid} if scale.startswith("query") else {}
+        X = scaler.fit(data.X, **queries).transform(data.X, **queries)
+        data.features.remember(scaler)
+    ranker.fit(X, data.y, qid=data.qid)
+    data.features.remember(ranker)
+    expected = Model.of(ranker)
+    if scale != "none":
+        expected = expected.behind(Model.of(scaler))
+    found = Model.read(path)
+    assert found.record == expected.record
+    assert found.tensors.keys() == expected.tensors.keys()
+    for name, array in expected.tensors.items():
+        np.testing.assert_allclose(found.tensors[name], array, rtol=1e-9)
+    np.testing.assert_allclose(
+        model.load(path)[-1].coef_ if scale != "none" else model.load(path).coef_,
+        ranker.coef_,
+        rtol=1e-9,
+    )
+
+
+def test_the_plain_ranker_has_the_parameters_of_its_estimator() -> None:
+    plain, face = PlainSVM(), SVMRanker().get_params()
+    assert {**plain.parameters, "callback": None} == face
+
+
+def test_a_long_epoch_is_heard_of(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    from didyma.cli import neural
+    from didyma.nn.trainer import Step
+
+    monkeypatch.setattr(neural, "EVERY", 0.0)
+    with neural.training("UAS") as callback:
+        callback(Step(1, 9, 1, 5, 0.5, None, False, 2.0))
+        callback(Step(1, 9, 5, 5, 0.5, None, False, 3.0))
+        callback(Step(1, 9, 5, 5, 0.5, 0.25, True, 4.0))
+    assert capsys.readouterr().err.splitlines() == [
+        "epoch 1   step 1 of 5   loss 0.5   2.0 s",
+        "epoch 1   loss 0.5   dev UAS 0.2500 *   4.0 s",
+    ]

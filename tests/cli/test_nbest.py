@@ -27,7 +27,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with two models; not to be changed by a test."""
     folder = tmp_path_factory.mktemp("nbest")
     for model in ("svm", "low-rank"):
-        arguments = ["nbest", "fit", str(TRAIN), "--dev", str(DEV), "--model", model]
+        arguments = ["nbest", "fit", str(TRAIN), "--dev", str(DEV), "--model-type", model]
         found = CliRunner().invoke(app, [*arguments, "-o", str(folder / f"{model}.safetensors")])
         assert found.exit_code == 0, found.output
     return folder
@@ -52,10 +52,14 @@ def test_choices_are_those_of_the_library() -> None:
 
 def test_models_are_compared_by_one_command(run: Run, models: Path) -> None:
     files = [models / "svm.safetensors", models / "low-rank.safetensors"]
-    found = json.loads(run("nbest", "eval", TEST, *files, "--json").stdout)
+    found = json.loads((heard := run("nbest", "compare", *files, "--data", TEST, "--json")).stdout)
     assert (found["n_lists"], found["n_empty"], found["loss"]) == (120, 0, "hamming")
     systems = found["systems"]
     assert list(systems) == ["decoder", "oracle", "svm", "low-rank"]
+    assert [line.split()[:2] for line in heard.stderr.splitlines()[1:]] == [
+        ["svm:", "loss"],
+        ["low-rank:", "loss"],
+    ]
     lists = read(TEST)
     measured, given = losses(lists), scores(lists)
     assert given is not None
@@ -73,21 +77,27 @@ def test_models_are_compared_by_one_command(run: Run, models: Path) -> None:
         assert row["gain"] == pytest.approx(first.mean() - chosen.mean())
         assert (row["wins"], row["losses"]) == ((chosen < first).sum(), (chosen > first).sum())
         assert row["p_value"] < 0.001
-    shown = run("nbest", "eval", TEST, *files, "--test", "t-test", "--holm").stdout
+    shown = run("nbest", "compare", *files, "--data", TEST, "--test", "t-test", "--holm").stdout
     assert "two-tailed t-test against the decoder, Holm-corrected" in shown
     assert "wrong tokens, mean over 120 lists" in shown
-    alone = run("nbest", "eval", TEST, "--loss", "edit").stdout
-    assert "W/L/T" not in alone
+    alone = run("nbest", "eval", files[0], TEST, "--loss", "edit").stdout
     assert "normalised edit distance" in alone
+    single = json.loads(run("nbest", "eval", files[0], TEST, "--json").stdout)["systems"]
+    assert single == {name: systems[name] for name in ("decoder", "oracle", "svm")}
+    run("nbest", "compare", files[0], "--data", TEST, code=2)
 
 
-def test_every_model_is_trained_and_compared(run: Run) -> None:
-    found = run("nbest", "compare", TRAIN, TEST, "--dev", DEV, "--json", "--min-count", 2)
+def test_every_model_beats_the_decoder(run: Run, models: Path, tmp_path: Path) -> None:
+    files = []
+    for model in MODELS:
+        files.append(tmp_path / f"{model}.safetensors")
+        options = ("--model-type", model, "--min-count", 2, "-o", files[-1])
+        run("nbest", "fit", TRAIN, "--dev", DEV, *options)
+    found = run("nbest", "compare", *files, "--data", TEST, "--json")
     systems = json.loads(found.stdout)["systems"]
     assert list(systems) == ["decoder", "oracle", *MODELS]
     for model in MODELS:
         assert systems["oracle"]["loss"] <= systems[model]["loss"] < systems["decoder"]["loss"]
-    run("nbest", "compare", TRAIN, TEST, "--models", "svm,magic", code=2)
 
 
 def test_reranked_files_lose_nothing(run: Run, models: Path, tmp_path: Path) -> None:
@@ -121,8 +131,8 @@ def test_moses_goes_in_and_out(run: Run, models: Path, moses: Path, tmp_path: Pa
             (c.text, c.score, c.features) for c in b.candidates
         ]
     references = ("--references", moses.with_suffix(".out"))
-    found = run("nbest", "eval", moses, model, *inputs, *references, "--json").stdout
-    assert json.loads(found) == json.loads(run("nbest", "eval", TEST, model, "--json").stdout)
+    found = run("nbest", "eval", model, moses, *inputs, *references, "--json").stdout
+    assert json.loads(found) == json.loads(run("nbest", "eval", model, TEST, "--json").stdout)
 
 
 def test_training_on_moses_with_a_loss_of_any_name(run: Run, moses: Path, tmp_path: Path) -> None:
@@ -133,7 +143,7 @@ def test_training_on_moses_with_a_loss_of_any_name(run: Run, moses: Path, tmp_pa
     ]
     write(tmp_path / "train.nbest", judged, loss="wer")
     found = run(
-        *("nbest", "fit", tmp_path / "train.nbest", "--loss-column", "wer", "--model", "svm"),
+        *("nbest", "fit", tmp_path / "train.nbest", "--loss-column", "wer", "--model-type", "svm"),
         *("--dev", moses, "--dev-references", moses.with_suffix(".out"), "--set", "C=1,100"),
         *("-o", tmp_path / "m", "--json"),
     )
@@ -184,7 +194,7 @@ def test_the_oracle_improves_with_n(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("model", ["svm", "low-rank"])
 def test_choices_are_explained(run: Run, models: Path, model: str) -> None:
     file = models / f"{model}.safetensors"
-    found = json.loads(run("nbest", "explain", file, TEST, "--json", "-n", 4).stdout)
+    found = json.loads(run("nbest", "explain", file, TEST, "--json", "--top", 4).stdout)
     assert found["chosen"] != found["first"]
     assert len(found["contributions"]) == 4
     shown = run("nbest", "explain", file, TEST, "--id", found["id"]).stdout
@@ -201,14 +211,14 @@ def test_lists_that_are_not_nice(run: Run, models: Path, tmp_path: Path) -> None
     data, model = tmp_path / "awkward.jsonl", models / "svm.safetensors"
     write(data, awkward)
     assert "3 lists, 9 candidates, 1 without any" in run("nbest", "oracle", data).stderr
-    assert "(1 have no candidates)" in run("nbest", "eval", data, model).stdout
+    assert "(1 have no candidates)" in run("nbest", "eval", model, data).stdout
     run("nbest", "rerank", model, data, "-o", tmp_path / "best", "--best")
     first, second, _ = (tmp_path / "best").read_text().splitlines()
     assert (first, second) == ("", single.candidates[0].text)
     run("nbest", "rerank", model, data, "-o", tmp_path / "all.jsonl")
     assert [len(nbest) for nbest in read(tmp_path / "all.jsonl")] == [0, 1, 8]
     write(data, awkward[:1])
-    assert "expected a list with candidates" in run("nbest", "eval", data, code=1).stderr
+    assert "expected a list with candidates" in run("nbest", "eval", model, data, code=1).stderr
 
 
 def test_mistakes_are_one_line(run: Run, models: Path, moses: Path, tmp_path: Path) -> None:
@@ -218,14 +228,14 @@ def test_mistakes_are_one_line(run: Run, models: Path, moses: Path, tmp_path: Pa
     found = run("nbest", "fit", broken, "-o", output, code=1)
     assert f"{broken}, line 1, candidates[0].text: expected a text" in found.stderr
     assert not output.exists()
-    assert "expected losses or a reference" in run("nbest", "eval", moses, code=1).stderr
+    assert "expected losses or a reference" in run("nbest", "eval", model, moses, code=1).stderr
     found = run("nbest", "rerank", model, TEST, "-o", model, code=1)
     assert "is an input" in found.stderr
     found = run("nbest", "fit", TRAIN, "--set", "magic=1", "-o", output, code=1)
     assert "low-rank has no parameter 'magic'" in found.stderr
     found = run("nbest", "fit", TRAIN, "--set", "tau=0.1,0.9", "-o", output, code=1)
     assert "several values of tau need dev" in found.stderr
-    found = run("nbest", "eval", TEST, TRAIN, code=1)
+    found = run("nbest", "eval", TRAIN, TEST, code=1)
     assert "not a model file" in found.stderr
     bare = [
         NBest(n.id, n.input, n.reference, [replace(c, score=None) for c in n.candidates])
@@ -234,7 +244,7 @@ def test_mistakes_are_one_line(run: Run, models: Path, moses: Path, tmp_path: Pa
     write(tmp_path / "bare.jsonl", bare)
     found = run("nbest", "rerank", model, tmp_path / "bare.jsonl", "-o", output, code=1)
     assert "score: expected a score for each candidate" in found.stderr
-    for wrong in (("--set", "tau"), ("--weight", "101"), ("--model", "magic")):
+    for wrong in (("--set", "tau"), ("--weight", "101"), ("--model-type", "magic")):
         run("nbest", "fit", TRAIN, *wrong, code=2)
     run("nbest", "fit", TRAIN, "--dev-inputs", TRAIN, code=2)
 
@@ -252,10 +262,11 @@ def test_a_tagger_makes_lists_to_rerank(run: Run, tmp_path: Path) -> None:
     run("tag", "nbest", treebank["train"], "--jackknife", 3, "-n", 5, "-o", lists)
     for part in ("dev", "test"):
         run("tag", "nbest", tagger, treebank[part], "-n", 5, "-o", tmp_path / f"{part}.jsonl")
-    found = run(
-        *("nbest", "compare", lists, tmp_path / "test.jsonl", "--dev", tmp_path / "dev.jsonl"),
-        *("--features", "n-gram", "--models", "svm,low-rank", "--json"),
-    )
+    files = [tmp_path / f"{model}.safetensors" for model in ("svm", "low-rank")]
+    for file in files:
+        options = ("--features", "n-gram", "--model-type", file.stem, "-o", file)
+        run("nbest", "fit", lists, "--dev", tmp_path / "dev.jsonl", *options)
+    found = run("nbest", "compare", *files, "--data", tmp_path / "test.jsonl", "--json")
     record = json.loads(found.stdout)
     assert (record["n_lists"], record["loss"]) == (60, "given")
     systems = record["systems"]

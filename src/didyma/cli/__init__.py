@@ -9,30 +9,14 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+from typer.main import get_command
 
 from didyma import __version__
-from didyma.cli import (
-    compare,
-    convert,
-    coref,
-    demo,
-    evaluate,
-    export,
-    fit,
-    inspect,
-    motif,
-    nbest,
-    nli,
-    parse,
-    passage,
-    predict,
-    rank,
-    tag,
-)
 from didyma.cli.interruption import exit_code, listen
 from didyma.cli.output import explain, say, warnings_as_lines
 from didyma.errors import DidymaError
@@ -43,8 +27,68 @@ __all__ = ["app", "main"]
 MISTAKES = (DidymaError, OSError, MemoryError, ValueError)
 
 
+# Where each command is, and what `didyma --help` says of it: a module is imported when it is used.
+COMMANDS = {
+    "fit": ("fit.fit", "Train a ranker and save it."),
+    "predict": (
+        "predict.predict",
+        "Score each row of DATA: one number a line, in the order of the rows.",
+    ),
+    "rank": ("rank.rank", "Rank the rows of each query of DATA and write a TREC run."),
+    "eval": ("evaluate.evaluate", "Evaluate a run by judgements, or a model by judged results."),
+    "compare": (
+        "compare.compare",
+        "Compare runs, or models, with a baseline: means, wins / losses / ties, p-values.",
+    ),
+    "convert": ("convert.convert", "Convert judged results, by the extensions of the files."),
+    "inspect": ("inspect.inspect", "Show what a model has learned, or what a data file holds."),
+    "export": (
+        "export.export",
+        "Write an additive model as trees, which LightGBM or XGBoost loads.",
+    ),
+    "demo": (
+        "demo.demo",
+        "Learn to find passages of Python's own language reference, and write a report.",
+    ),
+    "warm": ("warm.warm", "Compile everything once, for images and servers."),
+    "coref": ("coref.app", "Find which mentions of a text refer to the same thing."),
+    "motif": ("motif.app", "Find the motif that some DNA sequences share and others lack."),
+    "nbest": ("nbest.app", "Choose better among the candidates that a decoder proposes."),
+    "tag": ("tag.app", "Tag words by a second-order hidden Markov model."),
+    "parse": ("parse.app", "Find the head of each word of a sentence, and its relation to it."),
+    "nli": ("nli.app", "Tell whether a premise entails a hypothesis, contradicts it, or neither."),
+    "passage": (
+        "passage.app",
+        "Rank passages by how well they answer a question, from their words.",
+    ),
+}
+
+
 class Commands(TyperGroup):
     """The commands, each of which ends a user's mistake with one line instead of a traceback."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, _, attribute = COMMANDS[cmd_name][0].partition(".")
+        found = getattr(import_module(f"didyma.cli.{module}"), attribute)
+        if not isinstance(found, typer.Typer):
+            single = typer.Typer(rich_markup_mode="rich", add_completion=False)
+            single.command(cmd_name)(found)
+            found = single
+        command = get_command(found)
+        command.name = cmd_name
+        return command
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """List them, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -70,7 +114,7 @@ class Commands(TyperGroup):
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,  # plain, as rich takes longer to import than all the rest
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -92,7 +136,7 @@ def _options(
 ) -> None:
     """Structured prediction: rank, rerank, tag, parse, align, cluster, find motifs.
 
-    [bold]Train, evaluate, rank:[/bold]
+    Train, evaluate, rank:
 
     didyma fit train.txt --dev dev.txt --C 1,10,100 -o model.didyma.safetensors
 
@@ -107,24 +151,6 @@ def _options(
     Exit codes: 0 success, 1 data or files that cannot be used, 2 wrong call,
     130 Ctrl-C, 143 SIGTERM.
     """
-
-
-app.command()(fit.fit)
-app.command()(predict.predict)
-app.command()(rank.rank)
-app.command("eval")(evaluate.evaluate)
-app.command()(compare.compare)
-app.command()(convert.convert)
-app.command()(inspect.inspect)
-app.command()(export.export)
-app.command()(demo.demo)
-app.add_typer(coref.app, name="coref")
-app.add_typer(motif.app, name="motif")
-app.add_typer(nbest.app, name="nbest")
-app.add_typer(tag.app, name="tag")
-app.add_typer(parse.app, name="parse")
-app.add_typer(nli.app, name="nli")
-app.add_typer(passage.app, name="passage")
 
 
 def main() -> None:

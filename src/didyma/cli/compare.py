@@ -12,7 +12,7 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.evaluate import evaluate_model
-from didyma.cli.inputs import Columns, Model
+from didyma.cli.inputs import Columns, read_data, read_model
 from didyma.cli.output import print_json, print_table
 from didyma.errors import DataError
 from didyma.report.table import comparison
@@ -36,7 +36,7 @@ class Test(StrEnum):
 def compare(
     systems: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN|MODEL", help="Two or more runs, or two or more models."),
+        typer.Argument(metavar="MODEL|RUN", help="Two or more runs, or two or more models."),
     ],
     qrels: Annotated[
         Path | None,
@@ -86,7 +86,7 @@ def compare(
     if (qrels is None) == (data is None):
         raise typer.BadParameter("give one of them", param_hint="--qrels / --data")
     if len(systems) < 2:
-        raise typer.BadParameter("give two or more to compare", param_hint="RUN|MODEL")
+        raise typer.BadParameter("give two or more to compare", param_hint="MODEL|RUN")
     if latex and as_json:
         raise typer.BadParameter("give one of them", param_hint="--latex / --json")
 
@@ -144,5 +144,5 @@ def _evaluate_models(
     systems: list[Path], data: Path, measures: str, columns: Columns
 ) -> Iterator[Evaluation]:
     for path in systems:
-        model = Model.load(path)
-        yield evaluate_model(model, model.read(data, columns), measures)
+        model = read_model(path)
+        yield evaluate_model(model, read_data(data, columns, like=model), measures)

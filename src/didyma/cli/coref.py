@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", add_completion=False)
 
 DATA = "CoNLL-2012 style file with mentions in its last column, or a folder of such."
 EVERY = 10  # cuts between lines
@@ -59,7 +59,7 @@ def _coref() -> None:
 
     didyma coref predict coref.didyma.safetensors test/ -o predicted/
 
-    didyma coref eval predicted/ test/
+    didyma coref eval coref.didyma.safetensors test/
     """
 
 
@@ -71,11 +71,11 @@ def fit(
     ] = Path("coref.didyma.safetensors"),
     dev: Annotated[
         Path | None,
-        typer.Option("--dev", metavar="PATH", help="Held-out documents, to choose C by."),
+        typer.Option("--dev", metavar="FILE", help="Held-out documents, to choose C by."),
     ] = None,
     measure: Annotated[Measure, typer.Option("--measure", help="F1 on --dev.")] = Measure.conll,
     model: Annotated[
-        Model, typer.Option("--model", help="Spanning forests, or all pairs of a cluster.")
+        Model, typer.Option("--model-type", help="Spanning forests, or all pairs of a cluster.")
     ] = Model.latent,
     C: Annotated[
         str,
@@ -93,6 +93,7 @@ def fit(
         float, typer.Option("--tol", min=0, help="Relative gain, or gap, to stop at.")
     ] = 1e-3,
     max_iter: Annotated[int, typer.Option("--max-iter", min=1, help="Most rounds, or cuts.")] = 100,
+    jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
     """Train on documents with gold clusters and save the model.
@@ -105,7 +106,7 @@ def fit(
 
     didyma coref fit train/ --dev dev/ --C 0.01,0.1,1 --r 0.05 --measure muc
 
-    didyma coref fit train.conll --model correlation --C 100
+    didyma coref fit train.conll --model-type correlation --C 100
     """
     Cs = _read_Cs(C)
     if len(Cs) > 1 and dev is None:
@@ -176,7 +177,7 @@ def predict(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", metavar="PATH", help="File to write, or folder if DATA is one."
+            "--output", "-o", metavar="FILE", help="File to write, or folder if DATA is one."
         ),
     ],
 ) -> None:
@@ -217,9 +218,9 @@ def predict(
 def evaluate(
     system: Annotated[
         Path,
-        typer.Argument(metavar="PREDICTED|MODEL", help="Predicted clusters, or a saved model."),
+        typer.Argument(metavar="MODEL|PREDICTED", help="A saved model, or predicted clusters."),
     ],
-    gold: Annotated[Path, typer.Argument(metavar="GOLD", help=DATA)],
+    gold: Annotated[Path, typer.Argument(metavar="DATA", help=DATA)],
     per_document: Annotated[
         bool, typer.Option("--per-document", help="Show F1 of each document too.")
     ] = False,

@@ -8,24 +8,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from didyma.cli import options
-from didyma.cli.inputs import Columns, Model, is_model
+from didyma.cli.inputs import Columns, is_model, read_data, read_model
 from didyma.cli.output import aligned, print_json
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
     from didyma.data import RankingData
     from didyma.metrics import Evaluation
+    from didyma.model import Model
 
 __all__ = ["evaluate", "evaluate_model"]
 
 
 def evaluate(
     system: Annotated[
-        Path, typer.Argument(metavar="RUN|MODEL", help="A TREC run, or a saved model.")
+        Path, typer.Argument(metavar="MODEL|RUN", help="A saved model, or a TREC run.")
     ],
     truth: Annotated[
         Path,
-        typer.Argument(metavar="QRELS|DATA", help="TREC judgements for a run, data for a model."),
+        typer.Argument(metavar="DATA|QRELS", help="Data for a model, TREC judgements for a run."),
     ],
     measures: options.Measures = options.MEASURES,
     per_query: Annotated[
@@ -53,8 +54,8 @@ def evaluate(
 
     parse_all(measures)  # a misspelt name should not cost the time to read the data
     if is_model(system):
-        model = Model.load(system)
-        data = model.read(truth, Columns(label, qid, docid, group))
+        model = read_model(system)
+        data = read_data(truth, Columns(label, qid, docid, group), like=model)
         evaluation = evaluate_model(model, data, measures)
     else:
         from didyma.formats.trec import read_qrels, read_run
@@ -74,7 +75,7 @@ def evaluate_model(model: Model, data: RankingData, measures: str) -> Evaluation
     """Values of a model for each query of ``data``."""
     from didyma.metrics import evaluate
 
-    return evaluate(model.scores(data), data.y, data.groups, measures, docid=data.docid)
+    return evaluate(model.predict(data), data.y, data.groups, measures, docid=data.docid)
 
 
 def _text(evaluation: Evaluation, per_query: bool) -> str:

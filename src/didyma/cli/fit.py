@@ -112,9 +112,7 @@ TAKEN_BY = {
     "positions": {"latent-svm"},
     "start": {"latent-svm"},
     "patience": {"svm", "latent-svm"},
-    "n_jobs": {"svm", "latent-svm"},
 }
-FLAGS = {"n_jobs": "--jobs"}
 
 DEFAULT_C = {"classification": 1.0, "latent-perceptron": 1.0}  # 100 for others, 1 with bins
 
@@ -330,11 +328,8 @@ def fit(
             help="NULL and NaN in a LETOR file are missing values.",
         ),
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Order of visits.")] = 0,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, help="Threads.", show_default="every core"),
-    ] = None,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
     label: options.Label = "label",
     qid: options.Qid = "qid",
     docid: options.Docid = None,
@@ -382,13 +377,10 @@ def fit(
         "positions": positions,
         "start": start,
         "patience": patience,
-        "n_jobs": jobs,
     }
     parameters = _parameters(chosen, model_type) | {"random_state": seed}
     _check_additive(parameters, missing)
     check_output(output, train, dev, group)
-
-    from didyma import model
 
     if dev is not None:
         from didyma.metrics import parse
@@ -409,12 +401,13 @@ def fit(
     }
     if dev is not None and split.dev is not None:
         kept["dev"] = {**_counts(dev, split.dev), "measure": measure, "value": best.dev}
-    model.save(split.model(best.ranker), output, summary=kept)
+    model = split.model(best.ranker, kept)
+    model.write(output)
     if as_json:
-        kept |= {"class": type(best.ranker).__name__, "wall_seconds": time.perf_counter() - began}
+        kept |= {"class": model.name, "wall_seconds": time.perf_counter() - began}
         print_json({"model": str(output), **best.summary(), **kept})
     else:
-        _print_summary(best, candidates, measure, output)
+        _print_summary(model.name, best, candidates, measure, output)
     if interrupted:
         say("interrupted: the best model so far was kept")
         raise typer.Exit(exit_code())
@@ -425,7 +418,7 @@ def _parameters(chosen: dict[str, Any], model_type: ModelType) -> dict[str, Any]
     given = {name: value for name, value in chosen.items() if value is not None}
     for name in given:
         if model_type.value not in TAKEN_BY[name]:
-            flag = FLAGS.get(name, f"--{name.replace('_', '-')}")
+            flag = f"--{name.replace('_', '-')}"
             types = ", ".join(kind for kind in ModelType if kind.value in TAKEN_BY[name])
             raise typer.BadParameter(f"{flag} is for --model-type {types} only")
     if model_type is ModelType.latent_perceptron and given.get("loss") == "none":
@@ -518,7 +511,7 @@ def _counts(path: Path, data: RankingData) -> dict[str, Any]:
 
 
 def _print_summary(
-    best: Candidate, candidates: list[Candidate], measure: str, output: Path
+    name: str, best: Candidate, candidates: list[Candidate], measure: str, output: Path
 ) -> None:
     if len(candidates) > 1:
         rows = [["C", f"dev {measure}", "objective", "iterations"]]
@@ -531,7 +524,7 @@ def _print_summary(
     ranker, found = best.ranker, best.summary()
     loss = f", loss {ranker.loss or 'none'}" if hasattr(ranker, "loss") else ""
     lines = {
-        "model": f"{type(ranker).__name__}{loss}, C {ranker.C:g}",
+        "model": f"{name}{loss}, C {ranker.C:g}",
         "mean loss" if "best_epoch" in found else "objective": f"{found['objective']:.6g}",
     }
     if "relative_gap" in found:

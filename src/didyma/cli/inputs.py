@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +11,10 @@ from didyma.errors import DataError, ModelFileError
 from didyma.files import format_suffix
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from didyma.data import RankingData
+    from didyma.model import Model
 
-__all__ = ["Columns", "Model", "is_model", "read_data"]
+__all__ = ["Columns", "is_model", "read_data", "read_model"]
 
 TABLES = (".csv", ".tsv", ".parquet")
 
@@ -68,38 +65,17 @@ def read_data(
 
 def _allows_missing(like: Any) -> bool:
     """Whether these columns are those of a model that knows missing values."""
+    if hasattr(like, "allows_missing"):
+        return bool(like.allows_missing)
     final = like.steps[-1][1] if hasattr(like, "steps") else like
     return bool(getattr(final, "_allows_missing", False))
 
 
-@dataclass(frozen=True, eq=False)
-class Model:
-    """A ranker from a file."""
+def read_model(path: Path) -> Model:
+    """A model that ranks rows of features."""
+    from didyma.model import Model
 
-    ranker: Any
-
-    @classmethod
-    def load(cls, path: Path) -> Model:
-        """Read a model file."""
-        from didyma import model
-
-        ranker = model.load(path)
-        if not hasattr(ranker, "predict"):
-            raise ModelFileError(f"{path}: holds a {type(ranker).__name__}, which does not rank")
-        return cls(ranker)
-
-    def read(self, path: Path, columns: Columns, *, judged: bool = True) -> RankingData:
-        """Data with the features that the model asks for."""
-        return read_data(path, columns, like=self.ranker, judged=judged)
-
-    def scores(self, data: RankingData) -> NDArray[np.float64]:
-        """Score of each row; a pipeline that scales within queries is told the queries."""
-        from sklearn import config_context
-
-        with config_context(enable_metadata_routing=True), warnings.catch_warnings():
-            # Columns have been matched by name already.
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
-            wants_qid = self.ranker.get_metadata_routing().consumes("predict", ["qid"])
-            options = {"qid": data.qid} if wants_qid else {}
-            scores: NDArray[np.float64] = self.ranker.predict(data.X, **options)
-        return scores
+    model = Model.read(path)
+    if not model.ranks:
+        raise ModelFileError(f"{path}: holds a {model.name}, which does not rank")
+    return model

@@ -78,20 +78,25 @@ def inspect(
 
 
 def _model(path: Path, top: int) -> dict[str, Any]:
-    import numpy as np
+    from didyma.model import Model
 
-    from didyma import model
-
-    found = {"file": str(path), **model.describe(path), "weights": []}
-    estimator = model.load(path)
-    coef = getattr(estimator[-1] if hasattr(estimator, "steps") else estimator, "coef_", None)
-    if hasattr(estimator, "tables_"):
-        found["importances"] = _importances(estimator)[:top]
-    elif coef is not None:
-        names = _feature_names(estimator)
-        largest = np.argsort(-np.abs(coef), kind="stable")[: min(top, np.count_nonzero(coef))]
-        found["weights"] = [{"feature": names[k], "weight": float(coef[k])} for k in largest]
+    model = Model.read(path)
+    found = {"file": str(path), **model.describe(), "weights": []}
+    if model.name == "AdditiveSVMRanker":
+        if len(model.steps) == 1:
+            found["importances"] = _importances(model.estimator)[:top]
+        return found
+    weights = sorted(model.weights.items(), key=lambda item: -abs(item[1]))
+    for name, weight in weights[:top]:
+        if weight != 0:
+            found["weights"].append({"feature": name, "weight": weight})
     return found
+
+
+def _feature_names(ranker: Any) -> list[str]:
+    from didyma.data import Features
+
+    return Features.of(ranker).labels
 
 
 def _importances(ranker: Any) -> list[dict[str, Any]]:
@@ -141,18 +146,6 @@ def _model_text(found: Mapping[str, Any]) -> str:
         rows = [[each["feature"], f"{each['importance']:.4f}"] for each in importances]
         sections.append("most important\n" + aligned(rows, indent="  "))
     return "\n\n".join(sections)
-
-
-def _feature_names(estimator: Any) -> list[str]:
-    """Names of the columns that have the weights, behind all but the last step of a pipeline."""
-    from didyma.data import Features
-
-    features = Features.of(estimator)
-    first = 0 if features.zero_based else 1
-    names = list(features.names or map(str, range(first, first + features.count)))
-    for step in estimator[:-1] if hasattr(estimator, "steps") else ():
-        names = [str(name) for name in step.get_feature_names_out(names)]
-    return names
 
 
 def _data(path: Path, columns: Columns) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.interruption import exit_code
-from didyma.cli.output import check_output, listed, print_json, say, waiting
+from didyma.cli.output import check_output, listed, print_json, say, terminal, waiting
 from didyma.errors import DataError
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = ["app"]
 
 app = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
     help="""Find the motif that some DNA sequences share and others lack.
 
@@ -33,26 +34,26 @@ app = typer.Typer(
 
     didyma motif fit bound.fa --negatives unbound.fa --length 11 --logo motif.svg
 
-    didyma motif scan genome.fa --model motif.didyma.safetensors -o hits.tsv
+    didyma motif scan motif.didyma.safetensors genome.fa -o hits.tsv
 
-    didyma motif eval test.fa --negatives others.fa --model motif.didyma.safetensors
+    didyma motif eval motif.didyma.safetensors test.fa --negatives others.fa
 
     Sequences are FASTA files, plain or .gz. Small letters count as capitals; no
     site covers an N or another letter that is not A, C, G or T.""",
 )
 
 Model = Annotated[
-    Path, typer.Option("--model", "-m", metavar="FILE", help="A model of didyma motif fit.")
+    Path, typer.Argument(metavar="MODEL", help="A model that didyma motif fit has saved.")
 ]
 Negatives = Annotated[
-    Path, typer.Option("--negatives", "-n", metavar="FASTA", help="Sequences without the motif.")
+    Path, typer.Option("--negatives", metavar="FILE", help="Sequences without the motif.")
 ]
 
 
 @app.command()
 def fit(
     positives: Annotated[
-        Path, typer.Argument(metavar="FASTA", help="Sequences that have the motif somewhere.")
+        Path, typer.Argument(metavar="TRAIN", help="FASTA file: sequences that have the motif.")
     ],
     negatives: Negatives,
     output: Annotated[
@@ -62,7 +63,7 @@ def fit(
         Path | None,
         typer.Option(
             "--background",
-            metavar="FASTA",
+            metavar="FILE",
             help="More sequences that mostly lack the motif, such as intergenic ones.",
         ),
     ] = None,
@@ -82,11 +83,11 @@ def fit(
         bool,
         typer.Option("--random-start", help="Begin at random sites instead of sampled ones."),
     ] = False,
-    seeds: Annotated[
+    restarts: Annotated[
         int,
-        typer.Option("--seeds", min=1, help="Runs; that of the best objective is kept."),
+        typer.Option("--restarts", min=1, help="Runs; that of the best objective is kept."),
     ] = 10,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The first of them.")] = 0,
+    seed: options.Seed = 0,
     tol: Annotated[float, typer.Option("--tol", min=0, help="Relative gain to stop at.")] = 1e-3,
     meme: Annotated[
         Path | None, typer.Option("--meme", metavar="FILE", help="Write the motif for MEME tools.")
@@ -95,20 +96,21 @@ def fit(
         Path | None,
         typer.Option("--logo", metavar="FILE", help="Draw a sequence logo, .svg or .png."),
     ] = None,
+    jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
     """Learn a motif from sequences that have it and sequences that lack it.
 
     Where it stands in a sequence need not be known. There are many local optima:
-    give more --seeds for a better one. Ctrl-C keeps the best so far (exit code 130).
+    give more --restarts for a better one. Ctrl-C keeps the best so far (exit code 130).
 
     [bold]Examples[/bold]
 
     didyma motif fit bound.fa --negatives unbound.fa --length 11
 
-    didyma motif fit ars.fa -n other.fa --background intergenic.fa -l 17 --C 300
+    didyma motif fit ars.fa --negatives other.fa --background intergenic.fa -l 17
 
-    didyma motif fit peaks.fa -n flanks.fa --both-strands --logo motif.svg --meme motif.txt
+    didyma motif fit peaks.fa --negatives flanks.fa --both-strands --logo motif.svg
     """
     for path in (output, meme, logo):
         check_output(path, positives, negatives, background)
@@ -125,13 +127,13 @@ def fit(
         *(length, order, both_strands, C),
         init="random" if random_start else "sample",
         tol=tol,
-        n_restarts=seeds,
+        n_restarts=restarts,
         random_state=seed,
     )
-    with _reporting(finder, seeds) as callback:
+    with _reporting(finder, restarts) as callback:
         finder.callback = callback
         finder.fit([record.sequence for group in groups for record in group], labels, weight)
-    interrupted = len(finder.objectives_) < seeds
+    interrupted = len(finder.objectives_) < restarts
     if interrupted and finder.result_.n_iter == 0:
         say("interrupted before there was anything to keep")
         raise typer.Exit(exit_code())
@@ -161,9 +163,7 @@ def fit(
     if as_json:
         print_json(found)
     else:
-        runs = (
-            f"{len(finder.objectives_)} of {seeds} runs, best objective {finder.result_.value:.5g}"
-        )
+        runs = f"{len(finder.objectives_)} of {restarts} runs, objective {finder.result_.value:.5g}"
         lines = {
             "motif": f"{motif.consensus} ({found['bits']} bits)",
             "training": _sentence(error),
@@ -179,8 +179,10 @@ def fit(
 
 @app.command()
 def scan(
-    genome: Annotated[Path, typer.Argument(metavar="FASTA", help="Sequences to look at.")],
     model: Model,
+    genome: Annotated[
+        Path, typer.Argument(metavar="DATA", help="FASTA file: sequences to look at.")
+    ],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Table of sites.", show_default="-"),
@@ -199,9 +201,9 @@ def scan(
 
     [bold]Examples[/bold]
 
-    didyma motif scan genome.fa.gz --model motif.didyma.safetensors -o hits.tsv
+    didyma motif scan motif.didyma.safetensors genome.fa.gz -o hits.tsv
 
-    didyma motif scan peaks.fa --model motif.didyma.safetensors --best
+    didyma motif scan motif.didyma.safetensors peaks.fa --best
     """
     from didyma.files import replace_when_done
     from didyma.formats.fasta import stream
@@ -223,11 +225,12 @@ def scan(
 
 @app.command("eval")
 def evaluate(
+    model: Model,
     positives: Annotated[
-        Path, typer.Argument(metavar="FASTA", help="Sequences that have the motif.")
+        Path, typer.Argument(metavar="DATA", help="FASTA file: sequences that have the motif.")
     ],
     negatives: Negatives,
-    model: Model,
+    jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
     """Tell how well a motif separates sequences that have it from those that lack it.
@@ -237,7 +240,7 @@ def evaluate(
 
     [bold]Example[/bold]
 
-    didyma motif eval test.fa --negatives others.fa --model motif.didyma.safetensors
+    didyma motif eval motif.didyma.safetensors test.fa --negatives others.fa
     """
     finder = _load(model)
     found = _judge(finder, _read(positives), _read(negatives))
@@ -321,33 +324,32 @@ def _sentence(found: dict[str, Any]) -> str:
 
 
 @contextmanager
-def _reporting(finder: MotifFinder, seeds: int) -> Iterator[Callable[[Progress], None]]:
+def _reporting(finder: MotifFinder, restarts: int) -> Iterator[Callable[[Progress], None]]:
     """A callback that shows how runs go: a bar on a terminal, else a line for each run."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
+    console = terminal()
     done = 0
 
     def state(progress: Any) -> str:
         return f"C={progress.C:<6.4g} round {progress.n_iter:<3} objective {progress.value:.5g}"
 
-    if not console.is_terminal:
+    if console is None:
 
         def tell(progress: Any) -> None:
             nonlocal done
             if len(finder.objectives_) > done:
                 done = len(finder.objectives_)
-                say(f"run {done} of {seeds}: objective {finder.objectives_[-1]:.5g}")
+                say(f"run {done} of {restarts}: objective {finder.objectives_[-1]:.5g}")
 
         yield tell
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (
         *(TextColumn("run {task.completed:.0f} of {task.total:.0f}"), BarColumn(20)),
         *(TextColumn("{task.fields[state]}"), TimeElapsedColumn()),
     )
     with Progress(*columns, console=console) as bars:
-        task = bars.add_task("", total=seeds, state="preparing (the very first run compiles)")
+        task = bars.add_task("", total=restarts, state="preparing (the very first run compiles)")
 
         def show(progress: Any) -> None:
             bars.update(task, completed=len(finder.objectives_) + 1, state=state(progress))

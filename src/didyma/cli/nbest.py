@@ -14,7 +14,7 @@ import typer
 from didyma.cli import options
 from didyma.cli.compare import Test
 from didyma.cli.interruption import exit_code
-from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
+from didyma.cli.output import aligned, check_output, listed, print_json, say, terminal, waiting
 from didyma.errors import DataError
 from didyma.report.table import decimal
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", add_completion=False)
 
 DATA = "N-best lists: JSON lines, or Moses style (id ||| text ||| features ||| total)."
 MODEL = "A model that didyma nbest fit has saved."
@@ -143,6 +143,7 @@ MinCount = Annotated[
         "--min-count", min=1, rich_help_panel=FEATURES, help="How often a feature must occur."
     ),
 ]
+Significance = Annotated[Test, typer.Option("--test", help="Two-tailed paired test.")]
 Dev = Annotated[
     Path | None,
     typer.Option("--dev", metavar="FILE", help="Other lists, to choose weight and parameters by."),
@@ -160,9 +161,11 @@ def _nbest() -> None:
 
     [bold]Train, compare, apply:[/bold]
 
-    didyma nbest fit train.jsonl --dev dev.jsonl --model svm -o svm.safetensors
+    didyma nbest fit train.jsonl --dev dev.jsonl --model-type svm -o svm.safetensors
 
-    didyma nbest eval test.jsonl svm.safetensors low-rank.safetensors
+    didyma nbest eval svm.safetensors test.jsonl
+
+    didyma nbest compare svm.safetensors low-rank.safetensors --data test.jsonl
 
     didyma nbest rerank svm.safetensors test.jsonl -o reranked.jsonl
     """
@@ -175,7 +178,9 @@ def fit(
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
     ] = Path("nbest.didyma.safetensors"),
     dev: Dev = None,
-    model: Annotated[ModelName, typer.Option("--model", help="What learns.")] = ModelName.low_rank,
+    model: Annotated[
+        ModelName, typer.Option("--model-type", help="What learns.")
+    ] = ModelName.low_rank,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -205,6 +210,7 @@ def fit(
     references: References = None,
     dev_inputs: DevInputs = None,
     dev_references: DevReferences = None,
+    jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
     """Train a reranker on lists with references or losses, and save it.
@@ -220,9 +226,9 @@ def fit(
     --set n_components=25,50
 
     didyma nbest fit train.nbest --inputs train.de --references train.en
-    --model svm
+    --model-type svm
 
-    didyma nbest fit train.jsonl --loss-column bleu_loss --model boosting
+    didyma nbest fit train.jsonl --loss-column bleu_loss --model-type boosting
     """
     parameters = _read_settings(settings or [])
     if dev is None and (dev_inputs or dev_references):
@@ -309,11 +315,37 @@ def rerank(
 
 @app.command("eval")
 def evaluate(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help=MODEL)],
     data: Data,
-    models: Annotated[
-        list[Path] | None, typer.Argument(metavar="[MODEL]...", help="Models to compare.")
-    ] = None,
-    test: Annotated[Test, typer.Option("--test", help="Two-tailed paired test.")] = Test.wilcoxon,
+    test: Significance = Test.wilcoxon,
+    loss: Loss = LossName.auto,
+    loss_column: LossColumn = "loss",
+    inputs: Inputs = None,
+    references: References = None,
+    as_json: options.Json = False,
+) -> None:
+    """Evaluate a model next to the decoder's first choice and the oracle.
+
+    The loss is the mean over the lists that have candidates, exact the share of
+    choices without any. The oracle takes the best candidate of each list. Where
+    candidates are as long as their reference, accuracy is the share of right
+    tokens. Gain and wins are against the decoder.
+
+    [bold]Examples[/bold]
+
+    didyma nbest eval svm.safetensors test.jsonl
+
+    didyma nbest eval svm.safetensors test.nbest --inputs test.de --references test.en
+    """
+    lists = _read(data, inputs, references, loss_column)
+    _print_comparison(lists, [model], test, False, loss, as_json)
+
+
+@app.command()
+def compare(
+    models: Annotated[list[Path], typer.Argument(metavar="MODEL", help="Two or more models.")],
+    data: Annotated[Path, typer.Option("--data", metavar="FILE", help=DATA)],
+    test: Significance = Test.wilcoxon,
     holm: Annotated[
         bool, typer.Option("--holm", help="Correct p-values for the number of models.")
     ] = False,
@@ -323,85 +355,20 @@ def evaluate(
     references: References = None,
     as_json: options.Json = False,
 ) -> None:
-    """Compare models with the decoder's first choice and with the oracle.
+    """Compare models with the decoder's first choice, the oracle and each other.
 
-    The loss is the mean over the lists that have candidates, exact the share of
-    choices without any. The oracle takes the best candidate of each list. Where
-    candidates are as long as their reference, accuracy is the share of right
-    tokens. Gains and wins are against the decoder.
+    Each model is heard of when it is done; what columns mean, eval --help says.
 
     [bold]Examples[/bold]
 
-    didyma nbest eval test.jsonl
+    didyma nbest compare svm.safetensors low-rank.safetensors --data test.jsonl
 
-    didyma nbest eval test.jsonl low-rank.safetensors svm.safetensors --holm
-
-    didyma nbest eval test.nbest --inputs test.de --references test.en
-    svm.safetensors
+    didyma nbest compare *.safetensors --data test.jsonl --holm
     """
+    if len(models) < 2:
+        raise typer.BadParameter("give two or more to compare", param_hint="MODEL")
     lists = _read(data, inputs, references, loss_column)
-    names = _names(models or [])
-    from didyma.estimators.nbest import NBestReranker
-
-    rerankers = {name: NBestReranker.load(path) for path, name in names.items()}
-    _print_comparison(lists, rerankers, test, holm, loss, as_json)
-
-
-@app.command()
-def compare(
-    train: Train,
-    data: Data,
-    dev: Dev = None,
-    models: Annotated[
-        str,
-        typer.Option("--models", metavar="NAMES", help="Models, with commas between them."),
-    ] = ",".join(ModelName),
-    test: Annotated[Test, typer.Option("--test", help="Two-tailed paired test.")] = Test.wilcoxon,
-    holm: Annotated[
-        bool, typer.Option("--holm", help="Correct p-values for the number of models.")
-    ] = False,
-    features: Joint = FeatureSet.auto,
-    input_view: InputView = View.auto,
-    output_view: OutputView = View.auto,
-    min_count: MinCount = 1,
-    loss: Loss = LossName.auto,
-    loss_column: LossColumn = "loss",
-    as_json: options.Json = False,
-) -> None:
-    """Train every model on TRAIN and compare them on DATA.
-
-    Parameters are the defaults; didyma nbest fit can choose better ones.
-
-    [bold]Examples[/bold]
-
-    didyma nbest compare train.jsonl test.jsonl --dev dev.jsonl
-
-    didyma nbest compare train.jsonl test.jsonl --models svm,low-rank
-    """
-    try:
-        chosen = [ModelName(name.strip()) for name in models.split(",")]
-    except ValueError:
-        known = ", ".join(ModelName)
-        raise typer.BadParameter(f"expected some of {known}", param_hint="--models") from None
-    lists = _read(train, None, None, loss_column)
-    held_out = None if dev is None else _read(dev, None, None, loss_column)
-    judged = _read(data, None, None, loss_column)
-    from didyma.estimators.nbest import NBestReranker
-
-    rerankers = {}
-    for model in chosen:
-        say(f"training {model.value}")
-        with _reporting(model) as callback:
-            rerankers[model.value] = NBestReranker(
-                model.value,
-                features=features.value,
-                input_view=input_view.value,
-                output_view=output_view.value,
-                min_count=min_count,
-                loss=loss.value,
-                callback=callback,
-            ).fit(lists, held_out)
-    _print_comparison(judged, rerankers, test, holm, loss, as_json)
+    _print_comparison(lists, models, test, holm, loss, as_json)
 
 
 @app.command()
@@ -449,7 +416,9 @@ def explain(
             show_default="the first that is chosen from differently",
         ),
     ] = None,
-    n: Annotated[int, typer.Option("-n", min=1, help="How many features to show.")] = 10,
+    top: Annotated[
+        int, typer.Option("--top", min=1, metavar="K", help="How many features to show.")
+    ] = 10,
     inputs: Inputs = None,
     as_json: options.Json = False,
 ) -> None:
@@ -468,7 +437,7 @@ def explain(
 
     reranker = NBestReranker.load(model)
     nbest = _find(lists, id, reranker, data)
-    found = reranker.explain(nbest, n)
+    found = reranker.explain(nbest, top)
     chosen, first = nbest.candidates[found.chosen].text, nbest.candidates[found.first].text
     if as_json:
         record = found._asdict() | {
@@ -538,11 +507,8 @@ def _print_choice(
 @contextmanager
 def _reporting(model: ModelName) -> Iterator[Callable[[Any], None]]:
     """A callback that shows on stderr how training goes: a status on a terminal, else lines."""
-    from rich.console import Console
-
     every = EVERY.get(model.value, 10)
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    if (console := terminal()) is None:
         yield lambda step: say(_step(step)) if step.n_iter and step.n_iter % every == 0 else None
         return
     with console.status("preparing (the very first run compiles)") as status:
@@ -580,17 +546,23 @@ def _reordered(nbest: NBest, values: NDArray[Any]) -> NBest:
 
 def _print_comparison(
     lists: Sequence[NBest],
-    rerankers: dict[str, NBestReranker],
+    models: Sequence[Path],
     test: Test,
     holm: bool,
     loss: LossName,
     as_json: bool,
 ) -> None:
+    from didyma.estimators.nbest import NBestReranker
     from didyma.report.choices import Judge
 
     judge = Judge(lists, loss.value)
-    with waiting("reranking"):
-        rows = judge.compare(rerankers, test.value, correct=holm)
+    chosen = {}
+    for path, name in _names(models).items():
+        with waiting(f"reranking by {name}"):
+            chosen[name] = NBestReranker.load(path).rerank(judge.lists)
+        if len(models) > 1:
+            say(f"{name}: loss {decimal(judge.summary(chosen[name])['loss'])}")
+    rows = judge.compare(chosen, test.value, correct=holm)
     if as_json:
         counts = {"n_lists": len(judge.lists), "n_empty": judge.n_empty}
         systems = {row.name: _record(row) for row in rows}

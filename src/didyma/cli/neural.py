@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli.interruption import exit_code
-from didyma.cli.output import listed, print_json, say
+from didyma.cli.output import listed, print_json, say, terminal
 from didyma.cli.progress import PAUSE, progress_bars
 from didyma.report.table import decimal
 
@@ -31,13 +31,13 @@ __all__ = [
     "FixedVectors",
     "LearningRate",
     "Patience",
-    "Seed",
     "Vectors",
     "conclude",
     "training",
 ]
 
 TRAINING = "Training"
+EVERY = 10.0  # seconds between lines within an epoch
 NETWORK = "Network"
 
 
@@ -73,10 +73,6 @@ Patience = Annotated[
         rich_help_panel=TRAINING,
         help="Epochs without a better value on --dev after which training stops.",
     ),
-]
-Seed = Annotated[
-    int,
-    typer.Option("--seed", rich_help_panel=TRAINING, help="Of initial weights, order and dropout."),
 ]
 Device = Annotated[
     DeviceName,
@@ -129,12 +125,9 @@ FixedVectors = Annotated[
 
 @contextmanager
 def training(measure: str) -> Iterator[Callable[[Step], None]]:
-    """A callback that shows how training goes: a bar on a terminal, else a line per epoch."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield lambda step: None if step.value is None else say(_line(step, measure))
+    """A callback that shows how training goes: a bar on a terminal, else lines."""
+    if (console := terminal()) is None:
+        yield _Lines(measure)
         return
     with progress_bars(console) as bars:
         task = bars.add_task("epoch 1", total=1.0, state="")
@@ -152,6 +145,23 @@ def training(measure: str) -> Iterator[Callable[[Step], None]]:
             bars.update(task, completed=done, description=name, state=f"loss {step.loss:.4g}")
 
         yield show
+
+
+class _Lines:
+    """Says how each epoch ended, and within a long one, from time to time, how far it is."""
+
+    def __init__(self, measure: str) -> None:
+        self.measure, self.said = measure, time.monotonic()
+
+    def __call__(self, step: Step) -> None:
+        if step.value is not None:
+            say(_line(step, self.measure))
+        elif time.monotonic() < self.said + EVERY or step.step == step.n_steps:
+            return
+        else:
+            place = f"step {step.step} of {step.n_steps}"
+            say(f"epoch {step.epoch:<4}{place}   loss {step.loss:.4g}   {step.seconds:.1f} s")
+        self.said = time.monotonic()
 
 
 def conclude(

@@ -24,6 +24,7 @@ __all__ = ["app"]
 
 app = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
     help="""Tell whether a premise entails a hypothesis, contradicts it, or neither.
 
@@ -86,7 +87,8 @@ def fit(
     learning_rate: neural.LearningRate = 1e-3,
     batch_size: neural.BatchSize = 32,
     patience: neural.Patience = 5,
-    seed: neural.Seed = 0,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
     device: neural.Device = neural.DeviceName.auto,
     checkpoint: neural.Checkpoint = None,
     as_json: options.Json = False,
@@ -157,6 +159,7 @@ def predict(
         int, typer.Option("--most", min=1, help="Pairs to draw, the first of DATA.")
     ] = 20,
     device: neural.Device = neural.DeviceName.auto,
+    jobs: options.Jobs = None,
 ) -> None:
     """Label the pairs of DATA.
 
@@ -216,6 +219,7 @@ def evaluate(
     model: Model,
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Pairs with labels.")],
     device: neural.Device = neural.DeviceName.auto,
+    jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
     """Compare predicted labels with those of DATA.

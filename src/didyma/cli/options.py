@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["MEASURES", "Data", "Docid", "Group", "Json", "Label", "Measures", "Qid"]
+__all__ = ["MEASURES", "Data", "Docid", "Group", "Jobs", "Json", "Label", "Measures", "Qid", "Seed"]
 
 MEASURES = "AP, RR, P@1, nDCG@10"
 
@@ -44,5 +44,23 @@ Group = Annotated[
 Measures = Annotated[
     str,
     typer.Option("--measures", metavar="NAMES", help="Measures by their ir-measures names."),
+]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, help="Of all that is random: equal seeds, equal results.")
+]
+
+
+def _limit(jobs: int | None) -> int | None:
+    if jobs is not None:
+        from didyma.execution import limit_cores
+
+        limit_cores(jobs)
+    return jobs
+
+
+# It takes effect where it is read: a command need not look at it.
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, callback=_limit, help="Threads.", show_default="every core"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]

@@ -27,6 +27,7 @@ __all__ = [
     "print_table",
     "say",
     "say_warning",
+    "terminal",
     "waiting",
     "warnings_as_lines",
 ]
@@ -95,14 +96,20 @@ def warnings_as_lines() -> Iterator[None]:
 @contextmanager
 def waiting(message: str) -> Iterator[None]:
     """Show on a terminal what takes its time."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    if (console := terminal()) is None:
         yield
         return
     with console.status(message):
         yield
+
+
+def terminal() -> Any:
+    """A console of rich on stderr, or None (and nothing is imported) where that is no terminal."""
+    if not (sys.stderr.isatty() or os.environ.get("FORCE_COLOR")):
+        return None
+    from rich.console import Console
+
+    return Console(stderr=True)
 
 
 def check_output(path: Path | None, *inputs: Path | None) -> None:

@@ -26,6 +26,7 @@ __all__ = ["app"]
 
 app = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
     help="""Find the head of each word of a sentence, and its relation to it.
 
@@ -115,7 +116,8 @@ def fit(
     learning_rate: neural.LearningRate = 2e-3,
     batch_size: neural.BatchSize = 16,
     patience: neural.Patience = 5,
-    seed: neural.Seed = 0,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
     device: neural.Device = neural.DeviceName.auto,
     checkpoint: neural.Checkpoint = None,
     as_json: options.Json = False,
@@ -190,6 +192,7 @@ def predict(
         int, typer.Option("--most", min=1, help="Sentences to draw, the first of DATA.")
     ] = 50,
     device: neural.Device = neural.DeviceName.auto,
+    jobs: options.Jobs = None,
 ) -> None:
     """Parse the sentences of DATA and write them in the same format.
 
@@ -242,13 +245,14 @@ def predict(
 @app.command("eval")
 def evaluate(
     system: Annotated[
-        Path, typer.Argument(metavar="MODEL|PARSED", help="A saved parser, or parsed sentences.")
+        Path, typer.Argument(metavar="MODEL|PREDICTED", help="A saved parser, or parsed sentences.")
     ],
-    gold: Annotated[Path, typer.Argument(metavar="GOLD", help="The same sentences with trees.")],
+    gold: Annotated[Path, typer.Argument(metavar="DATA", help="Sentences with their trees.")],
     per_sentence: Annotated[
         bool, typer.Option("--per-sentence", help="Show UAS and LAS of each sentence too.")
     ] = False,
     device: neural.Device = neural.DeviceName.auto,
+    jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
     """Compare the trees of a parser, or of a file, with gold ones.

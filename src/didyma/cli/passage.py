@@ -22,6 +22,7 @@ __all__ = ["app"]
 
 app = typer.Typer(
     no_args_is_help=True,
+    add_completion=False,
     rich_markup_mode="rich",
     help="""Rank passages by how well they answer a question, from their words.
 
@@ -60,7 +61,7 @@ def fit(
     ] = Path("passage.didyma.safetensors"),
     dev: Annotated[
         Path | None,
-        typer.Option("--dev", metavar="PATH", help="Held-out questions, to choose the epoch by."),
+        typer.Option("--dev", metavar="FILE", help="Held-out questions, to choose the epoch by."),
     ] = None,
     loss: Annotated[
         str,
@@ -109,7 +110,8 @@ def fit(
     learning_rate: neural.LearningRate = 1e-3,
     batch_size: neural.BatchSize = 32,
     patience: neural.Patience = 5,
-    seed: neural.Seed = 0,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
     device: neural.Device = neural.DeviceName.auto,
     checkpoint: neural.Checkpoint = None,
     as_json: options.Json = False,
@@ -171,6 +173,7 @@ def evaluate(
         typer.Option("--all", help="Count questions whose passages are all of one kind, too."),
     ] = False,
     device: neural.Device = neural.DeviceName.auto,
+    jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
     """Show MAP, MRR and P@1 of a model.
@@ -221,6 +224,7 @@ def rank(
         ),
     ],
     device: neural.Device = neural.DeviceName.auto,
+    jobs: options.Jobs = None,
 ) -> None:
     """Rank the passages of each question, best first.
 
@@ -255,6 +259,7 @@ def embed(
         typer.Option("--output", "-o", metavar="FILE", help="A NumPy archive (.npz) to write."),
     ],
     device: neural.Device = neural.DeviceName.auto,
+    jobs: options.Jobs = None,
 ) -> None:
     """Write the vectors of question and passage as features of judged results.
 

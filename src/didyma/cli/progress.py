@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from didyma.cli.output import say
+from didyma.cli.output import say, terminal
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
@@ -124,10 +124,7 @@ def reporting(
 
     ``tol`` is the gap to come down to, None where there is no such bound: then values are shown.
     """
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
+    if (console := terminal()) is None:
         lines = _Lines(Cs, tol, watch)
         yield lambda progress: lines(progress)
         return

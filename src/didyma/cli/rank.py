@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli import options
-from didyma.cli.inputs import Columns, Model
+from didyma.cli.inputs import Columns, read_data, read_model
 from didyma.cli.output import check_output, say
 from didyma.cli.predict import ModelFile
 from didyma.errors import DataError
@@ -60,12 +60,13 @@ def rank(
     check_output(output, model, data, group)
 
     from didyma.formats.trec import write_run
-    from didyma.metrics.ranking import order, tie_break
 
-    ranker = Model.load(model)
-    rows = ranker.read(data, Columns(label, qid, docid, group), judged=False)
-    documents, scores = _document_ids(rows, data), ranker.scores(rows)
+    ranker = read_model(model)
+    rows = read_data(data, Columns(label, qid, docid, group), like=ranker, judged=False)
+    documents, scores = _document_ids(rows, data), ranker.predict(rows)
     if depth is not None:
+        from didyma.metrics.ranking import order, tie_break
+
         groups = rows.groups
         kept = order(scores, groups, tie_break(groups, documents))
         rank = _places(groups.sizes)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", add_completion=False)
 
 SENTENCES = "CoNLL-U or CoNLL-X file, or a text (.txt) with a tokenised sentence a line."
 SMOOTHING = "Smoothing"

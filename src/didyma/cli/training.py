@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from didyma.data import RankingData
+    from didyma.model import Model
 
 __all__ = ["Candidate", "Scale", "Split", "train_each", "train_latent", "train_svm"]
 
@@ -33,11 +34,11 @@ class Scale(StrEnum):
 
 
 SCALERS = {
-    Scale.standard: ("sklearn.preprocessing", "StandardScaler"),
-    Scale.max_abs: ("sklearn.preprocessing", "MaxAbsScaler"),
-    Scale.query_minmax: ("didyma.features.scaling", "QueryMinMaxScaler"),
-    Scale.query_standard: ("didyma.features.scaling", "QueryStandardScaler"),
-    Scale.query_percentile: ("didyma.features.scaling", "QueryPercentileScaler"),
+    Scale.standard: "StandardScaler",
+    Scale.max_abs: "MaxAbsScaler",
+    Scale.query_minmax: "QueryMinMaxScaler",
+    Scale.query_standard: "QueryStandardScaler",
+    Scale.query_percentile: "QueryPercentileScaler",
 }
 
 
@@ -47,36 +48,47 @@ class Split:
 
     train: RankingData
     dev: RankingData | None
-    scaler: Any = None
+    scaler: Model | None = None
 
     def scaled(self, scale: Scale) -> Split:
         """The same rows, scaled as the training rows ask for."""
-        import numpy as np
-
         if scale is Scale.none:
             return self
-        if scale is not Scale.max_abs and not isinstance(self.train.X, np.ndarray):
+
+        from didyma import scoring
+        from didyma.data import is_sparse
+        from didyma.model import Model
+
+        train, name = self.train, SCALERS[scale]
+        if scale is not Scale.max_abs and is_sparse(train.X):
             raise DataError(f"sparse features can be scaled by max-abs only, not by {scale}")
-        module, name = SCALERS[scale]
-        scaler = getattr(import_module(module), name)()
-        in_query = scale.startswith("query-")
+        state = scoring.learn_scaling(name, train.X, train.groups)
+        learned = {key: value for key, value in state.items() if key.endswith("_")}
+        parameters = {key: value for key, value in state.items() if key not in learned}
 
         def transform(data: RankingData) -> RankingData:
-            return replace(
-                data, X=scaler.transform(data.X, **({"qid": data.qid} if in_query else {}))
-            )
+            return replace(data, X=scoring.SCALERS[name](data.X, data.groups, state))
 
-        scaler.fit(self.train.X, **({"qid": self.train.qid} if in_query else {}))
         return Split(
-            transform(self.train), None if self.dev is None else transform(self.dev), scaler
+            transform(train),
+            None if self.dev is None else transform(self.dev),
+            Model.plain(name, parameters, learned, train.features),
         )
 
-    def model(self, ranker: Any) -> Any:
+    def model(self, ranker: Any, summary: dict[str, Any]) -> Model:
         """The ranker behind the scaler, which knows what features it asks for."""
-        from sklearn.pipeline import make_pipeline
+        from didyma.model import Model, summary_of
 
-        self.train.features.remember(ranker if self.scaler is None else self.scaler)
-        return ranker if self.scaler is None else make_pipeline(self.scaler, ranker)
+        features = self.train.features
+        if hasattr(ranker, "parameters"):  # not an estimator
+            learned = {"coef_": ranker.coef_, "n_queries_": ranker.n_queries_}
+            model = Model.plain(ranker.name, ranker.parameters, learned, features)
+        else:
+            features.remember(ranker)
+            model = Model.of(ranker)
+        if self.scaler is not None:
+            model = model.behind(self.scaler)
+        return replace(model, summary={**summary_of(ranker), **summary})
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,19 +140,27 @@ def train_svm(
     if "bins" in parameters:
         from didyma.estimators.additive import AdditiveSVMRanker
 
-        watch = None  # which knows weights of features only
         ranker: Any = AdditiveSVMRanker(measure=measure, **_placed(parameters, data))
+        held_out: dict[str, Any] = {}
+        if ranker.patience is not None and dev is not None:
+            held_out = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid}
+        rounds = bound_of(ranker.bound, parse_loss(ranker.loss)) == "ramp"
+        tol = None if rounds else ranker.tol
+        with reporting(Cs, tol, None) as callback:  # there are no weights of features to watch
+            ranker.callback = callback
+            rankers = ranker.path(data.X, data.y, Cs, qid=data.qid, **held_out)
     else:
-        from didyma.estimators.svm import SVMRanker
+        from didyma.learning.monitor import EvaluationSet
+        from didyma.tasks.ranking_svm import PlainSVM
 
-        ranker = SVMRanker(measure=measure, **parameters)
-    held_out: dict[str, Any] = {}
-    if ranker.patience is not None and dev is not None:
-        held_out = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid}
-    rounds = bound_of(ranker.bound, parse_loss(ranker.loss)) == "ramp"
-    with reporting(Cs, None if rounds else ranker.tol, watch) as callback:
-        ranker.callback = callback
-        rankers = ranker.path(data.X, data.y, Cs, qid=data.qid, **held_out)
+        svm = PlainSVM(measure=measure, **parameters)
+        watched = None
+        if svm.patience is not None and dev is not None:
+            watched = EvaluationSet(dev.X, dev.y, dev.groups)
+        rounds = bound_of(svm.bound, parse_loss(svm.loss)) == "ramp"
+        with reporting(Cs, None if rounds else svm.tol, watch) as callback:
+            svm.callback = callback
+            rankers = svm.path(data, Cs, watched)
     last = rankers[-1]
     interrupted = last.result_.status == "interrupted"
     begun = last.result_.bound == "ramp" and last.coef_.any()  # its start came that far
@@ -227,7 +247,7 @@ class Dev:
     @property
     def watch(self) -> Watch:
         """Name of the measure, and its value for weights."""
-        from didyma.estimators.base import linear_scores
+        from didyma.scoring import linear_scores
 
         return str(self._measure), lambda w: self.value(linear_scores(self._rows, w))
 

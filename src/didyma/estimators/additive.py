@@ -12,13 +12,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from didyma.data import Groups, Matrix, group_rows
 from didyma.errors import DataError
-from didyma.estimators.base import EvaluationSet, linear_scores
 from didyma.estimators.svm import SVMRanker
 from didyma.execution import threads
 from didyma.features.bins import Bins
 from didyma.features.pairs import rank_pairs
+from didyma.learning.monitor import EvaluationSet
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.learning.solution import Callback
+from didyma.scoring import linear_scores
 from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap
 from didyma.tasks.losses import RankingLoss
@@ -201,6 +202,22 @@ class AdditiveSVMRanker(SVMRanker):
             other = np.lexsort((-(scores - tables[bins, j]), groups.codes))
             share[j] = len(np.unique(groups.codes[order[order != other]])) / len(groups)
         return share
+
+    def _check_state(self) -> None:
+        n, edges = self.n_features_in_, self.edges_.shape[-1]
+        columns = n + len(self.pairs_)
+        expected = {
+            "edges_": (n, edges),
+            "nominal_": (n,),
+            "signs_": (n,),
+            "levels_": (n, edges + 1),
+            "pairs_": (len(self.pairs_), 2),
+            "mass_": (edges + 1, columns),
+            "coef_": (edges * columns,),
+        }
+        for name, shape in expected.items():
+            if (found := getattr(self, name).shape) != shape:
+                raise ValueError(f"{name} should be of shape {shape}, but is {found}")
 
     def _binned(self, X: Matrix) -> Binned:
         return self.bins_.transform(X, threads(self.n_jobs))

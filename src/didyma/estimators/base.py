@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -15,26 +13,14 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 
 from didyma.data import Features, Groups, Matrix, RankingData, as_csr, group_rows, judgements
 from didyma.errors import DataError
+from didyma.learning.monitor import EvaluationSet
 from didyma.model import Savable
+from didyma.scoring import linear_scores
+from didyma.tasks.ranking import LARGEST, check_magnitude, count_trainable
 
-__all__ = ["EvaluationSet", "LinearRanker", "Ranker", "linear_scores", "weights_of_queries"]
+__all__ = ["LinearRanker", "Ranker", "weights_of_queries"]
 
 Pair: TypeAlias = "tuple[ArrayLike, ArrayLike]"
-
-# Features beyond this have squares, and products with weights, that overflow in training.
-LARGEST = 1e90
-
-# Rows that are scored at a time, so that single precision is never widened all at once.
-BLOCK = 8192
-
-
-@dataclass(frozen=True, eq=False)
-class EvaluationSet:
-    """Judged rows that a ranker may watch while it learns, but never learns from."""
-
-    X: Matrix
-    y: NDArray[np.float64]
-    groups: Groups
 
 
 class Ranker(Savable, BaseEstimator):
@@ -105,18 +91,7 @@ class Ranker(Savable, BaseEstimator):
     ) -> None:
         """Set ``n_queries_``; warn of queries that are skipped, refuse if that leaves none."""
         trainable = self._trainable(grades, groups)
-        if not np.any(trainable if weight is None else trainable & (weight > 0)):
-            raise DataError(
-                "there is nothing to learn from: every query has rows of one class only, or no "
-                "weight; training needs one with a relevant row (y >= 1) and one that is not"
-            )
-        if skipped := int(np.sum(~trainable)):
-            warnings.warn(
-                f"{skipped} of {len(groups)} queries have rows of one class only; training skips "
-                "them",
-                stacklevel=3,
-            )
-        self.n_queries_ = int(np.sum(trainable))
+        self.n_queries_ = count_trainable(trainable, weight)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score of each row; higher ranks first."""
@@ -220,13 +195,7 @@ class Ranker(Savable, BaseEstimator):
 
     def _read_training(self, X: Any, y: ArrayLike) -> tuple[Matrix, NDArray[np.float64]]:
         rows, grades = self._read_judged(X, y, reset=True)
-        if place := _too_large(rows):
-            row, column, value = place
-            names = getattr(self, "feature_names_in_", None)
-            raise DataError(
-                f"{value:g} in row {row} is too large to learn from, beyond {LARGEST:g}: scale it",
-                field=f"feature {column if names is None else names[column]}",
-            )
+        check_magnitude(rows, getattr(self, "feature_names_in_", None))
         return rows, grades
 
     def _read_evaluation(
@@ -275,32 +244,6 @@ class LinearRanker(Ranker):
     def feature_importances_(self) -> NDArray[np.float64]:
         """Magnitude of each feature's weight; the sign, and so the direction, is in `coef_`."""
         return np.abs(self.coef_)
-
-
-def linear_scores(X: Matrix, w: NDArray[np.float64]) -> NDArray[np.float64]:
-    """X w in double precision."""
-    scores = np.empty(X.shape[0])
-    for start in range(0, len(scores), BLOCK):
-        scores[start : start + BLOCK] = X[start : start + BLOCK] @ w
-    return scores
-
-
-def _too_large(X: Any) -> tuple[int, int, float] | None:
-    """Row, column and value of a feature beyond `LARGEST`, from 0, if there is one."""
-    if X.dtype == np.float32:
-        return None
-    values = X.data if sp.issparse(X) else X
-    for start in range(0, len(values), BLOCK):
-        block = values[start : start + BLOCK]
-        if block.size and max(block.max(), -block.min()) > LARGEST:
-            place = int(np.argmax(np.abs(block) > LARGEST))
-            row, column = divmod(place, X.shape[1])
-            if sp.issparse(X):
-                entry = start + place
-                row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
-                return row, int(X.indices[entry]), float(values[entry])
-            return start + row, column, float(block[row, column])
-    return None
 
 
 def _as_matrix(rows: Any) -> Matrix:

@@ -17,10 +17,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from didyma.data import Groups, Matrix
 from didyma.errors import DataError
-from didyma.estimators.base import BLOCK, EvaluationSet, LinearRanker, Ranker
+from didyma.estimators.base import LinearRanker, Ranker
 from didyma.features.binning import ScoreBinner
 from didyma.features.scaling import QueryMinMaxScaler, QueryPercentileScaler
+from didyma.learning.monitor import EvaluationSet
 from didyma.learning.solution import check_C, overflow, reached
+from didyma.scoring import polynomial_scores
 
 __all__ = ["ClassificationRanker", "ClassificationResult", "PolynomialRanker", "baseline"]
 
@@ -233,12 +235,8 @@ class PolynomialRanker(Ranker):
         """Decision value of each row; higher ranks first."""
         check_is_fitted(self)
         rows = self._read_rows(X, reset=False)
-        values = np.empty(rows.shape[0])
-        for start in range(0, len(values), BLOCK):
-            products = rows[start : start + BLOCK] @ self.support_vectors_.T
-            kernel = (self.gamma_ * products + 1.0) ** self.degree
-            values[start : start + BLOCK] = kernel @ self.dual_coef_
-        return values + self.intercept_
+        learned = (self.support_vectors_, self.dual_coef_, self.gamma_, self.degree)
+        return polynomial_scores(rows, *learned) + self.intercept_
 
     def _fit(
         self,

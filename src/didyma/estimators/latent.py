@@ -12,11 +12,11 @@ from sklearn.utils import check_random_state
 
 from didyma.data import Groups, Matrix
 from didyma.errors import DataError
-from didyma.estimators.base import EvaluationSet, LinearRanker
+from didyma.estimators.base import LinearRanker
 from didyma.estimators.classification import ClassificationRanker
-from didyma.estimators.monitor import Monitor
 from didyma.execution import threads
 from didyma.learning.cccp import CCCP
+from didyma.learning.monitor import EvaluationSet, Monitor
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.tasks.feature_maps import FeatureMap, Positional, TopK, Truncated, parse_feature_map

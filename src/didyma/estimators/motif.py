@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from didyma.errors import DataError, ModelFileError
+from didyma.errors import DataError
 from didyma.estimators.gibbs_motif import GibbsMotifSampler, read_labelled, site_counts
 from didyma.formats.fasta import decode
 from didyma.formats.meme import Motif
@@ -221,13 +220,10 @@ class MotifFinder(Savable, BaseEstimator):
             return Motif.from_weights(name, self.task.parts(self.coef_)[0], self.frequencies_)
         raise DataError(f"expected 'sites' or 'weights', found {source!r}", field="source")
 
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model file that holds a motif."""
-        finder = super().load(path)
-        if finder.coef_.shape != (finder.task.n_features,):
-            raise ModelFileError(f"{path}: has {finder.coef_.shape} weights, not those of a motif")
-        return finder
+    def _check_state(self) -> None:
+        sizes = self.coef_.shape, self.counts_.shape, self.frequencies_.shape
+        if sizes != ((self.task.n_features,), (self.length, 4), (4,)):
+            raise ValueError(f"arrays of shapes {sizes} are not those of a motif")
 
     def _sampled(
         self, codes: list[NDArray[np.uint8]], signs: NDArray[np.int64], weight: Vector, seed: int

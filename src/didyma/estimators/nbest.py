@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from didyma.data import Matrix
 from didyma.errors import DataError
-from didyma.estimators.base import linear_scores
 from didyma.estimators.boosting import BoostingReranker
 from didyma.estimators.candidates import CandidateLists
 from didyma.estimators.latent import LatentPerceptronRanker
@@ -25,6 +24,7 @@ from didyma.features.bags import KINDS, Bag
 from didyma.features.joint import DECODER, JointFeatures
 from didyma.formats.nbest import Candidate, NBest, losses, scores
 from didyma.model import Savable
+from didyma.scoring import linear_scores
 
 __all__ = ["MODELS", "Contribution", "Explanation", "NBestReranker"]
 
@@ -280,6 +280,17 @@ class NBestReranker(Savable, BaseEstimator):
             found[:n],
             sum(contribution.value for contribution in found[n:]),
         )
+
+    def _check_state(self) -> None:
+        model, weighted = self.model_, list[tuple[Bag | JointFeatures | None, Any]]()
+        if self._has_views:
+            weighted += [(self.input_view_, model.A_), (self.output_view_, model.B_)]
+        else:
+            weighted += [(self.joint_, model.coef_)]
+        for features, weights in weighted:
+            if features is not None and features.n_features_out != len(weights):
+                count = features.n_features_out
+                raise ValueError(f"{count} features have {len(weights)} weights")
 
     @property
     def _has_views(self) -> bool:

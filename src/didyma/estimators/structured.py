@@ -23,11 +23,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from didyma.errors import DataError, ModelFileError
-from didyma.estimators.monitor import Watch
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import NSlack, OneSlack
+from didyma.learning.monitor import Watch
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.model import Savable

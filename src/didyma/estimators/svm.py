@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,41 +13,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from didyma.data import Features, Groups, Matrix, group_rows, judgements
-from didyma.errors import DataError
-from didyma.estimators.base import EvaluationSet, LinearRanker, weights_of_queries
-from didyma.estimators.monitor import Monitor
-from didyma.execution import threads
-from didyma.learning.bcfw import BCFW
-from didyma.learning.bundle import ProximalBundle
-from didyma.learning.cccp import CCCP
-from didyma.learning.cutting_plane import NSlack, OneSlack
-from didyma.learning.solution import Callback, Result, Solution, check_C, reached
-from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
-from didyma.tasks.losses import RankingLoss, parse_loss
-from didyma.tasks.ramp import BOUNDS, RampProblem, bound_of, uncut
-from didyma.tasks.ranking import RankingProblem, trainable_queries
+from didyma.estimators.base import LinearRanker, weights_of_queries
+from didyma.learning.monitor import EvaluationSet
+from didyma.learning.solution import Callback
+from didyma.tasks.feature_maps import FeatureMap
+from didyma.tasks.losses import RankingLoss
+from didyma.tasks.ranking_svm import RankingResult, SVMTraining
 
 __all__ = ["RankingResult", "SVMRanker"]
 
-MOST_ROUNDS = 100
-Problem = TypeVar("Problem", bound=RankingProblem)
-SOLVERS = {"bcfw": BCFW, "one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
 
-
-@dataclass(frozen=True)
-class RankingResult(Result):
-    """How the training of a ranker ended.
-
-    With the ramp bound ``n_iter`` counts the rounds, ``dual`` and ``gap`` are those of the last
-    round's convex problem, and ``start`` is the loss at whose optimum the first one began.
-    """
-
-    bound: str = "hinge"
-    rounds: int = 0
-    start: str | None = None
-
-
-class SVMRanker(LinearRanker):
+class SVMRanker(SVMTraining, LinearRanker):
     """Structural SVM for rankings (Yue et al. 2007): SVMmap with ``loss="ap"``, SVMroc with "roc".
 
     Minimises, over the n queries that have a better and a worse row,
@@ -117,9 +92,6 @@ class SVMRanker(LinearRanker):
 
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
     _layout: ClassVar[tuple[str, ...]] = ()  # attributes that `_design` learns
-    result_: RankingResult
-    history_: list[dict[str, Any]]
-    objective_trace_: NDArray[np.float64]
 
     def __init__(
         self,
@@ -170,7 +142,6 @@ class SVMRanker(LinearRanker):
         Each solution starts from the one before, so that a whole path costs two or three fits.
         """
         self._check_restored()
-        values = sorted(float(C) for C in Cs)
         y, qid = judgements(X, y, qid, group)
         rows, grades = self._read_training(X, y)
         groups = group_rows(len(grades), qid, group)
@@ -178,18 +149,7 @@ class SVMRanker(LinearRanker):
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
         self._count_trainable(grades, groups, weight)
         design, evaluation = self._design(rows, grades, groups, weight, evaluation)
-        descent = self._descent(design, grades, groups, weight)
-        rankers = []
-        for C in values:
-            ranker = clone(self).set_params(C=C)
-            Features.of(self).remember(ranker)
-            for name in ("n_queries_", *self._layout):
-                setattr(ranker, name, getattr(self, name))
-            ranker._solve(descent, evaluation)
-            rankers.append(ranker)
-            if ranker.result_.status == "interrupted":
-                break
-        return rankers
+        return self._follow(self._descent(design, grades, groups, weight), evaluation, Cs)
 
     def _fit(
         self,
@@ -213,114 +173,15 @@ class SVMRanker(LinearRanker):
         """What the weights weigh, of the rows to learn from and of those to evaluate on."""
         return X, evaluation
 
-    def _descent(
-        self,
-        X: Any,
-        y: NDArray[np.float64],
-        groups: Groups,
-        query_weight: NDArray[np.float64] | None,
-    ) -> _Descent:
-        if self.bound not in BOUNDS:
-            names = ", ".join(map(repr, BOUNDS))
-            raise DataError(f"expected one of {names}, found {self.bound!r}", field="bound")
-        loss, feature_map = parse_loss(self.loss), parse_feature_map(self.feature_map)
+    def _twin(self, C: float) -> Self:
+        ranker = clone(self).set_params(C=C)
+        Features.of(self).remember(ranker)
+        for name in ("n_queries_", *self._layout):
+            setattr(ranker, name, getattr(self, name))
+        return ranker
 
-        def problem(kind: type[Problem], *what: Any) -> Problem:
-            return kind(
-                *(X, y, groups, *what),
-                grades=self.grades,
-                query_weight=query_weight,
-                execute=threads(self.n_jobs),
-            )
+    def _warn(self, message: str) -> None:
+        warnings.warn(message, ConvergenceWarning, stacklevel=5)
 
-        if bound_of(self.bound, loss) == "hinge":
-            return _Hinge(problem(RankingProblem, loss, feature_map))
-        easy = uncut(loss)
-        return _Ramp(
-            problem(RampProblem, loss, feature_map), problem(RankingProblem, easy), str(easy)
-        )
-
-    def _solve(self, descent: _Descent, evaluation: EvaluationSet | None) -> None:
-        monitor = Monitor(evaluation, self.measure, self.patience, self.callback)
-        solution, result = descent.solve(self._solver(), check_C(self.C), monitor)
-        self.coef_ = solution.w
-        if self.patience is not None and monitor.best_w is not None:
-            self.coef_ = monitor.best_w
-        self.result_ = replace(result, grades=descent.problem.grades)
-        self.history_ = monitor.history
-        self.n_iter_ = result.n_iter
-        if result.bound == "ramp":
-            self.objective_trace_ = np.array([record["value"] for record in self.history_])
-        gap = result.gap / result.value if result.value > 0.0 else 0.0
-        if result.status == "limit" or (result.converged and gap > reached(self.tol)):
-            warnings.warn(
-                f"stopped after {self.n_iter_} iterations (max_iter={self.max_iter}) with a "
-                f"relative gap of {gap:.1e}, above tol={self.tol:g}; raise max_iter or tol, lower "
-                "C or scale the features",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
-    def _solver(self) -> Any:
-        if self.solver not in SOLVERS:
-            names = ", ".join(map(repr, SOLVERS))
-            raise DataError(f"expected one of {names}, found {self.solver!r}", field="solver")
-        if self.solver == "bcfw":
-            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-            return BCFW(tol=self.tol, max_passes=self.max_iter, seed=seed)
-        return SOLVERS[self.solver](tol=self.tol, max_iter=self.max_iter)
-
-    def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
-        return trainable_queries(y, groups, parse_loss(self.loss))
-
-
-class _Descent(Protocol):
-    """Fits of one problem, each of which starts where the last one can help."""
-
-    problem: RankingProblem
-
-    def solve(
-        self, solver: Any, C: float, callback: Callback
-    ) -> tuple[Solution, RankingResult]: ...
-
-
-class _Hinge:
-    def __init__(self, problem: RankingProblem) -> None:
-        self.problem = problem
-        self._known: Solution | None = None
-
-    def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
-        self._known = solver.solve(self.problem, C, start=self._known, callback=callback)
-        return self._known, RankingResult(**vars(self._known.result))
-
-
-class _Ramp:
-    """First the loss without cut-off, by its hinge and the pairwise map; then rounds from there."""
-
-    def __init__(self, problem: RampProblem, easy: RankingProblem, name: str) -> None:
-        self.problem: RankingProblem = problem
-        self._ramp, self._easy, self._name = problem, easy, name
-        self._begun: Solution | None = None
-        self._known: Solution | None = None
-
-    def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
-        begun = self._begun = solver.solve(self._easy, C, start=self._begun)
-        first = begun.result
-        stopped = first.status == "interrupted"
-        most = 0 if stopped else MOST_ROUNDS
-        rounds = CCCP(tol=solver.tol, inner=solver, max_iter=most, from_start=True)
-        known = None if self._known is None else self._known.state
-        found = self._known = rounds.solve(
-            self._ramp, C, start=begun.w, known=known, callback=callback
-        )
-        result = RankingResult(
-            **vars(found.result), bound="ramp", rounds=found.result.n_iter, start=self._name
-        )
-        seconds = {**result.seconds, "start": first.seconds["total"]}
-        seconds["total"] += seconds["start"]
-        return found, replace(
-            result,
-            passes=result.passes + first.passes,
-            seconds=seconds,
-            status="interrupted" if stopped else result.status,
-        )
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
-from os import PathLike
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -17,7 +16,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from didyma.errors import DataError, ModelFileError
+from didyma.errors import DataError
 from didyma.kernels.trigram import Model, Runs, best_tags, n_best_tags
 from didyma.model import Savable
 
@@ -196,15 +195,8 @@ class TrigramTagger(Savable, BaseEstimator):
         check_is_fitted(self)
         return word in self._decoder.words
 
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model file that holds a tagger."""
-        tagger = super().load(path)
-        try:
-            _ = tagger._decoder
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{path}: the tagger cannot be restored ({error})") from error
-        return tagger
+    def _check_state(self) -> None:
+        _ = self._decoder
 
     @cached_property
     def _decoder(self) -> _Decoder:

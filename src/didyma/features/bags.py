@@ -204,6 +204,11 @@ class Bag(TransformerMixin, BaseEstimator):
         return np.array(self.vocabulary_.names, dtype=object)
 
     @property
+    def n_features_out(self) -> int:
+        """Number of features."""
+        return len(self.vocabulary_)
+
+    @property
     def names_(self) -> NDArray[np.uint8]:
         """The vocabulary as an array, for model files."""
         check_is_fitted(self, "vocabulary_")

@@ -201,6 +201,12 @@ class JointFeatures(TransformerMixin, BaseEstimator):
         return np.array([*self.vocabulary_.names, *numbers], dtype=object)
 
     @property
+    def n_features_out(self) -> int:
+        """Number of features."""
+        tests = 2 * len(CUTS) if self.binary else 1
+        return len(self.vocabulary_) + tests * len(self.numbers_)
+
+    @property
     def names_(self) -> NDArray[np.uint8]:
         """The vocabulary as an array, for model files."""
         return self.vocabulary_.encode()

@@ -9,6 +9,7 @@ that is missing: it is left out and stays NaN.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,17 +19,19 @@ from sklearn.utils.validation import validate_data
 
 from didyma.data import Groups, group_rows
 from didyma.errors import DataError
+from didyma.scoring import minmax_in_query, percentile_in_query, standard_in_query
 
 __all__ = ["QueryMinMaxScaler", "QueryPercentileScaler", "QueryStandardScaler"]
 
 
 class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """A transformer whose `_scale` sees the rows of each query side by side."""
+    """A transformer that applies `_scale` to rows and their queries."""
 
     __metadata_request__fit: ClassVar = {"qid": True, "group": True}
     __metadata_request__transform: ClassVar = {"qid": True, "group": True}
 
     _state = ("n_queries_",)
+    _scale: Callable[[NDArray[Any], Groups], NDArray[Any]]
     n_queries_ = 1
 
     def fit(
@@ -53,9 +56,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 "here too (group=[n] for n rows of one query)"
             )
         rows, groups = self._read(X, qid, group, reset=False)
-        scaled = np.empty_like(rows)
-        scaled[groups.rows] = self._scale(rows[groups.rows], groups)
-        return scaled
+        return self._scale(rows, groups)
 
     def fit_transform(
         self,
@@ -79,10 +80,6 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         )
         return rows, group_rows(len(rows), qid, group)
 
-    def _scale(self, rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
-        """Scale ``rows``, which stand query by query as ``groups.starts`` says."""
-        raise NotImplementedError
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
@@ -100,9 +97,7 @@ class QueryMinMaxScaler(_QueryScaler):
     [0.0, 1.0, 0.8, 0.0]
     """
 
-    def _scale(self, rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
-        low, high = _extremes(rows, groups)
-        return _divide(rows - _per_row(low, groups), _per_row(high - low, groups))
+    _scale = staticmethod(minmax_in_query)
 
 
 class QueryStandardScaler(_QueryScaler):
@@ -114,12 +109,7 @@ class QueryStandardScaler(_QueryScaler):
     [-1.0, 1.0, 0.0]
     """
 
-    def _scale(self, rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
-        low, high = _extremes(rows, groups)
-        centred = rows - _per_row(_mean(rows, groups), groups)
-        deviation = np.sqrt(_mean(centred**2, groups))
-        # The rounded mean of equal values may miss them, so constancy is asked of the values.
-        return _divide(centred, _per_row(np.where(low == high, 0, deviation), groups))
+    _scale = staticmethod(standard_in_query)
 
 
 class QueryPercentileScaler(_QueryScaler):
@@ -132,41 +122,4 @@ class QueryPercentileScaler(_QueryScaler):
     [0.33, 1.0, 0.0, 0.33]
     """
 
-    def _scale(self, rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
-        query = np.repeat(np.arange(len(groups)), groups.sizes)
-        place = np.arange(len(rows))
-        lower = np.empty_like(rows)
-        for column, values in enumerate(rows.T):
-            order = np.lexsort((values, query))
-            ranked = values[order]
-            new = np.ones(len(rows), dtype=np.bool_)  # neither the value nor the query of before
-            new[1:] = (ranked[1:] != ranked[:-1]) | (query[1:] != query[:-1])
-            first = np.maximum.accumulate(np.where(new, place, 0))
-            lower[order, column] = first - groups.starts[query]
-        others = _sum(~np.isnan(rows), groups) - 1
-        shares = _divide(lower, _per_row(others, groups))
-        shares[np.isnan(rows)] = np.nan
-        return shares
-
-
-def _sum(rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
-    return np.add.reduceat(rows, groups.starts[:-1], axis=0, dtype=np.float64)
-
-
-def _mean(rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
-    return _sum(np.nan_to_num(rows), groups) / np.maximum(_sum(~np.isnan(rows), groups), 1)
-
-
-def _extremes(rows: NDArray[Any], groups: Groups) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Least and greatest value of each query, NaN only where all are missing."""
-    starts = groups.starts[:-1]
-    return np.fmin.reduceat(rows, starts, axis=0), np.fmax.reduceat(rows, starts, axis=0)
-
-
-def _per_row(values: NDArray[Any], groups: Groups) -> NDArray[Any]:
-    return np.repeat(values, groups.sizes, axis=0)
-
-
-def _divide(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[Any]:
-    """The ratio, and 0 where a feature is constant; missing values stay missing."""
-    return np.where(whole > 0, part, part * 0) / np.where(whole > 0, whole, 1)
+    _scale = staticmethod(percentile_in_query)

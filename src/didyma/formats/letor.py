@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from didyma.data import Groups, Matrix, RankingData
 from didyma.errors import DataError
 from didyma.execution import n_cores
 from didyma.files import PathName, replace_when_done, stream_lines
+from didyma.formats import short_letor
 from didyma.formats.source import Source
 
 __all__ = ["read", "write"]
@@ -71,6 +71,11 @@ def read(
     if dtype not in (np.float32, np.float64):
         raise DataError(f"expected float64 or float32, found {dtype}", field="dtype")
     source = Source.open(path)
+    if group is None and not sparse and len(source.text) <= short_letor.SHORT:
+        dense_from = DENSE_FROM if sparse is None else 0.0
+        short = short_letor.parse(source.text, n_features, zero_based, dtype, dense_from)
+        if short is not None:
+            return RankingData(*short[:4], zero_based=short.zero_based)
     with ThreadPoolExecutor(n_cores()) as pool:
         shape = _measure(source, pool, n_features, zero_based, sparse)
         rows = _parse(source, pool, shape, dtype, missing)
@@ -238,7 +243,9 @@ def _matrix(source: Source, shape: _Shape, rows: _Rows) -> Matrix:
     if shape.dense:
         return rows.values.reshape(n_rows, shape.width)
     starts = rows.starts.astype(np.int32) if rows.starts[-1] < 2**31 else rows.starts
-    X = sp.csr_array((rows.values, rows.columns, starts), shape=(n_rows, shape.width))
+    from scipy.sparse import csr_array
+
+    X = csr_array((rows.values, rows.columns, starts), shape=(n_rows, shape.width))
     if not rows.increasing:
         X.sort_indices()
         row = np.repeat(np.arange(n_rows), np.diff(X.indptr))

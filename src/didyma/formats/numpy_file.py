@@ -7,10 +7,9 @@ import zipfile
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from didyma.data import RankingData
+from didyma.data import Matrix, RankingData, is_sparse
 from didyma.errors import DataError
 from didyma.files import PathName, check_unpacked, replace_when_done
 
@@ -64,13 +63,15 @@ def _arrays(path: PathName) -> dict[str, NDArray[Any]]:
 
 def _csr(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]
-) -> sp.csr_array:
+) -> Matrix:
     """A matrix of these parts, which `RankingData` checks in full."""
+    from scipy.sparse import csr_array
+
     if shape.shape != (2,) or shape.dtype.kind not in "iu":
         raise DataError("expected two integers", field="shape")
     native = _finite(data, "data")
     try:
-        return sp.csr_array((native, indices, indptr), shape=(int(shape[0]), int(shape[1])))
+        return csr_array((native, indices, indptr), shape=(int(shape[0]), int(shape[1])))
     except (TypeError, ValueError, OverflowError) as error:
         raise DataError(f"expected the parts of a sparse matrix ({error})", field="X") from None
 
@@ -111,7 +112,7 @@ def _names(column: NDArray[Any]) -> tuple[str, ...]:
 
 def write(data: RankingData, path: PathName) -> None:
     """Write a compressed archive that `read` gives back."""
-    if sp.issparse(data.X):
+    if is_sparse(data.X):
         arrays = {name: np.asarray(getattr(data.X, name)) for name in SPARSE}
     else:
         arrays = {"X": data.X}

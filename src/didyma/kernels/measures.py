@@ -1,4 +1,4 @@
-"""Rank the rows of each query, and measure a ranking.
+"""Measure a ranking.
 
 Arrays come query by query: query ``q`` owns the slots ``starts[q]:starts[q + 1]``, best first once
 they are ranked. Every measure is an expectation over all orders of tied slots, where ``tied[s]``
@@ -11,83 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from didyma.kernels.jit import jit
+from didyma.kernels.jit import jit_light
 
 __all__ = [
     "average_precision",
-    "descending",
     "discounted_gain",
     "first_relevant",
     "roc_area",
     "share_ties",
 ]
 
-INSERTION_WIDTH = 16
 
-
-@jit
-def descending(bits: Any, starts: Any) -> Any:
-    """Slots of each query by descending score, equal scores in their given order.
-
-    ``bits`` are the bits of float32 scores as uint32, without NaN or negative zero. A score, made
-    an integer whose order is descending, and the slot beneath it share one sortable word.
-    """
-    sign, low = np.uint64(1 << 31), np.uint64((1 << 32) - 1)
-    longest = 0
-    for query in range(len(starts) - 1):
-        longest = max(longest, starts[query + 1] - starts[query])
-    words, spare = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
-    slots = np.empty(len(bits), np.int64)
-    for query in range(len(starts) - 1):
-        start, size = starts[query], starts[query + 1] - starts[query]
-        for i in range(size):
-            score = np.uint64(bits[start + i])
-            if not score & sign:
-                score = sign - np.uint64(1) - score
-            words[i] = score << np.uint64(32) | np.uint64(i)
-        ordered = merge_sort(words[:size], spare[:size])
-        for i in range(size):
-            slots[start + i] = start + np.int64(ordered[i] & low)
-    return slots
-
-
-@jit
-def merge_sort(words: Any, spare: Any) -> Any:
-    """Sort ``words`` with the help of ``spare``; the result is one of the two."""
-    size = len(words)
-    for start in range(0, size, INSERTION_WIDTH):
-        for i in range(start + 1, min(start + INSERTION_WIDTH, size)):
-            word, j = words[i], i
-            while j > start and words[j - 1] > word:
-                words[j] = words[j - 1]
-                j -= 1
-            words[j] = word
-    width = INSERTION_WIDTH
-    while width < size:
-        for start in range(0, size, 2 * width):
-            middle, stop = min(start + width, size), min(start + 2 * width, size)
-            i, j, k = start, middle, start
-            while i < middle and j < stop:
-                left, right = words[i], words[j]
-                first = left <= right  # no branch: which one comes first cannot be predicted
-                spare[k] = left if first else right
-                i += first
-                j += not first
-                k += 1
-            while i < middle:
-                spare[k] = words[i]
-                i += 1
-                k += 1
-            while j < stop:
-                spare[k] = words[j]
-                j += 1
-                k += 1
-        words, spare = spare, words
-        width *= 2
-    return words
-
-
-@jit
+@jit_light
 def block(relevant: Any, tied: Any, slot: int, stop: int) -> Any:
     """Where the slots tied with ``slot`` end, and how many of them are relevant."""
     end, hits = slot + 1, int(relevant[slot])
@@ -97,7 +32,7 @@ def block(relevant: Any, tied: Any, slot: int, stop: int) -> Any:
     return end, hits
 
 
-@jit
+@jit_light
 def average_precision(relevant: Any, tied: Any, starts: Any, n_relevant: Any, cutoff: int) -> Any:
     """E[AP] = (1/P) Σ_blocks Σ_q (r/m) (R + 1 + (q-1)(r-1)/(m-1)) / (t+q), over ranks t+q ≤ cutoff.
 
@@ -122,7 +57,7 @@ def average_precision(relevant: Any, tied: Any, starts: Any, n_relevant: Any, cu
     return values
 
 
-@jit
+@jit_light
 def first_relevant(relevant: Any, tied: Any, starts: Any, worth: Any) -> Any:
     """E[worth of the rank of the first relevant slot]; ``worth[i]`` is that of rank i + 1.
 
@@ -145,7 +80,7 @@ def first_relevant(relevant: Any, tied: Any, starts: Any, worth: Any) -> Any:
     return values
 
 
-@jit
+@jit_light
 def discounted_gain(gains: Any, starts: Any, depths: Any, discount: Any) -> Any:
     """Sum of ``gains * discount`` over the first ``depths[q]`` ranks of each query."""
     values = np.zeros(len(starts) - 1)
@@ -156,7 +91,7 @@ def discounted_gain(gains: Any, starts: Any, depths: Any, discount: Any) -> Any:
     return values
 
 
-@jit
+@jit_light
 def share_ties(gains: Any, tied: Any) -> Any:
     """The gain expected at each rank: tied slots share theirs equally."""
     shared = np.empty(len(gains))
@@ -171,7 +106,7 @@ def share_ties(gains: Any, tied: Any) -> Any:
     return shared
 
 
-@jit
+@jit_light
 def roc_area(relevant: Any, tied: Any, starts: Any, n_relevant: Any) -> Any:
     """Share of pairs (relevant, other) in the right order, a tied pair counting half.
 

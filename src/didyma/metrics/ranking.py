@@ -63,14 +63,21 @@ def rank(
 
     ``scores`` stand query by query in tie order.
     """
-    from didyma.kernels.measures import descending
-
-    slots = descending(scores.view(np.uint32), starts)
+    query = np.repeat(np.arange(len(starts) - 1, dtype=np.uint64), np.diff(starts))
+    slots = np.argsort(query << np.uint64(32) | _descending(scores), kind="stable")
     ranked = scores[slots]
     equal = np.zeros(len(slots), dtype=np.bool_)
     equal[1:] = ranked[1:] == ranked[:-1]
     equal[starts[:-1][starts[:-1] < len(slots)]] = False
     return slots, equal
+
+
+def _descending(scores: NDArray[np.float32]) -> NDArray[np.uint64]:
+    """Integers of 32 bits that ascend as the scores, without NaN or negative zero, descend."""
+    bits = scores.view(np.uint32).astype(np.uint64)
+    positive = bits < 1 << 31
+    bits[positive] = (1 << 31) - 1 - bits[positive]
+    return bits
 
 
 def _shuffle(groups: Groups) -> NDArray[Any]:

@@ -24,6 +24,7 @@ from didyma.nn.alignment import Aligned, alignment_layer
 from didyma.nn.bilstm import BiLSTM
 from didyma.nn.trainer import History, Step, Trainer, choose_device
 from didyma.nn.vocabulary import PADDING, RESERVED, UNKNOWN, Vocabulary, pad
+from didyma.nn.weights import restore
 from didyma.nn.word_vectors import Vectors, as_vectors, start_from
 from didyma.polytope.solution import Solution
 
@@ -347,10 +348,15 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
         """The trained network."""
         check_is_fitted(self, "weights_")
         if self._network is None:
-            network = self._build(self.weights_["embedding.weight"].shape[1])
-            network.load_state_dict({k: torch.as_tensor(v) for k, v in self.weights_.items()})
-            self._network = network.to(choose_device(self.device)).eval()
+            self._network = self._restored().to(choose_device(self.device))
         return self._network
+
+    def _restored(self) -> ESIM:
+        dimension = self.weights_["embedding.weight"].shape[-1]
+        return restore(lambda: self._build(dimension), self.weights_)
+
+    def _check_state(self) -> None:
+        self._restored()
 
     def _build(self, dimension: int) -> ESIM:
         return Trainer.of(self).seeded(

@@ -25,6 +25,7 @@ from didyma.nn.layers import sparsemap
 from didyma.nn.lexicon import Example, Lexicon, buckets, collate
 from didyma.nn.losses import FenchelYoungLoss
 from didyma.nn.trainer import History, Step, Trainer, choose_device
+from didyma.nn.weights import restore
 from didyma.polytope.solution import Distribution
 from didyma.structures import ProjectiveTree, Tree
 
@@ -283,14 +284,19 @@ class DependencyParser(Savable, BaseEstimator):
         """The network of a parser from a file."""
         if hasattr(self, "_network"):
             return
+        try:
+            network = self._restored()
+        except ValueError as error:
+            raise ModelFileError(f"the weights do not fit the parser ({error})") from None
+        self._network = network.to(choose_device(self.device))
+
+    def _restored(self) -> ArcFactored:
         texts = self.words_, self.tags_, self.characters_, self.labels_
         self._lexicon = Lexicon(*texts, self._tag_field())
-        network = self._build()
-        try:
-            network.load_state_dict({k: torch.from_numpy(v) for k, v in self.weights_.items()})
-        except RuntimeError as error:
-            raise ModelFileError(f"the weights do not fit the parser ({error})") from None
-        self._network = network.to(choose_device(self.device)).eval()
+        return restore(self._build, self.weights_, self.layers)
+
+    def _check_state(self) -> None:
+        self._restored()
 
     def _possible(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """Those whose trees are structures of this parser."""

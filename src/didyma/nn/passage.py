@@ -27,6 +27,7 @@ from didyma.nn.ranking_loss import RankingLoss
 from didyma.nn.text_pairs import N_OVERLAPS, TextPairs, Texts, shape, tokenize
 from didyma.nn.trainer import History, Step, Trainer, choose_device
 from didyma.nn.vocabulary import PADDING, RESERVED, Vocabulary
+from didyma.nn.weights import restore
 from didyma.nn.word_vectors import Vectors, as_vectors, start_from
 from didyma.tasks import losses
 from didyma.tasks.feature_maps import FeatureMap
@@ -306,10 +307,15 @@ class PassageRanker(Savable, BaseEstimator):
         """The trained network."""
         check_is_fitted(self)
         if self._network is None:
-            network = self._build(self.weights_["words.weight"].shape[1])
-            network.load_state_dict({k: torch.as_tensor(v) for k, v in self.weights_.items()})
-            self._network = network.to(choose_device(self.device)).eval()
+            self._network = self._restored().to(choose_device(self.device))
         return self._network
+
+    def _restored(self) -> PassageNetwork:
+        dimension = self.weights_["words.weight"].shape[-1]
+        return restore(lambda: self._build(dimension), self.weights_)
+
+    def _check_state(self) -> None:
+        self._restored()
 
     def _loss(self) -> RankingLoss | None:
         if self.loss == CROSS_ENTROPY:

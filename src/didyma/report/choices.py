@@ -13,7 +13,7 @@ from didyma.formats.nbest import NBest, hamming, loss_measure, losses, scores
 from didyma.report.table import Row
 
 if TYPE_CHECKING:
-    from didyma.estimators.nbest import NBestReranker
+    pass
 
 __all__ = ["Judge", "first_choices"]
 
@@ -64,12 +64,11 @@ class Judge:
         return found
 
     def compare(
-        self, rerankers: Mapping[str, NBestReranker], test: str, *, correct: bool
+        self, choices: Mapping[str, Sequence[int]], test: str, *, correct: bool
     ) -> list[Row]:
-        """The decoder, the oracle and each reranker, the last with gains against the decoder."""
+        """The decoder, the oracle and the choices of systems, with gains against the decoder."""
         from didyma.metrics.significance import TESTS, compare
 
-        choices = {name: reranker.rerank(self.lists) for name, reranker in rerankers.items()}
         found = compare(
             -self.of(self.first),
             {name: -self.of(chosen) for name, chosen in choices.items()},

@@ -7,16 +7,16 @@ are the cut.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from didyma.data import Groups, Matrix
+from didyma.data import Groups, Matrix, is_sparse
 from didyma.errors import DataError
 from didyma.execution import Executor, threads
 from didyma.kernels import binned, interleave
@@ -24,6 +24,7 @@ from didyma.kernels.jit import specialise
 from didyma.kernels.rows import combine_csr, combine_dense, dot, score_csr, score_dense, zero
 from didyma.kernels.select import settle
 from didyma.learning.problem import Cut, Kernel
+from didyma.scoring import BLOCK
 from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
 from didyma.tasks.losses import NDCG, RankingLoss, StepLoss
@@ -32,6 +33,8 @@ __all__ = [
     "Answer",
     "RankingProblem",
     "answer_by_oracle",
+    "check_magnitude",
+    "count_trainable",
     "oracle_for",
     "path_for",
     "row_numbers",
@@ -43,6 +46,8 @@ Vector = NDArray[np.float64]
 GRADES = ("auto", "joint", "thresholds")
 FEW_SORTS = 4.0  # what the joint bound over grades may cost, where there is a choice
 MOST_STATES = 20_000_000  # of the graded lattice: 9 bytes and about 10 ns each
+# Features beyond this have squares, and products with weights, that overflow in training.
+LARGEST = 1e90
 SHARD = 2**18  # numbers of X per shard: enough work to be worth a thread
 
 
@@ -361,6 +366,53 @@ def trainable_queries(y: Vector, groups: Groups, loss: RankingLoss) -> NDArray[n
     return present.sum(axis=1) > 1
 
 
+def check_magnitude(X: Any, names: Sequence[str] | None) -> None:
+    """Refuse a feature that is too large to learn from, by its name or else its column."""
+    if place := _too_large(X):
+        row, column, value = place
+        raise DataError(
+            f"{value:g} in row {row} is too large to learn from, beyond {LARGEST:g}: scale it",
+            field=f"feature {column if names is None else names[column]}",
+        )
+
+
+def _too_large(X: Any) -> tuple[int, int, float] | None:
+    """Row, column and value of a feature beyond `LARGEST`, from 0, if there is one."""
+    if X.dtype == np.float32:
+        return None
+    values = X.data if is_sparse(X) else X
+    for start in range(0, len(values), BLOCK):
+        block = values[start : start + BLOCK]
+        if block.size and max(block.max(), -block.min()) > LARGEST:
+            place = int(np.argmax(np.abs(block) > LARGEST))
+            row, column = divmod(place, X.shape[1])
+            if is_sparse(X):
+                entry = start + place
+                row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
+                return row, int(X.indices[entry]), float(values[entry])
+            return start + row, column, float(block[row, column])
+    return None
+
+
+def count_trainable(trainable: NDArray[np.bool_], weight: Vector | None) -> int:
+    """How many queries can be learned from; warns of those that are skipped, refuses none left.
+
+    ``weight`` has one entry per query.
+    """
+    if not np.any(trainable if weight is None else trainable & (weight > 0)):
+        raise DataError(
+            "there is nothing to learn from: every query has rows of one class only, or no "
+            "weight; training needs one with a relevant row (y >= 1) and one that is not"
+        )
+    if skipped := int(np.sum(~trainable)):
+        warnings.warn(
+            f"{skipped} of {len(trainable)} queries have rows of one class only; training skips "
+            "them",
+            stacklevel=4,
+        )
+    return int(np.sum(trainable))
+
+
 def _arrange(
     levels: NDArray[np.int64], groups: Groups, trainable: NDArray[np.int64], n_levels: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -428,7 +480,7 @@ def _choose_grades(
 def _storage(X: Any) -> tuple[str, Any]:
     if isinstance(X, Binned):
         return "binned", X.arrays
-    if not sp.issparse(X):
+    if not is_sparse(X):
         return "dense", np.ascontiguousarray(X)
     return "csr", (X.data, X.indices.view(f"u{X.indices.itemsize}"), X.indptr)
 
@@ -436,7 +488,7 @@ def _storage(X: Any) -> tuple[str, Any]:
 def _count_values(X: Any, rows: NDArray[np.int64]) -> int:
     if isinstance(X, Binned):
         return rows.size * X.bins.shape[1]
-    return int(np.diff(X.indptr)[rows].sum()) if sp.issparse(X) else rows.size * X.shape[1]
+    return int(np.diff(X.indptr)[rows].sum()) if is_sparse(X) else rows.size * X.shape[1]
 
 
 def _shards(starts: NDArray[np.int64], n_values: int, n_features: int) -> Sequence[tuple[int, int]]:

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.estimators.base import EvaluationSet, linear_scores
+from didyma.data import Groups, Matrix
 from didyma.learning.solution import Callback, Progress
+from didyma.scoring import linear_scores
 
-__all__ = ["Monitor", "Watch"]
+__all__ = ["EvaluationSet", "Monitor", "Watch"]
 
 Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationSet:
+    """Judged rows that a ranker may watch while it learns, but never learns from."""
+
+    X: Matrix
+    y: NDArray[np.float64]
+    groups: Groups
 
 
 class Watch:

@@ -1,0 +1,98 @@
+"""Start-up: what each command takes on a small file, in multiples of ``import numpy``, in one run.
+
+The file has 1,000 rows of 20 features. Kernels are in the cache, except for the last row.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.row import Row
+from benchmarks.timing import Timer, interleave, ratio
+
+ROWS, FEATURES, ROWS_PER_QUERY = 1000, 20, 25
+TIMES = 9
+DIDYMA = ("-m", "didyma")
+# Each command, and the most multiples of `import numpy` that it may take.
+COMMANDS = {
+    "--help": 1.5,
+    "inspect MODEL": 3,
+    "inspect DATA": 3,
+    "predict MODEL DATA -o OUT": 6,
+    "rank MODEL DATA -o OUT": 6,
+    "eval MODEL DATA": 6,
+    "compare MODEL OTHER --data DATA": None,
+    "convert DATA OUT": None,
+    "fit DATA -o OUT": 8,
+    "fit DATA --dev DATA -o OUT": None,
+    "fit --help": None,
+    "coref --help": None,
+    "motif --help": None,
+    "nbest --help": None,
+    "tag --help": None,
+    "parse --help": None,
+    "nli --help": None,
+    "passage --help": None,
+}
+COLD = 10.0  # seconds of a first fit
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    result = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        generate(folder / "DATA", max(2 * ROWS_PER_QUERY, round(ROWS * scale)))
+        for model in ("MODEL", "OTHER"):
+            start(folder, "fit", "DATA", "-o", model)()
+        timers: dict[str, Timer] = {"numpy": start(folder, python=("-c", "import numpy"))}
+        timers |= {command: start(folder, *command.split()) for command in COMMANDS}
+        seconds = interleave(timers, TIMES if scale >= 1 else 1)
+        for command, limit in COMMANDS.items():
+            shown = f"didyma {command}"
+            times = ratio(seconds[command], seconds["numpy"])
+            result.append(
+                Row(shown, times, "x") if limit is None else Row.at_most(shown, times, "x", limit)
+            )
+        if scale >= 1:
+            cold = start(folder, "fit", "DATA", "-o", "OUT", cache=folder / "cache")()
+            result.append(Row.at_most("didyma fit, from an empty kernel cache", cold, "s", COLD))
+    return result
+
+
+def start(
+    folder: Path, *arguments: str, python: tuple[str, ...] = DIDYMA, cache: Path | None = None
+) -> Callable[[], float]:
+    """Seconds of a process from its start to its end; words in capitals are files of a folder."""
+    words = [str(folder / word) if word.isupper() else word for word in arguments]
+    kept = {} if cache is None else {"NUMBA_CACHE_DIR": str(cache)}
+
+    def seconds() -> float:
+        began = time.perf_counter()
+        subprocess.run(
+            [sys.executable, *python, *words],
+            env={**os.environ, **kept},
+            capture_output=True,
+            check=True,
+        )
+        return time.perf_counter() - began
+
+    return seconds
+
+
+def generate(path: Path, rows: int) -> None:
+    """Write judged results whose relevance a feature tells, nearly."""
+    random = np.random.default_rng(0)
+    with path.open("w") as file:
+        for row in range(rows):
+            x = random.normal(size=FEATURES)
+            entries = " ".join(f"{k + 1}:{value:.4f}" for k, value in enumerate(x))
+            relevant = int(x[0] + random.normal() > 1)
+            file.write(f"{relevant} qid:{row // ROWS_PER_QUERY} {entries}\n")

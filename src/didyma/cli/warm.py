@@ -1,0 +1,164 @@
+"""`didyma warm`: compile all kernels before they are needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import typer
+
+from didyma.cli import options
+from didyma.cli.output import listed, print_json, say
+from didyma.errors import DataError
+
+if TYPE_CHECKING:
+    from didyma.data import RankingData
+
+__all__ = ["warm"]
+
+LOSSES = ("ap", "rr", "roc", "ndcg", "ndcg@2", "precision@2")
+
+
+def warm(as_json: options.Json = False) -> None:
+    """Compile everything once, for images and servers.
+
+    Kernels are compiled when they are first called and kept in a cache; with
+    this, a first fit is as fast as all others. The cache is below
+    NUMBA_CACHE_DIR if that is set, else where caches are kept.
+
+    [bold]Example[/bold]
+
+    NUMBA_CACHE_DIR=/opt/cache didyma warm
+    """
+    from didyma.kernels.jit import cache_folder
+
+    folder = cache_folder()
+    if folder is None:
+        raise DataError("there is no folder for compiled kernels: set NUMBA_CACHE_DIR to one")
+    before, began = _count(folder), time.perf_counter()
+    for what, work in _works():
+        start = time.perf_counter()
+        work()
+        say(f"{what:<40}{time.perf_counter() - start:6.1f} s")
+    found = {
+        "cache": folder,
+        "kernels": _count(folder),
+        "compiled": _count(folder) - before,
+        "seconds": round(time.perf_counter() - began, 1),
+    }
+    if as_json:
+        print_json(found)
+    else:
+        typer.echo(listed(found))
+
+
+def _count(folder: str) -> int:
+    return sum(1 for _ in Path(folder).rglob("*.nbc"))
+
+
+def _works() -> Iterator[tuple[str, Callable[[], object]]]:
+    """What to do on a few rows, so that each kernel of the commands is called."""
+    data = _data()
+    yield "judged results and runs", _read
+    for loss in LOSSES:
+        yield f"rankings, {loss}", partial(_rank, data, loss)
+    yield "rankings with grades", partial(_rank, _graded(data), "ndcg")
+    yield "latent rankings", partial(_rank_latent, data)
+    yield "measures", partial(_measure, data)
+    yield "structures", _structures
+    yield "tags and n-best lists", _tag
+    yield "motifs", _find_motif
+
+
+def _data() -> RankingData:
+    import numpy as np
+
+    from didyma.data import RankingData
+
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(24, 3)), np.tile([1.0, 0.0, 0.0], 8)
+    return RankingData(X, y, np.repeat(np.arange(4), 6))
+
+
+def _graded(data: RankingData) -> RankingData:
+    from dataclasses import replace
+
+    return replace(data, y=data.y * (1 + (data.X[:, 0] > 0)))
+
+
+def _read() -> None:
+    from didyma.formats import letor, trec
+
+    with TemporaryDirectory() as folder:
+        for lines in ("1 1:0.5 2:1 qid:a # d\n0 2:3e-2 qid:a\n", "1 1:1 qid:a\n0 90:1 qid:a\n"):
+            path = Path(folder, "data")
+            path.write_text(lines)
+            letor.read(path)
+        path.write_text("a Q0 d 1 0.5 run\n")
+        trec.read_run(path)
+
+
+def _rank(data: RankingData, loss: str) -> None:
+    from scipy.sparse import csr_array
+
+    from didyma.data import RankingData
+    from didyma.tasks.ranking_svm import PlainSVM
+
+    for X in (data.X, csr_array(data.X)):
+        rows = RankingData(X, data.y, data.qid)
+        for solver in ("bcfw", "one-slack"):
+            PlainSVM(loss, solver=solver).path(rows, [1.0])
+
+
+def _rank_latent(data: RankingData) -> None:
+    from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
+
+    LatentPerceptronRanker(epochs=1).fit(data)
+    LatentSVMRanker(C=0.1).fit(data)
+
+
+def _measure(data: RankingData) -> None:
+    from didyma.metrics import Evaluator
+
+    evaluator = Evaluator(data.y, data.groups, "AP, RR, nDCG@10, P@1, ROCArea")
+    evaluator(data.X[:, 0])
+
+
+def _structures() -> None:
+    import numpy as np
+
+    from didyma.polytope.sparsemap import sparsemap
+    from didyma.structures import Choice, Matching, ProjectiveTree, Sequence, TopK, Tree
+
+    random = np.random.default_rng(0)
+    for square in (Tree(), ProjectiveTree(), Sequence(), Matching()):
+        sparsemap(random.normal(size=(2, 4, 4)), square)
+    for flat in (Choice(), TopK(2)):
+        sparsemap(random.normal(size=(2, 4)), flat)
+
+
+def _tag() -> None:
+    from didyma.estimators.nbest import NBestReranker
+    from didyma.estimators.tagger import TrigramTagger
+    from didyma.formats.nbest import Candidate, NBest
+
+    tagger = TrigramTagger().fit([["a", "ring"], ["they", "ring"]], [["D", "N"], ["P", "V"]])
+    tagger.predict([["a", "ring"]])
+    tagger.n_best([["a", "ring"]], 2)
+    lists = [
+        NBest("1", "a ring", "D N", [Candidate("D V", -3.0), Candidate("D N", -4.0)]),
+        NBest("2", "they ring", "P V", [Candidate("P V", -3.0), Candidate("P N", -4.0)]),
+    ]
+    for model in ("low-rank", "boosting", "perceptron"):
+        NBestReranker(model).fit(lists).rerank(lists)
+
+
+def _find_motif() -> None:
+    from didyma.estimators.motif import MotifFinder
+
+    sequences = ["ACGTTACGATCG", "TTACGGACCATG", "GGGCCCAAATTT", "CCCGGGTTTAAA"]
+    MotifFinder(4, 2, n_restarts=1).fit(sequences, [1, 1, -1, -1]).predict(sequences)

@@ -1,0 +1,258 @@
+"""Training of a linear ranker by a structural SVM, without scikit-learn.
+
+`SVMTraining` is what `didyma.estimators.svm.SVMRanker`, the estimator, and `PlainSVM`, with which
+the command line trains, have in common.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data import Groups, Matrix, RankingData
+from didyma.errors import DataError
+from didyma.execution import threads
+from didyma.learning.bcfw import BCFW
+from didyma.learning.bundle import ProximalBundle
+from didyma.learning.cccp import CCCP
+from didyma.learning.cutting_plane import NSlack, OneSlack
+from didyma.learning.monitor import EvaluationSet, Monitor
+from didyma.learning.solution import Callback, Result, Solution, check_C, reached
+from didyma.scoring import linear_scores
+from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
+from didyma.tasks.losses import RankingLoss, parse_loss
+from didyma.tasks.ramp import BOUNDS, RampProblem, bound_of, uncut
+from didyma.tasks.ranking import RankingProblem, check_magnitude, count_trainable, trainable_queries
+
+__all__ = ["PlainSVM", "RankingResult", "SVMTraining"]
+
+MOST_ROUNDS = 100
+Problem = TypeVar("Problem", bound=RankingProblem)
+SOLVERS = {"bcfw": BCFW, "one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
+
+
+@dataclass(frozen=True)
+class RankingResult(Result):
+    """How the training of a ranker ended.
+
+    With the ramp bound ``n_iter`` counts the rounds, ``dual`` and ``gap`` are those of the last
+    round's convex problem, and ``start`` is the loss at whose optimum the first one began.
+    """
+
+    bound: str = "hinge"
+    rounds: int = 0
+    start: str | None = None
+
+
+class SVMTraining:
+    """Parameters as those of `SVMRanker`, and how they become weights."""
+
+    loss: str | RankingLoss
+    C: float
+    feature_map: str | FeatureMap
+    bound: str
+    grades: str
+    solver: str
+    tol: float
+    max_iter: int
+    measure: str
+    patience: int | None
+    n_jobs: int | None
+    random_state: Any
+    callback: Callback | None
+
+    coef_: NDArray[np.float64]
+    result_: RankingResult
+    objective_trace_: NDArray[np.float64]
+    history_: list[dict[str, Any]]
+    n_iter_: int
+
+    def _descent(
+        self,
+        X: Any,
+        y: NDArray[np.float64],
+        groups: Groups,
+        query_weight: NDArray[np.float64] | None,
+    ) -> _Descent:
+        if self.bound not in BOUNDS:
+            names = ", ".join(map(repr, BOUNDS))
+            raise DataError(f"expected one of {names}, found {self.bound!r}", field="bound")
+        loss, feature_map = parse_loss(self.loss), parse_feature_map(self.feature_map)
+
+        def problem(kind: type[Problem], *what: Any) -> Problem:
+            return kind(
+                *(X, y, groups, *what),
+                grades=self.grades,
+                query_weight=query_weight,
+                execute=threads(self.n_jobs),
+            )
+
+        if bound_of(self.bound, loss) == "hinge":
+            return _Hinge(problem(RankingProblem, loss, feature_map))
+        easy = uncut(loss)
+        return _Ramp(
+            problem(RampProblem, loss, feature_map), problem(RankingProblem, easy), str(easy)
+        )
+
+    def _follow(
+        self, descent: _Descent, evaluation: EvaluationSet | None, Cs: Iterable[float]
+    ) -> list[Self]:
+        """One that is fitted for each C, in ascending order, from the solution before."""
+        rankers: list[Self] = []
+        for C in sorted(float(C) for C in Cs):
+            ranker = self._twin(C)
+            ranker._solve(descent, evaluation)
+            rankers.append(ranker)
+            if ranker.result_.status == "interrupted":
+                break
+        return rankers
+
+    def _twin(self, C: float) -> Self:
+        """The same, not fitted yet, for another C."""
+        raise NotImplementedError
+
+    def _solve(self, descent: _Descent, evaluation: EvaluationSet | None) -> None:
+        monitor = Monitor(evaluation, self.measure, self.patience, self.callback)
+        solution, result = descent.solve(self._solver(), check_C(self.C), monitor)
+        self.coef_ = solution.w
+        if self.patience is not None and monitor.best_w is not None:
+            self.coef_ = monitor.best_w
+        self.result_ = replace(result, grades=descent.problem.grades)
+        self.history_ = monitor.history
+        self.n_iter_ = result.n_iter
+        if result.bound == "ramp":
+            self.objective_trace_ = np.array([record["value"] for record in self.history_])
+        gap = result.gap / result.value if result.value > 0.0 else 0.0
+        if result.status == "limit" or (result.converged and gap > reached(self.tol)):
+            self._warn(
+                f"stopped after {self.n_iter_} iterations (max_iter={self.max_iter}) with a "
+                f"relative gap of {gap:.1e}, above tol={self.tol:g}; raise max_iter or tol, lower "
+                "C or scale the features",
+            )
+
+    def _warn(self, message: str) -> None:
+        warnings.warn(message, stacklevel=5)
+
+    def _solver(self) -> Any:
+        if self.solver not in SOLVERS:
+            names = ", ".join(map(repr, SOLVERS))
+            raise DataError(f"expected one of {names}, found {self.solver!r}", field="solver")
+        if self.solver == "bcfw":
+            return BCFW(tol=self.tol, max_passes=self.max_iter, seed=self._seed())
+        return SOLVERS[self.solver](tol=self.tol, max_iter=self.max_iter)
+
+    def _seed(self) -> int:
+        return int(np.random.RandomState(self.random_state).randint(2**31 - 1))
+
+    def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
+        return trainable_queries(y, groups, parse_loss(self.loss))
+
+
+@dataclass(eq=False)
+class PlainSVM(SVMTraining):
+    """A linear ranker of judged results; see `didyma.estimators.svm.SVMRanker`.
+
+    >>> X, y = np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([1.0, 0.0])
+    >>> (svm,) = PlainSVM(C=10.0).path(RankingData(X, y, np.zeros(2)), [10.0])
+    >>> svm.predict(X).argmax()
+    np.int64(0)
+    """
+
+    loss: str | RankingLoss = "ap"
+    C: float = 100.0
+    feature_map: str | FeatureMap = "pairwise"
+    bound: str = "auto"
+    grades: str = "auto"
+    solver: str = "bcfw"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    measure: str = "AP"
+    patience: int | None = None
+    n_jobs: int | None = None
+    random_state: int = 0
+    callback: Callback | None = None
+    n_queries_: int = 0
+
+    name: ClassVar[str] = "SVMRanker"
+    """The estimator that is its face."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Those of the estimator that a model file keeps."""
+        return {key: value for key, value in vars(self).items() if key in PARAMETERS}
+
+    def path(
+        self, data: RankingData, Cs: Iterable[float], evaluation: EvaluationSet | None = None
+    ) -> list[Self]:
+        """One that is fitted for each C, in ascending order of C; see `SVMRanker.path`."""
+        check_magnitude(data.X, data.feature_names)
+        y = np.maximum(data.y, 0.0)
+        self.n_queries_ = count_trainable(self._trainable(y, data.groups), None)
+        return self._follow(self._descent(data.X, y, data.groups, None), evaluation, Cs)
+
+    def predict(self, X: Matrix) -> NDArray[np.float64]:
+        """Score of each row."""
+        return linear_scores(X, self.coef_)
+
+    def _twin(self, C: float) -> Self:
+        return replace(self, C=C)
+
+
+PARAMETERS = PlainSVM.__dataclass_fields__.keys() - {"callback", "n_queries_"}
+
+
+class _Descent(Protocol):
+    """Fits of one problem, each of which starts where the last one can help."""
+
+    problem: RankingProblem
+
+    def solve(
+        self, solver: Any, C: float, callback: Callback
+    ) -> tuple[Solution, RankingResult]: ...
+
+
+class _Hinge:
+    def __init__(self, problem: RankingProblem) -> None:
+        self.problem = problem
+        self._known: Solution | None = None
+
+    def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
+        self._known = solver.solve(self.problem, C, start=self._known, callback=callback)
+        return self._known, RankingResult(**vars(self._known.result))
+
+
+class _Ramp:
+    """First the loss without cut-off, by its hinge and the pairwise map; then rounds from there."""
+
+    def __init__(self, problem: RampProblem, easy: RankingProblem, name: str) -> None:
+        self.problem: RankingProblem = problem
+        self._ramp, self._easy, self._name = problem, easy, name
+        self._begun: Solution | None = None
+        self._known: Solution | None = None
+
+    def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
+        begun = self._begun = solver.solve(self._easy, C, start=self._begun)
+        first = begun.result
+        stopped = first.status == "interrupted"
+        most = 0 if stopped else MOST_ROUNDS
+        rounds = CCCP(tol=solver.tol, inner=solver, max_iter=most, from_start=True)
+        known = None if self._known is None else self._known.state
+        found = self._known = rounds.solve(
+            self._ramp, C, start=begun.w, known=known, callback=callback
+        )
+        result = RankingResult(
+            **vars(found.result), bound="ramp", rounds=found.result.n_iter, start=self._name
+        )
+        seconds = {**result.seconds, "start": first.seconds["total"]}
+        seconds["total"] += seconds["start"]
+        return found, replace(
+            result,
+            passes=result.passes + first.passes,
+            seconds=seconds,
+            status="interrupted" if stopped else result.status,
+        )

@@ -1,0 +1,257 @@
+"""Files whose declared sizes are not those of their arrays: refused at once, for every class."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+import didyma
+from didyma import model
+from didyma.errors import ModelFileError
+from didyma.estimators.additive import AdditiveSVMRanker
+from didyma.estimators.boosting import BoostingReranker
+from didyma.estimators.classification import ClassificationRanker, PolynomialRanker
+from didyma.estimators.coreference import CoreferenceResolver
+from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
+from didyma.estimators.low_rank import LowRankReranker
+from didyma.estimators.motif import MotifFinder
+from didyma.estimators.nbest import NBestReranker
+from didyma.estimators.structured import (
+    LatentStructuredPerceptron,
+    LatentStructuredSVM,
+    StructuredPerceptron,
+    StructuredSVM,
+)
+from didyma.estimators.svm import SVMRanker
+from didyma.estimators.tagger import TrigramTagger
+from didyma.features.binning import ScoreBinner
+from didyma.features.mentions import FEATURES
+from didyma.features.scaling import (
+    QueryMinMaxScaler,
+    QueryPercentileScaler,
+    QueryStandardScaler,
+)
+from didyma.formats.conll import Field, Sentence
+from didyma.formats.nbest import Candidate, NBest
+from didyma.model import CLASSES, Model
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(24, 5))
+Y = np.tile([1.0, 0.0, 0.0], 8)
+QID = np.repeat(np.arange(4), 6)
+LISTS = [
+    NBest("1", "the ring", "DT NN", [Candidate("DT VB", -3.0), Candidate("DT NN", -4.0)]),
+    NBest("2", "they ring", "PR VB", [Candidate("PR VB", -3.0), Candidate("PR NN", -4.0)]),
+]
+
+
+def weighted(estimator: Any, **learned: Any) -> Any:
+    """An estimator that has learned this, without the time to learn it."""
+    for name, value in learned.items():
+        setattr(estimator, name, value)
+    return estimator
+
+
+def parser() -> Any:
+    from didyma.nn.parser import DependencyParser
+
+    words = Sentence.from_words(["a", "small", "tree"])
+    columns = {Field.UPOS: ["X"] * 3, Field.HEAD: [0, 1, 2], Field.DEPREL: ["root", "x", "x"]}
+    trees = [words.replaced(columns)]
+    sizes = {"word_size": 4, "tag_size": 3, "hidden": 5, "mlp": 6, "layers": 2}
+    return DependencyParser(epochs=1, **sizes).fit(trees)
+
+
+def classifier() -> Any:
+    from didyma.nn.esim import EntailmentClassifier
+
+    pairs = [("a dog", "a cat"), ("a dog", "a dog")]
+    return EntailmentClassifier(epochs=1, dimension=3, hidden=4).fit(pairs, ["no", "yes"])
+
+
+def passages() -> Any:
+    from didyma.nn.passage import PassageRanker
+
+    asked = [("who is it", ["it is me", "it is late"], [1, 0])] * 2
+    sizes = {"dimension": 3, "filters": 4, "hidden": 5, "width": 2, "overlap": 2}
+    return PassageRanker(epochs=1, **sizes).fit(asked)
+
+
+def rows(estimator: Any) -> Any:
+    return estimator.fit(X, Y, qid=QID)
+
+
+FITTED: dict[str, Callable[[], Any]] = {
+    "AdditiveSVMRanker": lambda: rows(AdditiveSVMRanker(bins=4)),
+    "SVMRanker": lambda: rows(SVMRanker()),
+    "ClassificationRanker": lambda: rows(ClassificationRanker()),
+    "LatentPerceptronRanker": lambda: rows(LatentPerceptronRanker(epochs=2)),
+    "LatentSVMRanker": lambda: rows(LatentSVMRanker(C=0.1)),
+    "PolynomialRanker": lambda: rows(PolynomialRanker()),
+    "CoreferenceResolver": lambda: weighted(
+        CoreferenceResolver(),
+        coef_=np.ones(len(FEATURES)),
+        objective_trace_=[1.0],
+        n_documents_=1,
+        n_features_in_=len(FEATURES),
+        feature_names_in_=np.array(FEATURES, dtype=object),
+    ),
+    "MotifFinder": lambda: weighted(
+        MotifFinder(length=3, order=2),
+        coef_=np.ones(28),
+        counts_=np.ones((3, 4)),
+        frequencies_=np.full(4, 0.25),
+        objective_trace_=[1.0],
+    ),
+    "TrigramTagger": lambda: TrigramTagger().fit([["a", "dog"], ["a"]], [["X", "Y"], ["X"]]),
+    "LowRankReranker": lambda: LowRankReranker("generative", n_components=2, weight=50.0).fit(
+        X, RNG.normal(size=(24, 3))
+    ),
+    "BoostingReranker": lambda: BoostingReranker(3).fit([X[:3], X[3:6]], [[0, 1, 2], [1, 0, 2]]),
+    "NBestReranker": lambda: NBestReranker("perceptron").fit(LISTS),
+    "DependencyParser": parser,
+    "EntailmentClassifier": classifier,
+    "PassageRanker": passages,
+    **{
+        cls.__name__: lambda cls=cls: weighted(cls(task=None), coef_=np.ones(4))
+        for cls in (
+            *(LatentStructuredPerceptron, LatentStructuredSVM),
+            *(StructuredPerceptron, StructuredSVM),
+        )
+    },
+    "Bag": lambda: NBestReranker().fit(LISTS),
+    "JointFeatures": lambda: NBestReranker("boosting").fit(LISTS),
+    "ScoreBinner": lambda: make_pipeline(ScoreBinner(3), ClassificationRanker()).fit(X, Y),
+    **{
+        cls.__name__: lambda cls=cls: make_pipeline(cls(), ClassificationRanker()).fit(X, Y)
+        for cls in (
+            *(QueryMinMaxScaler, QueryPercentileScaler, QueryStandardScaler),
+            *(MaxAbsScaler, MinMaxScaler, StandardScaler),
+        )
+    },
+    "Pipeline": lambda: make_pipeline(StandardScaler(with_std=False), SVMRanker()).fit(X, Y),
+}
+
+
+def test_every_class_has_an_example() -> None:
+    assert set(FITTED) == set(CLASSES)
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, Model]:
+    return {}
+
+
+@pytest.fixture(params=sorted(CLASSES))
+def fitted(request: pytest.FixtureRequest, models: dict[str, Model]) -> Model:
+    if request.param not in models:
+        models[request.param] = Model.of(FITTED[request.param]())
+    return models[request.param]
+
+
+def refused(damaged: Model, path: Path) -> bool:
+    """Whether the file is refused by a ModelFileError, without much memory."""
+    damaged.write(path)
+    tracemalloc.start()
+    try:
+        didyma.load(path)
+    except ModelFileError:
+        return True
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 2**24
+    return False
+
+
+def test_what_is_whole_is_read(fitted: Model, tmp_path: Path) -> None:
+    assert not refused(fitted, tmp_path / "m")
+
+
+# Lengths that nothing else tells: of the weights of a task that the file does not hold, and of the
+# trace of a training.
+FREE = {
+    **dict.fromkeys(("LatentStructuredPerceptron", "LatentStructuredSVM"), ("coef_",)),
+    **dict.fromkeys(("StructuredPerceptron", "StructuredSVM"), ("coef_",)),
+    "LatentSVMRanker": ("objective_trace_",),
+    "LowRankReranker": ("slacks_", "B_"),
+    "NBestReranker": ("model_/slacks_",),
+}
+
+
+def test_an_array_of_another_shape_is_refused(fitted: Model, tmp_path: Path) -> None:
+    for name, array in fitted.tensors.items():
+        longer = np.concatenate([array, array])
+        for wrong in (array[None], longer, array[:0], array.ravel()[:0]):
+            free = name in FREE.get(fitted.name, ()) and wrong.ndim == array.ndim
+            if wrong.shape != array.shape and not free:
+                damaged = Model(fitted.record, {**fitted.tensors, name: wrong}, {})
+                assert refused(damaged, tmp_path / "m"), (name, wrong.shape)
+
+
+def test_an_array_that_is_missing_is_refused(fitted: Model, tmp_path: Path) -> None:
+    for name in fitted.tensors:
+        fewer = {key: array for key, array in fitted.tensors.items() if key != name}
+        assert refused(Model(fitted.record, fewer, {}), tmp_path / "m"), name
+
+
+def parts(record: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield record
+    for part in (*(part for _, part in record.get("steps", [])), *record.get("parts", {}).values()):
+        yield from parts(part)
+
+
+# What parameters and lists say about the sizes of arrays.
+DECLARED = {
+    "DependencyParser": (
+        *("hidden", "layers", "mlp", "word_size", "tag_size"),
+        *("words_", "tags_", "labels_"),
+    ),
+    "EntailmentClassifier": ("hidden", "words_", "classes_"),
+    "PassageRanker": ("filters", "hidden", "width", "overlap", "words_"),
+    "MotifFinder": ("length", "order"),
+    "TrigramTagger": ("tags_", "words_", "suffixes_"),
+    "JointFeatures": ("number_names_",),
+}
+
+
+@pytest.mark.parametrize("size", [0, 15_000, 10_000_000, 10**30])
+def test_a_declared_size_that_is_wrong_is_refused(fitted: Model, tmp_path: Path, size: int) -> None:
+    for k, part in enumerate(parts(fitted.record)):
+        counted = part.get("n_features") is not None and not part["class"].startswith("Query")
+        names = ["n_features"] * (counted and part["class"] != "ScoreBinner")
+        for name in (*names, *DECLARED.get(part["class"], ())):
+            record = deepcopy(fitted.record)
+            own = list(parts(record))[k]
+            if name == "n_features":
+                own[name] = size
+            elif name.endswith("_"):
+                if len(own["attributes"][name]) == size:
+                    continue
+                own["attributes"][name] = [f"t{i}" for i in range(min(size, 15_000))]
+            else:
+                own["parameters"][name] = size
+            assert refused(Model(record, fitted.tensors, {}), tmp_path / "m"), name
+
+
+def test_a_small_file_cannot_ask_for_a_large_network(tmp_path: Path) -> None:
+    small = Model.of(parser())
+    for name, size in (("hidden", 15_000), ("layers", 10_000_000)):
+        record = deepcopy(small.record)
+        record["parameters"][name] = size
+        path = tmp_path / "m"
+        Model(record, small.tensors, {}).write(path)
+        assert path.stat().st_size < 30_000
+        with pytest.raises(ModelFileError, match=f"^{path}: the model cannot be restored"):
+            didyma.load(path)
+        assert model.describe(path)["parameters"][name] == size
+        json.dumps(model.describe(path))
