@@ -80,7 +80,7 @@ def judge(split: Split, loss: str, grades: str | None) -> tuple[Vector, float]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*queries have rows of one class only")
         began = time.perf_counter()
-        ranker = SVMRanker(loss, bound="hinge", n_jobs=1, **chosen)
+        ranker = SVMRanker(loss, n_jobs=1, **chosen)
         path = ranker.path(train.X, train.y, CS, qid=train.qid)
         seconds = time.perf_counter() - began
     assert all(ranker.result_.grades == grades for ranker in path)
