@@ -19,7 +19,15 @@ import numpy as np
 from didyma.kernels.jit import jit, jit_sum
 from didyma.kernels.rows import dot, zero
 
-__all__ = ["assign", "combine_binned", "score_binned", "sweep", "sweep_thoroughly", "tabulate"]
+__all__ = [
+    "assign",
+    "combine_binned",
+    "count",
+    "score_binned",
+    "sweep",
+    "sweep_thoroughly",
+    "tabulate",
+]
 
 TRANSFERS = 1000  # of weight between planes, at most, in a thorough visit
 
@@ -56,7 +64,7 @@ def _score(bins, rows, table, out):
 
 
 @jit
-def _count(bins, rows, coef, table):
+def count(bins, rows, coef, table):
     """Add a histogram of coefficients for each column; rows with coefficient zero are not read."""
     d = np.uint64(bins.shape[1])
     for r in range(rows.shape[0]):
@@ -92,7 +100,7 @@ def combine_binned(X, rows, coef, out):
     bins, running, units, _ = X
     d = running.shape[0]
     table = np.zeros(out.shape[0] + d)
-    _count(bins, rows, coef, table)
+    count(bins, rows, coef, table)
     _sum_from_end(running, units, table)
     for at in range(out.shape[0]):
         out[at] += table[at + d]
@@ -217,7 +225,7 @@ def sweep(problem, order, planes, losses, alpha, scales, gaps, v, table):
             for k in range(plane.shape[0]):
                 change += leaving[k] * (plane[new] - plane[k])
             coef[r] = change
-        _count(bins, own, coef, direction)
+        count(bins, own, coef, direction)
         _sum_from_end(running, units, direction)
         curvature = scales[i] * _norm2(direction, running.shape[0])
         size = slope / curvature if slope < curvature else 1.0
@@ -286,7 +294,7 @@ def sweep_thoroughly(problem, order, planes, losses, alpha, scales, gaps, v, tab
             for r in range(n):
                 coef[r] = planes[own[r], k]
             zero(direction)
-            _count(bins, own, coef, direction)
+            count(bins, own, coef, direction)
             _sum_from_end(running, units, direction)
             tabulate(direction[d:], running, units, image_table)
             _score(bins, own, image_table, image)
@@ -298,7 +306,7 @@ def sweep_thoroughly(problem, order, planes, losses, alpha, scales, gaps, v, tab
         for r in range(n):
             coef[r] = dot(planes[own[r]], move)
         zero(direction)
-        _count(bins, own, coef, direction)
+        count(bins, own, coef, direction)
         _sum_from_end(running, units, direction)
         _step(scales[i], running, units, signs, direction, v, table)
 

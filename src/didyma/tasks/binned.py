@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.kernels.binned import score_binned, tabulate
+from didyma.kernels.binned import count, score_binned, tabulate
 
 __all__ = ["Binned"]
 
@@ -77,7 +77,9 @@ class Binned:
         found[:-1][found[:-1] * self.signs < 0] = 0.0
         return found.ravel()
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Vector:
         """How many rows each bin of each column has, (height, n_columns)."""
-        columns = [np.bincount(own, minlength=self.height) for own in self.bins.T]
-        return np.column_stack(columns)
+        n_rows, n_columns = self.bins.shape
+        table = np.zeros((self.height, n_columns))
+        count(self.bins, np.arange(n_rows), np.ones(n_rows), table.reshape(-1))
+        return table
