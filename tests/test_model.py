@@ -460,6 +460,9 @@ def test_newer_format(path: Path, saved: bytes) -> None:
     refuses(path, "written by didyma 9.0 in format 2.*upgrade")
     rewrite(path, format_version="one")
     refuses(path, "format version is 'one'")
+    for hostile in ("9" * 10_000, "٢", "1" + 19 * "0"):
+        rewrite(path, format_version=hostile)
+        refuses(path, "format version is '.{1,20}'$")
 
 
 def test_hostile_records(path: Path, saved: bytes) -> None:

@@ -27,6 +27,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
@@ -578,8 +579,8 @@ def _check_format(path: str | PathLike[str], texts: Mapping[str, str]) -> None:
     if texts.get("format") != FORMAT:
         raise ModelFileError(f"{path}: a safetensors file, but not a model of this library")
     version = texts.get("format_version", "")
-    if not version.isdecimal():
-        raise ModelFileError(f"{path}: damaged, its format version is {version!r}")
+    if not re.fullmatch("[0-9]{1,9}", version):
+        raise ModelFileError(f"{path}: damaged, its format version is {version[:20]!r}")
     if int(version) > FORMAT_VERSION:
         writer = texts.get("library_version", "of a later version")
         raise ModelFileError(

@@ -271,19 +271,24 @@ def test_a_path_is_a_fit_for_each_C():
 
 def test_watching_held_out_queries():
     X, y, qid = judged(noise=2.0)
-    X_dev, y_dev, qid_dev = judged(seed=1, noise=2.0)
+    X_dev, y_dev, qid_dev = judged(seed=10, noise=2.0)
+
+    def held_out(ranker):
+        scores = ranker.predict(X_dev)
+        return evaluate(scores, y_dev, qid=qid_dev, measures="nDCG@5").mean("nDCG@5")
+
     ranker = SVMRanker(C=1e4, measure="nDCG@5").fit(
         X, y, qid=qid, eval_set=(X_dev, y_dev), eval_qid=qid_dev
     )
-    values = [record["nDCG@5"] for record in ranker.history_]
-    final = evaluate(ranker.predict(X_dev), y_dev, Groups.from_qid(qid_dev), "nDCG@5")
-    assert values[-1] == pytest.approx(final.mean("nDCG@5"))
-    early = SVMRanker(C=1e4, measure="nDCG@5", patience=3).fit(
+    assert ranker.history_[-1]["nDCG@5"] == pytest.approx(held_out(ranker))
+    early = SVMRanker(C=1e4, measure="nDCG@5", patience=1, tol=1e-4).fit(
         X, y, qid=qid, eval_set=[(X_dev, y_dev)], eval_qid=[qid_dev]
     )
     assert early.result_.status == "stopped"
-    kept = evaluate(early.predict(X_dev), y_dev, Groups.from_qid(qid_dev), "nDCG@5")
-    assert kept.mean("nDCG@5") == pytest.approx(max(r["nDCG@5"] for r in early.history_))
+    at_C = [record["nDCG@5"] for record in early.history_ if record["C"] == 1e4]
+    assert held_out(early) == max(at_C)
+    # Weights on the way to C do better here, but are those of another C than the one asked for.
+    assert max(record["nDCG@5"] for record in early.history_) > max(at_C)
 
 
 def test_the_call_shape_of_pyterrier():

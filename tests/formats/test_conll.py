@@ -73,6 +73,22 @@ def test_replaced_columns_leave_the_rest_alone(path):
         first.replaced({Field.HEAD: [0]})
 
 
+@pytest.mark.parametrize("value", ["a\tb", "a\n", "\r", "a\r\n1\tb"])
+def test_what_could_not_be_read_again_is_refused(path, value):
+    first = conll.read(path)[0]
+    for column in (Field.FORM, Field.DEPREL, Field.MISC):
+        with pytest.raises(DataError, match=rf"{column.name}: expected no tab and no line end"):
+            first.replaced({column: ["x", "y", value, "z"]})
+    with pytest.raises(DataError, match="FORM: expected no tab and no line end"):
+        Sentence.from_words(["x", value])
+    with pytest.raises(DataError, match="HEAD: expected the id of the head"):
+        first.replaced({Field.HEAD: [0, 1, "two", 1]})
+    with pytest.raises(DataError, match="FORM: expected a word"):
+        first.replaced({Field.FORM: ["x", "y", "", "z"]})
+    with pytest.raises(DataError, match="comments of one line"):
+        first.with_comments(["right", "wrong\n"])
+
+
 def test_added_comments_stand_after_the_others(path):
     first = conll.read(path)[0].with_comments(["probability = 1"])
     assert first.lines[2] == "# probability = 1"

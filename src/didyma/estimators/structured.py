@@ -95,6 +95,7 @@ class _Structured(Savable, BaseEstimator):
             "score",
             self.patience,
             self.callback,
+            getattr(self, "C", None),
         )
         solution = self._learn(examples, labels, weights, watch, **start)
         self.coef_ = solution.w

@@ -64,8 +64,9 @@ class SVMRanker(SVMTraining, LinearRanker):
     measure : str
         Measure that is watched on ``eval_set``, by its ir-measures name.
     patience : int, optional
-        Stop when the measure on ``eval_set`` has not improved for so many iterations (with the ramp
-        bound: rounds), and keep the best weights.
+        Stop when the measure on ``eval_set`` has not improved for so many iterations at C (with the
+        ramp bound: rounds), and keep the best weights. Those at smaller C, by which "bcfw"
+        approaches a large one, do not count.
     n_jobs : int, optional
         Threads; None uses every core. Results do not depend on it.
     random_state : int

@@ -31,6 +31,7 @@ N_COLUMNS = 10
 MISSING = "_"
 
 _NUMBER = re.compile(r"[0-9]{1,9}", re.ASCII)
+_LINE_END = re.compile(r"[\r\n]")
 _PAIR = re.compile(r"([0-9]{1,9})([-.])([0-9]{1,9})", re.ASCII)
 
 
@@ -69,6 +70,7 @@ class Sentence:
         rows = tuple(
             (str(i), word, *[MISSING] * (N_COLUMNS - 2)) for i, word in enumerate(words, start=1)
         )
+        _check(Field.FORM, words)
         return cls(tuple(map("\t".join, rows)), tuple(range(len(rows))), _rows=rows)
 
     def __len__(self) -> int:
@@ -112,6 +114,7 @@ class Sentence:
                     f"expected {len(rows)} values, one per word, found {len(values)}",
                     field=column.name,
                 )
+            _check(column, values)
             for row, value in zip(rows, values):
                 row[column] = value
         lines = list(self.lines)
@@ -122,6 +125,9 @@ class Sentence:
     def with_comments(self, comments: Iterable[str]) -> Sentence:
         """The same sentence with more comments, after those that it has."""
         added = tuple(f"# {comment}" for comment in comments)
+        for comment in added:
+            if _LINE_END.search(comment):
+                raise DataError(f"expected comments of one line, found {comment!r}")
         last = max((at for at, line in enumerate(self.lines) if line.startswith("#")), default=-1)
         lines = (*self.lines[: last + 1], *added, *self.lines[last + 1 :])
         moved = tuple(at + len(added) for at in self.token_lines)
@@ -203,11 +209,9 @@ def _sentence(path: PathName, lines: Sequence[str], first_line: int) -> Sentence
             fail(None, f"expected {N_COLUMNS} columns separated by tabs, found {len(row)}")
         number = row[Field.ID]
         if number == str(len(rows) + 1):
-            head = row[Field.HEAD]
-            if not row[Field.FORM]:
-                fail(Field.FORM, "expected a word, found nothing")
-            if head != MISSING and not _NUMBER.fullmatch(head):
-                fail(Field.HEAD, f"expected the id of the head, 0 or _, found {head!r}")
+            for column in (Field.FORM, Field.HEAD):
+                if problem := _problem(column, row[column]):
+                    fail(column, problem)
             rows.append(row)
             token_lines.append(at)
         elif (pair := _PAIR.fullmatch(number)) and pair[2] == "-":
@@ -224,6 +228,23 @@ def _sentence(path: PathName, lines: Sequence[str], first_line: int) -> Sentence
         problem = f"a multiword token reaches to {reach}, but the last word is {len(rows)}"
         _fail(path, last, Field.ID, problem)
     return Sentence(tuple(lines), tuple(token_lines), path, first_line, tuple(rows))
+
+
+def _problem(column: Field, value: str) -> str | None:
+    """What makes a value one that cannot be read again."""
+    if "\t" in value or _LINE_END.search(value):
+        return f"expected no tab and no line end, found {value!r}"
+    if column is Field.FORM and not value:
+        return "expected a word, found nothing"
+    if column is Field.HEAD and value != MISSING and not _NUMBER.fullmatch(value):
+        return f"expected the id of the head, 0 or _, found {value!r}"
+    return None
+
+
+def _check(column: Field, values: Iterable[str]) -> None:
+    for value in values:
+        if problem := _problem(column, value):
+            raise DataError(problem, field=column.name)
 
 
 def _fail(path: PathName | None, line: int, column: Field | None, problem: str) -> NoReturn:

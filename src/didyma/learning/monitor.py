@@ -33,7 +33,7 @@ class Watch:
     ``history`` has one record per iteration: n_iter, passes, seconds, C, value, dual, gap, and
     under ``name`` what ``evaluate(w)`` says, if it is given; higher is better. With ``patience``
     the run stops after so many iterations without a better value; ``best_w`` are the weights of the
-    best.
+    best. Iterations at another C than ``C``, on the way to it, are recorded but never kept.
     """
 
     def __init__(
@@ -42,12 +42,13 @@ class Watch:
         name: str,
         patience: int | None,
         callback: Callback | None,
+        C: float | None = None,
     ) -> None:
         self.history: list[dict[str, Any]] = []
         self.best_w: Vector | None = None
         self.best_value = -np.inf
         self._evaluate, self._name = evaluate, name
-        self._patience, self._callback = patience, callback
+        self._patience, self._callback, self._C = patience, callback, C
         self._waited = 0
 
     def __call__(self, progress: Progress) -> bool:
@@ -66,7 +67,8 @@ class Watch:
         if self._evaluate is not None:
             value = self._evaluate(progress.w)
             record[self._name] = value
-            stop = self._keep(value, progress.w)
+            if self._C is None or progress.C == self._C:
+                stop = self._keep(value, progress.w)
         if self._callback is not None:
             stop = bool(self._callback(progress)) or stop
         return stop
@@ -88,9 +90,10 @@ class Monitor(Watch):
         measure: str,
         patience: int | None,
         callback: Callback | None,
+        C: float | None = None,
     ) -> None:
         if evaluation is None:
-            super().__init__(None, measure, patience, callback)
+            super().__init__(None, measure, patience, callback, C)
             return
         from didyma.metrics import Evaluator
 
@@ -100,4 +103,4 @@ class Monitor(Watch):
         def evaluate(w: Vector) -> float:
             return evaluator(linear_scores(evaluation.X, w)).mean(judged)
 
-        super().__init__(evaluate, str(judged), patience, callback)
+        super().__init__(evaluate, str(judged), patience, callback, C)

@@ -117,8 +117,9 @@ class SVMTraining:
         raise NotImplementedError
 
     def _solve(self, descent: _Descent, evaluation: EvaluationSet | None) -> None:
-        monitor = Monitor(evaluation, self.measure, self.patience, self.callback)
-        solution, result = descent.solve(self._solver(), check_C(self.C), monitor)
+        C = check_C(self.C)
+        monitor = Monitor(evaluation, self.measure, self.patience, self.callback, C)
+        solution, result = descent.solve(self._solver(), C, monitor)
         self.coef_ = solution.w
         if self.patience is not None and monitor.best_w is not None:
             self.coef_ = monitor.best_w
