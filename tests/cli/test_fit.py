@@ -272,7 +272,6 @@ def test_ctrl_c_before_the_first_iteration_writes_nothing(
         (["--C", "0"], "expected positive numbers"),
         (["--patience", "3"], "needs --dev"),
         (["--solver", "simplex"], "simplex"),
-        (["--model-type", "classification", "--jobs", "2"], "--jobs is for --model-type svm,"),
         (["--epochs", "2"], "--epochs is for --model-type latent-perceptron only"),
         (["--inference", "greedy"], "latent-perceptron, latent-svm only"),
         (["--model-type", "latent-perceptron", "--tol", "0.1"], "--tol is for"),

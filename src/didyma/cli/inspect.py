@@ -33,7 +33,7 @@ def inspect(
         Path | None,
         typer.Option(
             "--data",
-            metavar="DATA",
+            metavar="FILE",
             help="With --plot: results, to say how many queries each function reorders.",
         ),
     ] = None,
