@@ -95,7 +95,7 @@ def test_an_interrupted_reranker_is_kept(tmp_path: Path) -> None:
         records.append(json.dumps({"id": str(i), **record}))
     train, output = tmp_path / "train.jsonl", tmp_path / "m.safetensors"
     train.write_text("\n".join(records))
-    arguments = ["nbest", "fit", str(train), "--model", "svm", "-o", str(output)]
+    arguments = ["nbest", "fit", str(train), "--model-type", "svm", "-o", str(output)]
     for setting in ("solver=bcfw", "tol=1e-15", "max_iter=1000000000"):
         arguments += ["--set", setting]
     rest = interrupt(arguments, signal.SIGTERM, "round", 143)
