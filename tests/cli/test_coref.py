@@ -84,7 +84,7 @@ def test_C_is_chosen_on_dev(run: Run, tales: Path, tmp_path: Path, model: str) -
     output = tmp_path / "m.safetensors"
     found = run(
         *("coref", "fit", tales / "train", "--dev", tales / "test", "--C", "0.0001,1"),
-        *("--model", model, "--max-iter", 20, "-o", output, "--json"),
+        *("--model-type", model, "--max-iter", 20, "-o", output, "--json"),
     )
     record = json.loads(found.stdout)
     values = {candidate["C"]: candidate["dev"] for candidate in record["candidates"]}
