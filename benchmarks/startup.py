@@ -33,6 +33,7 @@ COMMANDS = {
     "convert DATA OUT": None,
     "fit DATA -o OUT": 8,
     "fit DATA --dev DATA -o OUT": None,
+    "export --help": None,
     "fit --help": None,
     "coref --help": None,
     "motif --help": None,
