@@ -218,7 +218,12 @@ def latent_svm(inference: str, positions: str) -> Fits:
         train, dev = split.train, split.dev
         for C in Cs[::2]:
             ranker = LatentSVMRanker(
-                "ap", C, inference=inference, positions=positions, n_jobs=1, random_state=seed
+                *("ap", C),
+                inference=inference,
+                positions=positions,
+                ties=0,
+                n_jobs=1,
+                random_state=seed,
             )
             yield ranker.fit(
                 train.X,

@@ -110,7 +110,9 @@ class Fold:
     def latent(self, k: int, C: float, start: str, seed: int = 0) -> LatentSVMRanker:
         """The latent SVM for precision@k."""
         part = self.validation
-        ranker = LatentSVMRanker(f"precision@{k}", C, start=start, n_jobs=1, random_state=seed)
+        ranker = LatentSVMRanker(
+            f"precision@{k}", C, start=start, ties=0, n_jobs=1, random_state=seed
+        )
         return ranker.fit(
             *(self.train.X, self.train.data.y),
             group=self.train.sizes,

@@ -164,6 +164,20 @@ def test_the_classifier_weighs_every_query_the_same() -> None:
     assert _classify(rows, grades, groups, np.array([9.0, 1.0, 1.0]), None, 1.0)[0] < 0
 
 
+def test_restarts_and_ties_keep_the_best_and_say_so() -> None:
+    options = {"C": 30.0, "start": "random", "random_state": 2}
+    first = LatentSVMRanker(**options, ties=0).fit(X, Y, qid=QID).result_
+    for n_restarts, ties in ((1, 4), (4, 0)):
+        ranker = LatentSVMRanker(**options, n_restarts=n_restarts, ties=ties).fit(X, Y, qid=QID)
+        result = ranker.result_
+        assert result.value <= first.value
+        assert result.value == min(result.values) == ranker.objective_trace_[-1]
+        assert (len(result.values), result.kept) == (n_restarts, np.argmin(result.values))
+        assert np.all(np.diff(ranker.objective_trace_) <= 0.0)
+    with pytest.raises(DataError, match="n_restarts: expected at least 1, found 0"):
+        LatentSVMRanker(n_restarts=0).fit(X, Y, qid=QID)
+
+
 def test_patience_keeps_the_best_round() -> None:
     ranker = LatentSVMRanker(C=1000.0, patience=1, tol=1e-9).fit(X, Y, qid=QID, **DEV)
     curve = [record["AP"] for record in ranker.history_]

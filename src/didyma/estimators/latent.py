@@ -15,7 +15,7 @@ from didyma.errors import DataError
 from didyma.estimators.base import LinearRanker
 from didyma.estimators.classification import ClassificationRanker
 from didyma.execution import threads
-from didyma.learning.cccp import CCCP
+from didyma.learning.cccp import CCCP, LatentResult, best_of
 from didyma.learning.monitor import EvaluationSet, Monitor
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
@@ -205,6 +205,12 @@ class LatentSVMRanker(_LatentRanker):
         CCCP stops when a round gains less, relative to the objective.
     max_iter : int
         Limit on rounds.
+    n_restarts : int
+        Runs, of which the one with the lowest objective is kept: the first as ``start`` says, the
+        others from random perfect rankings.
+    ties : int
+        Where a run would end, so many perfect rankings that are tied with the last ones, or nearly
+        so, are tried; see `didyma.learning.cccp`. The published procedure is 0.
     measure, patience, n_jobs, callback
         As in `SVMRanker`, with rounds for iterations.
     random_state : int
@@ -216,13 +222,15 @@ class LatentSVMRanker(_LatentRanker):
     start_coef_ : array of shape (n_features,)
         Weights at the start; zero for random ones.
     objective_trace_ : array
-        The objective after each round, as the search for violating rankings measures it. Unless
-        that is exact and scores the "relevant" positions, this is only a lower bound: it may fall
-        while the objective itself rises.
-    result_ : Result
-        ``value`` is the objective; ``dual`` bounds only the last convex problem.
+        The objective after each round of the kept run, as the search for violating rankings
+        measures it. Unless that is exact and scores the "relevant" positions, this is only a lower
+        bound: it may fall while the objective itself rises.
+    result_ : LatentResult
+        ``value`` is the objective; ``dual`` bounds only the last convex problem; ``kept`` is the
+        number of the run that was kept, ``values`` are the objectives of all, and ``escapes`` says
+        how often a tied ranking led on.
     history_ : list of dict
-        One record per round.
+        One record per round of all runs.
 
     >>> X = [[3.0, 1.0], [1.0, 2.0], [2.0, 0.0], [0.0, 1.0]]
     >>> ranker = LatentSVMRanker(C=10).fit(X, [1, 0, 1, 0], qid=["a", "a", "b", "b"])
@@ -233,6 +241,7 @@ class LatentSVMRanker(_LatentRanker):
     _state = (*LinearRanker._state, "start_coef_", "objective_trace_")
     start_coef_: NDArray[np.float64]
     objective_trace_: NDArray[np.float64]
+    result_: LatentResult
 
     def __init__(
         self,
@@ -245,6 +254,8 @@ class LatentSVMRanker(_LatentRanker):
         start: str = "classifier",
         tol: float = 1e-3,
         max_iter: int = 100,
+        n_restarts: int = 1,
+        ties: int = 4,
         measure: str = "AP",
         patience: int | None = None,
         n_jobs: int | None = None,
@@ -259,6 +270,8 @@ class LatentSVMRanker(_LatentRanker):
         self.start = start
         self.tol = tol
         self.max_iter = max_iter
+        self.n_restarts = n_restarts
+        self.ties = ties
         self.measure = measure
         self.patience = patience
         self.n_jobs = n_jobs
@@ -282,6 +295,8 @@ class LatentSVMRanker(_LatentRanker):
                 raise DataError(
                     f"expected {known[0]!r} or {known[1]!r}, found {found!r}", field=name
                 )
+        if self.n_restarts < 1:
+            raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
         loss = self._loss()
         problem = LatentRankingProblem(
             X,
@@ -299,11 +314,14 @@ class LatentSVMRanker(_LatentRanker):
             start = _classify(X, y, groups, query_weight, evaluation, loss.rel)
         self.start_coef_ = np.zeros(problem.n_features) if start is None else start
         monitor = Monitor(evaluation, self.measure, self.patience, self.callback)
-        solution = CCCP(tol=self.tol, max_iter=self.max_iter).solve(
-            problem, float(self.C), start=start, seed=self._seed(), callback=monitor
+        solver, seed = CCCP(tol=self.tol, max_iter=self.max_iter, ties=self.ties), self._seed()
+        starts = [start, *[None] * (self.n_restarts - 1)]
+        solution = best_of(
+            solver.solve(problem, float(self.C), start=w, seed=seed + run, callback=monitor)
+            for run, w in enumerate(starts)
         )
         self._keep(solution, monitor, best=self.patience is not None)
-        self.objective_trace_ = np.array([record["value"] for record in self.history_])
+        self.objective_trace_ = np.array(solution.state.trace)
         if solution.result.status == "limit":
             warnings.warn(
                 f"stopped after max_iter={self.max_iter} rounds, the last of which still gained "

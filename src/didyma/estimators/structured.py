@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from didyma.errors import DataError, ModelFileError
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
-from didyma.learning.cccp import CCCP
+from didyma.learning.cccp import CCCP, LatentResult, best_of
 from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.monitor import Watch
 from didyma.learning.perceptron import Perceptron
@@ -328,6 +328,9 @@ class LatentStructuredSVM(_Structured):
         Most rounds.
     n_restarts : int
         Runs from different first completions; the one with the lowest objective is kept.
+    ties : int
+        Where a run would end, so many completions that are tied with the last one, or nearly so,
+        are tried; see `didyma.learning.cccp`.
     measure, patience, random_state, warm_start, callback
         As in `StructuredPerceptron`, per round; a warm start begins at the last weights.
 
@@ -336,9 +339,13 @@ class LatentStructuredSVM(_Structured):
     objective_trace_ : list of float
         Objective after each round of the run that was kept; it never increases if inference is
         exact.
+    result_ : LatentResult
+        How the kept run ended, which one that was (``kept``), the objectives of all (``values``),
+        and how often a tied completion led on (``escapes``).
     """
 
     objective_trace_: list[float]
+    result_: LatentResult
 
     def fit(
         self,
@@ -373,6 +380,7 @@ class LatentStructuredSVM(_Structured):
         tol: float = 1e-3,
         max_iter: int = 100,
         n_restarts: int = 1,
+        ties: int = 4,
         measure: Measure | None = None,
         patience: int | None = None,
         random_state: Any = 0,
@@ -384,6 +392,7 @@ class LatentStructuredSVM(_Structured):
         self.tol = tol
         self.max_iter = max_iter
         self.n_restarts = n_restarts
+        self.ties = ties
         self.measure = measure
         self.patience = patience
         self.random_state = random_state
@@ -403,23 +412,19 @@ class LatentStructuredSVM(_Structured):
         if self.n_restarts < 1:
             raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_restarts)
-        solver = CCCP(tol=self.tol, max_iter=self.max_iter)
-        best: Solution | None = None
-        for seed in seeds.tolist():
-            begun = len(watch.history)
-            found = solver.solve(
+        solver = CCCP(tol=self.tol, max_iter=self.max_iter, ties=self.ties)
+        starts = [first, *[None] * (self.n_restarts - 1)]
+        best = best_of(
+            solver.solve(
                 task.problem(examples, labels, weights / weights.sum()),
                 C,
-                start=first if best is None else None,
+                start=start,
                 seed=seed,
                 callback=watch,
             )
-            if best is None or found.result.value < best.result.value:
-                best = found
-                self.objective_trace_ = [record["value"] for record in watch.history[begun:]]
-            if found.result.status in ("interrupted", "stopped"):
-                break
-        assert best is not None
+            for start, seed in zip(starts, seeds.tolist())
+        )
+        self.objective_trace_ = best.state.trace
         return best
 
 

@@ -11,11 +11,15 @@ inference is exact.
 Cuts survive a round. With F_k = Σ_i c_i Ψ_i(ŷ_i) and v = Σ_i c_i Ψ*_i a cut's direction is F_k − v,
 so after a completion all of them shift by the difference of the v; planes of single examples by
 that of their own Ψ*_i.
+
+Where completions are tied, which of them is kept decides whether a run goes on: against one, w may
+be the optimum of its round; against another of the same value, not. Optima do lie on such ties. So
+a run that gains no more tries completions of weights nearby before it ends.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -31,12 +35,13 @@ from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Problem
 from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
 
-__all__ = ["CCCP", "LatentProblem", "Round", "Rounds"]
+__all__ = ["CCCP", "LatentProblem", "LatentResult", "Round", "Rounds", "best_of"]
 
 Vector = NDArray[np.float64]
 
 LOOSEST = 0.05  # relative gap of the first round
 SHARE = 0.1  # gap of a round, as a share of what the round before gained
+NEARBY = 0.01  # how far completions that are tried look, as a share of ‖w‖
 
 
 class LatentProblem(Problem, Protocol):
@@ -71,10 +76,15 @@ class Round(Progress):
 
 @dataclass
 class Rounds:
-    """Where a run stands: a solution of the last convex problem, and the Ψ* that it refers to."""
+    """Where a run stands: a solution of the last convex problem, and the Ψ* that it refers to.
+
+    ``trace`` has J after each round, ``escapes`` counts the tied completions that led lower.
+    """
 
     convex: Solution
     gold: Vector
+    trace: list[float] = field(default_factory=list)
+    escapes: int = 0
 
     def move(self, w: Vector, gold: Vector) -> None:
         """Go on at other weights and Ψ*, with all cuts moved along, if they can be."""
@@ -93,6 +103,9 @@ class CCCP:
     ``tol`` is relative to the objective, and is also the relative gap of the last rounds; the first
     ones are solved loosely. ``max_iter`` limits the rounds; ``inner`` solves one. Without ``reuse``
     every round starts with no cuts, for comparison; ``from_start`` reports the start as round 0.
+    Before it ends, a run tries up to ``ties`` completions that are tied with the last one or nearly
+    so, a round each, in directions of which every second is opposite to the one before, and goes on
+    from one that leads lower.
     """
 
     tol: float = 1e-3
@@ -100,6 +113,7 @@ class CCCP:
     inner: Any = field(default_factory=OneSlack)
     reuse: bool = True
     from_start: bool = False
+    ties: int = 0
 
     def solve(
         self,
@@ -116,33 +130,37 @@ class CCCP:
         The value is never above that at ``start``. ``known``, the state of an earlier solution of
         the same problem for any C, lends its cuts.
         """
-        clock = Clock()
+        clock, rng = Clock(), np.random.default_rng(seed)
         with clock.stage("complete"):
             w = np.zeros(problem.n_features) if start is None else start.copy()
-            if start is None:
-                total = problem.begin(np.random.default_rng(seed))
-            else:
-                total = problem.complete(w)
+            total = problem.begin(rng) if start is None else problem.complete(w)
             value = _objective(problem, C, w)
         first = Round(0, 0.0, C, value, 0.0, False, clock.elapsed, w, value)
         rounds = deepcopy(known)  # what an earlier run has returned stays as it is
         if rounds is None:
             rounds = Rounds(Solution(w, Result.of(first, "stopped", clock)), total)
         rounds.move(w, self._gold(problem, total))
-        steps = self._steps(problem, C, rounds, value, clock)
+        rounds.trace, rounds.escapes = [], 0
+        steps = self._steps(problem, C, rounds, value, rng, clock)
         if self.from_start:
             steps = chain([first], steps)
-        progress, status = drive(steps, -1.0, callback)
+        progress, status = drive(steps, None, callback)
         progress = progress or first
         if status == "limit" and progress.n_iter < self.max_iter:
             status = "converged"
         return Solution(progress.w, Result.of(progress, status, clock), rounds)
 
     def _steps(
-        self, problem: LatentProblem, C: float, rounds: Rounds, value: float, clock: Clock
+        self,
+        problem: LatentProblem,
+        C: float,
+        rounds: Rounds,
+        value: float,
+        rng: np.random.Generator,
+        clock: Clock,
     ) -> Iterator[Progress]:
         w, passes = rounds.convex.w, 0.0
-        tol = max(LOOSEST, self.tol)
+        tol, tries, aside = max(LOOSEST, self.tol), 0, w
         for n_iter in range(1, self.max_iter + 1):
             with clock.stage("convex"):
                 convex = replace(self.inner, tol=tol).solve(problem, C, start=rounds.convex)
@@ -156,14 +174,23 @@ class CCCP:
                     w = convex.w
                 total = problem.complete(w)
                 value = _objective(problem, C, w)
+            rounds.trace.append(value)
             yield Round(n_iter, passes, C, value, found.dual, True, clock.elapsed, w, found.value)
             gain = (before - value) / value if value > 0.0 else 0.0
             if gain <= self.tol:
                 if tol <= self.tol:
-                    return
+                    if tries == self.ties:
+                        return
+                    tries += 1
+                    aside = -aside if tries % 2 == 0 else rng.standard_normal(w.shape)
+                    with clock.stage("complete"):
+                        total = problem.complete(_nearby(w, aside))
                 tol = self.tol
-            elif np.isfinite(gain):
-                tol = min(tol, max(self.tol, SHARE * gain))
+            else:
+                rounds.escapes += tries > 0
+                tries = 0
+                if np.isfinite(gain):
+                    tol = min(tol, max(self.tol, SHARE * gain))
             if not self.reuse:
                 rounds.convex = replace(convex, state=None)
             rounds.move(w, self._gold(problem, total))
@@ -171,6 +198,41 @@ class CCCP:
     def _gold(self, problem: Any, total: Vector) -> Vector:
         """What cuts are relative to: Ψ* of each example if they are kept one by one."""
         return problem.golds() if type(self.inner) is BCFW else total
+
+
+@dataclass(frozen=True)
+class LatentResult(Result):
+    """How the best of several runs ended.
+
+    ``values`` are the objectives of all runs, and ``kept`` is the number of the best, from 0, which
+    the rest is about; ``escapes`` says how often it went on from a tied completion.
+    """
+
+    kept: int = 0
+    values: tuple[float, ...] = ()
+    escapes: int = 0
+
+
+def best_of(runs: Iterable[Solution]) -> Solution:
+    """The run of CCCP with the lowest objective; one that was stopped is the last."""
+    done: list[Solution] = []
+    for run in runs:
+        done.append(run)
+        if run.result.status in ("interrupted", "stopped"):
+            break
+    values = [run.result.value for run in done]
+    kept = int(np.argmin(values))
+    best = done[kept]
+    result = LatentResult(
+        **vars(best.result), kept=kept, values=tuple(values), escapes=best.state.escapes
+    )
+    return replace(best, result=result)
+
+
+def _nearby(w: Vector, aside: Vector) -> Vector:
+    """Weights that break the ties of w in favour of a direction."""
+    length = float(np.linalg.norm(w))
+    return aside if length == 0.0 else w + NEARBY * length / float(np.linalg.norm(aside)) * aside
 
 
 def _objective(problem: LatentProblem, C: float, w: Vector) -> float:

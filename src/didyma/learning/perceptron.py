@@ -75,7 +75,7 @@ class Perceptron:
         clock = Clock()
         state = _State(problem) if start is None else deepcopy(start.state)
         visits = np.ones(problem.n_examples) if multiplicity is None else multiplicity
-        progress, status = drive(self._steps(problem, visits, state, clock), -1.0, callback)
+        progress, status = drive(self._steps(problem, visits, state, clock), None, callback)
         if progress is None:  # interrupted before the first epoch was done
             progress = Progress(0, 0.0, 1.0, np.inf, 0.0, False, clock.elapsed, state.mean())
         if status == "limit":

@@ -101,19 +101,20 @@ class Solution:
 
 
 def drive(
-    steps: Iterable[Progress], tol: float, callback: Callback | None
+    steps: Iterable[Progress], tol: float | None, callback: Callback | None
 ) -> tuple[Progress | None, Status]:
     """Run a solver to its tolerance: the loop that all solvers share.
 
-    ``steps`` yields after each iteration. The run ends when a certified gap meets ``tol``, when the
-    callback says so, when the solver gives up, or at Ctrl-C, which keeps what was learned so far.
+    ``steps`` yields after each iteration. The run ends when a certified gap meets ``tol`` (None
+    leaves that to the solver), when the callback says so, when the solver gives up, or at Ctrl-C,
+    which keeps what was learned so far.
     """
     progress: Progress | None = None
     try:
         for progress in steps:
             check_finite(progress)
             stop = callback is not None and callback(progress)
-            if progress.certified and progress.relative_gap <= reached(tol):
+            if tol is not None and progress.certified and progress.relative_gap <= reached(tol):
                 return progress, "converged"
             if stop:
                 return progress, "stopped"
