@@ -176,7 +176,7 @@ def test_each_round_is_certified_and_none_loses(inner):
             problem, C, start=start, callback=lambda progress, to=rounds: to.append(progress)
         )
         assert solution.result.status == "converged"
-        assert rounds[0].w is start
+        np.testing.assert_array_equal(rounds[0].w, start)
         again = RampProblem(X, y, groups, loss)
         for before, after in pairwise(rounds):
             assert after.value <= before.value * (1 + 1e-12)

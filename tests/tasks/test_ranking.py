@@ -185,8 +185,8 @@ def test_thresholds_are_a_sum_of_binary_problems():
             stretched, above = factor[t][groups.codes, None] * X, (y > t).astype(float)
             binary = RankingProblem(stretched, above, groups, loss, query_weight=weight[t])
             cut = binary.cut_all(w)
-            direction += cut.direction
-            value += cut.loss
+            direction += weight[t].mean() * cut.direction  # whose weights add up to 1
+            value += weight[t].mean() * cut.loss
         whole = problem.cut_all(w)
         np.testing.assert_allclose(whole.direction, direction, atol=1e-12)
         assert whole.loss == pytest.approx(value)

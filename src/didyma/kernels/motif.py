@@ -36,7 +36,7 @@ def number_words(codes, k, out):
     word = 0
     known = 0
     for p in range(codes.shape[0]):
-        base = codes[p]
+        base = np.int64(codes[p])
         known = known + 1 if base < 4 else 0
         word = ((word << 2) + (base & 3)) & (none - 1)
         if p >= k - 1:
