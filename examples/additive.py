@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from didyma import AdditiveSVMRanker, SVMRanker
-from didyma.estimators.trees import export
+from didyma import AdditiveSVMRanker, SVMRanker, export
 
 NAMES = ["text", "age", "length", "depth", "noise"]
 

@@ -6,9 +6,7 @@ it with a `Cut` (the feature difference and the loss) and every learner can trai
 
 import numpy as np
 
-from didyma.learning.bcfw import BCFW
-from didyma.learning.cutting_plane import OneSlack
-from didyma.learning.problem import Cut, PythonProblem
+from didyma.learning import BCFW, Cut, OneSlack, PythonProblem
 
 
 class Multiclass(PythonProblem):

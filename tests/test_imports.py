@@ -21,7 +21,7 @@ PACKAGE = Path(didyma.__file__).parent
 # From the bottom up: a module imports only from layers below its own, or from within it.
 LAYERS = [
     {"__init__"},
-    {"errors"},
+    {"errors", "lazy"},
     {"data", "files", "execution"},
     {"scoring"},
     {"kernels"},

@@ -45,6 +45,7 @@ _HOMES = {
     "Task": "didyma.tasks.task",
     "TrigramTagger": "didyma.estimators.tagger",
     "evaluate": "didyma.metrics",
+    "export": "didyma.estimators.trees",
     "load": "didyma.model",
     "local_sparsemap": "didyma.polytope.local",
     "read": "didyma.formats",
@@ -82,6 +83,7 @@ __all__ = [
     "Task",
     "TrigramTagger",
     "evaluate",
+    "export",
     "load",
     "local_sparsemap",
     "read",
@@ -113,6 +115,7 @@ if TYPE_CHECKING:
     )
     from didyma.estimators.svm import SVMRanker
     from didyma.estimators.tagger import TrigramTagger
+    from didyma.estimators.trees import export
     from didyma.features.binning import ScoreBinner
     from didyma.features.scaling import (
         QueryMinMaxScaler,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -78,10 +81,7 @@ def test_evaluate_takes_queries_as_everything_else_does() -> None:
 
 
 # What pages and examples may import from; everything else is an inner path.
-PUBLIC = (
-    r"didyma(\.(structures|nn|metrics|formats|report|features|learning)(\.\w+)?)?"
-    r"|didyma\.estimators\.trees"
-)
+PUBLIC = r"didyma(\.(structures|nn|metrics|formats|report|features|learning))?"
 
 
 @pytest.mark.parametrize(
@@ -93,3 +93,16 @@ def test_pages_teach_no_inner_path(page: Path) -> None:
     imports = r"^\s*(?:>>> )?(?:from|import) (didyma[\w.]*)"
     for module in re.findall(imports, page.read_text(), re.M):
         assert re.fullmatch(PUBLIC, module), f"{page}: {module}"
+
+
+@pytest.mark.parametrize("package", ["features", "learning", "report"])
+def test_packages_import_their_names_when_they_are_used(package: str) -> None:
+    found = importlib.import_module(f"didyma.{package}")
+    for name in found.__all__:
+        assert getattr(found, name).__module__.startswith(f"didyma.{package}.")
+    with pytest.raises(AttributeError, match=f"'didyma.{package}' has no attribute 'nothing'"):
+        found.nothing  # noqa: B018
+    code = f"import sys, didyma.{package}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert f"didyma.{package}" in loaded.stdout.split()
+    assert not {"numpy", "numba", "sklearn"} & set(loaded.stdout.split())

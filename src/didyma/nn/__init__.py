@@ -15,9 +15,9 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtraError("didyma.nn", "torch") from error
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from didyma.lazy import lazily
 from didyma.nn.layers import SparseMAP, sparsemap
 from didyma.nn.losses import FenchelYoungLoss
 
@@ -44,9 +44,4 @@ _HOMES = {
     "PassageRanker": "didyma.nn.passage",
     "RankingLoss": "didyma.nn.ranking_loss",
 }
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'didyma.nn' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+__getattr__ = lazily(__name__, _HOMES)
