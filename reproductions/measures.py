@@ -30,7 +30,7 @@ from sklearn.exceptions import ConvergenceWarning
 from didyma.data import RankingData
 from didyma.demo.candidates import retrieve
 from didyma.demo.corpus import language_reference
-from didyma.errors import DataError
+from didyma.errors import DataError, NothingLearnedWarning
 from didyma.estimators.base import linear_scores
 from didyma.estimators.svm import SVMRanker
 from didyma.files import replace_sections, replace_when_done
@@ -146,6 +146,7 @@ def run(folds: Sequence[Fold], names: Sequence[str], Cs: Sequence[float], say: S
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", ".*queries have rows of one class only")
                 warnings.simplefilter("ignore", ConvergenceWarning)
+                warnings.simplefilter("ignore", NothingLearnedWarning)  # validation will tell
                 own = fold.paths(target.loss, target.maps, target.measure, Cs)
                 values.setdefault("own", []).append(own)
                 for loss in OTHERS:

@@ -7,7 +7,14 @@ import warnings
 from os import PathLike
 from types import FrameType
 
-__all__ = ["DataError", "DidymaError", "MissingExtraError", "ModelFileError", "warn"]
+__all__ = [
+    "DataError",
+    "DidymaError",
+    "MissingExtraError",
+    "ModelFileError",
+    "NothingLearnedWarning",
+    "warn",
+]
 
 LONGEST = 400  # characters of a message: what a file holds instead of a word may have no end
 
@@ -55,6 +62,10 @@ class MissingExtraError(DidymaError, ImportError):
 
     def __init__(self, purpose: str, extra: str) -> None:
         super().__init__(f"{purpose} needs an optional dependency: pip install 'didyma[{extra}]'")
+
+
+class NothingLearnedWarning(UserWarning):
+    """A model that is worth no more than zero weights or a constant score."""
 
 
 def warn(message: str, category: type[Warning]) -> None:

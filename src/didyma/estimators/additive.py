@@ -188,7 +188,10 @@ class AdditiveSVMRanker(SVMRanker):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score of each row; higher ranks first."""
         check_is_fitted(self)
-        return linear_scores(self._binned(self._read_rows(X, reset=False)), self.coef_)
+        return self._score_rows(self._read_rows(X, reset=False))
+
+    def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
+        return linear_scores(self._binned(X), self.coef_)
 
     def changed_orders(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.float64]:
         """The share of queries whose order would change without each column, (n_columns,)."""

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 
 from didyma.data import Features, Groups, Matrix, RankingData, as_csr, group_rows, judgements
 from didyma.errors import DataError
+from didyma.learning.learned import Learner
 from didyma.learning.monitor import EvaluationSet
 from didyma.model import Savable
 from didyma.scoring import linear_scores
@@ -23,7 +24,7 @@ __all__ = ["LinearRanker", "Ranker", "weights_of_queries"]
 Pair: TypeAlias = "tuple[ArrayLike, ArrayLike]"
 
 
-class Ranker(Savable, BaseEstimator):
+class Ranker(Learner, Savable, BaseEstimator):
     """Scores rows so that sorting those of one query by score ranks them.
 
     A subclass implements `_fit` and `predict`. Everywhere, ``qid`` gives the query of each row (of
@@ -81,6 +82,7 @@ class Ranker(Savable, BaseEstimator):
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
         self._count_trainable(grades, groups, weight)
         self._fit(rows, grades, groups, weight, evaluation)
+        self._check_learned(rows, grades, groups)
         return self
 
     def _count_trainable(
@@ -239,6 +241,9 @@ class LinearRanker(Ranker):
             row = int(np.argmin(np.isfinite(scores)))
             raise DataError(f"the features in row {row} are too large to score", field="X")
         return scores
+
+    def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
+        return linear_scores(X, self.coef_)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -234,9 +234,11 @@ class PolynomialRanker(Ranker):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Decision value of each row; higher ranks first."""
         check_is_fitted(self)
-        rows = self._read_rows(X, reset=False)
+        return self._score_rows(self._read_rows(X, reset=False))
+
+    def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
         learned = (self.support_vectors_, self.dual_coef_, self.gamma_, self.degree)
-        return polynomial_scores(rows, *learned) + self.intercept_
+        return polynomial_scores(X, *learned) + self.intercept_
 
     def _fit(
         self,

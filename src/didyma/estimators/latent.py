@@ -11,11 +11,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from didyma.data import Groups, Matrix
-from didyma.errors import DataError
+from didyma.errors import DataError, NothingLearnedWarning
 from didyma.estimators.base import LinearRanker
 from didyma.estimators.classification import ClassificationRanker
 from didyma.execution import threads
 from didyma.learning.cccp import CCCP, LatentResult, best_of
+from didyma.learning.learned import gain_over_zero
 from didyma.learning.monitor import EvaluationSet, Monitor
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
@@ -63,6 +64,9 @@ class _LatentRanker(LinearRanker):
 
     def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
         return trainable_queries(y, groups, self._loss())
+
+    def _relevant(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
+        return y >= self._loss().rel
 
 
 class LatentPerceptronRanker(_LatentRanker):
@@ -322,6 +326,7 @@ class LatentSVMRanker(_LatentRanker):
         )
         self._keep(solution, monitor, best=self.patience is not None)
         self.objective_trace_ = np.array(solution.state.trace)
+        self._gain = gain_over_zero(problem, float(self.C), solution, self.tol)
         if solution.result.status == "limit":
             warnings.warn(
                 f"stopped after max_iter={self.max_iter} rounds, the last of which still gained "
@@ -329,6 +334,12 @@ class LatentSVMRanker(_LatentRanker):
                 ConvergenceWarning,
                 stacklevel=3,
             )
+
+    def _advice(self) -> str:
+        return (
+            "w = 0 is a local minimum of latent SVMs: try another start or C, scale the features, "
+            "or use SVMRanker"
+        )
 
 
 def _feature_map(given: str | FeatureMap | None, loss: RankingLoss) -> FeatureMap:
@@ -355,6 +366,7 @@ def _classify(
         classifier = ClassificationRanker(C)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # it is but a start
+            warnings.simplefilter("ignore", NothingLearnedWarning)
             classifier.fit(X, labels.astype(np.float64), qid=groups.codes, sample_weight=weight)
         right = (classifier.predict(judged.X) > 0) == (judged.y >= rel)
         accuracy = float(judged_weight @ right)

@@ -27,6 +27,7 @@ from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP, LatentResult, best_of
 from didyma.learning.cutting_plane import NSlack, OneSlack
+from didyma.learning.learned import gain_over_zero, warn_of_zero
 from didyma.learning.monitor import Watch
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
@@ -58,6 +59,8 @@ class _Structured(Savable, BaseEstimator):
     callback: Callback | None
     random_state: Any
     warm_start: bool
+    tol: float
+    _gain: float = np.inf  # over zero weights, where there is an objective
     coef_: Vector
     result_: Result
     history_: list[dict[str, Any]]
@@ -104,6 +107,8 @@ class _Structured(Savable, BaseEstimator):
         self.result_ = solution.result
         self.history_ = watch.history
         self._solution = solution
+        if self._gain <= getattr(self, "tol", 0.0):
+            warn_of_zero(self.tol, "try another C, start or loss, or scale the features")
         if solution.result.status == "limit":
             warnings.warn(
                 f"stopped after {solution.result.n_iter} iterations, short of tol; raise max_iter "
@@ -310,7 +315,10 @@ class StructuredSVM(_Structured):
         else:
             names = ", ".join(map(repr, ("bcfw", *SOLVERS)))
             raise DataError(f"expected one of {names}, found {self.solver!r}", field="solver")
-        return solver.solve(problem, check_C(self.C), start=self._former(), callback=watch)
+        C = check_C(self.C)
+        solution: Solution = solver.solve(problem, C, start=self._former(), callback=watch)
+        self._gain = gain_over_zero(problem, C, solution, self.tol)
+        return solution
 
 
 class LatentStructuredSVM(_Structured):
@@ -414,9 +422,10 @@ class LatentStructuredSVM(_Structured):
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_restarts)
         solver = CCCP(tol=self.tol, max_iter=self.max_iter, ties=self.ties)
         starts = [first, *[None] * (self.n_restarts - 1)]
+        problem = task.problem(examples, labels, weights / weights.sum())
         best = best_of(
             solver.solve(
-                task.problem(examples, labels, weights / weights.sum()),
+                problem,
                 C,
                 start=start,
                 seed=seed,
@@ -425,6 +434,7 @@ class LatentStructuredSVM(_Structured):
             for start, seed in zip(starts, seeds.tolist())
         )
         self.objective_trace_ = best.state.trace
+        self._gain = gain_over_zero(problem, C, best, self.tol)
         return best
 
 

@@ -150,7 +150,8 @@ class SVMRanker(SVMTraining, LinearRanker):
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
         self._count_trainable(grades, groups, weight)
         design, evaluation = self._design(rows, grades, groups, weight, evaluation)
-        return self._follow(self._descent(design, grades, groups, weight), evaluation, Cs)
+        descent = self._descent(design, grades, groups, weight)
+        return self._follow(descent, rows, grades, groups, evaluation, Cs)
 
     def _fit(
         self,

@@ -21,11 +21,12 @@ from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import NSlack, OneSlack
+from didyma.learning.learned import Learner, gain_over_zero
 from didyma.learning.monitor import EvaluationSet, Monitor
 from didyma.learning.solution import Callback, Result, Solution, check_C, reached
 from didyma.scoring import linear_scores
 from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
-from didyma.tasks.losses import RankingLoss, parse_loss
+from didyma.tasks.losses import NDCG, RankingLoss, parse_loss
 from didyma.tasks.ramp import BOUNDS, RampProblem, bound_of, uncut
 from didyma.tasks.ranking import RankingProblem, check_magnitude, count_trainable, trainable_queries
 
@@ -49,7 +50,7 @@ class RankingResult(Result):
     start: str | None = None
 
 
-class SVMTraining:
+class SVMTraining(Learner):
     """Parameters as those of `SVMRanker`, and how they become weights."""
 
     loss: str | RankingLoss
@@ -100,13 +101,20 @@ class SVMTraining:
         )
 
     def _follow(
-        self, descent: _Descent, evaluation: EvaluationSet | None, Cs: Iterable[float]
+        self,
+        descent: _Descent,
+        rows: Matrix,
+        grades: NDArray[np.float64],
+        groups: Groups,
+        evaluation: EvaluationSet | None,
+        Cs: Iterable[float],
     ) -> list[Self]:
         """One that is fitted for each C, in ascending order, from the solution before."""
         rankers: list[Self] = []
         for C in sorted(float(C) for C in Cs):
             ranker = self._twin(C)
             ranker._solve(descent, evaluation)
+            ranker._check_learned(rows, grades, groups)
             rankers.append(ranker)
             if ranker.result_.status == "interrupted":
                 break
@@ -126,6 +134,7 @@ class SVMTraining:
         self.result_ = replace(result, grades=descent.problem.grades)
         self.history_ = monitor.history
         self.n_iter_ = result.n_iter
+        self._gain = gain_over_zero(descent.problem, float(self.C), solution, self.tol)
         if result.bound == "ramp":
             self.objective_trace_ = np.array([record["value"] for record in self.history_])
         gap = result.gap / result.value if result.value > 0.0 else 0.0
@@ -152,6 +161,18 @@ class SVMTraining:
 
     def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
         return trainable_queries(y, groups, parse_loss(self.loss))
+
+    def _relevant(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
+        loss = parse_loss(self.loss)
+        if not isinstance(loss, NDCG):
+            return y >= loss.rel
+        least = np.full(len(groups), np.inf)
+        np.minimum.at(least, groups.codes, y)
+        return y > least[groups.codes]
+
+    def _advice(self) -> str:
+        other = 'bound="ramp" or ' if self.result_.bound == "hinge" else ""
+        return f'try {other}loss="ap", a larger C, or scale the features'
 
 
 @dataclass(eq=False)
@@ -194,11 +215,15 @@ class PlainSVM(SVMTraining):
         check_magnitude(data.X, data.feature_names)
         y = np.maximum(data.y, 0.0)
         self.n_queries_ = count_trainable(self._trainable(y, data.groups), None)
-        return self._follow(self._descent(data.X, y, data.groups, None), evaluation, Cs)
+        descent = self._descent(data.X, y, data.groups, None)
+        return self._follow(descent, data.X, y, data.groups, evaluation, Cs)
 
     def predict(self, X: Matrix) -> NDArray[np.float64]:
         """Score of each row."""
         return linear_scores(X, self.coef_)
+
+    def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
+        return self.predict(X)
 
     def _twin(self, C: float) -> Self:
         return replace(self, C=C)
