@@ -42,7 +42,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "RESULTS.md"
 
 N_FOLDS = 5
-CS = tuple(10.0**n for n in range(5))
+CS = tuple(10.0**n for n in range(6))
 OTHERS = ("ap", "roc", "ndcg")
 PATIENCE = 1000  # no round is skipped: of all, the best in validation is kept
 

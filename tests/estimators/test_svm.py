@@ -373,3 +373,13 @@ def test_real_data(shared_data):
     with pytest.warns(UserWarning, match="queries have rows of one class only"):
         ranker = SVMRanker(C=100).fit(train.X, train.y, qid=train.qid)
     assert ranker.score(test.X, test.y, qid=test.qid) > 0.42
+
+
+@pytest.mark.parametrize(("loss", "C"), [("ap", 100.0), ("precision@2", 10_000.0)])
+def test_without_c_the_bound_decides(loss, C):
+    rng = np.random.default_rng(0)
+    X, qid = rng.standard_normal((60, 3)), np.repeat(np.arange(6), 10)
+    y = (X[:, 0] + 0.3 * rng.standard_normal(60) > 0.5).astype(float)
+    y[::10], y[1::10] = 1, 0
+    given = SVMRanker(loss, C=C).fit(X, y, qid=qid)
+    np.testing.assert_array_equal(SVMRanker(loss).fit(X, y, qid=qid).coef_, given.coef_)

@@ -114,7 +114,7 @@ TAKEN_BY = {
     "patience": {"svm", "latent-svm"},
 }
 
-DEFAULT_C = {"classification": 1.0, "latent-perceptron": 1.0}  # 100 for others, 1 with bins
+DEFAULT_C = {"classification": 1.0, "latent-perceptron": 1.0}  # 100 for others
 
 
 def fit(
@@ -156,7 +156,8 @@ def fit(
             metavar="VALUES",
             rich_help_panel=MODEL,
             help="Weight of the loss; of several values, as 1,10,100, the best on --dev is kept.",
-            show_default="100; 1 for classification, latent-perceptron and with --bins",
+            show_default="100; 1 for classification, latent-perceptron and with --bins; the ramp "
+            "bound has a hundred times as much",
         ),
     ] = None,
     feature_map: Annotated[
@@ -353,7 +354,7 @@ def fit(
 
     didyma fit train.txt --dev dev.txt --bins 64 --C 0.3,1,3 --interactions auto
     """
-    Cs = _read_Cs(C, model_type, bins)
+    Cs = _read_Cs(C, model_type)
     if len(Cs) > 1 and dev is None:
         raise typer.BadParameter("several values of C need --dev, to choose by", param_hint="--C")
     if patience is not None and dev is None:
@@ -471,9 +472,10 @@ def _learn(
     return train(split, Cs, measure, parameters, name)
 
 
-def _read_Cs(text: str | None, model_type: ModelType, bins: int | None) -> list[float]:
+def _read_Cs(text: str | None, model_type: ModelType) -> list[float]:
+    """The values that were given, or one by default; none for an SVM, whose bound decides."""
     if text is None:
-        return [1.0 if bins is not None else DEFAULT_C.get(model_type.value, 100.0)]
+        return [] if model_type is ModelType.svm else [DEFAULT_C.get(model_type.value, 100.0)]
     try:
         values = sorted({float(value) for value in text.split(",")})
     except ValueError:

@@ -141,6 +141,7 @@ def train_svm(
         from didyma.estimators.additive import AdditiveSVMRanker
 
         ranker: Any = AdditiveSVMRanker(measure=measure, **_placed(parameters, data))
+        Cs = Cs or [ranker.weight()]
         held_out: dict[str, Any] = {}
         if ranker.patience is not None and dev is not None:
             held_out = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid}
@@ -154,6 +155,7 @@ def train_svm(
         from didyma.tasks.ranking_svm import PlainSVM
 
         svm = PlainSVM(measure=measure, **parameters)
+        Cs = Cs or [svm.weight()]
         watched = None
         if svm.patience is not None and dev is not None:
             watched = EvaluationSet(dev.X, dev.y, dev.groups)

@@ -64,8 +64,8 @@ class AdditiveSVMRanker(SVMRanker):
     Parameters
     ----------
     loss, C, feature_map, grades, bound, solver, tol, max_iter, measure, patience, n_jobs
-        Those of `SVMRanker`, and so are ``random_state`` and ``callback``. C = 1 suits bins of any
-        features, whose scale does not matter here.
+        Those of `SVMRanker`, and so are ``random_state`` and ``callback``. C is 1 if not given, 100
+        with the ramp bound: that suits bins of any features, whose scale does not matter here.
     bins : int
         Bins of a feature, 2 to 254.
     strategy : {"quantile", "even", "geometric", "unit"}
@@ -103,6 +103,7 @@ class AdditiveSVMRanker(SVMRanker):
     """
 
     _allows_missing = True
+    _hinge_C = 1.0
     _layout: ClassVar[tuple[str, ...]] = (
         *("edges_", "nominal_", "signs_", "levels_", "pairs_", "mass_"),
     )
@@ -117,7 +118,7 @@ class AdditiveSVMRanker(SVMRanker):
     def __init__(
         self,
         loss: str | RankingLoss = "ap",
-        C: float = 1.0,
+        C: float | None = None,
         *,
         bins: int = 64,
         strategy: str = "quantile",
@@ -277,7 +278,7 @@ class AdditiveSVMRanker(SVMRanker):
 
     def _weights(self, descent: Any) -> NDArray[np.float64]:
         """The weights at C; what is learned on the way is not watched."""
-        solution, result = descent.solve(self._solver(), float(self.C), lambda _: None)
+        solution, result = descent.solve(self._solver(), self.weight(), lambda _: None)
         if result.status == "interrupted":
             raise KeyboardInterrupt
         w: NDArray[np.float64] = solution.w

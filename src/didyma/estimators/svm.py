@@ -43,8 +43,9 @@ class SVMRanker(SVMTraining, LinearRanker):
     loss : str or RankingLoss
         "ap", "rr", "roc", "ndcg", "ndcg@10", "precision@5", …, with "(rel=2)" for the least grade
         that counts as relevant, or a loss object (`didyma.tasks.losses`).
-    C : float
-        Weight of the loss against the norm. Good values depend on the scale of the features.
+    C : float, optional
+        Weight of the loss against the norm. Good values depend on the scale of the features, and
+        are larger for the ramp bound; 100 if not given, 10,000 with the ramp.
     feature_map : str or FeatureMap
         "pairwise", "positional", "positional:discount", "truncated", "top@10" or an object.
     grades : {"auto", "joint", "thresholds"}
@@ -97,7 +98,7 @@ class SVMRanker(SVMTraining, LinearRanker):
     def __init__(
         self,
         loss: str | RankingLoss = "ap",
-        C: float = 100.0,
+        C: float | None = None,
         *,
         feature_map: str | FeatureMap = "pairwise",
         grades: str = "auto",

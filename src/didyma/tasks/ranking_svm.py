@@ -30,11 +30,24 @@ from didyma.tasks.losses import NDCG, RankingLoss, parse_loss
 from didyma.tasks.ramp import BOUNDS, RampProblem, bound_of, uncut
 from didyma.tasks.ranking import RankingProblem, check_magnitude, count_trainable, trainable_queries
 
-__all__ = ["PlainSVM", "RankingResult", "SVMTraining"]
+__all__ = ["PlainSVM", "RankingResult", "SVMTraining", "default_C"]
 
 MOST_ROUNDS = 100
+HINGE_C, RAMP_FACTOR = 100.0, 100.0
 Problem = TypeVar("Problem", bound=RankingProblem)
 SOLVERS = {"bcfw": BCFW, "one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
+
+
+def default_C(bound: str, loss: RankingLoss, hinge: float = HINGE_C) -> float:
+    """C where none is given: ``hinge``, or a hundred times that for the ramp.
+
+    A ramp counts no query for more than its largest loss, so it is soon flat, and what it has to
+    tell shows only where weights are long.
+
+    >>> default_C("auto", parse_loss("ap")), default_C("auto", parse_loss("ndcg@10"))
+    (100.0, 10000.0)
+    """
+    return hinge * (RAMP_FACTOR if bound_of(bound, loss) == "ramp" else 1.0)
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,7 @@ class SVMTraining(Learner):
     """Parameters as those of `SVMRanker`, and how they become weights."""
 
     loss: str | RankingLoss
-    C: float
+    C: float | None
     feature_map: str | FeatureMap
     bound: str
     grades: str
@@ -66,6 +79,8 @@ class SVMTraining(Learner):
     n_jobs: int | None
     random_state: Any
     callback: Callback | None
+
+    _hinge_C: ClassVar[float] = HINGE_C
 
     coef_: NDArray[np.float64]
     result_: RankingResult
@@ -125,7 +140,7 @@ class SVMTraining(Learner):
         raise NotImplementedError
 
     def _solve(self, descent: _Descent, evaluation: EvaluationSet | None) -> None:
-        C = check_C(self.C)
+        C = self.weight()
         monitor = Monitor(evaluation, self.measure, self.patience, self.callback, C)
         solution, result = descent.solve(self._solver(), C, monitor)
         self.coef_ = solution.w
@@ -134,7 +149,7 @@ class SVMTraining(Learner):
         self.result_ = replace(result, grades=descent.problem.grades)
         self.history_ = monitor.history
         self.n_iter_ = result.n_iter
-        self._gain = gain_over_zero(descent.problem, float(self.C), solution, self.tol)
+        self._gain = gain_over_zero(descent.problem, C, solution, self.tol)
         if result.bound == "ramp":
             self.objective_trace_ = np.array([record["value"] for record in self.history_])
         gap = result.gap / result.value if result.value > 0.0 else 0.0
@@ -147,6 +162,12 @@ class SVMTraining(Learner):
 
     def _warn(self, message: str) -> None:
         warnings.warn(message, stacklevel=5)
+
+    def weight(self) -> float:
+        """C, or what suits the bound."""
+        if self.C is not None:
+            return check_C(self.C)
+        return default_C(self.bound, parse_loss(self.loss), self._hinge_C)
 
     def _solver(self) -> Any:
         if self.solver not in SOLVERS:
@@ -186,7 +207,7 @@ class PlainSVM(SVMTraining):
     """
 
     loss: str | RankingLoss = "ap"
-    C: float = 100.0
+    C: float | None = None
     feature_map: str | FeatureMap = "pairwise"
     bound: str = "auto"
     grades: str = "auto"
