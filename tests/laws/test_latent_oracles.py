@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from didyma.data import Groups
 from didyma.tasks.feature_maps import Positional, TopK, Truncated
 from didyma.tasks.latent_ranking import LatentRankingProblem
-from didyma.tasks.losses import NDCG, AveragePrecision, PrecisionAt, ReciprocalRank, RocArea
+from didyma.tasks.losses import (
+    NDCG,
+    AveragePrecision,
+    PrecisionAt,
+    ReciprocalRank,
+    RocArea,
+    StepLoss,
+)
 from tests.reference import coefficients, measure_loss
 
 LOSSES = [AveragePrecision(), ReciprocalRank(), PrecisionAt(k=2), NDCG(k=3), RocArea()]
@@ -67,6 +74,43 @@ def test_exact_inference_and_completion_equal_enumeration(loss, feature_map):
             for other, _, perfect in every
             if perfect
         )
+
+
+def test_a_loss_of_your_own_counts_from_a_perfect_ranking():
+    """Neither step is zero along a perfect ranking, whose loss is zero nevertheless."""
+
+    def positive(i, j, P, N):
+        return 0.25 * (i + 1) + 0.1 * j
+
+    def negative(i, j, P, N):
+        return 0.3 * (j + 1) + 0.2 * (P - i)
+
+    def total(ranked):
+        P, N = int(ranked.sum()), int((1 - ranked).sum())
+        above = np.cumsum(ranked) - ranked
+        states = zip(above, np.arange(P + N) - above, ranked)
+        return sum((positive if y else negative)(i, j, P, N) for i, j, y in states)
+
+    rng = np.random.default_rng(9)
+    loss = StepLoss(positive=positive, negative=negative)
+    v = Positional().weights_for(5)
+    for n_relevant in (1, 2, 3, 4):
+        labels = rng.permutation(np.arange(5) < n_relevant).astype(int)
+        for scores in (0.3 * rng.standard_normal(5), 100.0 * labels + np.arange(5.0)):
+            cut = single(labels, loss, Positional(), online=True).cut(scores, 0)
+            ideal = total(np.sort(labels)[::-1])
+            every = [(labels[list(order)], order) for order in permutations(range(5))]
+            gold = max(
+                coefficients("positional", labels, order, v) @ scores
+                for ranked, order in every
+                if np.all(np.diff(ranked) <= 0)
+            )
+            best = max(
+                total(ranked) - ideal + coefficients("positional", labels, order, v) @ scores
+                for ranked, order in every
+            )
+            assert cut.at(scores) == pytest.approx(best - gold, abs=1e-10)
+        assert cut.loss == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("feature_map", MAPS, ids=str)

@@ -8,6 +8,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from didyma.kernels.losses import discount
 from didyma.learning.problem import Cut
 from didyma.tasks.feature_maps import Pairwise, Positional, TopK, Truncated
 from didyma.tasks.losses import (
@@ -123,6 +124,11 @@ def test_thresholds_equal_enumeration_and_bound_the_loss(loss, feature_map):
             if isinstance(feature_map, Pairwise):
                 sort = y[np.argsort(-scores)]
                 assert cut.at(scores) >= measure_loss("ndcg", sort, loss.k, gain) - 1e-12
+
+
+def test_discounts_go_on_behind_their_table():
+    for rank in (1, 2, 1023, 1024, 1025, 1026, 2000):
+        assert discount(rank - 1) == pytest.approx(1.0 / np.log2(1.0 + rank), rel=1e-15)
 
 
 def test_increasing_rank_weights_are_refused():

@@ -1,0 +1,31 @@
+"""The dual of one example against its definition, whatever was inserted, merged and moved."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from didyma.kernels.planes import insert, optimise
+from didyma.learning.plane_dual import PlaneDual
+
+
+@pytest.mark.parametrize("n_planes", [2, 3, 5])
+def test_every_visit_is_accounted_for(n_planes):
+    rng = np.random.default_rng(n_planes)
+    dual = PlaneDual.zero(np.array([0.7, 2.0]), 4, n_planes, 1.0)
+    slack, move = np.empty(n_planes), np.empty(n_planes)
+    for visit in range(40):
+        i = visit % 2
+        insert(i, *dual.planes[:5], rng.standard_normal(4), rng.random())
+        n = dual.size[i]
+        np.testing.assert_allclose(dual.gram[i, :n, :n], dual.g[i, :n] @ dual.g[i, :n].T)
+        planes = dual.b[i, :n] + dual.g[i, :n] @ dual.w
+        gap, value = planes.max() - dual.alpha[i, :n] @ planes, dual.value()
+        before, increase = optimise(i, *dual.planes[:5], dual.scales[i], dual.w, slack, move)
+        assert before == pytest.approx(gap)
+        assert increase == pytest.approx(dual.value() - value, abs=1e-12)
+        assert increase >= 0.0
+        np.testing.assert_allclose(dual.alpha.sum(axis=1), 1.0)
+        assert dual.alpha.min() >= 0.0
+        mean = np.einsum("ik,ikf->if", dual.alpha, dual.g)
+        np.testing.assert_allclose(dual.w, -dual.scales @ mean, atol=1e-12)
