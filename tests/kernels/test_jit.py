@@ -12,6 +12,7 @@ import pytest
 
 from didyma.kernels import jit as jit_module
 from didyma.kernels.jit import bind, cache_folder, jit, specialise
+from tests.uncompiled import compiled_only
 
 PROGRAM = """
 import numpy as np
@@ -34,12 +35,14 @@ def run(cache_dir: str) -> str:
     ).stdout.strip()
 
 
+@compiled_only
 def test_kernels_are_cached_across_processes(tmp_path):
     assert run(str(tmp_path)) == "[1, 2, 0] 0"
     assert run(str(tmp_path)) == "[1, 2, 0] 1"
     assert [path.name for path in tmp_path.iterdir()] == ["didyma"]
 
 
+@compiled_only
 def test_an_unusable_cache_folder_does_no_harm(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")

@@ -29,3 +29,20 @@ def test_every_visit_is_accounted_for(n_planes):
         assert dual.alpha.min() >= 0.0
         mean = np.einsum("ik,ikf->if", dual.alpha, dual.g)
         np.testing.assert_allclose(dual.w, -dual.scales @ mean, atol=1e-12)
+
+
+def test_another_C_keeps_the_shares_and_forgets_the_gaps():
+    rng = np.random.default_rng(0)
+    dual = PlaneDual.zero(np.array([0.5, 1.5]), 3, 4, 2.0)
+    for i in (0, 1, 0, 1):
+        insert(i, *dual.planes[:5], rng.standard_normal(3), 1.0)
+    dual.sweep(np.array([0, 1]))
+    dual.certify(np.ones(2))
+    w = dual.w.copy()
+    assert w.any()
+    assert np.isfinite(dual.gaps).all()
+    dual.move_to(6.0)
+    np.testing.assert_allclose(dual.w, 3.0 * w)
+    mean = np.einsum("ik,ikf->if", dual.alpha, dual.g)
+    np.testing.assert_allclose(dual.w, -dual.scales @ mean)
+    assert np.isinf(dual.gaps).all()

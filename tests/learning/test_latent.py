@@ -80,6 +80,8 @@ def test_a_shifted_pool_is_the_pool_of_the_shifted_problem(parts):
         risk = problem.weights @ problem.risks(w)
         assert (pool.losses + pool.directions @ w).max() <= risk + 1e-9
     np.testing.assert_allclose(pool.gram, pool.directions @ pool.directions.T)
+    assert not pool.directions[0].any()  # the plane of the completion itself
+    assert pool.losses[0] == 0.0
 
 
 def test_restarts_keep_the_best():
