@@ -115,6 +115,10 @@ def test_open_heads(tmp_path):
         ([row("2-3"), row(1)], "line 3, ID: expected a range from 1, found '2-3'"),
         ([row("1-3"), row(1)], "line 4, ID: a multiword token reaches to 3, but the last word"),
         ([row(1), row("3.1")], "line 4, ID: expected an empty node after word 1, found '3.1'"),
+        (
+            [row(1), row(2), row("1.1")],
+            "line 5, ID: expected an empty node after word 2, found '1.1'",
+        ),
         ([row(1, "x")], "line 3, HEAD: expected the id of the head, 0 or _, found 'x'"),
         ([row(1, "-1")], "line 3, HEAD: expected the id of the head, 0 or _, found '-1'"),
         ([row(1, "9" * 19)], "line 3, HEAD: expected the id of the head, 0 or _, found '9999"),
