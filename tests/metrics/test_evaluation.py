@@ -3,6 +3,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -275,3 +276,19 @@ def test_importing_metrics_does_not_import_numba() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == "set()"
+
+
+@pytest.mark.parametrize("seed", ["0", "4"])
+def test_measures_with_gains_of_their_own_are_not_confused(seed: str) -> None:
+    """Whatever the order of sets: with hashes of seed 0 ir-measures mixes these two up."""
+    code = """
+from didyma.metrics import evaluate, parse_all
+measures = parse_all("nDCG(judged_only=True) nDCG(judged_only=True,gains={0:1,1:0,2:5})@3")
+found = evaluate([0.0], [1], qid=["a"], measures=measures, docid=["d0"])
+print(*(found[measure][0] for measure in measures))
+"""
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1.0", "0.0"]

@@ -22,8 +22,9 @@ def per_query(
 ) -> dict[Measure, NDArray[np.float64]]:
     """Values for each of ``queries``: ``run`` has their documents best first, ``qrels`` the labels.
 
-    ir_measures sees ranks for scores, so that one tie rule holds whichever program it asks. A
-    query that it leaves out has the value NaN.
+    ir_measures sees ranks for scores, so that one tie rule holds whichever program it asks, and one
+    measure at a time: together it confuses those with gains of their own. A query that it leaves
+    out has the value NaN.
     """
     values = {measure: np.full(len(queries), np.nan) for measure in measures}
     place = {query: i for i, query in enumerate(queries)}
@@ -33,9 +34,10 @@ def per_query(
     }
     labels = {query: _labels(judged) for query, judged in qrels.items()}
     try:
-        for found in ir_measures.iter_calc(measures, labels, ranks):
-            if found.query_id in place:
-                values[found.measure][place[found.query_id]] = found.value
+        for measure in measures:
+            for found in ir_measures.iter_calc([measure], labels, ranks):
+                if found.query_id in place:
+                    values[measure][place[found.query_id]] = found.value
     except (ArithmeticError, AssertionError, RuntimeError, TypeError, ValueError) as error:
         names = ", ".join(map(str, measures))
         raise DataError(f"ir_measures cannot compute {names}: {error}") from error
