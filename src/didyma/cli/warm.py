@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -42,7 +43,9 @@ def warm(as_json: options.Json = False) -> None:
     before, began = _count(folder), time.perf_counter()
     for what, work in _works():
         start = time.perf_counter()
-        work()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # there is little to learn from a few random rows
+            work()
         say(f"{what:<40}{time.perf_counter() - start:6.1f} s")
     found = {
         "cache": folder,
@@ -68,7 +71,9 @@ def _works() -> Iterator[tuple[str, Callable[[], object]]]:
         yield f"rankings, {loss}", partial(_rank, data, loss)
     yield "rankings with grades", partial(_rank, _graded(data), "ndcg")
     yield "latent rankings", partial(_rank_latent, data)
+    yield "additive rankings", partial(_rank_additive, data)
     yield "measures", partial(_measure, data)
+    yield "features of texts", _read_texts
     yield "structures", _structures
     yield "tags and n-best lists", _tag
     yield "motifs", _find_motif
@@ -92,23 +97,25 @@ def _graded(data: RankingData) -> RankingData:
 
 def _read() -> None:
     from didyma.formats import letor, trec
+    from didyma.formats.short_letor import SHORT
 
     with TemporaryDirectory() as folder:
         for lines in ("1 1:0.5 2:1 qid:a # d\n0 2:3e-2 qid:a\n", "1 1:1 qid:a\n0 90:1 qid:a\n"):
             path = Path(folder, "data")
-            path.write_text(lines)
+            path.write_text(lines * (SHORT // len(lines) + 1))  # short files need no kernel
             letor.read(path)
         path.write_text("a Q0 d 1 0.5 run\n")
         trec.read_run(path)
 
 
 def _rank(data: RankingData, loss: str) -> None:
+    import numpy as np
     from scipy.sparse import csr_array
 
     from didyma.data import RankingData
     from didyma.tasks.ranking_svm import PlainSVM
 
-    for X in (data.X, csr_array(data.X)):
+    for X in (data.X, data.X.astype(np.float32), csr_array(data.X)):
         rows = RankingData(X, data.y, data.qid)
         for solver in ("bcfw", "one-slack"):
             PlainSVM(loss, solver=solver).path(rows, [1.0])
@@ -121,11 +128,24 @@ def _rank_latent(data: RankingData) -> None:
     LatentSVMRanker(C=0.1).fit(data)
 
 
+def _rank_additive(data: RankingData) -> None:
+    from didyma.estimators.additive import AdditiveSVMRanker
+
+    AdditiveSVMRanker(bins=4, interactions=1).fit(data).predict(data)
+
+
 def _measure(data: RankingData) -> None:
     from didyma.metrics import Evaluator
 
     evaluator = Evaluator(data.y, data.groups, "AP, RR, nDCG@10, P@1, ROCArea")
     evaluator(data.X[:, 0])
+
+
+def _read_texts() -> None:
+    from didyma.features.text import ExtendedFeatures, TextFeatures
+
+    queries, passages = ["who rings ?"], [["They ring .", "A ring of 3 grams ."]]
+    TextFeatures([ExtendedFeatures()]).fit(queries, passages).transform(queries, passages)
 
 
 def _structures() -> None:
