@@ -62,6 +62,9 @@ from didyma.tasks.losses import (
     parse_loss,
 )
 
+# What is learned from a few random rows does not matter here, only that it is kept.
+pytestmark = pytest.mark.filterwarnings("ignore::didyma.errors.NothingLearnedWarning")
+
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(40, 3))
 Y = (RNG.random(40) < 0.4) * 1

@@ -144,6 +144,7 @@ def test_the_objective_never_increases(loss: str, start: str) -> None:
     assert np.any(ranker.start_coef_) == (start == "classifier")
 
 
+@pytest.mark.filterwarnings("ignore::didyma.errors.NothingLearnedWarning")
 def test_zero_traps_the_classifier_less_often() -> None:
     """Where relevance is hard to tell; with either start CCCP may still end there."""
     trapped = {"random": 0, "classifier": 0}
@@ -269,6 +270,7 @@ def test_wrong_parameters_of_the_baseline(parameters: dict[str, Any], message: s
         PolynomialRanker(**parameters).fit(X, Y, qid=QID)
 
 
+@pytest.mark.filterwarnings("ignore::didyma.errors.NothingLearnedWarning")
 def test_the_baseline_says_when_it_gives_up() -> None:
     with pytest.warns(ConvergenceWarning, match="no convergence in 3 rounds"):
         ranker = PolynomialRanker(C=1e6, max_iter=3).fit(X, Y, qid=QID)

@@ -259,7 +259,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "words.conllu": ("tag fit {} -o {}.model --tags upos",),
     "tale.conll": ("coref eval {} {}",),
     "lists.jsonl": ("nbest oracle {}",),
-    "dna.fa": ("motif fit {} -n {} -o {}.model -l 2 --seeds 1",),
+    "dna.fa": ("motif fit {} --negatives {} -o {}.model -l 2 --restarts 1",),
 }
 
 

@@ -24,7 +24,7 @@ __all__ = ["LinearRanker", "Ranker", "weights_of_queries"]
 Pair: TypeAlias = "tuple[ArrayLike, ArrayLike]"
 
 
-class Ranker(Learner, Savable, BaseEstimator):
+class Ranker(Savable, BaseEstimator):
     """Scores rows so that sorting those of one query by score ranks them.
 
     A subclass implements `_fit` and `predict`. Everywhere, ``qid`` gives the query of each row (of
@@ -84,6 +84,9 @@ class Ranker(Learner, Savable, BaseEstimator):
         self._fit(rows, grades, groups, weight, evaluation)
         self._check_learned(rows, grades, groups)
         return self
+
+    def _check_learned(self, X: Matrix, y: NDArray[np.float64], groups: Groups) -> None:
+        """Warn if the fit was in vain, where that can be told: see `Learner`."""
 
     def _count_trainable(
         self,
@@ -225,7 +228,7 @@ class Ranker(Learner, Savable, BaseEstimator):
         return tags
 
 
-class LinearRanker(Ranker):
+class LinearRanker(Learner, Ranker):
     """A ranker whose score is a weighted sum of features, x · ``coef_``."""
 
     _state = (*Ranker._state, "coef_")

@@ -20,6 +20,7 @@ from didyma.errors import DataError
 from didyma.estimators.base import LinearRanker, Ranker
 from didyma.features.binning import ScoreBinner
 from didyma.features.scaling import QueryMinMaxScaler, QueryPercentileScaler
+from didyma.learning.learned import Learner
 from didyma.learning.monitor import EvaluationSet
 from didyma.learning.solution import check_C, overflow, reached
 from didyma.scoring import polynomial_scores
@@ -168,7 +169,7 @@ class ClassificationRanker(LinearRanker):
         return np.full(len(groups), 0 < np.sum(y >= 1) < len(y))
 
 
-class PolynomialRanker(Ranker):
+class PolynomialRanker(Learner, Ranker):
     """Rank rows by the decision value of an SVM with a polynomial kernel.
 
     The baseline of Haponchyk & Moschitti (2019): K(x, x') = (γ x·x' + 1)^degree, trained on at most
