@@ -3,7 +3,14 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test fuzz lint format bench docs clean
+# Tests of kernels on small data, quick enough for plain Python.
+PLAIN := tests/kernels tests/laws/test_ranking_oracles.py tests/laws/test_latent_oracles.py \
+	tests/tasks/test_ranking.py tests/learning/test_latent.py tests/metrics/test_evaluation.py \
+	tests/metrics/test_ranking.py tests/polytope/test_frank_wolfe.py tests/structures/test_tree.py \
+	tests/structures/test_projective_tree.py tests/structures/test_matching.py \
+	tests/structures/test_top_k.py tests/structures/test_sequence.py tests/cli/test_warm.py
+
+.PHONY: demo test kernels fuzz lint format bench docs clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml constraints.txt
@@ -15,8 +22,13 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)  ## train, compare and report on text that is on every machine
 	$(BIN)/didyma demo
 
-test: $(READY) lint  ## every check that a change must pass
+test: $(READY) lint kernels  ## every check that a change must pass
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+kernels: $(READY)  ## kernels as plain Python, and with every index checked
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --quiet --numprocesses auto $(PLAIN)
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile \
+		tests/fuzz tests/kernels/test_binned.py tests/tasks/test_ranking.py
 
 fuzz: $(READY)  ## the tests with damaged files, for longer
 	DIDYMA_FUZZ_ROUNDS=2000 $(BIN)/python -m pytest tests/fuzz --numprocesses auto

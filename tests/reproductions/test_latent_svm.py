@@ -80,6 +80,7 @@ def test_wins_are_those_of_the_latent_svm() -> None:
     assert (row["wins"], row["losses"], row["mean"], row["folds"]) == (2, 0, 0.25, [0.0, 0.5])
 
 
+@pytest.mark.filterwarnings("ignore::didyma.errors.NothingLearnedWarning")
 def test_random_completions_without_a_signal_end_at_zero(tmp_path: Path) -> None:
     write_parts(tmp_path / "mq2008", signal=0.0, n_queries=40)
     found = precision.run(tmp_path / "mq2008", ks=(1,), Cs=(100.0,), n_folds=1, n_random=2)

@@ -100,6 +100,7 @@ def test_the_smallest_of_equally_good_constants_is_chosen() -> None:
     assert fits.summary() == {"chosen": {"m": {"1": 1}}, "unfinished": {"m": 0}}
 
 
+@pytest.mark.filterwarnings("ignore::didyma.errors.NothingLearnedWarning")
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_intercept_is_hardly_penalised(loss: str, sparse: bool) -> None:
