@@ -85,7 +85,8 @@ def measure(n_words: int = 20, n_instances: int = 20, limit: int = 1000) -> dict
 def _objective(solution: Any) -> NDArray[np.float64]:
     """η·u − ½‖u‖² of each instance."""
     u = solution.marginals.reshape(len(solution), -1)
-    return np.asarray((solution.layout.scores * u).sum(axis=1) - 0.5 * (u**2).sum(axis=1))
+    score = np.where(u > 0.0, solution.layout.scores, 0.0) * u  # what is forbidden scores −∞
+    return np.asarray(score.sum(axis=1) - 0.5 * (u**2).sum(axis=1))
 
 
 def table(curves: dict[str, Curve]) -> str:

@@ -270,7 +270,7 @@ class CompiledStructure(Structure):
         narrowed[rows] = _forbid(scores, bound)
         if not masks:
             return replace(layout, scores=narrowed)
-        every = np.array(np.broadcast_to(layout.extra, (len(layout), shape[1])))
+        every = np.array(np.broadcast_to(layout.extra, (len(layout), shape[1])), order="C")
         every[rows] = _forbid(extra, bound)
         return replace(layout, scores=narrowed, extra=every)
 
@@ -302,7 +302,8 @@ class CompiledStructure(Structure):
 
 
 def _forbid(scores: Floats, below: Floats) -> Floats:
-    return np.where(scores < below[:, None], -np.inf, scores)
+    # Shared scores are broadcast, and what is made of them would be laid out by columns.
+    return np.ascontiguousarray(np.where(scores < below[:, None], -np.inf, scores))
 
 
 def _total(scores: Floats, parts: NDArray[np.int32]) -> Floats:

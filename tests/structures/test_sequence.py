@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import didyma
 from didyma.errors import DataError
 from didyma.structures.sequence import DistanceBins, Sequence
 
@@ -311,3 +312,16 @@ def test_sums_next_to_the_smallest_float_are_exact() -> None:
     scores, steps = np.array([[0.0, -np.inf], [0.0, 740.5]]), np.array([[0.0, -740.0], [0.0, 0.0]])
     found = SEQUENCE.marginals(scores, transitions=steps)
     np.testing.assert_allclose(found[1, 1], 1 / (1 + np.exp(-0.5)), rtol=1e-12)
+
+
+def test_additional_scores_that_look_like_masks_are_shared():
+    scores, end = np.array([[[-2e5]], [[2e5]]]), np.array([-3e5])
+    np.testing.assert_array_equal(SEQUENCE.predict(scores, end=end), [[0], [0]])
+    many = np.zeros((3, 2, 4))
+    many[1] = 5e3
+    np.testing.assert_array_equal(
+        SEQUENCE.predict(many, end=[0.0, -1e9, -1e9, -1e9])[:, -1], [0, 0, 0]
+    )
+    np.testing.assert_array_equal(
+        didyma.sparsemap(many, SEQUENCE, end=[0, -1e9, -1e9, -1e9])[:, 1, 0], 1
+    )
