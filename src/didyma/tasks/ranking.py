@@ -383,8 +383,13 @@ def _too_large(X: Any) -> tuple[int, int, float] | None:
     values = X.data if is_sparse(X) else X
     for start in range(0, len(values), BLOCK):
         block = values[start : start + BLOCK]
-        if block.size and max(block.max(), -block.min()) > LARGEST:
-            place = int(np.argmax(np.abs(block) > LARGEST))
+        flat = block.reshape(-1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            if flat @ flat <= LARGEST**2:  # a sum that bounds each: the fastest way to look at all
+                continue
+        large = np.abs(flat) > LARGEST
+        if large.any():
+            place = int(np.argmax(large))
             row, column = divmod(place, X.shape[1])
             if is_sparse(X):
                 entry = start + place
