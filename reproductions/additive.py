@@ -290,7 +290,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = {}
         for share in (0.5, 1.0):
             split = interacting(share, options.queries)
-            settings = [{"interactions": n, "C": C} for n, C in product((0, 12, 24), (0.3, 1.0))]
+            settings = [
+                {"interactions": n, "C": C} for n, C in product((0, 12, 24), (0.3, 1.0, 3.0, 10.0))
+            ]
             ours(split, settings[:1], 1)  # compiles
             outcomes = {OURS: ours(split, settings, 1)}
             if "LightGBM" in peers:
