@@ -1,0 +1,53 @@
+"""BM25 as a first stage: the same scores as the feature, the best passages in order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from didyma.errors import DataError
+from didyma.features import BM25
+from didyma.features.text import SmallFeatures
+from didyma.features.text.reading import Reader
+
+WORDS = ["the", "does", "do", "doing", "lists", "list", "sorted", "sort", "of", "北京市", "rain"]
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=12), st.lists(TEXTS, min_size=1, max_size=4))
+def test_scores_are_the_feature(passages: list[str], queries: list[str]) -> None:
+    passages = [*passages, "rain"]  # some word there must be
+    index = BM25("english").fit(passages)
+    reader = Reader.fit([""], [passages], "english")
+    reading = reader.read(queries, [passages] * len(queries))
+    column = SmallFeatures().columns(reading)[:, SmallFeatures().names.index("stem_bm25")]
+    for (places, scores), wanted in zip(
+        index.top(queries, len(passages)), column.reshape(len(queries), -1), strict=True
+    ):
+        assert set(places) == set(np.flatnonzero(wanted))
+        np.testing.assert_allclose(scores, wanted[places], rtol=1e-12)
+        order = sorted(range(len(places)), key=lambda k: (-scores[k], places[k]))
+        assert order == list(range(len(places)))
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=12), TEXTS, st.integers(1, 5))
+def test_a_cut_keeps_the_first(passages: list[str], query: str, k: int) -> None:
+    index = BM25("english").fit([*passages, "rain"])
+    (places, scores), (every, all_scores) = (index.top([query], n)[0] for n in (k, 99))
+    assert places.tolist() == every[:k].tolist()
+    assert scores.tolist() == all_scores[:k].tolist()
+
+
+def test_scripts_without_spaces() -> None:
+    index = BM25().fit(["北京是中国的首都。", "上海在海边。"])
+    assert index.top(["中国首都"], 5)[0][0].tolist() == [0]
+
+
+def test_mistakes() -> None:
+    with pytest.raises(DataError, match="fit first"):
+        BM25().top(["rain"], 1)
+    with pytest.raises(DataError, match="has words"):
+        BM25().fit(["…"])
+    assert BM25().fit(["rain"]).top([""], 1)[0][0].tolist() == []
