@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, products, ratio, stopwatch
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.estimators.svm import SVMRanker
 from didyma.execution import serial
 from didyma.learning.bcfw import BCFW
@@ -44,7 +44,7 @@ def run(scale: float = 1.0) -> list[Row]:
     return rows
 
 
-def _estimator(name: str, data: RankingData, most: float) -> list[Row]:
+def _estimator(name: str, data: Lists, most: float) -> list[Row]:
     ranker = SVMRanker(C=C, n_jobs=1)
 
     def fit() -> None:
@@ -75,7 +75,7 @@ def _estimator(name: str, data: RankingData, most: float) -> list[Row]:
     ]
 
 
-def _solvers(name: str, data: RankingData, others: tuple[float, ...]) -> list[Row]:
+def _solvers(name: str, data: Lists, others: tuple[float, ...]) -> list[Row]:
     """What the solvers cost without the estimator around them, and how C and the cache matter."""
     problem = RankingProblem(data.X, data.y, data.groups, AveragePrecision(), execute=serial)
     limit = products(data.X, repeats=3)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, products, ratio, stopwatch
-from didyma.data import Groups, RankingData
+from didyma.data import Groups, Lists
 from didyma.execution import serial
 from didyma.learning.cccp import CCCP
 from didyma.learning.perceptron import Perceptron
@@ -31,14 +31,14 @@ def run(scale: float = 1.0) -> list[Row]:
         return [*_inference(scale), *_epochs(scale), *_rounds(scale), *_applications(scale)]
 
 
-def _lists(queries: int) -> RankingData:
+def _lists(queries: int) -> Lists:
     rng = np.random.default_rng(0)
     y = np.tile((np.arange(ROWS) < POSITIVES).astype(np.float64), queries)
     X = rng.random((queries * ROWS, FEATURES)) + 0.1 * y[:, None]
-    return RankingData(X, y, np.repeat(np.arange(queries), ROWS))
+    return Lists(X, y, np.repeat(np.arange(queries), ROWS))
 
 
-def _problem(data: RankingData, inference: str, online: bool) -> LatentRankingProblem:
+def _problem(data: Lists, inference: str, online: bool) -> LatentRankingProblem:
     return LatentRankingProblem(
         data.X,
         data.y,
@@ -87,7 +87,7 @@ def _inference(scale: float) -> list[Row]:
     ]
 
 
-def _questions(queries: int) -> RankingData:
+def _questions(queries: int) -> Lists:
     rng = np.random.default_rng(2)
     sizes = rng.integers(5, 16, size=queries)
     groups = Groups.from_sizes(sizes, int(sizes.sum()))
@@ -96,7 +96,7 @@ def _questions(queries: int) -> RankingData:
     several = groups.starts[:-1][rng.random(queries) < 0.2]
     y[several + 1] = 1.0
     X = rng.random((len(y), 7)) + 0.2 * y[:, None]
-    return RankingData(X, y, groups.codes)
+    return Lists(X, y, groups.codes)
 
 
 def _epochs(scale: float) -> list[Row]:

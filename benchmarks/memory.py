@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import synthetic
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.estimators.svm import SVMRanker
 
 STATUS = Path("/proc/self/status")
@@ -29,7 +29,7 @@ def peak() -> int:
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
-def fill(queries: int, features: int, precision: str) -> RankingData:
+def fill(queries: int, features: int, precision: str) -> Lists:
     """Results written block by block into their final place, so that the data is the peak."""
     rows, block = 100, 100
     X = np.empty((rows * queries, features), dtype=precision)
@@ -38,7 +38,7 @@ def fill(queries: int, features: int, precision: str) -> RankingData:
         part = synthetic.dense(min(block, queries - first), rows, features, seed=first)
         place = slice(rows * first, rows * first + len(part))
         X[place], y[place] = part.X, part.y
-    return RankingData(X, y, np.repeat(np.arange(queries), rows))
+    return Lists(X, y, np.repeat(np.arange(queries), rows))
 
 
 def main() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from didyma.data import Matrix
 from didyma.estimators.candidates import CandidateLists
+from didyma.matrix import Matrix
 
 __all__ = ["INPUTS", "OUTPUTS", "nbest_lists"]
 

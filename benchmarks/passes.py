@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import Timer, blas_threads, cores, interleave, products, ratio, stopwatch
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.execution import serial, threads
 from didyma.learning.bcfw import BCFW, _sweep_of
 from didyma.learning.plane_dual import PlaneDual
@@ -32,7 +32,7 @@ LONG = 100_000  # rows of one query
 def run(scale: float = 1.0) -> list[Row]:
     queries = max(10, round(1000 * scale))
     double = synthetic.dense(queries)
-    single = RankingData(np.asarray(double.X, dtype=np.float32), double.y, double.qid)
+    single = Lists(np.asarray(double.X, dtype=np.float32), double.y, double.qid)
     sparse = synthetic.indicators(max(2, round(200 * scale)))
     rows = []
     for data, name in ((double, "float64"), (single, "float32")):
@@ -69,7 +69,7 @@ def _graded(queries: int, longest: int) -> list[Row]:
     return rows
 
 
-def _ratios(data: RankingData, X: Any, most_threads: int | None = None) -> dict[str, float]:
+def _ratios(data: Lists, X: Any, most_threads: int | None = None) -> dict[str, float]:
     """Times in units of the products with X."""
     ratios = {}
     with blas_threads(1):
@@ -89,7 +89,7 @@ def _ratios(data: RankingData, X: Any, most_threads: int | None = None) -> dict[
     return ratios
 
 
-def _problem(data: RankingData, execute: Any, loss: RankingLoss | None = None) -> RankingProblem:
+def _problem(data: Lists, execute: Any, loss: RankingLoss | None = None) -> RankingProblem:
     return RankingProblem(data.X, data.y, data.groups, loss or AveragePrecision(), execute=execute)
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.estimators.additive import AdditiveSVMRanker
 from didyma.estimators.svm import SVMRanker
 from didyma.metrics import evaluate
@@ -36,7 +36,7 @@ PAIRS = 10  # sampled for each relevant row
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 Scores: TypeAlias = NDArray[np.float64]
-Peer: TypeAlias = Callable[[RankingData, RankingData], "tuple[float, Scores] | None"]
+Peer: TypeAlias = Callable[[Lists, Lists], "tuple[float, Scores] | None"]
 
 
 def run(scale: float = 1.0) -> list[Row]:
@@ -65,7 +65,7 @@ def run(scale: float = 1.0) -> list[Row]:
     return rows
 
 
-def _against_additive(name: str, theirs: float, train: RankingData, test: RankingData) -> list[Row]:
+def _against_additive(name: str, theirs: float, train: Lists, test: Lists) -> list[Row]:
     additive(train, test)  # compiles
     ours, scores = additive(train, test)
     return [
@@ -74,19 +74,19 @@ def _against_additive(name: str, theirs: float, train: RankingData, test: Rankin
     ]
 
 
-def additive(train: RankingData, test: RankingData) -> tuple[float, Scores]:
+def additive(train: Lists, test: Lists) -> tuple[float, Scores]:
     start = time.perf_counter()
     ranker = AdditiveSVMRanker(n_jobs=1).fit(train.X, train.y, qid=train.qid)
     return time.perf_counter() - start, ranker.predict(test.X)
 
 
-def svm_map(train: RankingData, test: RankingData) -> tuple[float, Scores]:
+def svm_map(train: Lists, test: Lists) -> tuple[float, Scores]:
     start = time.perf_counter()
     ranker = SVMRanker(n_jobs=1).fit(train.X, train.y, qid=train.qid)
     return time.perf_counter() - start, ranker.predict(test.X)
 
 
-def pairwise_svm(train: RankingData, test: RankingData) -> tuple[float, Scores]:
+def pairwise_svm(train: Lists, test: Lists) -> tuple[float, Scores]:
     """LinearSVC on differences of a relevant row and one that is not, of the same query."""
     from sklearn.svm import LinearSVC
 
@@ -105,7 +105,7 @@ def pairwise_svm(train: RankingData, test: RankingData) -> tuple[float, Scores]:
     return time.perf_counter() - start, test.X @ model.coef_[0]
 
 
-def logistic_regression(train: RankingData, test: RankingData) -> tuple[float, Scores]:
+def logistic_regression(train: Lists, test: Lists) -> tuple[float, Scores]:
     from sklearn.linear_model import LogisticRegression
 
     start = time.perf_counter()
@@ -116,7 +116,7 @@ def logistic_regression(train: RankingData, test: RankingData) -> tuple[float, S
 def _installed(package: str, name: str) -> Peer:
     """A peer of the environment, trained there by `peer_worker`."""
 
-    def train_and_score(train: RankingData, test: RankingData) -> tuple[float, Scores] | None:
+    def train_and_score(train: Lists, test: Lists) -> tuple[float, Scores] | None:
         if (python := environment(package)) is None:
             return None
         with tempfile.TemporaryDirectory() as folder:
@@ -141,7 +141,7 @@ def environment(package: str) -> Path | None:
     return python if subprocess.run(install, capture_output=True).returncode == 0 else None
 
 
-def _map(data: RankingData, scores: Scores) -> float:
+def _map(data: Lists, scores: Scores) -> float:
     return evaluate(scores, data.y, data.groups, "AP").mean("AP")
 
 

@@ -16,7 +16,7 @@ from benchmarks import synthetic
 from benchmarks.passes import sweep
 from benchmarks.row import Row
 from benchmarks.timing import Timer, blas_threads, interleave, products, ratio, stopwatch
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.execution import serial
 from didyma.learning.bcfw import BCFW
 from didyma.tasks.losses import AveragePrecision
@@ -41,7 +41,7 @@ def run(scale: float = 1.0) -> list[Row]:
     return [*rows, *_memory(max(10, round(4_000 * scale)))]
 
 
-def _growth(what: str, data: dict[int, RankingData]) -> list[Row]:
+def _growth(what: str, data: dict[int, Lists]) -> list[Row]:
     timers: dict[str, Timer] = {}
     for k, each in data.items():
         problem = RankingProblem(each.X, each.y, each.groups, AveragePrecision(), execute=serial)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from didyma.data import RankingData
+from didyma.data import Lists
 
 __all__ = ["dense", "graded", "indicators", "interacting", "normal", "standardise"]
 
@@ -18,7 +18,7 @@ RELEVANT = (0.03, 0.11)  # least and greatest share of a query's rows
 SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)  # of the grades 0 to 4 in a collection
 
 
-def dense(queries: int, rows: int = 100, features: int = 136, seed: int = 0) -> RankingData:
+def dense(queries: int, rows: int = 100, features: int = 136, seed: int = 0) -> Lists:
     """Features uniform in [0, 1], as per-query normalisation leaves those of LETOR.
 
     The hidden score depends on the number of features alone, so that another seed gives test data.
@@ -28,22 +28,22 @@ def dense(queries: int, rows: int = 100, features: int = 136, seed: int = 0) -> 
     return _judge(X, queries, rng)
 
 
-def normal(queries: int, rows: int = 100, features: int = 136) -> RankingData:
+def normal(queries: int, rows: int = 100, features: int = 136) -> Lists:
     """Standard-normal features, nine relevant rows in a hundred."""
     rng = np.random.default_rng(0)
     return _judge(rng.normal(size=(queries * rows, features)), queries, rng, (0.09, 0.09))
 
 
-def graded(queries: int, rows: int = 120, features: int = 136) -> RankingData:
+def graded(queries: int, rows: int = 120, features: int = 136) -> Lists:
     """Uniform features, grades 0 to 4."""
     rng = np.random.default_rng(0)
     X = rng.random((queries * rows, features))
     score = _score(X, rng)
     grades = np.searchsorted(np.quantile(score, np.cumsum(SHARES)[:-1]), score)
-    return RankingData(X, grades.astype(np.float64), np.repeat(np.arange(queries), rows))
+    return Lists(X, grades.astype(np.float64), np.repeat(np.arange(queries), rows))
 
 
-def indicators(queries: int, rows: int = 1000, functions: int = 35, bins: int = 20) -> RankingData:
+def indicators(queries: int, rows: int = 1000, functions: int = 35, bins: int = 20) -> Lists:
     """Binary CSR features: each of some functions falls into one of its bins."""
     rng = np.random.default_rng(0)
     n = queries * rows
@@ -58,7 +58,7 @@ def indicators(queries: int, rows: int = 1000, functions: int = 35, bins: int = 
 
 def interacting(
     queries: int, share: float, rows: int = 100, features: int = 136, pairs: int = 12, seed: int = 0
-) -> RankingData:
+) -> Lists:
     """Standard-normal features; products of some pairs have a share of the score's variance."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(queries * rows, features))
@@ -70,11 +70,11 @@ def interacting(
     return _label(X, score + 0.5 * rng.normal(size=len(X)), queries, rng)
 
 
-def standardise(data: RankingData) -> RankingData:
+def standardise(data: Lists) -> Lists:
     """The same results with features of mean 0 and deviation 1."""
     X: Any = data.X - data.X.mean(axis=0)
     X /= X.std(axis=0)
-    return RankingData(X, data.y, data.qid)
+    return Lists(X, data.y, data.qid)
 
 
 def _score(X: Any, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -88,7 +88,7 @@ def _judge(
     queries: int,
     rng: np.random.Generator,
     shares: tuple[float, float] = RELEVANT,
-) -> RankingData:
+) -> Lists:
     return _label(X, _score(X, rng), queries, rng, shares)
 
 
@@ -98,7 +98,7 @@ def _label(
     queries: int,
     rng: np.random.Generator,
     shares: tuple[float, float] = RELEVANT,
-) -> RankingData:
+) -> Lists:
     """The best rows of each query are relevant."""
     score = score.reshape(queries, -1)
     rows = score.shape[1]
@@ -106,4 +106,4 @@ def _label(
     relevant = rng.integers(least, most, size=queries, endpoint=True)
     place = np.argsort(np.argsort(-score, axis=1), axis=1)
     y = (place < relevant[:, None]).astype(np.float64).ravel()
-    return RankingData(X, y, np.repeat(np.arange(queries), rows))
+    return Lists(X, y, np.repeat(np.arange(queries), rows))

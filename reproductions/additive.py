@@ -35,7 +35,7 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.peers import environment  # noqa: E402
 
 from benchmarks import synthetic  # noqa: E402
-from didyma.data import RankingData  # noqa: E402
+from didyma.data import Lists  # noqa: E402
 from didyma.estimators.additive import AdditiveSVMRanker  # noqa: E402
 from didyma.estimators.svm import SVMRanker  # noqa: E402
 from didyma.files import replace_sections  # noqa: E402
@@ -71,9 +71,9 @@ class Split:
     """Queries to train on, to choose by, and to test on."""
 
     name: str
-    train: RankingData
-    validation: RankingData
-    test: RankingData
+    train: Lists
+    validation: Lists
+    test: Lists
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Outcome:
     seconds: float
 
 
-def average_precision(data: RankingData, scores: Vector) -> Vector:
+def average_precision(data: Lists, scores: Vector) -> Vector:
     """AP of each query that has relevant rows and others."""
     relevant = np.bincount(data.groups.codes, weights=data.y >= 1)
     values = Evaluator(data.y, data.groups, "AP", docid=data.docid)(scores)["AP"]
@@ -135,7 +135,7 @@ def boosted(
     """A booster for each setting, at each number of trees."""
     with tempfile.TemporaryDirectory() as folder:
         for part in ("train", "validation", "test"):
-            data: RankingData = getattr(split, part)
+            data: Lists = getattr(split, part)
             order = data.groups.rows
             for name, values in (
                 ("X", data.X[order]),
@@ -164,16 +164,16 @@ def boosted(
 # --- Data -----------------------------------------------------------------------------------------
 
 
-def dense(path: Path) -> RankingData:
+def dense(path: Path) -> Lists:
     """A LETOR file as a dense matrix."""
     return letor.read(path, sparse=False)
 
 
-def join(parts: Sequence[RankingData]) -> RankingData:
+def join(parts: Sequence[Lists]) -> Lists:
     """Some parts together, whose queries stay apart."""
     qid = [np.char.add(f"{k}:", part.qid.astype(str)) for k, part in enumerate(parts)]
     X = np.concatenate([part.X for part in parts])
-    return RankingData(X, np.concatenate([part.y for part in parts]), np.concatenate(qid))
+    return Lists(X, np.concatenate([part.y for part in parts]), np.concatenate(qid))
 
 
 def mq2008(folder: Path) -> list[Split]:

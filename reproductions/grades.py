@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.svm import SVMRanker
 from didyma.files import replace_sections, replace_when_done
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "RESULTS.md"
 
 Vector = NDArray[np.float64]
-Split = tuple[RankingData, RankingData, RankingData]
+Split = tuple[Lists, Lists, Lists]
 
 CS = tuple(10.0**k for k in range(-2, 5))
 LOSSES = ("ndcg", "ndcg@10")
@@ -50,7 +50,7 @@ def mq2008(folder: Path) -> Iterator[Split]:
         train = [parts[(fold + k) % N_FOLDS] for k in range(3)]
         X = np.vstack([part.X for part in train])
         y, qid = (np.concatenate([getattr(part, name) for part in train]) for name in ("y", "qid"))
-        yield RankingData(X, y, qid), parts[(fold + 3) % N_FOLDS], parts[(fold + 4) % N_FOLDS]
+        yield Lists(X, y, qid), parts[(fold + 3) % N_FOLDS], parts[(fold + 4) % N_FOLDS]
 
 
 def synthetic() -> Iterator[Split]:
@@ -59,15 +59,13 @@ def synthetic() -> Iterator[Split]:
         rng = np.random.default_rng(seed)
         hidden = rng.normal(size=N_FEATURES)
 
-        def draw(
-            queries: int, rng: np.random.Generator = rng, hidden: Vector = hidden
-        ) -> RankingData:
+        def draw(queries: int, rng: np.random.Generator = rng, hidden: Vector = hidden) -> Lists:
             X = rng.random((queries * N_ROWS, N_FEATURES))
             score = (X - 0.5) @ hidden * np.sqrt(12) / np.linalg.norm(hidden)
             score += NOISE * rng.normal(size=len(X))
             edges = np.quantile(score, np.cumsum(SHARES)[:-1])
             grades = np.searchsorted(edges, score).astype(np.float64)
-            return RankingData(X, grades, np.repeat(np.arange(queries), N_ROWS))
+            return Lists(X, grades, np.repeat(np.arange(queries), N_ROWS))
 
         train, validation, test = (draw(queries) for queries in N_QUERIES)
         yield train, validation, test

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.classification import ClassificationRanker
 from didyma.estimators.latent import CLASSIFIER_CS, LatentSVMRanker
@@ -54,7 +54,7 @@ Say = Callable[[str], None]
 class Part:
     """Judged queries, whose rows come one query after the other."""
 
-    data: RankingData
+    data: Lists
     ks: tuple[int, ...]
 
     @classmethod
@@ -71,7 +71,7 @@ class Part:
         X = np.vstack([part.X for part in parts])
         y = np.concatenate([part.data.y for part in parts])
         qid = np.concatenate([part.data.qid for part in parts])
-        return cls(RankingData(X, y, qid), parts[0].ks)
+        return cls(Lists(X, y, qid), parts[0].ks)
 
     @property
     def X(self) -> Vector:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.demo.candidates import retrieve
 from didyma.demo.corpus import language_reference
 from didyma.errors import DataError, NothingLearnedWarning
@@ -73,9 +73,9 @@ Say = Callable[[str], None]
 class Fold:
     """What to train on, to choose by, and to test on."""
 
-    train: RankingData
-    validation: RankingData
-    test: RankingData
+    train: Lists
+    validation: Lists
+    test: Lists
 
     def paths(self, loss: str, maps: Sequence[str], measure: str, Cs: Sequence[float]) -> Vector:
         """Test values of the ranker that is best in validation; of equals, the first."""
@@ -97,13 +97,13 @@ class Fold:
         return judge(self.test, measure, chosen.coef_)
 
 
-def judge(data: RankingData, measure: str, w: Vector) -> Vector:
+def judge(data: Lists, measure: str, w: Vector) -> Vector:
     """The measure of each query, ranked by w."""
     evaluator = Evaluator(data.y, data.groups, measure, docid=data.docid)
     return evaluator(linear_scores(data.X, w))[evaluator.measures[0]]
 
 
-def turns(parts: Sequence[RankingData]) -> list[Fold]:
+def turns(parts: Sequence[Lists]) -> list[Fold]:
     """Fold 1 trains on parts 1 to 3, chooses by 4 and tests on 5; the others follow in turn."""
     folds = []
     for fold in range(N_FOLDS):
@@ -112,10 +112,10 @@ def turns(parts: Sequence[RankingData]) -> list[Fold]:
     return folds
 
 
-def _join(parts: Sequence[RankingData]) -> RankingData:
+def _join(parts: Sequence[Lists]) -> Lists:
     X = np.vstack([part.X for part in parts])
     y = np.concatenate([part.y for part in parts])
-    return RankingData(X, y, np.concatenate([part.qid for part in parts]))
+    return Lists(X, y, np.concatenate([part.qid for part in parts]))
 
 
 def read_mq2008(data: Path) -> list[Fold]:

@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from didyma.data import Matrix, RankingData
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.classification import ClassificationRanker
 from didyma.estimators.svm import SVMRanker
@@ -35,6 +35,7 @@ from didyma.features.binning import ScoreBinner
 from didyma.features.scaling import QueryMinMaxScaler, QueryPercentileScaler
 from didyma.files import replace_sections, replace_when_done
 from didyma.formats import letor, trec
+from didyma.matrix import Matrix
 from didyma.metrics import Evaluator, RunEvaluator, wilcoxon, wins_losses
 from didyma.report.table import markdown
 
@@ -211,7 +212,7 @@ class Collection:
     """
 
     name: str
-    data: RankingData
+    data: Lists
     n_relevant: Vector
     functions: dict[str, Vector]
 
@@ -352,7 +353,7 @@ MEASURES = {"MAP": "AP", "nDCG@10": "nDCG(dcg='exp-log2')@10", "P@5": "P@5"}
 class Part:
     """One of the five parts of MQ2008."""
 
-    data: RankingData
+    data: Lists
     features: dict[str, Matrix] = field(repr=False)
 
     @classmethod

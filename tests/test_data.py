@@ -8,8 +8,9 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from didyma.data import Features, Groups, RankingData, as_csr, group_rows
+from didyma.data import Features, Groups, Lists, group_rows
 from didyma.errors import DataError
+from didyma.matrix import as_csr
 
 
 @given(st.lists(st.sampled_from("abcd"), min_size=1, max_size=30))
@@ -67,17 +68,15 @@ def test_one_way_to_say_which_rows_belong_together():
 def test_columns_of_different_lengths_are_refused():
     X, y, qid = np.eye(3), np.zeros(3), np.array(["a", "a", "b"])
     with pytest.raises(DataError, match="y: expected 3 values"):
-        RankingData(X, np.zeros(2), qid)
+        Lists(X, np.zeros(2), qid)
     with pytest.raises(DataError, match="qid: expected 3 values"):
-        RankingData(X, y, qid[:2])
+        Lists(X, y, qid[:2])
     with pytest.raises(DataError, match="2 names for 3 features"):
-        RankingData(X, y, qid, feature_names=("f", "g"))
+        Lists(X, y, qid, feature_names=("f", "g"))
 
 
 def test_selection():
-    data = RankingData(
-        np.eye(3), np.arange(3.0), np.array(["a", "a", "b"]), np.array(["x", "y", "z"])
-    )
+    data = Lists(np.eye(3), np.arange(3.0), np.array(["a", "a", "b"]), np.array(["x", "y", "z"]))
     part = data.select([2, 0])
     assert part.qid.tolist() == ["b", "a"]
     assert part.docid.tolist() == ["z", "x"]
@@ -86,13 +85,13 @@ def test_selection():
 
 
 def judged(X, **more):
-    return RankingData(np.asarray(X, float), np.arange(float(len(X))), np.zeros(len(X)), **more)
+    return Lists(np.asarray(X, float), np.arange(float(len(X))), np.zeros(len(X)), **more)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_columns_are_arranged_by_name_or_by_place(sparse):
     X = sp.csr_array(np.eye(2)) if sparse else np.eye(2)
-    data = RankingData(X, np.ones(2), np.zeros(2), feature_names=("x", "y"))
+    data = Lists(X, np.ones(2), np.zeros(2), feature_names=("x", "y"))
     swapped = Features(2, ("y", "x")).arrange(data)
     assert (swapped.X.toarray() if sparse else swapped.X).tolist() == [[0, 1], [1, 0]]
     assert swapped.feature_names == ("y", "x")
@@ -102,7 +101,7 @@ def test_columns_are_arranged_by_name_or_by_place(sparse):
         Features(2, ("y", "z")).arrange(data)
     with pytest.raises(DataError, match="expected 3 features, found 2"):
         Features(3).arrange(data)
-    indexed = RankingData(X, np.ones(2), np.zeros(2), zero_based=False)
+    indexed = Lists(X, np.ones(2), np.zeros(2), zero_based=False)
     wide = Features(3, zero_based=False).arrange(indexed)
     assert (wide.X.toarray() if sparse else wide.X).tolist() == [[1, 0, 0], [0, 1, 0]]
     with pytest.raises(DataError, match="expected 1 features, found 2"):
@@ -152,7 +151,7 @@ def test_damaged_sparse_matrices_are_refused(parts, message):
     with pytest.raises(DataError, match=message):
         as_csr(sparse(*parts))
     with pytest.raises(DataError, match=f"X: .*{message}"):
-        RankingData(sparse(*parts), np.zeros(2), np.zeros(2))
+        Lists(sparse(*parts), np.zeros(2), np.zeros(2))
     with pytest.raises(DataError, match=message):
         as_csr(sparse(*parts, shape=(3, 2), kind=sp.csc_array))
 
@@ -189,9 +188,69 @@ def test_values_of_judged_results_are_checked():
     qid = np.zeros(2)
     for X in (np.zeros(2), np.array([["a"], ["b"]]), np.zeros((2, 1), complex)):
         with pytest.raises(DataError, match="X: expected a matrix of numbers"):
-            RankingData(X, np.zeros(2), qid)
+            Lists(X, np.zeros(2), qid)
     for y in (np.array(["a", "b"]), np.array([np.nan, 0.0])):
         with pytest.raises(DataError, match="y: expected finite numbers"):
-            RankingData(np.eye(2), y, qid)
+            Lists(np.eye(2), y, qid)
     with pytest.raises(DataError, match="one query id per row"):
         Groups.from_qid([["a"], ["a", "b"]])
+
+
+def test_parts_of_lists_keep_all_that_is_known():
+    lists = Lists(
+        ["a", "b", "c", "d"],
+        np.arange(4.0),
+        np.array(["q", "r", "q", "s"]),
+        np.array(["1", "2", "3", "4"]),
+        queries=["Q", "R", "S"],
+        scores=np.arange(4.0) + 10,
+        losses=np.arange(4.0) + 20,
+        weights=np.array([1.0, 2, 3]),
+    )
+    part = lists.select(np.array([False, True, True, False]))
+    assert part.items == ["b", "c"]
+    assert part.queries == ["R", "Q"]
+    assert part.groups.names.tolist() == ["r", "q"]
+    assert part.weights.tolist() == [2, 1]
+    assert [part.labels.tolist(), part.scores.tolist(), part.losses.tolist()] == [
+        *([1, 2], [11, 12], [21, 22])
+    ]
+    assert part.docid.tolist() == ["2", "3"]
+    chosen = lists.select_lists([2, 0])
+    assert (chosen.items, chosen.queries) == (["d", "a", "c"], ["S", "Q"])
+    assert chosen.groups.names.tolist() == ["s", "q"]
+    assert chosen.weights.tolist() == [3, 1]
+
+
+def test_lists_of_texts_may_be_empty():
+    lists = Lists.of_texts(["x", "y", "z"], [["a"], [], ["b", "c"]], [[1], [], [0, 1]])
+    assert lists.groups.sizes.tolist() == [1, 0, 2]
+    assert lists.y.tolist() == [1, 0, 1]
+    assert lists.select_lists([1, 2]).groups.sizes.tolist() == [0, 2]
+    assert lists.select([2, 0]).queries == ["z", "x"]
+    assert lists.select_lists([]).queries == []
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"passages": [["a"]]}, "passages: 1 lists for 2 queries"),
+        ({"labels": [[1]]}, "labels: 1 lists for 2 queries"),
+        ({"labels": [[1], [1]]}, "labels: expected 2 values in list 1, found 1"),
+        ({"scores": [["x"], [1, 2]]}, "scores: expected numbers in list 0"),
+        ({"scores": [[np.nan], [1, 2]]}, "scores: expected finite numbers"),
+    ],
+)
+def test_texts_that_do_not_fit_together_are_refused(more, message):
+    given = {"passages": [["a"], ["b", "c"]], **more}
+    with pytest.raises(DataError, match=message):
+        Lists.of_texts(["x", "y"], **given)
+
+
+def test_texts_have_no_matrix_and_unjudged_lists_no_labels():
+    lists = Lists.of_texts(["x"], [["a"]])
+    with pytest.raises(DataError, match="items: expected a matrix"):
+        lists.X  # noqa: B018
+    with pytest.raises(DataError, match="labels: expected judged lists"):
+        lists.y  # noqa: B018
+    assert lists.with_items(np.eye(1), ["one"]).features.names == ("one",)

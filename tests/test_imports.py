@@ -22,6 +22,7 @@ PACKAGE = Path(didyma.__file__).parent
 LAYERS = [
     {"__init__"},
     {"errors", "lazy"},
+    {"matrix"},
     {"data", "files", "execution"},
     {"scoring"},
     {"kernels"},
@@ -108,7 +109,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("imports")
     random = np.random.default_rng(0)
     X, y = random.normal(size=(12, 2)), np.tile([1.0, 0.0, 0.0], 4)
-    data = didyma.RankingData(X, y, np.repeat(["a", "b"], 6), zero_based=False)
+    data = didyma.Lists(X, y, np.repeat(["a", "b"], 6), zero_based=False)
     didyma.write(data, folder / "DATA")
     for name, make in MODELS.items():
         didyma.save(make().fit(X, y), folder / name)
@@ -150,7 +151,7 @@ def test_public_names_resolve():
 
 
 def test_data_and_errors_need_no_compiler():
-    assert "numba" not in modules_after("import didyma; didyma.RankingData; didyma.read")
+    assert "numba" not in modules_after("import didyma; didyma.Lists; didyma.read")
 
 
 def test_layers_and_losses_load_little_beside_torch():

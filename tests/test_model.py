@@ -552,7 +552,7 @@ def test_the_plain_model_scores_as_its_estimator_does(path: Path, ranker: Any, s
         face = clone(ranker) if scaler is None else make_pipeline(clone(scaler), clone(ranker))
         face.fit(X, Y, qid=QID)
         model.save(face, path)
-        data = didyma.RankingData(X * 2 + 1, Y * 1.0, QID)
+        data = didyma.Lists(X * 2 + 1, Y * 1.0, QID)
         expected = face.predict(data.X, **({"qid": QID} if in_query else {}))
     found = model.Model.read(path)
     assert found.predict(data).tobytes() == expected.tobytes()
@@ -564,11 +564,11 @@ def test_the_plain_model_scores_sparse_rows_too(path: Path, scaler: Any) -> None
     sparse = csr_array(np.where(X > 0, X, 0))
     face = make_pipeline(scaler, ClassificationRanker()).fit(sparse, Y)
     model.save(face, path)
-    data = didyma.RankingData(sparse, Y * 1.0, QID)
+    data = didyma.Lists(sparse, Y * 1.0, QID)
     assert model.Model.read(path).predict(data).tobytes() == face.predict(sparse).tobytes()
 
 
 def test_the_plain_model_asks_for_its_columns(path: Path) -> None:
     ClassificationRanker().fit(X, Y).save(path)
     with pytest.raises(DataError, match="expected 3 features, found 2"):
-        model.Model.read(path).predict(didyma.RankingData(X[:, :2], Y * 1.0, QID))
+        model.Model.read(path).predict(didyma.Lists(X[:, :2], Y * 1.0, QID))

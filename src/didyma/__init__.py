@@ -35,7 +35,7 @@ _HOMES = {
     "QueryMinMaxScaler": "didyma.features.scaling",
     "QueryPercentileScaler": "didyma.features.scaling",
     "QueryStandardScaler": "didyma.features.scaling",
-    "RankingData": "didyma.data",
+    "Lists": "didyma.data",
     "SVMRanker": "didyma.estimators.svm",
     "ScoreBinner": "didyma.features.binning",
     "StepLoss": "didyma.tasks.losses",
@@ -66,6 +66,7 @@ __all__ = [
     "LatentSVMRanker",
     "LatentStructuredPerceptron",
     "LatentStructuredSVM",
+    "Lists",
     "LowRankReranker",
     "MotifFinder",
     "NBestReranker",
@@ -73,7 +74,6 @@ __all__ = [
     "QueryMinMaxScaler",
     "QueryPercentileScaler",
     "QueryStandardScaler",
-    "RankingData",
     "SVMRanker",
     "ScoreBinner",
     "StepLoss",
@@ -96,7 +96,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from didyma import structures
-    from didyma.data import RankingData
+    from didyma.data import Lists
     from didyma.errors import DataError, DidymaError
     from didyma.estimators.additive import AdditiveSVMRanker
     from didyma.estimators.boosting import BoostingReranker

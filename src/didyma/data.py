@@ -1,40 +1,23 @@
-"""Judged results: the container that every reader, estimator and command shares."""
+"""Lists of candidates: the container that every reader, featuriser, ranker and measure shares."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from itertools import chain
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
+from didyma.matrix import Matrix, as_csr, is_sparse, widened
 
-if TYPE_CHECKING:
-    import scipy.sparse as sp
+__all__ = ["Features", "Groups", "Lists", "group_rows", "judgements"]
 
-__all__ = [
-    "Features",
-    "Groups",
-    "Matrix",
-    "RankingData",
-    "as_csr",
-    "group_rows",
-    "is_sparse",
-    "judgements",
-]
-
-Matrix: TypeAlias = "NDArray[Any] | sp.csr_array"
-
-
-def is_sparse(X: object) -> bool:
-    """Whether this is a sparse matrix of SciPy, which is not imported to tell."""
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and bool(sparse.issparse(X))
+Rows: TypeAlias = "Sequence[int] | NDArray[Any]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +58,12 @@ class Groups:
         code = np.repeat(rank[code], np.diff(heads, append=len(labels)))
         rows = np.argsort(code, kind="stable").astype(np.int64, copy=False)
         return cls(names[order], rows, _starts(np.bincount(code, minlength=len(names))))
+
+    @classmethod
+    def from_lists(cls, sizes: ArrayLike) -> Groups:
+        """Consecutive rows by the size of each list, of which some may be empty."""
+        found = np.asarray(sizes, dtype=np.int64)
+        return cls(np.arange(len(found)), np.arange(found.sum()), _starts(found))
 
     @classmethod
     def from_sizes(cls, group: ArrayLike, n_rows: int) -> Groups:
@@ -128,86 +117,6 @@ def group_rows(n_rows: int, qid: ArrayLike | None = None, group: ArrayLike | Non
     return groups
 
 
-def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
-    """A sparse matrix as CSR, in place if it is CSR already.
-
-    SciPy and compiled loops trust the parts of a sparse matrix. Here everything that they rely on
-    is checked: shapes and types, that each row's entries lie within the arrays and each column
-    within the matrix, and that values are finite.
-
-    >>> import scipy.sparse as sp
-    >>> rows = sp.csr_array(np.eye(2))
-    >>> rows.indices[1] = 7
-    >>> as_csr(rows)
-    Traceback (most recent call last):
-    didyma.errors.DataError: X: expected column indices from 0 to 1, found 7
-    """
-    if X.ndim != 2:
-        raise DataError(f"expected a matrix, found shape {X.shape}", field=field)
-    if X.dtype.kind not in "biuf":
-        raise DataError(f"expected numbers, found {X.dtype}", field=field)
-    if X.format in ("csr", "csc"):
-        n_lists, width = X.shape if X.format == "csr" else X.shape[::-1]
-        _check_compressed(X.data, X.indices, X.indptr, n_lists, width, field)
-    elif X.format == "bsr":
-        block = X.data.shape[1:]
-        if len(block) != 2 or 0 in block:
-            raise DataError(f"expected blocks, found shape {X.data.shape}", field=field)
-        _check_compressed(
-            *(X.data, X.indices, X.indptr), X.shape[0] // block[0], X.shape[1] // block[1], field
-        )
-    elif X.format == "coo":
-        for indices, bound, kind in zip((X.row, X.col), X.shape, ("row", "column")):
-            _check_indices(indices, bound, kind, field)
-            if indices.shape != X.data.shape:
-                raise DataError(
-                    f"{indices.size} {kind} indices for {X.data.size} values", field=field
-                )
-    import scipy.sparse as sp
-
-    rows = sp.csr_array(X)
-    if X.format not in ("csr", "csc", "bsr", "coo"):  # of lists, dictionaries or diagonals
-        _check_compressed(rows.data, rows.indices, rows.indptr, X.shape[0], X.shape[1], field)
-    if not np.isfinite(rows.data).all():
-        raise DataError("expected finite numbers, found others", field=field)
-    if any(part.dtype not in (np.int32, np.int64) for part in (rows.indices, rows.indptr)):
-        parts = rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
-        rows = sp.csr_array(parts, shape=rows.shape)
-    return rows
-
-
-def _check_compressed(
-    values: NDArray[Any],
-    indices: NDArray[Any],
-    starts: NDArray[Any],
-    n_lists: int,
-    width: int,
-    field: str,
-) -> None:
-    if starts.shape != (n_lists + 1,) or starts.dtype.kind not in "iu":
-        raise DataError(
-            f"expected an indptr of {n_lists + 1} integers, found {starts.dtype} of shape "
-            f"{starts.shape}",
-            field=field,
-        )
-    if len(values) != len(indices):
-        raise DataError(f"{len(indices)} indices for {len(values)} values", field=field)
-    if starts[0] != 0 or np.any(starts[1:] < starts[:-1]) or starts[-1] > len(indices):
-        raise DataError(f"expected an indptr that rises from 0 to {len(indices)}", field=field)
-    _check_indices(indices[: int(starts[-1])], width, "column", field)
-
-
-def _check_indices(indices: NDArray[Any], bound: int, kind: str, field: str) -> None:
-    if indices.ndim != 1 or indices.dtype.kind not in "iu":
-        raise DataError(f"expected {kind} indices, found {indices.dtype}", field=field)
-    wrong = (indices < 0) | (indices >= bound)
-    if wrong.any():
-        raise DataError(
-            f"expected {kind} indices from 0 to {bound - 1}, found {indices[wrong.argmax()]}",
-            field=field,
-        )
-
-
 @dataclass(frozen=True)
 class Features:
     """What the columns of a matrix are: how many, their names, and the index of the first.
@@ -215,8 +124,8 @@ class Features:
     ``zero_based`` says whether a LETOR file calls the first column 0 or 1. It is None where columns
     never had an index, as those of a table.
 
-    >>> train = RankingData(np.eye(2), np.ones(2), np.zeros(2), feature_names=("bm25", "age"))
-    >>> test = RankingData(np.eye(2), np.ones(2), np.zeros(2), feature_names=("age", "bm25"))
+    >>> train = Lists(np.eye(2), np.ones(2), np.zeros(2), feature_names=("bm25", "age"))
+    >>> test = Lists(np.eye(2), np.ones(2), np.zeros(2), feature_names=("age", "bm25"))
     >>> train.features.arrange(test).X.tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
@@ -260,7 +169,7 @@ class Features:
         elif hasattr(estimator, "feature_names_in_"):
             del estimator.feature_names_in_
 
-    def arrange(self, data: RankingData, path: str | PathLike[str] | None = None) -> RankingData:
+    def arrange(self, data: Lists, path: str | PathLike[str] | None = None) -> Lists:
         """The same rows with these columns: by name where both have names, by place otherwise.
 
         Data with indices may lack the last columns, as a LETOR file does that never lists them.
@@ -281,81 +190,155 @@ class Features:
             raise DataError(f"expected {self.count} features, found {width}", path=path)
         return replace(
             data,
-            X=_widened(data.X, self.count),
+            items=widened(data.X, self.count),
             feature_names=self.names,
             zero_based=data.zero_based if self.zero_based is None else self.zero_based,
         )
 
     @staticmethod
     def _chosen(
-        data: RankingData,
+        data: Lists,
         names: tuple[str, ...],
         present: tuple[str, ...],
         path: str | PathLike[str] | None,
-    ) -> RankingData:
+    ) -> Lists:
         place = {name: k for k, name in enumerate(present)}
         if missing := [name for name in names if name not in place]:
             raise DataError(f"expected also the features {', '.join(missing)}", path=path)
-        return replace(data, X=data.X[:, [place[name] for name in names]], feature_names=names)
-
-
-def _widened(X: Matrix, width: int) -> Matrix:
-    """The same rows with columns of zeros in the end."""
-    n_rows, present = X.shape
-    if present == width:
-        return X
-    if isinstance(X, np.ndarray):
-        return np.pad(X, ((0, 0), (0, width - present)))
-    import scipy.sparse as sp
-
-    return sp.csr_array((X.data, X.indices, X.indptr), shape=(n_rows, width))
+        return replace(data, items=data.X[:, [place[name] for name in names]], feature_names=names)
 
 
 @dataclass(frozen=True, eq=False)
-class RankingData:
-    """Judged results: features ``X``, relevance ``y`` and query ``qid`` per row.
+class Lists:
+    """For each query its candidates, and what is known about them: one row for each candidate.
 
-    ``X`` is a dense array or a SciPy CSR array, ``docid`` and ``feature_names`` are optional, and
-    ``zero_based`` is as in `Features`. Rows keep the order of their source; `groups` says which
-    belong together.
+    ``items`` are the candidates: a matrix of features (a dense or a SciPy CSR array), or a sequence
+    of texts or other outputs, which a featuriser turns into one. ``qid`` says which list a row
+    belongs to; without it all rows are one list, and with ``grouping`` in its place lists may be
+    empty. Rows keep the order of their source.
 
-    >>> data = RankingData(np.eye(3), np.array([1.0, 0, 1]), np.array(["a", "b", "a"]))
-    >>> data
-    RankingData(3 rows, 3 features, 2 queries)
+    Of each row may be known ``labels`` (grades, or the values that a teacher gives; higher is
+    better), ``losses`` (what choosing it costs), ``scores`` of the stage before, and ``docid``; of
+    each list, in the order of `groups`, ``queries`` (texts, or whatever the items are outputs of)
+    and ``weights``. ``feature_names`` and ``zero_based`` are as in `Features`.
+
+    >>> lists = Lists(np.eye(3), np.array([1.0, 0, 1]), np.array(["a", "b", "a"]))
+    >>> lists
+    Lists(3 rows, 3 features, 2 queries)
+    >>> Lists.of_texts(["who wrote Emma?"], [["Jane Austen wrote it.", "A clock has hands."]])
+    Lists(2 rows of str, 1 queries)
     """
 
-    X: Matrix
-    y: NDArray[np.float64]
-    qid: NDArray[Any]
+    items: Matrix | Sequence[Any]
+    labels: NDArray[np.float64] | None = None
+    qid: NDArray[Any] = None  # type: ignore[assignment]  # set below
     docid: NDArray[Any] | None = None
     feature_names: tuple[str, ...] | None = None
     zero_based: bool | None = None
+    _: KW_ONLY
+    queries: Sequence[Any] | None = None
+    scores: NDArray[np.float64] | None = None
+    losses: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None
+    grouping: Groups | None = None
+
+    @classmethod
+    def of_texts(
+        cls,
+        queries: Sequence[str],
+        passages: Sequence[Sequence[str]],
+        labels: Sequence[ArrayLike] | None = None,
+        scores: Sequence[ArrayLike] | None = None,
+        docid: Sequence[Sequence[str]] | None = None,
+    ) -> Lists:
+        """Lists with ``passages[q]`` as the candidates of ``queries[q]``, and so all others."""
+        sizes = [len(own) for own in passages]
+        if len(sizes) != len(queries):
+            raise DataError(
+                f"{len(sizes)} lists for {len(queries)} queries: expected one for each",
+                field="passages",
+            )
+        groups = Groups.from_lists(sizes)
+        names = None if docid is None else np.array(list(chain.from_iterable(docid)))
+        return cls(
+            [text for own in passages for text in own],
+            _joined(labels, sizes, "labels"),
+            docid=names,
+            queries=list(queries),
+            scores=_joined(scores, sizes, "scores"),
+            grouping=groups,
+        )
 
     def __post_init__(self) -> None:
-        if is_sparse(self.X):
-            object.__setattr__(self, "X", as_csr(self.X))
-        elif not (self.X.ndim == 2 and self.X.dtype.kind in "biuf"):
-            raise DataError(
-                f"expected a matrix of numbers, found {self.X.dtype} of shape {self.X.shape}",
-                field="X",
-            )
-        n_rows, n_features = self.X.shape
-        for name, column in (("y", self.y), ("qid", self.qid), ("docid", self.docid)):
+        if is_sparse(self.items):
+            object.__setattr__(self, "items", as_csr(self.items))
+        if self._is_matrix:
+            self._check_matrix()
+        elif self.feature_names is not None:
+            raise DataError("only the columns of a matrix have names", field="feature_names")
+        n_rows = len(self)
+        if self.grouping is not None and len(self.grouping.rows) != n_rows:
+            found = len(self.grouping.rows)
+            raise DataError(f"expected {n_rows} rows, found {found}", field="grouping")
+        if self.qid is None:
+            groups = self.grouping or group_rows(n_rows)
+            object.__setattr__(self, "qid", groups.names[groups.codes])
+        labels = "y" if self._is_matrix else "labels"  # what files and scikit-learn call them
+        numbers = {labels: self.labels, "scores": self.scores, "losses": self.losses}
+        for name, column in {**numbers, "qid": self.qid, "docid": self.docid}.items():
             if column is not None and column.shape != (n_rows,):
                 raise DataError(f"expected {n_rows} values, found shape {column.shape}", field=name)
-        if self.y.dtype.kind not in "biuf" or not np.isfinite(self.y).all():
-            raise DataError("expected finite numbers", field="y")
-        if self.feature_names is not None and len(self.feature_names) != n_features:
+        for name, column in {**numbers, "weights": self.weights}.items():
+            if column is not None and not _are_finite(column):
+                raise DataError("expected finite numbers", field=name)
+        for name, known in (("queries", self.queries), ("weights", self.weights)):
+            if known is not None and len(known) != len(self.groups):
+                raise DataError(
+                    f"{len(known)} for {len(self.groups)} lists: expected one for each", field=name
+                )
+
+    def _check_matrix(self) -> None:
+        X = self.X
+        if not (X.ndim == 2 and X.dtype.kind in "biuf"):
             raise DataError(
-                f"{len(self.feature_names)} names for {n_features} features", field="feature_names"
+                f"expected a matrix of numbers, found {X.dtype} of shape {X.shape}", field="X"
+            )
+        if self.feature_names is not None and len(self.feature_names) != X.shape[1]:
+            raise DataError(
+                f"{len(self.feature_names)} names for {X.shape[1]} features", field="feature_names"
             )
 
     def __len__(self) -> int:
-        return len(self.y)
+        return int(self.X.shape[0]) if self._is_matrix else len(self.items)
 
     def __repr__(self) -> str:
-        rows, features = self.X.shape
-        return f"RankingData({rows} rows, {features} features, {len(self.groups)} queries)"
+        if self._is_matrix:
+            rows, features = self.X.shape
+            what = f"{rows} rows, {features} features"
+        else:
+            kinds = sorted({type(item).__name__ for item in self.items})
+            what = (
+                " or ".join([f"{len(self)} rows of {kinds[0]}", *kinds[1:]]) if kinds else "empty"
+            )
+        return f"Lists({what}, {len(self.groups)} queries)"
+
+    @property
+    def _is_matrix(self) -> bool:
+        return isinstance(self.items, np.ndarray) or is_sparse(self.items)
+
+    @property
+    def X(self) -> Matrix:
+        """The matrix of features."""
+        if not self._is_matrix:
+            raise DataError("expected a matrix: a featuriser makes one of these", field="items")
+        return cast("Matrix", self.items)
+
+    @property
+    def y(self) -> NDArray[np.float64]:
+        """The labels, which must be known."""
+        if self.labels is None:
+            raise DataError("expected judged lists, found no labels", field="labels")
+        return self.labels
 
     @property
     def features(self) -> Features:
@@ -364,26 +347,82 @@ class RankingData:
 
     @cached_property
     def groups(self) -> Groups:
-        """Which rows belong to which query."""
-        return Groups.from_qid(self.qid)
+        """Which rows belong to which list."""
+        return Groups.from_qid(self.qid) if self.grouping is None else self.grouping
 
-    def select(self, rows: Sequence[int] | NDArray[Any]) -> RankingData:
-        """The same data restricted to some rows (indices or a mask)."""
+    def with_items(self, items: Any, feature_names: Sequence[str] | None = None) -> Lists:
+        """The same lists of other items, such as their features."""
+        names = None if feature_names is None else tuple(feature_names)
+        return replace(self, items=items, feature_names=names, zero_based=None)
+
+    def select(self, rows: Rows) -> Lists:
+        """The same lists restricted to some rows (indices or a mask); empty ones disappear."""
+        rows = np.asarray(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        groups = Groups.from_qid(self.groups.codes[rows])
+        return self._part(rows, groups.names, groups)
+
+    def select_lists(self, numbers: Rows) -> Lists:
+        """Some of the lists, by their numbers, in this order."""
+        groups = self.groups
+        numbers = np.asarray(numbers, dtype=np.int64)
+        own = [groups.rows[groups.starts[n] : groups.starts[n + 1]] for n in numbers.tolist()]
+        rows = np.concatenate([np.empty(0, np.int64), *own])
+        return self._part(rows, numbers, Groups.from_lists(groups.sizes[numbers]))
+
+    def _part(self, rows: NDArray[Any], numbers: NDArray[Any], groups: Groups) -> Lists:
+        """Those rows, which form these lists; ``numbers`` are those that the lists have here."""
+
+        def per_row(values: Any) -> Any:
+            return None if values is None else values[rows]
+
+        named = replace(groups, names=self.groups.names[numbers])
         return replace(
             self,
-            X=self.X[rows],
-            y=self.y[rows],
-            qid=self.qid[rows],
-            docid=None if self.docid is None else self.docid[rows],
+            items=self.X[rows] if self._is_matrix else [self.items[row] for row in rows.tolist()],
+            labels=per_row(self.labels),
+            qid=per_row(self.qid),
+            docid=per_row(self.docid),
+            scores=per_row(self.scores),
+            losses=per_row(self.losses),
+            queries=None if self.queries is None else [self.queries[n] for n in numbers.tolist()],
+            weights=None if self.weights is None else self.weights[numbers],
+            grouping=None if self.grouping is None else named,
         )
+
+
+def _are_finite(column: NDArray[Any]) -> bool:
+    return column.dtype.kind in "biuf" and bool(np.isfinite(column).all())
+
+
+def _joined(
+    values: Sequence[ArrayLike] | None, sizes: Iterable[int], field: str
+) -> NDArray[np.float64] | None:
+    """Numbers of all lists in one array, which must have the sizes of the lists."""
+    if values is None:
+        return None
+    sizes = list(sizes)
+    if len(values) != len(sizes):
+        raise DataError(f"{len(values)} lists for {len(sizes)} queries", field=field)
+    parts = [np.empty(0)]
+    for number, (own, size) in enumerate(zip(values, sizes)):
+        try:
+            part = np.asarray(own, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"expected numbers in list {number}", field=field) from None
+        if part.shape != (size,):
+            found = part.shape[0] if part.ndim == 1 else f"shape {part.shape}"
+            raise DataError(f"expected {size} values in list {number}, found {found}", field=field)
+        parts.append(part)
+    return np.concatenate(parts)
 
 
 def judgements(
     X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: ArrayLike | None
 ) -> tuple[Any, Any]:
-    """``y`` and ``qid``, which `RankingData` in place of ``X`` brings along."""
-    if not isinstance(X, RankingData):
+    """``y`` and ``qid``, which `Lists` in place of ``X`` bring along."""
+    if not isinstance(X, Lists):
         return y, qid
     if not (y is None and qid is None and group is None):
-        raise DataError("judged results have a y and a qid already: give no others")
-    return X.y, X.qid
+        raise DataError("lists have a y and a qid already: give no others")
+    return X.labels, X.qid

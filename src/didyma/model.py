@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma import __version__
-from didyma.data import Features, RankingData
+from didyma.data import Features, Lists
 from didyma.errors import DataError, ModelFileError
 from didyma.files import replace_when_done
 from didyma.scoring import RANKERS, SCALERS
@@ -152,7 +152,7 @@ class Model:
     >>> from didyma.estimators.svm import SVMRanker
     >>> X, y, qid = np.array([[3.0], [1.0], [2.0]]), np.array([1.0, 0.0, 0.0]), np.zeros(3)
     >>> model = Model.of(SVMRanker(C=10).fit(X, y))
-    >>> np.argmax(model.predict(RankingData(X, y, qid)))
+    >>> np.argmax(model.predict(Lists(X, y, qid)))
     np.int64(0)
     """
 
@@ -294,7 +294,7 @@ class Model:
         names, zero_based = first["feature_names"], first.get("zero_based")
         return Features(first["n_features"], None if names is None else tuple(names), zero_based)
 
-    def predict(self, data: RankingData) -> NDArray[np.float64]:
+    def predict(self, data: Lists) -> NDArray[np.float64]:
         """Score of each row; higher ranks first within a query."""
         data = self.features.arrange(data)
         *scalers, (ranker, prefix) = self.steps
@@ -318,7 +318,7 @@ class Model:
         }
         return {**part["parameters"], **part["attributes"], **own}
 
-    def _predict_by_estimator(self, data: RankingData) -> NDArray[np.float64]:
+    def _predict_by_estimator(self, data: Lists) -> NDArray[np.float64]:
         """The same by the estimator; a pipeline that scales within queries is told the queries."""
         from sklearn import config_context
 

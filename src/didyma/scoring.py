@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Groups, Matrix, is_sparse
+from didyma.data import Groups
+from didyma.matrix import Matrix, is_sparse
 
 __all__ = [
     "RANKERS",

@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 
 from didyma import execution, formats
 from didyma.cli import app
-from didyma.data import RankingData
+from didyma.data import Lists
 
 Run = Callable[..., Any]
 
 
-def make(seed: int, n_queries: int = 12, *, names: bool = False) -> RankingData:
+def make(seed: int, n_queries: int = 12, *, names: bool = False) -> Lists:
     """Queries of eight rows, whose relevance the first two of four features tell, nearly."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(8 * n_queries, 4)).round(3)
@@ -27,7 +27,7 @@ def make(seed: int, n_queries: int = 12, *, names: bool = False) -> RankingData:
         y[rows[np.argsort(-signal[rows])[:2]]] = [2, 1]
     qid = np.repeat([f"s{seed}q{q}" for q in range(n_queries)], 8)
     docid = np.array([f"d{row}" for row in range(len(X))])
-    return RankingData(X, y, qid, docid, ("bm25", "length", "age", "clicks") if names else None)
+    return Lists(X, y, qid, docid, ("bm25", "length", "age", "clicks") if names else None)
 
 
 @pytest.fixture

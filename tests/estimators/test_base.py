@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from didyma.data import Features, Groups, RankingData
+from didyma.data import Features, Groups, Lists
 from didyma.errors import DataError, NothingLearnedWarning
 from didyma.estimators.base import LinearRanker
 from didyma.metrics import evaluate
@@ -276,8 +276,8 @@ def test_negative_grades_count_as_not_relevant() -> None:
     assert seen.tolist() == [1, 0, 0, 0, 1]
 
 
-def judged(rows: Any, **more: Any) -> RankingData:
-    return RankingData(rows, Y.astype(float), np.array(QID), **more)
+def judged(rows: Any, **more: Any) -> Lists:
+    return Lists(rows, Y.astype(float), np.array(QID), **more)
 
 
 def test_judged_results_bring_their_grades_and_queries() -> None:

@@ -34,7 +34,7 @@ def test_score_is_evaluate_and_the_command_line(tmp_path: Path, measure: str) ->
     assert len(np.unique(scores[:6])) < 6
     told = ranker.score(X, Y, qid=QID, docid=DOCID)
     assert told == didyma.evaluate(scores, Y, qid=QID, measures=measure, docid=DOCID).mean(measure)
-    data = didyma.RankingData(X, Y, QID, docid=DOCID)
+    data = didyma.Lists(X, Y, QID, docid=DOCID)
     assert ranker.score(data) == told
     didyma.write(data, tmp_path / "test.txt")
     ranker.save(tmp_path / "model.safetensors")

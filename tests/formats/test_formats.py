@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from didyma import formats
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.svm import SVMRanker
 from didyma.formats import conll, coreference, fasta, letor, nbest, nli, qa, table, trec, vectors
@@ -23,9 +23,7 @@ from didyma.formats import conll, coreference, fasta, letor, nbest, nli, qa, tab
     ["a", "a.txt", "a.letor.gz", "a.svm", "a.train", "a.csv", "a.TSV.gz", "a.parquet", "a.npz"],
 )
 def test_the_name_tells_the_format(tmp_path: Path, name: str) -> None:
-    data = RankingData(
-        np.array([[0.1, 2.0], [0.0, 1e-3]]), np.array([1.0, 0.0]), np.array(["q", "q"])
-    )
+    data = Lists(np.array([[0.1, 2.0], [0.0, 1e-3]]), np.array([1.0, 0.0]), np.array(["q", "q"]))
     formats.write(data, tmp_path / name)
     again = formats.read(tmp_path / name)
     np.testing.assert_array_equal(again.X, data.X)
@@ -77,7 +75,7 @@ def test_where_indices_begin_is_kept(
     tmp_path: Path, zero_based: bool | None, sparse: bool, width: int, name: str
 ) -> None:
     X = np.zeros((2, width))
-    data = RankingData(
+    data = Lists(
         sp.csr_array(X) if sparse else X, np.ones(2), np.array(["a", "a"]), zero_based=zero_based
     )
     formats.write(data, tmp_path / name)
@@ -87,7 +85,7 @@ def test_where_indices_begin_is_kept(
 
 
 def test_names_of_columns_without_names_follow_their_indices(tmp_path: Path) -> None:
-    data = RankingData(np.eye(2), np.ones(2), np.array(["a", "a"]), zero_based=True)
+    data = Lists(np.eye(2), np.ones(2), np.array(["a", "a"]), zero_based=True)
     formats.write(data, tmp_path / "a.csv")
     assert formats.read(tmp_path / "a.csv").feature_names == ("f0", "f1")
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.datasets import load_svmlight_file
 
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.formats import letor, short_letor
 
@@ -75,14 +75,14 @@ def test_the_short_reader_agrees_or_gives_up(
     assert short.zero_based == data.zero_based
 
 
-def read_text(text: str | bytes, **options: Any) -> RankingData:
+def read_text(text: str | bytes, **options: Any) -> Lists:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "data.letor")
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return letor.read(path, **options)
 
 
-def dense(data: RankingData) -> np.ndarray:
+def dense(data: Lists) -> np.ndarray:
     return data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
 
 
@@ -97,22 +97,22 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 
 
 @st.composite
-def ranking_data(draw: st.DrawFn) -> RankingData:
+def ranking_data(draw: st.DrawFn) -> Lists:
     n, d = draw(st.integers(1, 8)), draw(st.integers(0, 5))
     X = draw(hnp.arrays(np.float64, (n, d), elements=st.one_of(st.just(0.0), FLOATS)))
     y = draw(hnp.arrays(np.float64, n, elements=st.one_of(st.integers(0, 4), FLOATS)))
     qid = np.array(draw(st.lists(QIDS, min_size=n, max_size=n)))
     docid = np.array(draw(st.lists(DOCIDS, min_size=n, max_size=n)))
-    return RankingData(X, y, qid, docid if any(docid) else None)
+    return Lists(X, y, qid, docid if any(docid) else None)
 
 
 @settings(deadline=None)
 @given(ranking_data(), st.booleans(), st.sampled_from(["", ".gz"]), st.integers(1, 200))
-def test_what_is_written_is_read(data: RankingData, sparse: bool, gz: str, piece: int) -> None:
+def test_what_is_written_is_read(data: Lists, sparse: bool, gz: str, piece: int) -> None:
     given_data = data
     if sparse:
         X = sp.csr_array(data.X)
-        given_data = RankingData(X, data.y, data.qid, data.docid)
+        given_data = Lists(X, data.y, data.qid, data.docid)
     with tempfile.TemporaryDirectory() as folder, mock.patch.object(letor, "PIECE", piece):
         path = Path(folder, "data.letor" + gz)
         letor.write(given_data, path)
@@ -214,7 +214,7 @@ LINES = st.lists(
 ).map(" ".join)
 
 
-def read_or_refuse(text: str, **options: Any) -> RankingData | DataError:
+def read_or_refuse(text: str, **options: Any) -> Lists | DataError:
     try:
         return read_text(text, **options)
     except DataError as error:
@@ -471,9 +471,10 @@ def test_bad_groups_are_named(tmp_path: Path) -> None:
         letor.read(path, group=[1])
 
 
-def one_row(**columns: Any) -> RankingData:
+def one_row(**columns: Any) -> Lists:
     row: dict[str, Any] = {"X": np.ones((1, 1)), "y": np.ones(1), "qid": np.array(["a"])}
-    return RankingData(**row | {name: np.array(value) for name, value in columns.items()})
+    row |= {name: np.array(value) for name, value in columns.items()}
+    return Lists(row.pop("X"), row.pop("y"), **row)
 
 
 @pytest.mark.parametrize(
@@ -498,14 +499,14 @@ def test_what_could_not_be_read_is_not_written(
 
 
 def test_written_text_is_plain(tmp_path: Path) -> None:
-    data = RankingData(
+    data = Lists(
         np.array([[0.5, 0], [2, 1e-9]]), np.array([2.0, 0.5]), np.array([7, 8]), np.array([3, 4])
     )
     letor.write(data, tmp_path / "out.txt")
     expected = "2 qid:7 1:0.5 2:0.0 # 3\n0.5 qid:8 1:2.0 2:1e-09 # 4\n"
     assert (tmp_path / "out.txt").read_text() == expected
     repeated = sp.csr_array((np.array([1.0, 2, 4]), [0, 0, 1], [0, 3]), shape=(1, 4))
-    letor.write(RankingData(repeated, np.ones(1), np.array(["a"])), tmp_path / "out.txt")
+    letor.write(Lists(repeated, np.ones(1), np.array(["a"])), tmp_path / "out.txt")
     assert (tmp_path / "out.txt").read_text() == "1 qid:a 1:3.0 2:4.0 4:0\n"
 
 
@@ -536,6 +537,6 @@ def test_lightgbm_example(shared_data: Path) -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r"])
 def test_a_document_id_that_would_end_the_line_is_not_written(tmp_path: Path, end: str) -> None:
-    data = RankingData(np.eye(1), np.ones(1), np.array(["a"]), np.array([f"d{end}e"]))
+    data = Lists(np.eye(1), np.ones(1), np.array(["a"]), np.array([f"d{end}e"]))
     with pytest.raises(DataError, match="docid: expected text that can stand in a comment"):
         letor.write(data, tmp_path / "a.txt")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.formats import numpy_file
 
@@ -16,7 +16,7 @@ from didyma.formats import numpy_file
 @pytest.mark.parametrize("named", [False, True])
 def test_what_is_written_is_read(tmp_path: Path, sparse: bool, named: bool) -> None:
     X = np.arange(6.0).reshape(3, 2)
-    data = RankingData(
+    data = Lists(
         sp.csr_array(X) if sparse else X,
         np.array([1.0, 0, 2]),
         np.array(["a", "b", "a"], dtype=object),
@@ -93,7 +93,7 @@ def test_either_byte_order_is_read(tmp_path: Path, order: str) -> None:
 def test_an_archive_that_unpacks_to_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data = RankingData(np.zeros((100, 100)), np.zeros(100), np.zeros(100))
+    data = Lists(np.zeros((100, 100)), np.zeros(100), np.zeros(100))
     numpy_file.write(data, tmp_path / "big.npz")
     monkeypatch.setenv("DIDYMA_UNPACK_LIMIT", "1000")
     with pytest.raises(DataError, match=r"big\.npz: unpacks to more than 1000 bytes"):

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.errors import DataError, MissingExtraError
 from didyma.formats import delimited, table
 
@@ -186,7 +186,7 @@ FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 def test_what_is_written_is_read(
     X: Any, y: Any, qid: list[str], docid: list[str] | None, suffix: str, sparse: bool
 ) -> None:
-    data = RankingData(
+    data = Lists(
         sp.csr_array(X) if sparse else X,
         y,
         np.array(qid),
@@ -207,13 +207,13 @@ def test_what_is_written_is_read(
 
 
 def test_features_without_names_are_numbered(tmp_path: Path) -> None:
-    data = RankingData(np.eye(2), np.ones(2), np.array([1, 2]))
+    data = Lists(np.eye(2), np.ones(2), np.array([1, 2]))
     table.write_parquet(data, tmp_path / "a.parquet")
     assert table.read(tmp_path / "a.parquet").feature_names == ("f1", "f2")
 
 
 def test_names_that_clash_are_not_written(tmp_path: Path) -> None:
-    data = RankingData(np.eye(2), np.ones(2), np.array([1, 2]), None, ("qid", "b"))
+    data = Lists(np.eye(2), np.ones(2), np.array([1, 2]), None, ("qid", "b"))
     with pytest.raises(DataError, match=r"a\.parquet, qid: expected columns with different names"):
         table.write(data, tmp_path / "a.parquet")
     assert not list(tmp_path.iterdir())
@@ -294,6 +294,6 @@ def test_truth_is_a_number(tmp_path: Path) -> None:
 
 
 def test_text_that_would_end_a_line_is_not_written(tmp_path: Path) -> None:
-    data = RankingData(np.eye(1), np.ones(1), np.array(["a\rb"]))
+    data = Lists(np.eye(1), np.ones(1), np.array(["a\rb"]))
     with pytest.raises(DataError, match=r"a\.csv, qid: expected text without a carriage return"):
         table.write(data, tmp_path / "a.csv")

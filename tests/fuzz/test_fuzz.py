@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 import didyma
 from didyma.cli import app
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.errors import DidymaError
 from didyma.estimators.svm import SVMRanker
 from didyma.estimators.tagger import TrigramTagger
@@ -69,10 +69,10 @@ def damaged(contents: bytes, random: Random) -> bytes:
     return contents
 
 
-def judged(sparse: bool) -> RankingData:
+def judged(sparse: bool) -> Lists:
     random = np.random.default_rng(1)
     X = random.normal(size=(8, 3)).round(2) * (random.random((8, 3)) < (0.4 if sparse else 1))
-    return RankingData(
+    return Lists(
         sp.csr_array(X) if sparse else X,
         np.array([1.0, 0, 2, 0, 0, 1, 0, 0]),
         np.repeat(["a", "b"], 4),

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from benchmarks import synthetic
-from didyma.data import RankingData
+from didyma.data import Lists
 from reproductions import additive
 
 
-def small(seed: int) -> RankingData:
+def small(seed: int) -> Lists:
     return synthetic.interacting(12, 0.5, rows=10, features=4, pairs=1, seed=seed)
 
 
@@ -27,7 +27,7 @@ def test_what_validates_best_is_tested() -> None:
 
 
 def test_queries_of_one_class_are_not_counted() -> None:
-    data = RankingData(np.zeros((4, 1)), np.array([1.0, 0, 0, 0]), np.array(["a", "a", "b", "b"]))
+    data = Lists(np.zeros((4, 1)), np.array([1.0, 0, 0, 0]), np.array(["a", "a", "b", "b"]))
     assert additive.average_precision(data, np.array([1.0, 0, 0, 0])).tolist() == [1.0]
 
 

@@ -13,7 +13,7 @@ from didyma.cli.output import aligned, print_json
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
-    from didyma.data import RankingData
+    from didyma.data import Lists
     from didyma.metrics import Evaluation
     from didyma.model import Model
 
@@ -71,7 +71,7 @@ def evaluate(
         typer.echo(_text(evaluation, per_query))
 
 
-def evaluate_model(model: Model, data: RankingData, measures: str) -> Evaluation:
+def evaluate_model(model: Model, data: Lists, measures: str) -> Evaluation:
     """Values of a model for each query of ``data``."""
     from didyma.metrics import evaluate
 

@@ -19,7 +19,7 @@ from didyma.cli.training import Candidate, Scale, Split, train_each, train_laten
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
-    from didyma.data import RankingData
+    from didyma.data import Lists
 
 __all__ = ["fit"]
 
@@ -499,11 +499,11 @@ def _read(train: Path, dev: Path | None, columns: Columns) -> Split:
     return Split(data, held_out)
 
 
-def _size(data: RankingData) -> str:
+def _size(data: Lists) -> str:
     return f"{len(data)} rows, {len(data.groups)} queries, {data.X.shape[1]} features"
 
 
-def _counts(path: Path, data: RankingData) -> dict[str, Any]:
+def _counts(path: Path, data: Lists) -> dict[str, Any]:
     return {
         "file": str(path),
         "rows": len(data),

@@ -11,7 +11,7 @@ from didyma.errors import DataError, ModelFileError
 from didyma.files import format_suffix
 
 if TYPE_CHECKING:
-    from didyma.data import RankingData
+    from didyma.data import Lists
     from didyma.model import Model
 
 __all__ = ["Columns", "is_model", "read_data", "read_model"]
@@ -40,9 +40,7 @@ def is_model(path: Path) -> bool:
     return head[8:] == b"{" and 8 + length <= os.path.getsize(path)
 
 
-def read_data(
-    path: Path, columns: Columns, *, like: Any = None, judged: bool = True
-) -> RankingData:
+def read_data(path: Path, columns: Columns, *, like: Any = None, judged: bool = True) -> Lists:
     """Judged results in any format that the library reads, with the columns of ``like``.
 
     Without ``judged``, a table needs no labels.

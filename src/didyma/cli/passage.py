@@ -278,7 +278,7 @@ def embed(
 
     import numpy as np
 
-    from didyma.data import RankingData
+    from didyma.data import Lists
     from didyma.formats.numpy_file import write
 
     ranker, questions = _load(model, device), _read(data)
@@ -287,7 +287,7 @@ def embed(
     qid, docid = map(np.array, _names(questions))
     y = np.concatenate([question.labels for question in questions]).astype(np.float64)
     names = [f"{side}_{k}" for side in ("question", "passage") for k in range(X.shape[1] // 2)]
-    write(RankingData(X, y, qid, docid, tuple(names)), output)
+    write(Lists(X, y, qid, docid, tuple(names)), output)
     say(f"{output}: {X.shape[0]} rows of {X.shape[1]} features for {len(questions)} questions")
 
 

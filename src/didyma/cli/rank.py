@@ -16,7 +16,7 @@ from didyma.errors import DataError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from didyma.data import RankingData
+    from didyma.data import Lists
 
 __all__ = ["rank"]
 
@@ -84,7 +84,7 @@ def _places(sizes: NDArray[Any]) -> NDArray[Any]:
     return np.arange(ends[-1]) - np.repeat(ends - sizes, sizes)
 
 
-def _document_ids(rows: RankingData, path: Path) -> NDArray[Any]:
+def _document_ids(rows: Lists, path: Path) -> NDArray[Any]:
     import numpy as np
 
     from didyma.formats.text import distinct, text_array

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from didyma.data import RankingData
+    from didyma.data import Lists
     from didyma.model import Model
 
 __all__ = ["Candidate", "Scale", "Split", "train_each", "train_latent", "train_svm"]
@@ -46,8 +46,8 @@ SCALERS = {
 class Split:
     """Rows to learn from, rows to choose by, and the scaler that both have been through."""
 
-    train: RankingData
-    dev: RankingData | None
+    train: Lists
+    dev: Lists | None
     scaler: Model | None = None
 
     def scaled(self, scale: Scale) -> Split:
@@ -56,7 +56,7 @@ class Split:
             return self
 
         from didyma import scoring
-        from didyma.data import is_sparse
+        from didyma.matrix import is_sparse
         from didyma.model import Model
 
         train, name = self.train, SCALERS[scale]
@@ -66,8 +66,8 @@ class Split:
         learned = {key: value for key, value in state.items() if key.endswith("_")}
         parameters = {key: value for key, value in state.items() if key not in learned}
 
-        def transform(data: RankingData) -> RankingData:
-            return replace(data, X=scoring.SCALERS[name](data.X, data.groups, state))
+        def transform(data: Lists) -> Lists:
+            return replace(data, items=scoring.SCALERS[name](data.X, data.groups, state))
 
         return Split(
             transform(train),
@@ -171,7 +171,7 @@ def train_svm(
     return [_candidate(ranker, split, judge) for ranker in rankers], interrupted
 
 
-def _placed(parameters: dict[str, Any], data: RankingData) -> dict[str, Any]:
+def _placed(parameters: dict[str, Any], data: Lists) -> dict[str, Any]:
     """The same with features, which users call by name or as the file does, as columns."""
     features, placed = data.features, dict(parameters)
     names = features.names or tuple(
@@ -235,7 +235,7 @@ def _candidate(ranker: Any, split: Split, dev: Dev | None) -> Candidate:
 class Dev:
     """The measure on dev rows."""
 
-    def __init__(self, data: RankingData, measure: str) -> None:
+    def __init__(self, data: Lists, measure: str) -> None:
         from didyma.metrics import Evaluator
 
         self._rows = data.X

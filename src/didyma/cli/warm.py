@@ -17,7 +17,7 @@ from didyma.cli.output import listed, print_json, say
 from didyma.errors import DataError
 
 if TYPE_CHECKING:
-    from didyma.data import RankingData
+    from didyma.data import Lists
 
 __all__ = ["warm"]
 
@@ -79,20 +79,20 @@ def _works() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "motifs", _find_motif
 
 
-def _data() -> RankingData:
+def _data() -> Lists:
     import numpy as np
 
-    from didyma.data import RankingData
+    from didyma.data import Lists
 
     random = np.random.default_rng(0)
     X, y = random.normal(size=(24, 3)), np.tile([1.0, 0.0, 0.0], 8)
-    return RankingData(X, y, np.repeat(np.arange(4), 6))
+    return Lists(X, y, np.repeat(np.arange(4), 6))
 
 
-def _graded(data: RankingData) -> RankingData:
+def _graded(data: Lists) -> Lists:
     from dataclasses import replace
 
-    return replace(data, y=data.y * (1 + (data.X[:, 0] > 0)))
+    return replace(data, labels=data.y * (1 + (data.X[:, 0] > 0)))
 
 
 def _read() -> None:
@@ -108,33 +108,33 @@ def _read() -> None:
         trec.read_run(path)
 
 
-def _rank(data: RankingData, loss: str) -> None:
+def _rank(data: Lists, loss: str) -> None:
     import numpy as np
     from scipy.sparse import csr_array
 
-    from didyma.data import RankingData
+    from didyma.data import Lists
     from didyma.tasks.ranking_svm import PlainSVM
 
     for X in (data.X, data.X.astype(np.float32), csr_array(data.X)):
-        rows = RankingData(X, data.y, data.qid)
+        rows = Lists(X, data.y, data.qid)
         for solver in ("bcfw", "one-slack"):
             PlainSVM(loss, solver=solver).path(rows, [1.0])
 
 
-def _rank_latent(data: RankingData) -> None:
+def _rank_latent(data: Lists) -> None:
     from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
 
     LatentPerceptronRanker(epochs=1).fit(data)
     LatentSVMRanker(C=0.1).fit(data)
 
 
-def _rank_additive(data: RankingData) -> None:
+def _rank_additive(data: Lists) -> None:
     from didyma.estimators.additive import AdditiveSVMRanker
 
     AdditiveSVMRanker(bins=4, interactions=1).fit(data).predict(data)
 
 
-def _measure(data: RankingData) -> None:
+def _measure(data: Lists) -> None:
     from didyma.metrics import Evaluator
 
     evaluator = Evaluator(data.y, data.groups, "AP, RR, nDCG@10, P@1, ROCArea")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from didyma import __version__
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.demo.candidates import DEPTH, Candidates, retrieve, split
 from didyma.demo.corpus import Corpus, language_reference
 from didyma.demo.examples import examples
@@ -41,7 +41,7 @@ class DemoResult:
 
     table: ComparisonTable
     evaluations: Mapping[str, Evaluation]
-    data: Mapping[str, RankingData]
+    data: Mapping[str, Lists]
     models: Mapping[str, Any]
     files: Mapping[str, Path]
     notes: tuple[str, ...]
@@ -119,7 +119,7 @@ def run(
 
 
 def _notes(
-    corpus: Corpus, candidates: Candidates, data: Mapping[str, RankingData], seed: int
+    corpus: Corpus, candidates: Candidates, data: Mapping[str, Lists], seed: int
 ) -> list[str]:
     """How the numbers came about."""
     relevant = candidates.data.y.sum() / len(candidates.topics)
@@ -160,7 +160,7 @@ def _among_themselves(evaluations: Mapping[str, Evaluation]) -> str:
     )
 
 
-def _write_data(folder: Path, data: Mapping[str, RankingData], corpus: Corpus) -> dict[str, Path]:
+def _write_data(folder: Path, data: Mapping[str, Lists], corpus: Corpus) -> dict[str, Path]:
     """The parts as LETOR files, and the texts that their query and document ids stand for."""
     files = {name: folder / f"{name}.letor" for name in data}
     for name, part in data.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.demo.corpus import Corpus, Topic
 from didyma.errors import DataError
 from didyma.features.lexical import BM25, LexicalFeatures
@@ -26,7 +26,7 @@ class Candidates:
     in ``dropped`` have no candidate that is relevant, or none that is not: nothing to rank.
     """
 
-    data: RankingData
+    data: Lists
     topics: tuple[Topic, ...]
     dropped: tuple[Topic, ...]
     recall: float
@@ -64,11 +64,11 @@ def retrieve(corpus: Corpus, depth: int = DEPTH) -> Candidates:
         raise DataError("no topic has candidates that are relevant and others that are not")
     X = QueryStandardScaler().fit_transform(np.vstack(rows), qid=qid)
     y = np.array(grades, dtype=np.float64)
-    data = RankingData(X, y, np.array(qid), np.array(docid), features.names)
+    data = Lists(X, y, np.array(qid), np.array(docid), features.names)
     return Candidates(data, tuple(kept), tuple(dropped), float(np.mean(recall)))
 
 
-def split(data: RankingData, seed: int) -> dict[str, RankingData]:
+def split(data: Lists, seed: int) -> dict[str, Lists]:
     """Training, development and test data: the queries are shuffled and dealt out by `PARTS`."""
     n_queries = len(data.groups)
     shuffled = np.random.default_rng(seed).permutation(n_queries)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.demo.corpus import Corpus
 from didyma.metrics.ranking import order, tie_break
 from didyma.report.html import Example, RankedPassage
@@ -21,7 +21,7 @@ N_LETTERS = 220
 
 
 def examples(
-    data: RankingData,
+    data: Lists,
     scores: Mapping[str, NDArray[np.float64]],
     precision: Mapping[str, NDArray[np.float64]],
     corpus: Corpus,
@@ -54,7 +54,7 @@ def _middle(values: NDArray[np.float64]) -> int:
 
 
 def _rankings(
-    data: RankingData,
+    data: Lists,
     query: int,
     ranked: Mapping[str, NDArray[np.int64]],
     passages: Mapping[str, str],

@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from didyma.data import RankingData
+from didyma.data import Lists
 from didyma.estimators.base import LinearRanker
 from didyma.estimators.classification import ClassificationRanker
 from didyma.estimators.svm import SVMRanker
@@ -37,7 +37,7 @@ class Trained:
         return getattr(self.ranker, "history_", [])
 
 
-def train(ranker: LinearRanker, data: RankingData, dev: RankingData) -> Trained:
+def train(ranker: LinearRanker, data: Lists, dev: Lists) -> Trained:
     """Fit for each C of `CS`, and again for the best; of equally good ones the smallest."""
     if isinstance(ranker, SVMRanker):
         path: list[Any] = ranker.path(data.X, data.y, CS, qid=data.qid)

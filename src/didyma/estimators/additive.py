@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from didyma.data import Groups, Matrix, group_rows
+from didyma.data import Groups, group_rows
 from didyma.errors import DataError
 from didyma.estimators.svm import SVMRanker
 from didyma.execution import threads
@@ -19,6 +19,7 @@ from didyma.features.pairs import rank_pairs
 from didyma.learning.monitor import EvaluationSet
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.learning.solution import Callback
+from didyma.matrix import Matrix
 from didyma.scoring import linear_scores
 from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
 
-from didyma.data import Features, Groups, Matrix, RankingData, as_csr, group_rows, judgements
+from didyma.data import Features, Groups, Lists, group_rows, judgements
 from didyma.errors import DataError
 from didyma.learning.learned import Learner
 from didyma.learning.monitor import EvaluationSet
+from didyma.matrix import Matrix, as_csr
 from didyma.model import Savable
 from didyma.scoring import linear_scores
 from didyma.tasks.ranking import LARGEST, check_magnitude, count_trainable
@@ -59,14 +60,14 @@ class Ranker(Savable, BaseEstimator):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, n_features), or RankingData
-            Rows of float32 or float64 in C order, or CSR, are used in place. `RankingData` bring
+        X : array, data frame or sparse matrix of shape (n_rows, n_features), or Lists
+            Rows of float32 or float64 in C order, or CSR, are used in place. `Lists` bring
             their y and qid, and what their columns are: `predict` then checks it.
         y : array of shape (n_rows,)
             Grades. Negative ones (junk in TREC judgements, or labels of -1) count as 0.
         qid, group
             The query of each row, or the size of each query.
-        eval_set : (X, y), [(X, y)] or RankingData
+        eval_set : (X, y), [(X, y)] or Lists
             Rows to evaluate on during training.
         eval_qid, eval_group
             Their queries: an array, or a list that holds one.
@@ -134,7 +135,7 @@ class Ranker(Savable, BaseEstimator):
         from didyma.metrics import evaluate, parse_all
 
         scores = self.predict(X)
-        if docid is None and isinstance(X, RankingData):
+        if docid is None and isinstance(X, Lists):
             docid = X.docid
         y, qid = judgements(X, y, qid, group)
         if qid is None and group is None and self.n_queries_ > 1:
@@ -172,7 +173,7 @@ class Ranker(Savable, BaseEstimator):
         form = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C", **judged}
         form["ensure_all_finite"] = "allow-nan" if self._allows_missing else True
         data = None
-        if isinstance(X, RankingData):
+        if isinstance(X, Lists):
             data = X if reset else Features.of(self).arrange(X)
         elif sp.issparse(X):
             X = as_csr(X)
@@ -210,7 +211,7 @@ class Ranker(Savable, BaseEstimator):
             if eval_qid is not None or eval_group is not None:
                 raise DataError("eval_qid and eval_group need eval_set")
             return None
-        if isinstance(eval_set, RankingData):
+        if isinstance(eval_set, Lists):
             _, eval_qid = judgements(eval_set, None, eval_qid, eval_group)
             eval_set = (eval_set, eval_set.y)
         pair = eval_set[0] if isinstance(eval_set, list) and len(eval_set) == 1 else eval_set

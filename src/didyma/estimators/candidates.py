@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data import Matrix, as_csr
 from didyma.errors import DataError
+from didyma.matrix import Matrix, as_csr
 
 __all__ = ["CandidateLists", "read_lists"]
 

@@ -15,7 +15,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from didyma.data import Groups, Matrix
+from didyma.data import Groups
 from didyma.errors import DataError
 from didyma.estimators.base import LinearRanker, Ranker
 from didyma.features.binning import ScoreBinner
@@ -23,6 +23,7 @@ from didyma.features.scaling import QueryMinMaxScaler, QueryPercentileScaler
 from didyma.learning.learned import Learner
 from didyma.learning.monitor import EvaluationSet
 from didyma.learning.solution import check_C, overflow, reached
+from didyma.matrix import Matrix
 from didyma.scoring import polynomial_scores
 
 __all__ = ["ClassificationRanker", "ClassificationResult", "PolynomialRanker", "baseline"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from didyma.data import Groups, Matrix
+from didyma.data import Groups
 from didyma.errors import DataError, NothingLearnedWarning
 from didyma.estimators.base import LinearRanker
 from didyma.estimators.classification import ClassificationRanker
@@ -20,6 +20,7 @@ from didyma.learning.learned import gain_over_zero
 from didyma.learning.monitor import EvaluationSet, Monitor
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
+from didyma.matrix import Matrix
 from didyma.tasks.feature_maps import FeatureMap, Positional, TopK, Truncated, parse_feature_map
 from didyma.tasks.latent_ranking import LatentRankingProblem
 from didyma.tasks.losses import AveragePrecision, PrecisionAt, RankingLoss, parse_loss

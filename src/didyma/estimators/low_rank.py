@@ -13,7 +13,6 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from didyma.data import Matrix, as_csr
 from didyma.errors import DataError
 from didyma.estimators.candidates import CandidateLists, read_lists
 from didyma.learning.canonical import SMALL, CanonicalCorrelations, leading_subspace
@@ -24,6 +23,7 @@ from didyma.learning.low_rank import (
     Round,
     similarities,
 )
+from didyma.matrix import Matrix, as_csr
 from didyma.model import Savable
 
 __all__ = ["Explanation", "LowRankReranker", "Pair"]

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from didyma.data import Matrix
 from didyma.errors import DataError
 from didyma.estimators.boosting import BoostingReranker
 from didyma.estimators.candidates import CandidateLists
@@ -23,6 +22,7 @@ from didyma.estimators.svm import SVMRanker
 from didyma.features.bags import KINDS, Bag
 from didyma.features.joint import DECODER, JointFeatures
 from didyma.formats.nbest import Candidate, NBest, losses, scores
+from didyma.matrix import Matrix
 from didyma.model import Savable
 from didyma.scoring import linear_scores
 

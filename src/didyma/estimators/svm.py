@@ -12,10 +12,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from didyma.data import Features, Groups, Matrix, group_rows, judgements
+from didyma.data import Features, Groups, group_rows, judgements
 from didyma.estimators.base import LinearRanker, weights_of_queries
 from didyma.learning.monitor import EvaluationSet
 from didyma.learning.solution import Callback
+from didyma.matrix import Matrix
 from didyma.tasks.feature_maps import FeatureMap
 from didyma.tasks.losses import RankingLoss
 from didyma.tasks.ranking_svm import RankingResult, SVMTraining

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from didyma.data import Matrix
 from didyma.errors import DataError
+from didyma.matrix import Matrix
 
 __all__ = ["ScoreBinner"]
 

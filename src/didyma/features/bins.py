@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Matrix
 from didyma.errors import DataError
 from didyma.execution import Executor, serial
 from didyma.features.binning import ScoreBinner
 from didyma.kernels.binned import assign
+from didyma.matrix import Matrix
 from didyma.tasks.binned import Binned
 
 __all__ = ["LEVELS", "MOST_BINS", "Bins"]

@@ -5,7 +5,7 @@
 >>> path = Path(tempfile.mkdtemp(), "train.csv")
 >>> _ = path.write_text("label,qid,bm25\\n1,apple,2.5\\n0,apple,1.0\\n")
 >>> read(path)
-RankingData(2 rows, 1 features, 1 queries)
+Lists(2 rows, 1 features, 1 queries)
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from didyma.data import Features, RankingData
+from didyma.data import Features, Lists
 from didyma.files import PathName, format_suffix
 from didyma.formats import letor, numpy_file, table, trec
 
@@ -22,7 +22,7 @@ __all__ = ["letor", "numpy_file", "read", "table", "trec", "write"]
 BY_SUFFIX = {".csv": table, ".tsv": table, ".parquet": table, ".npz": numpy_file}
 
 
-def read(path: PathName, *, like: Any = None, **options: Any) -> RankingData:
+def read(path: PathName, *, like: Any = None, **options: Any) -> Lists:
     """Read judged results in the format that the name tells; ``options`` are those of its reader.
 
     ``.csv``, ``.tsv`` and ``.parquet`` are tables, ``.npz`` is NumPy's, all others are LETOR /
@@ -43,7 +43,7 @@ def read(path: PathName, *, like: Any = None, **options: Any) -> RankingData:
     """
     reader = _format(path)
     if like is None:
-        data: RankingData = reader.read(path, **options)
+        data: Lists = reader.read(path, **options)
         return data
     features = Features.of(like)
     if reader is letor:
@@ -55,7 +55,7 @@ def read(path: PathName, *, like: Any = None, **options: Any) -> RankingData:
     return features.arrange(reader.read(path, **options), path)
 
 
-def write(data: RankingData, path: PathName) -> None:
+def write(data: Lists, path: PathName) -> None:
     """Write judged results in the format that the name tells, as in `read`."""
     _format(path).write(data, path)
 

@@ -15,12 +15,13 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from didyma.data import Groups, Matrix, RankingData
+from didyma.data import Groups, Lists
 from didyma.errors import DataError
 from didyma.execution import n_cores
 from didyma.files import PathName, replace_when_done, stream_lines
 from didyma.formats import short_letor
 from didyma.formats.source import Source
+from didyma.matrix import Matrix
 
 __all__ = ["read", "write"]
 
@@ -43,7 +44,7 @@ def read(
     dtype: DTypeLike = np.float64,
     sparse: bool | None = None,
     missing: bool = False,
-) -> RankingData:
+) -> Lists:
     """Read a LETOR / svmlight file, plain or gzip.
 
     Query ids are any text without white space or ``#``. Without them, ``group`` gives the size of
@@ -65,7 +66,7 @@ def read(
     >>> _ = path.write_text("1 qid:apple 1:0.5 2:3 # d1\\n0 qid:apple 2:1e-3 # d2\\n")
     >>> data = read(path)
     >>> data, data.X.tolist(), data.docid.tolist()
-    (RankingData(2 rows, 2 features, 1 queries), [[0.5, 3.0], [0.0, 0.001]], ['d1', 'd2'])
+    (Lists(2 rows, 2 features, 1 queries), [[0.5, 3.0], [0.0, 0.001]], ['d1', 'd2'])
     """
     dtype = np.dtype(dtype)
     if dtype not in (np.float32, np.float64):
@@ -75,17 +76,17 @@ def read(
         dense_from = DENSE_FROM if sparse is None else 0.0
         short = short_letor.parse(source.text, n_features, zero_based, dtype, dense_from)
         if short is not None:
-            return RankingData(*short[:4], zero_based=short.zero_based)
+            return Lists(*short[:4], zero_based=short.zero_based)
     with ThreadPoolExecutor(n_cores()) as pool:
         shape = _measure(source, pool, n_features, zero_based, sparse)
         rows = _parse(source, pool, shape, dtype, missing)
     X = _matrix(source, shape, rows)
     qid = _query_ids(source, rows, group)
     docid = source.texts(rows.docids, "docid") if np.any(np.diff(rows.docids)) else None
-    return RankingData(X, rows.y, qid, docid, zero_based=shape.base == 0)
+    return Lists(X, rows.y, qid, docid, zero_based=shape.base == 0)
 
 
-def write(data: RankingData, path: PathName) -> None:
+def write(data: Lists, path: PathName) -> None:
     """Write a LETOR file: every feature of a dense matrix, the stored entries of a sparse one.
 
     Indices count from 0 if the data are zero-based, else from 1. Numbers are written so that
@@ -307,7 +308,7 @@ def _read_sizes(path: PathName) -> list[int]:
     return sizes
 
 
-def _check_writable(data: RankingData, docids: list[str], path: PathName) -> None:
+def _check_writable(data: Lists, docids: list[str], path: PathName) -> None:
     for name in map(str, data.groups.names):
         if not _QID.fullmatch(name):
             raise DataError(
@@ -326,7 +327,7 @@ def _check_writable(data: RankingData, docids: list[str], path: PathName) -> Non
             raise DataError("expected finite numbers only", path=path, field=field)
 
 
-def _entries(data: RankingData) -> Iterator[str]:
+def _entries(data: Lists) -> Iterator[str]:
     """The text `` index:value ...`` of each row."""
     X, first = data.X, 0 if data.zero_based else 1
     width = X.shape[1]

@@ -1,4 +1,4 @@
-"""NumPy archives (``.npz``) with the arrays of a `RankingData` by name."""
+"""NumPy archives (``.npz``) with the arrays of a `Lists` by name."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Matrix, RankingData, is_sparse
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.files import PathName, check_unpacked, replace_when_done
+from didyma.matrix import Matrix, is_sparse
 
 __all__ = ["read", "write"]
 
 SPARSE = ("data", "indices", "indptr", "shape")
 
 
-def read(path: PathName) -> RankingData:
+def read(path: PathName) -> Lists:
     """Read X (or data, indices, indptr and shape of a CSR matrix), y and qid.
 
     There may also be docid, feature_names and zero_based.
@@ -31,7 +32,7 @@ def read(path: PathName) -> RankingData:
         raise DataError(f"no such array among {', '.join(arrays)}", path=path, field="X")
     try:
         X = arrays["X"] if "X" in arrays else _csr(*(arrays[name] for name in SPARSE))
-        return RankingData(
+        return Lists(
             _finite(X, "X") if isinstance(X, np.ndarray) else X,
             _finite(arrays["y"], "y").astype(np.float64),
             _texts(arrays["qid"], "qid"),
@@ -64,7 +65,7 @@ def _arrays(path: PathName) -> dict[str, NDArray[Any]]:
 def _csr(
     data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: NDArray[Any]
 ) -> Matrix:
-    """A matrix of these parts, which `RankingData` checks in full."""
+    """A matrix of these parts, which `Lists` checks in full."""
     from scipy.sparse import csr_array
 
     if shape.shape != (2,) or shape.dtype.kind not in "iu":
@@ -110,7 +111,7 @@ def _names(column: NDArray[Any]) -> tuple[str, ...]:
     return tuple(map(str, _texts(column, "feature_names").tolist()))
 
 
-def write(data: RankingData, path: PathName) -> None:
+def write(data: Lists, path: PathName) -> None:
     """Write a compressed archive that `read` gives back."""
     if is_sparse(data.X):
         arrays = {name: np.asarray(getattr(data.X, name)) for name in SPARSE}

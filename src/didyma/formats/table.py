@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Matrix, RankingData
+from didyma.data import Lists
 from didyma.errors import DataError, MissingExtraError
 from didyma.files import PathName, format_suffix, read_bytes, replace_when_done
 from didyma.formats import delimited
 from didyma.formats.text import first_repeated, text_array
+from didyma.matrix import Matrix
 
 __all__ = ["from_frame", "read", "write", "write_parquet"]
 
@@ -30,7 +31,7 @@ def read(
     docid: str | None = None,
     features: Sequence[str] | None = None,
     judged: bool = True,
-) -> RankingData:
+) -> Lists:
     """Read a ``.csv``, ``.tsv`` or ``.parquet`` file, also gzip; columns as in `from_frame`.
 
     Only Parquet needs an extra.
@@ -50,7 +51,7 @@ def from_frame(
     docid: str | None = None,
     features: Sequence[str] | None = None,
     judged: bool = True,
-) -> RankingData:
+) -> Lists:
     """Judged results from a dataframe of pandas, Polars, PyArrow or any other that narwhals knows.
 
     Document ids come from a column named ``docid`` where there is one, features from all other
@@ -102,7 +103,7 @@ class _Columns(NamedTuple):
     features: tuple[str, ...]
 
 
-def _from_frame(frame: Any, roles: _Roles) -> RankingData:
+def _from_frame(frame: Any, roles: _Roles) -> Lists:
     nw = _require("narwhals", "reading a dataframe")
     try:
         table = nw.from_native(frame)
@@ -121,7 +122,7 @@ def _from_frame(frame: Any, roles: _Roles) -> RankingData:
     X = np.empty((len(table), len(features)), np.float32 if single else np.float64)
     for column, name in zip(X.T, features):
         column[:] = _numbers(table[name])
-    return RankingData(
+    return Lists(
         X,
         np.zeros(len(table)) if label is None else _numbers(table[label]).astype(np.float64),
         _texts(table[qid]),
@@ -130,13 +131,13 @@ def _from_frame(frame: Any, roles: _Roles) -> RankingData:
     )
 
 
-def _read_delimited(path: PathName, delimiter: str, roles: _Roles) -> RankingData:
+def _read_delimited(path: PathName, delimiter: str, roles: _Roles) -> Lists:
     reader = delimited.Reader(path, delimiter)
     label, qid, docid, features = roles.among(reader.header)
     labels = [] if label is None else [label]
     numbers, texts = reader.columns([*labels, *features], [qid] if docid is None else [qid, docid])
     X = numbers[:, len(labels) :]
-    return RankingData(
+    return Lists(
         np.ascontiguousarray(X),
         numbers[:, 0].copy() if labels else np.zeros(len(numbers)),
         texts[0],
@@ -145,7 +146,7 @@ def _read_delimited(path: PathName, delimiter: str, roles: _Roles) -> RankingDat
     )
 
 
-def _header(data: RankingData, path: PathName) -> list[str]:
+def _header(data: Lists, path: PathName) -> list[str]:
     """The names of the columns of a table: label, qid, docid if there are any, features."""
     first = 0 if data.zero_based else 1
     names = data.feature_names or tuple(f"f{first + k}" for k in range(data.X.shape[1]))
@@ -155,7 +156,7 @@ def _header(data: RankingData, path: PathName) -> list[str]:
     return header
 
 
-def _write_delimited(data: RankingData, path: PathName, delimiter: str) -> None:
+def _write_delimited(data: Lists, path: PathName, delimiter: str) -> None:
     header = _header(data, path)
     ids = [data.qid.astype(str).tolist()]
     if data.docid is not None:
@@ -174,7 +175,7 @@ def _dense_rows(X: Matrix) -> Iterator[list[Any]]:
         yield from (block if isinstance(block, np.ndarray) else block.toarray()).tolist()
 
 
-def write(data: RankingData, path: PathName) -> None:
+def write(data: Lists, path: PathName) -> None:
     """Write a ``.csv`` or ``.tsv`` (also ``.gz``) or ``.parquet`` file that `read` gives back."""
     if (suffix := format_suffix(path)) == ".parquet":
         write_parquet(data, path)
@@ -182,7 +183,7 @@ def write(data: RankingData, path: PathName) -> None:
     _write_delimited(data, path, DELIMITERS.get(suffix, ","))
 
 
-def write_parquet(data: RankingData, path: PathName) -> None:
+def write_parquet(data: Lists, path: PathName) -> None:
     """Write label, qid, docid if there are any, and one column for each feature."""
     parquet = _require("pyarrow.parquet", f"writing {path}")
     table = _arrow_table(data, path)
@@ -258,7 +259,7 @@ def _check_no_null(series: Any, expected: str) -> None:
         raise DataError(f"expected {expected}, found none in row {row}", field=series.name)
 
 
-def _arrow_table(data: RankingData, path: PathName) -> Any:
+def _arrow_table(data: Lists, path: PathName) -> Any:
     arrow = _require("pyarrow", f"writing {path}")
     ids = [ids.astype(str) for ids in (data.qid, data.docid) if ids is not None]
     columns = (data.y, *ids, *_columns(data.X))

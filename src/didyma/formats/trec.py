@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data import Groups, RankingData
+from didyma.data import Groups, Lists
 from didyma.errors import DataError
 from didyma.files import PathName, replace_when_done
 from didyma.formats.source import Source
@@ -103,7 +103,7 @@ def write_run(
             file.write(f"{name} Q0 {document} {r} {s!r} {tag}\n")
 
 
-def join(runs: Sequence[Run], qrels: Qrels, *, missing: float | None = None) -> RankingData:
+def join(runs: Sequence[Run], qrels: Qrels, *, missing: float | None = None) -> Lists:
     """Judged results with one feature for each run: the score it gave, named by its tag.
 
     The rows of a query in ``qrels`` are the documents that any run retrieved for it; those without
@@ -155,7 +155,7 @@ def join(runs: Sequence[Run], qrels: Qrels, *, missing: float | None = None) -> 
 
     order = np.argsort(query[first], kind="stable")
     names = qid[first_of_query][query[first]]
-    return RankingData(X[order], y[order], names[order], docid[first][order], tags)
+    return Lists(X[order], y[order], names[order], docid[first][order], tags)
 
 
 def _columns(source: Source, names: tuple[str, ...]) -> dict[str, NDArray[np.int64]]:

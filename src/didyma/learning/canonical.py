@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from didyma.data import Matrix
+from didyma.matrix import Matrix
 
 __all__ = ["CanonicalCorrelations", "Covariance", "Directions", "leading_subspace", "transpose"]
 

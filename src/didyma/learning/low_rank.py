@@ -24,8 +24,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from didyma.data import Matrix
 from didyma.learning.canonical import CanonicalCorrelations, Directions
+from didyma.matrix import Matrix
 
 __all__ = ["Discriminative", "Learned", "RerankingProblem", "Round", "cosines", "similarities"]
 

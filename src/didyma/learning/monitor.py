@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Groups, Matrix
+from didyma.data import Groups
 from didyma.learning.solution import Callback, Progress
+from didyma.matrix import Matrix
 from didyma.scoring import linear_scores
 
 __all__ = ["EvaluationSet", "Monitor", "Watch"]

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Groups, Matrix
+from didyma.data import Groups
 from didyma.errors import DataError
 from didyma.execution import Executor
 from didyma.kernels import completion
 from didyma.kernels.jit import specialise
+from didyma.matrix import Matrix
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
 from didyma.tasks.losses import NDCG, AveragePrecision, RankingLoss, StepLoss
 from didyma.tasks.ranking import Answer, RankingProblem, path_for, row_numbers

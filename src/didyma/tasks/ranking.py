@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Groups, Matrix, is_sparse
+from didyma.data import Groups
 from didyma.errors import DataError
 from didyma.execution import Executor, threads
 from didyma.kernels import binned, interleave
@@ -24,6 +24,7 @@ from didyma.kernels.jit import specialise
 from didyma.kernels.rows import combine_csr, combine_dense, dot, score_csr, score_dense, zero
 from didyma.kernels.select import settle
 from didyma.learning.problem import Cut, Kernel
+from didyma.matrix import Matrix, is_sparse
 from didyma.scoring import BLOCK
 from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Groups, Matrix, RankingData
+from didyma.data import Groups, Lists
 from didyma.errors import DataError
 from didyma.execution import threads
 from didyma.learning.bcfw import BCFW
@@ -24,6 +24,7 @@ from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.learned import Learner, gain_over_zero
 from didyma.learning.monitor import EvaluationSet, Monitor
 from didyma.learning.solution import Callback, Result, Solution, check_C, reached
+from didyma.matrix import Matrix
 from didyma.scoring import linear_scores
 from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
 from didyma.tasks.losses import NDCG, RankingLoss, parse_loss
@@ -201,7 +202,7 @@ class PlainSVM(SVMTraining):
     """A linear ranker of judged results; see `didyma.estimators.svm.SVMRanker`.
 
     >>> X, y = np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([1.0, 0.0])
-    >>> (svm,) = PlainSVM(C=10.0).path(RankingData(X, y, np.zeros(2)), [10.0])
+    >>> (svm,) = PlainSVM(C=10.0).path(Lists(X, y, np.zeros(2)), [10.0])
     >>> svm.predict(X).argmax()
     np.int64(0)
     """
@@ -230,7 +231,7 @@ class PlainSVM(SVMTraining):
         return {key: value for key, value in vars(self).items() if key in PARAMETERS}
 
     def path(
-        self, data: RankingData, Cs: Iterable[float], evaluation: EvaluationSet | None = None
+        self, data: Lists, Cs: Iterable[float], evaluation: EvaluationSet | None = None
     ) -> list[Self]:
         """One that is fitted for each C, in ascending order of C; see `SVMRanker.path`."""
         check_magnitude(data.X, data.feature_names)

@@ -1,0 +1,116 @@
+"""Matrices of features: dense or sparse rows, and the checks that compiled loops rely on."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
+
+__all__ = ["Matrix", "as_csr", "is_sparse", "widened"]
+
+Matrix: TypeAlias = "NDArray[Any] | sp.csr_array"
+
+
+def is_sparse(X: object) -> bool:
+    """Whether this is a sparse matrix of SciPy, which is not imported to tell."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(X))
+
+
+def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
+    """A sparse matrix as CSR, in place if it is CSR already.
+
+    SciPy and compiled loops trust the parts of a sparse matrix. Here everything that they rely on
+    is checked: shapes and types, that each row's entries lie within the arrays and each column
+    within the matrix, and that values are finite.
+
+    >>> import scipy.sparse as sp
+    >>> rows = sp.csr_array(np.eye(2))
+    >>> rows.indices[1] = 7
+    >>> as_csr(rows)
+    Traceback (most recent call last):
+    didyma.errors.DataError: X: expected column indices from 0 to 1, found 7
+    """
+    if X.ndim != 2:
+        raise DataError(f"expected a matrix, found shape {X.shape}", field=field)
+    if X.dtype.kind not in "biuf":
+        raise DataError(f"expected numbers, found {X.dtype}", field=field)
+    if X.format in ("csr", "csc"):
+        n_lists, width = X.shape if X.format == "csr" else X.shape[::-1]
+        _check_compressed(X.data, X.indices, X.indptr, n_lists, width, field)
+    elif X.format == "bsr":
+        block = X.data.shape[1:]
+        if len(block) != 2 or 0 in block:
+            raise DataError(f"expected blocks, found shape {X.data.shape}", field=field)
+        _check_compressed(
+            *(X.data, X.indices, X.indptr), X.shape[0] // block[0], X.shape[1] // block[1], field
+        )
+    elif X.format == "coo":
+        for indices, bound, kind in zip((X.row, X.col), X.shape, ("row", "column")):
+            _check_indices(indices, bound, kind, field)
+            if indices.shape != X.data.shape:
+                raise DataError(
+                    f"{indices.size} {kind} indices for {X.data.size} values", field=field
+                )
+    import scipy.sparse as sp
+
+    rows = sp.csr_array(X)
+    if X.format not in ("csr", "csc", "bsr", "coo"):  # of lists, dictionaries or diagonals
+        _check_compressed(rows.data, rows.indices, rows.indptr, X.shape[0], X.shape[1], field)
+    if not np.isfinite(rows.data).all():
+        raise DataError("expected finite numbers, found others", field=field)
+    if any(part.dtype not in (np.int32, np.int64) for part in (rows.indices, rows.indptr)):
+        parts = rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
+        rows = sp.csr_array(parts, shape=rows.shape)
+    return rows
+
+
+def _check_compressed(
+    values: NDArray[Any],
+    indices: NDArray[Any],
+    starts: NDArray[Any],
+    n_lists: int,
+    width: int,
+    field: str,
+) -> None:
+    if starts.shape != (n_lists + 1,) or starts.dtype.kind not in "iu":
+        raise DataError(
+            f"expected an indptr of {n_lists + 1} integers, found {starts.dtype} of shape "
+            f"{starts.shape}",
+            field=field,
+        )
+    if len(values) != len(indices):
+        raise DataError(f"{len(indices)} indices for {len(values)} values", field=field)
+    if starts[0] != 0 or np.any(starts[1:] < starts[:-1]) or starts[-1] > len(indices):
+        raise DataError(f"expected an indptr that rises from 0 to {len(indices)}", field=field)
+    _check_indices(indices[: int(starts[-1])], width, "column", field)
+
+
+def _check_indices(indices: NDArray[Any], bound: int, kind: str, field: str) -> None:
+    if indices.ndim != 1 or indices.dtype.kind not in "iu":
+        raise DataError(f"expected {kind} indices, found {indices.dtype}", field=field)
+    wrong = (indices < 0) | (indices >= bound)
+    if wrong.any():
+        raise DataError(
+            f"expected {kind} indices from 0 to {bound - 1}, found {indices[wrong.argmax()]}",
+            field=field,
+        )
+
+
+def widened(X: Matrix, width: int) -> Matrix:
+    """The same rows with columns of zeros in the end."""
+    n_rows, present = X.shape
+    if present == width:
+        return X
+    if isinstance(X, np.ndarray):
+        return np.pad(X, ((0, 0), (0, width - present)))
+    import scipy.sparse as sp
+
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(n_rows, width))
