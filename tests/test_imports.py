@@ -34,6 +34,7 @@ LAYERS = [
     {"model"},
     {"features"},
     {"estimators"},
+    {"rerank"},
     {"nn"},
     {"report"},
     {"demo"},

@@ -16,6 +16,7 @@ from didyma.metrics import evaluate
 from didyma.report import plots
 from didyma.report.html import Example, RankedPassage, require_extra, write_report
 from didyma.report.table import comparison
+from didyma.rerank.calibration import Calibration, Reliability
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "path", "use", "rect"}
 
@@ -69,6 +70,9 @@ def contents(evaluations):
         {"C": C, "passes": p, "value": 2.0, "dual": 2.0 - gap}
         for C, p, gap in ((1.0, 1, 1.0), (1.0, 2, 0.1), (10.0, 3, 0.5), (10.0, 4.25, 0.001))
     ]
+    random = np.random.default_rng(1)
+    groups, scores = Groups.from_sizes([10] * 12, 120), random.normal(size=120)
+    calibration = Calibration.fit(scores, scores + random.normal(size=120) > 1, groups)
     passage = RankedPassage(1, 7, 'if a < b: print("&")', True)
     return {
         "title": "Old <and> new",
@@ -79,6 +83,7 @@ def contents(evaluations):
         "histories": {"new & <better>": history, "worse": []},
         "curves": {"new & <better>": [(0.1, 0.31), (1.0, 0.47), (10.0, 0.4)]},
         "weights": {"new & <better>": {"bm25": 0.5, "length": -0.75, "a<b": 0.0}},
+        "calibrations": {"new & <better>": calibration},
         "examples": [Example("a query & more", "The <best>.", {"old": [passage], "new": []})],
         "notes": ["A note on x < y."],
     }
@@ -153,13 +158,14 @@ def test_queries_that_moved_are_listed(text, contents, evaluations):
 
 def test_plots_are_described(page):
     drawings = page.all("svg")
-    # two differences, one convergence, one curve, one of weights
-    assert len(drawings) == 5
+    # two differences, one convergence, one curve, one of weights, one of reliability
+    assert len(drawings) == 6
     assert all(drawing["role"] == "img" and drawing["aria-label"] for drawing in drawings)
     assert "The greatest weight is that of length, -0.75." in page.text
     assert "Best: new & <better> C = 1 (.4700)." in page.text
     assert "Passes in all: new & <better> 4.25." in page.text
     assert "Faint: smaller values of C" in page.text
+    assert re.search(r"distance of score and share is \.\d{4} over 120 passages\.", page.text)
 
 
 def test_ids_are_unique_and_references_resolve(page, text):
@@ -207,6 +213,14 @@ def test_bars_show_sign_and_size():
     drawing = plots.signed_bars({"up": 2.0, "down": -1.0}, "bars")
     assert drawing.count("fill: var(--win)") == 1
     assert drawing.count("fill: var(--loss)") == 1
+
+
+def test_reliability_shows_a_point_for_each_bin():
+    few, many = (
+        plots.reliability([Reliability(9, s, s, s - 0.1, s + 0.1) for s in scores], "points")
+        for scores in ([0.2], [0.2, 0.5, 0.8])
+    )
+    assert many.count("<use") > few.count("<use")
 
 
 def test_no_file_is_left_when_writing_fails(contents, tmp_path):

@@ -15,6 +15,7 @@ from didyma.report.table import ComparisonTable, decimal
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
+    from didyma.rerank.calibration import Calibration
 
 __all__ = ["Example", "RankedPassage", "require_extra", "write_report"]
 
@@ -51,6 +52,7 @@ def write_report(
     histories: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     curves: Mapping[str, Sequence[tuple[float, float]]] | None = None,
     weights: Mapping[str, Mapping[str, float]] | None = None,
+    calibrations: Mapping[str, Calibration] | None = None,
     examples: Sequence[Example] = (),
     notes: Sequence[str] = (),
 ) -> None:
@@ -74,6 +76,8 @@ def write_report(
         Pairs of C and the value of the measure on development data.
     weights : by system
         Weight of each feature by name.
+    calibrations : by system
+        What its scores mean.
     examples, notes
         Rankings to read, and paragraphs that say how the numbers came about.
 
@@ -96,6 +100,7 @@ def write_report(
         moved=_moved(table, evaluations, gains, queries or {}),
         training_plots=_training_plots(table, histories or {}, curves or {}),
         weight_plots=_weight_plots(weights or {}),
+        reliability_plots=_reliability_plots(calibrations or {}),
         examples=examples,
         notes=notes,
     )
@@ -217,4 +222,17 @@ def _weight_plots(weights: Mapping[str, Mapping[str, float]]) -> list[_Plot]:
         strongest = max(order, key=lambda name: abs(bars[name]))
         sentence = f"The greatest weight is that of {strongest}, {bars[strongest]:+.3g}."
         found.append(_Plot(system, plots.signed_bars(bars, f"Bars. {sentence}"), sentence))
+    return found
+
+
+def _reliability_plots(calibrations: Mapping[str, Calibration]) -> list[_Plot]:
+    found = []
+    for system, calibration in calibrations.items():
+        if calibration.bins:
+            sentence = (
+                f"The mean distance of score and share is {decimal(calibration.error)} over "
+                f"{sum(own.passages for own in calibration.bins)} passages."
+            )
+            svg = plots.reliability(calibration.bins, f"Points with intervals. {sentence}")
+            found.append(_Plot(system, svg, sentence))
     return found

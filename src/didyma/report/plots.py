@@ -12,14 +12,24 @@ from hashlib import blake2b
 from html import escape
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from didyma.errors import MissingExtraError
 
-__all__ = ["convergence", "curves", "differences", "require_matplotlib", "signed_bars"]
+if TYPE_CHECKING:
+    from didyma.rerank.calibration import Reliability
+
+__all__ = [
+    "convergence",
+    "curves",
+    "differences",
+    "reliability",
+    "require_matplotlib",
+    "signed_bars",
+]
 
 # Colours that matplotlib writes, and what they become in the page.
 INK, FAINT, WIN, LOSS = "#010101", "#020202", "#030303", "#040404"
@@ -125,6 +135,21 @@ def signed_bars(weights: Mapping[str, float], label: str) -> str:
         axes.grid(axis="y", visible=False)
 
     return _svg(draw, NARROW, 0.6 + 0.21 * len(weights), label)
+
+
+def reliability(bins: Sequence[Reliability], label: str) -> str:
+    """Share of relevant passages over calibrated scores, with intervals; best on the diagonal."""
+    scores, shares = [own.score for own in bins], [own.share for own in bins]
+    below = [own.share - own.low for own in bins]
+    above = [own.high - own.share for own in bins]
+
+    def draw(axes: Any) -> None:
+        axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.0, linestyle="--")
+        axes.errorbar(scores, shares, [below, above], **_line(0), capsize=2.5, elinewidth=1.0)
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        axes.set(xlabel="calibrated score", ylabel="share of relevant passages")
+
+    return _svg(draw, NARROW, NARROW, label)
 
 
 def require_matplotlib(purpose: str = "drawing") -> Any:
