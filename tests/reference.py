@@ -97,3 +97,14 @@ def best_interleaving(positives, negatives, positive, negative):
                 steps.append(negative(i, j) + value[i, j + 1])
             value[i, j] = max(steps, default=0.0)
     return value[0, 0]
+
+
+def written_out(binned):
+    """The matrix that a `Binned` stands for, by its definition."""
+    n_rows, n_columns = binned.bins.shape
+    Z = np.zeros((n_rows, binned.height - 1, n_columns))
+    for m in range(1, binned.height):
+        alone = ~binned.running | (m == binned.height - 1)
+        missing = binned.bins == binned.height - 1
+        Z[:, m - 1] = np.where(alone, binned.bins == m, (binned.bins >= m) & ~missing)
+    return Z.reshape(n_rows, -1)

@@ -22,6 +22,7 @@ from didyma.model import load
 from didyma.tasks.binned import Binned
 from didyma.tasks.losses import AveragePrecision
 from didyma.tasks.ranking import RankingProblem
+from tests.reference import written_out
 
 RNG = np.random.default_rng(3)
 N_QUERIES, ROWS = 20, 9
@@ -30,17 +31,6 @@ X = RNG.normal(size=(len(QID), 5))
 HIDDEN = np.abs(X[:, 0]) + np.tanh(3 * X[:, 1]) + 0.3 * RNG.normal(size=len(QID))
 Y = (HIDDEN.reshape(-1, ROWS) >= np.sort(HIDDEN.reshape(-1, ROWS))[:, [-3]]).astype(float).ravel()
 GROUPS = Groups.from_qid(QID)
-
-
-def written_out(binned: Binned) -> NDArray[np.float64]:
-    """The matrix that a `Binned` stands for, by its definition."""
-    n_rows, n_columns = binned.bins.shape
-    Z = np.zeros((n_rows, binned.height - 1, n_columns))
-    for m in range(1, binned.height):
-        alone = ~binned.running | (m == binned.height - 1)
-        missing = binned.bins == binned.height - 1
-        Z[:, m - 1] = np.where(alone, binned.bins == m, (binned.bins >= m) & ~missing)
-    return Z.reshape(n_rows, -1)
 
 
 def some_bins() -> Binned:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import zlib
+from copy import deepcopy
+from dataclasses import replace
 from itertools import pairwise, permutations
 
 import numpy as np
@@ -12,16 +14,18 @@ from hypothesis import strategies as st
 
 from didyma.data import Groups
 from didyma.execution import serial
+from didyma.features.bins import Bins
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import NSlack, OneSlack
+from didyma.learning.row_bcfw import RowBCFW
 from didyma.tasks.feature_maps import Pairwise, Positional, TopK, Truncated
 from didyma.tasks.losses import NDCG, AveragePrecision, PrecisionAt, StepLoss
 from didyma.tasks.ramp import RampProblem
 from didyma.tasks.ranking import RankingProblem
 from tests.learning.problems import optimum_over, random_ranking
-from tests.reference import coefficients, measure_loss
+from tests.reference import coefficients, measure_loss, written_out
 
 OWN = StepLoss(positive=lambda i, j, P, N: 1.0 if i == 0 and j > 0 else 0.0)  # 1 − success@1
 CASES = [
@@ -160,7 +164,16 @@ INNER = {
     "one-slack": OneSlack(),
     "n-slack": NSlack(),
     "bundle": ProximalBundle(),
+    "row-bcfw": RowBCFW(),
 }
+
+
+def stored_for(inner, X):
+    """X as a solver takes it, which may be binned, and the matrix that this stands for."""
+    if not isinstance(inner, RowBCFW):
+        return X, X
+    binned = Bins.of(X, 4).transform(X)
+    return binned, written_out(binned)
 
 
 @pytest.mark.parametrize("inner", INNER.values(), ids=INNER)
@@ -169,9 +182,10 @@ def test_each_round_is_certified_and_none_loses(inner):
     loss, tol = PrecisionAt(k=1), 1e-4
     for seed, C in ((0, 3.0), (1, 30.0), (2, 30.0)):
         X, y, groups = random_ranking(seed, n_queries=6, noise=2.0)
+        stored, X = stored_for(inner, X)
         start = OneSlack().solve(RankingProblem(X, y, groups, AveragePrecision()), C).w
         rounds = []
-        problem = RampProblem(X, y, groups, loss)
+        problem = RampProblem(stored, y, groups, loss)
         solution = CCCP(tol=tol, inner=inner, from_start=True).solve(
             problem, C, start=start, callback=lambda progress, to=rounds: to.append(progress)
         )
@@ -195,15 +209,16 @@ def test_each_round_is_certified_and_none_loses(inner):
 @given(
     seed=st.integers(0, 2**32 - 1),
     C=st.sampled_from([0.1, 10.0, 1000.0]),
-    inner=st.sampled_from([BCFW(), OneSlack()]),
+    inner=st.sampled_from([BCFW(), OneSlack(), RowBCFW()]),
     noise=st.sampled_from([0.1, 3.0]),
 )
 def test_descent_is_monotone_from_anywhere(seed, C, inner, noise):
     X, y, groups = random_ranking(seed, n_queries=5, noise=noise)
+    stored, X = stored_for(inner, X)
     start = np.random.default_rng(seed).standard_normal(X.shape[1])
     trace = []
     CCCP(inner=inner, from_start=True).solve(
-        RampProblem(X, y, groups, PrecisionAt(k=1)),
+        RampProblem(stored, y, groups, PrecisionAt(k=1)),
         C,
         start=start,
         callback=lambda progress: trace.append(progress.value),
@@ -234,3 +249,50 @@ def test_kept_planes_bound_the_next_round_and_save_passes():
     mean = np.einsum("ik,ikf->if", dual.alpha, dual.g)
     np.testing.assert_allclose(dual.w, -dual.scales @ mean, atol=1e-9)
     np.testing.assert_allclose(dual.gram, dual.g @ dual.g.transpose(0, 2, 1), atol=1e-12)
+
+
+def test_kept_planes_of_rows_bound_the_next_round_and_lead_to_its_optimum():
+    """For free and for monotone columns; what a run has returned stays as it is."""
+    X, y, groups = random_ranking(3, n_queries=30, n_rows=8, n_features=4, noise=2.0)
+    rng = np.random.default_rng(0)
+    for signs in (None, np.array([1, 0, -1, 0], np.int8)):
+        binned = Bins.of(X, 8, signs=signs).transform(X)
+        Z = written_out(binned)
+        problem = RampProblem(binned, y, groups, PrecisionAt(k=2))
+        one, other = rng.standard_normal((2, Z.shape[1]))
+        problem.complete(one)
+        first = RowBCFW(tol=1e-5).solve(problem, 10.0)
+        former = problem.gold_rows()
+        dual = deepcopy(first.state)
+        problem.complete(other)
+        dual.shift(former - problem.gold_rows())
+        for w in (one, other, dual.w):
+            risks = problem.risks(w)
+            for i, rows in enumerate(np.split(groups.rows, groups.starts[1:-1])):
+                planes = dual.losses[i] + (Z[rows] @ w) @ dual.planes[rows]
+                assert planes.max() <= risks[i] + 1e-9
+        mean = (dual.alpha[groups.codes] * dual.planes).sum(axis=1)
+        np.testing.assert_allclose(dual.v, -(10.0 / 30) * Z.T @ mean, atol=1e-9)
+        np.testing.assert_allclose(dual.table, binned.tables(dual.w).ravel())
+        np.testing.assert_array_equal(problem.feasible(first.state.v), first.w)
+        found = [
+            RowBCFW(tol=1e-5).solve(problem, 10.0, start=start)
+            for start in (replace(first, state=dual), None)
+        ]
+        shifted, cold = (solution.result for solution in found)
+        assert shifted.converged
+        assert shifted.value == pytest.approx(cold.value, rel=2e-5)
+        assert max(shifted.dual, cold.dual) <= min(shifted.value, cold.value)
+
+
+def test_kept_planes_of_rows_save_passes():
+    X, y, groups = random_ranking(3, n_queries=30, n_rows=8, n_features=4, noise=2.0)
+    binned = Bins.of(X, 8).transform(X)
+    start = RowBCFW().solve(RankingProblem(binned, y, groups, AveragePrecision()), 100.0).w
+    found = {
+        reuse: CCCP(inner=RowBCFW(), reuse=reuse).solve(
+            RampProblem(binned, y, groups, PrecisionAt(k=2)), 100.0, start=start
+        )
+        for reuse in (True, False)
+    }
+    assert found[True].result.passes < 0.8 * found[False].result.passes

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -136,7 +137,7 @@ def train_svm(
     from didyma.tasks.ramp import bound_of
 
     data, dev = split.train, split.dev
-    judge, watch = _read_dev(split, measure)
+    judge = _read_dev(split, measure)
     if "bins" in parameters:
         from didyma.estimators.additive import AdditiveSVMRanker
 
@@ -147,7 +148,8 @@ def train_svm(
             held_out = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid}
         rounds = bound_of(ranker.bound, parse_loss(ranker.loss)) == "ramp"
         tol = None if rounds else ranker.tol
-        with reporting(Cs, tol, None) as callback:  # there are no weights of features to watch
+        watch = _watch(judge, lambda X: ranker.bins_.transform(X))
+        with reporting(Cs, tol, watch) as callback:
             ranker.callback = callback
             rankers = ranker.path(data.X, data.y, Cs, qid=data.qid, **held_out)
     else:
@@ -160,7 +162,7 @@ def train_svm(
         if svm.patience is not None and dev is not None:
             watched = EvaluationSet(dev.X, dev.y, dev.groups)
         rounds = bound_of(svm.bound, parse_loss(svm.loss)) == "ramp"
-        with reporting(Cs, None if rounds else svm.tol, watch) as callback:
+        with reporting(Cs, None if rounds else svm.tol, _watch(judge)) as callback:
             svm.callback = callback
             rankers = svm.path(data, Cs, watched)
     last = rankers[-1]
@@ -191,12 +193,12 @@ def train_latent(
     """The same for a ranker of `didyma.estimators.latent`, which is given the dev rows to watch."""
     ranker_class = getattr(import_module("didyma.estimators.latent"), name)
     data, dev = split.train, split.dev
-    judge, watch = _read_dev(split, measure)
+    judge = _read_dev(split, measure)
     held_out: dict[str, Any] = {}
     if dev is not None:
         held_out = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid}
     candidates: list[Candidate] = []
-    with reporting(Cs, None, watch) as callback:
+    with reporting(Cs, None, _watch(judge)) as callback:
         for C in sorted(Cs):
             ranker = ranker_class(C=C, measure=measure, callback=callback, **parameters)
             ranker.fit(data.X, data.y, qid=data.qid, **held_out)
@@ -213,7 +215,7 @@ def train_each(
 ) -> tuple[list[Candidate], bool]:
     """The same for a ranker that classifies; what Ctrl-C cuts short is lost."""
     ranker_class = getattr(import_module("didyma.estimators.classification"), name)
-    data, (judge, _) = split.train, _read_dev(split, measure)
+    data, judge = split.train, _read_dev(split, measure)
     candidates: list[Candidate] = []
     try:
         for C in sorted(Cs):
@@ -238,22 +240,27 @@ class Dev:
     def __init__(self, data: Lists, measure: str) -> None:
         from didyma.metrics import Evaluator
 
-        self._rows = data.X
+        self.rows = data.X
         self._evaluator = Evaluator(data.y, data.groups, measure, docid=data.docid)
-        (self._measure,) = self._evaluator.measures
+        (self.measure,) = self._evaluator.measures
 
     def value(self, scores: NDArray[np.float64]) -> float:
         """Mean of the measure at these scores."""
-        return self._evaluator(scores).mean(self._measure)
-
-    @property
-    def watch(self) -> Watch:
-        """Name of the measure, and its value for weights."""
-        from didyma.scoring import linear_scores
-
-        return str(self._measure), lambda w: self.value(linear_scores(self._rows, w))
+        return self._evaluator(scores).mean(self.measure)
 
 
-def _read_dev(split: Split, measure: str) -> tuple[Dev | None, Watch | None]:
-    dev = None if split.dev is None else Dev(split.dev, measure)
-    return dev, None if dev is None else dev.watch
+def _watch(dev: Dev | None, design: Callable[[Any], Any] = lambda X: X) -> Watch | None:
+    """Name of the measure, and its value for weights.
+
+    ``design`` makes what they weigh of the dev rows, once the first weights are there.
+    """
+    from didyma.scoring import linear_scores
+
+    if dev is None:
+        return None
+    rows = cache(lambda: design(dev.rows))
+    return str(dev.measure), lambda w: dev.value(linear_scores(rows(), w))
+
+
+def _read_dev(split: Split, measure: str) -> Dev | None:
+    return None if split.dev is None else Dev(split.dev, measure)

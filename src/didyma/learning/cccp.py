@@ -33,6 +33,7 @@ from didyma.learning.cut_pool import CutPool
 from didyma.learning.cutting_plane import OneSlack
 from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Problem
+from didyma.learning.row_bcfw import RowBCFW, RowDual
 from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
 
 __all__ = ["CCCP", "LatentProblem", "LatentResult", "Round", "Rounds", "best_of"]
@@ -47,7 +48,8 @@ NEARBY = 0.01  # how far completions that are tried look, as a share of ‖w‖
 class LatentProblem(Problem, Protocol):
     """A problem whose Ψ*_i depend on the weights of a round.
 
-    With BCFW as inner solver it needs ``golds()`` too: Ψ*_i of each example, as rows.
+    With BCFW as inner solver it needs ``golds()`` too: Ψ*_i of each example, as rows; with RowBCFW
+    ``gold_rows()``, the same as one coefficient for each row of the data.
     """
 
     def begin(self, rng: np.random.Generator) -> Vector:
@@ -89,7 +91,7 @@ class Rounds:
     def move(self, w: Vector, gold: Vector) -> None:
         """Go on at other weights and Ψ*, with all cuts moved along, if they can be."""
         state = self.convex.state
-        if isinstance(state, (CutPool, PlaneDual)):
+        if isinstance(state, (CutPool, PlaneDual, RowDual)):
             state.shift(self.gold - gold)
         else:
             state = None
@@ -196,8 +198,10 @@ class CCCP:
             rounds.move(w, self._gold(problem, total))
 
     def _gold(self, problem: Any, total: Vector) -> Vector:
-        """What cuts are relative to: Ψ* of each example if they are kept one by one."""
-        return problem.golds() if type(self.inner) is BCFW else total
+        """What cuts are relative to: Ψ* of each example, or row, if these have planes."""
+        if isinstance(self.inner, RowBCFW):
+            return problem.gold_rows()
+        return problem.golds() if isinstance(self.inner, BCFW) else total
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ without it, and the step that would be exact without it never lowers the dual.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +36,17 @@ class RowProblem(Problem, Protocol):
     """A problem whose examples are rows that can be swept in their own space."""
 
     n_rows: int
-    table_size: int
 
     def feasible(self, w: Vector) -> Vector:
         """P(w)."""
+        ...
+
+    def table(self, w: Vector) -> Vector:
+        """What rows are scored by at w."""
+        ...
+
+    def spread(self, values: Vector) -> Vector:
+        """A value of each example, for each of its rows."""
         ...
 
     def sweep(self, order: NDArray[np.int64], *dual: Vector, thorough: bool) -> None:
@@ -59,7 +66,7 @@ class RowDual:
     v: Vector
     table: Vector  # of the feasible part of v, ready to score rows by
     C: float
-    feasible: Callable[[Vector], Vector]
+    problem: RowProblem
     visits: int = 0  # of examples, since C was set
 
     @classmethod
@@ -76,15 +83,28 @@ class RowDual:
             C * problem.weights,
             np.full(n, np.inf),
             np.zeros(problem.n_features),
-            np.zeros(problem.table_size),
+            problem.table(np.zeros(problem.n_features)),
             C,
-            problem.feasible,
+            problem,
+        )
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Planes and weights are copied, the problem is not."""
+        return replace(
+            self,
+            planes=self.planes.copy(),
+            losses=self.losses.copy(),
+            alpha=self.alpha.copy(),
+            scales=self.scales.copy(),
+            gaps=self.gaps.copy(),
+            v=self.v.copy(),
+            table=self.table.copy(),
         )
 
     @property
     def w(self) -> Vector:
         """The weights."""
-        return self.feasible(self.v)
+        return self.problem.feasible(self.v)
 
     def move_to(self, C: float) -> None:
         """Go on with another C: planes stay, weights are proportional to C."""
@@ -93,6 +113,13 @@ class RowDual:
             scaled *= ratio
         self.gaps[:] = np.inf
         self.C, self.visits = C, 0
+
+    def shift(self, moves: Vector) -> None:
+        """Move the coefficient of row r in every plane by ``moves[r]``; see `PlaneDual.shift`."""
+        self.planes += moves[:, None]
+        self.v -= self.problem.gather(self.problem.spread(self.scales) * moves)
+        self.table = self.problem.table(self.w)
+        self.gaps[:] = np.inf
 
     def value(self) -> float:
         """Dual objective."""
@@ -110,7 +137,7 @@ class RowBCFW(BCFW):
 
     def _dual(self, problem: Any, C: float, start: Solution | None) -> Any:
         if start is not None and isinstance(start.state, RowDual):
-            return start.state
+            return deepcopy(start.state)
         return RowDual.zero(problem, C)
 
     def _pass(

@@ -88,9 +88,13 @@ class RampProblem(RankingProblem):
         rows, starts, about, _ = self._queries
         queries = (rows, starts, *about)
         self._each(lambda first, last: self._predict(queries, scores, self._predicted, first, last))
+        return self.gather(self.spread(self.weights) * self.gold_rows())
+
+    def gold_rows(self) -> Vector:
+        """Ψ_i(ŷ_i) − Ψ*_i of each query, as coefficients of its rows."""
         coefficients = np.zeros(self.n_rows)
-        coefficients[rows] = np.repeat(self.weights, np.diff(starts)) * self._predicted
-        return self.gather(coefficients)
+        coefficients[self._queries[0]] = self._predicted
+        return coefficients
 
     def golds(self) -> Vector:
         """Ψ_i(ŷ_i) − Ψ*_i of each query, as rows."""

@@ -325,11 +325,17 @@ class RankingProblem:
             np.sum([part for part, _ in parts], axis=0), float(sum(loss for _, loss in parts))
         )
 
-    @property
-    def table_size(self) -> int:
-        """Entries of a table that binned rows are scored by."""
+    def spread(self, values: Vector) -> Vector:
+        """A value of each trainable query, for each of its rows; zero for the rows of others."""
+        rows, starts, *_ = self._queries
+        out = np.zeros(self.n_rows)
+        out[rows] = np.repeat(values, np.diff(starts))
+        return out
+
+    def table(self, w: Vector) -> Vector:
+        """What binned rows are scored by: the value of each bin, flat."""
         assert self._binned is not None
-        return self._binned.height * len(self._binned.running)
+        return self._binned.tables(w).ravel()
 
     def feasible(self, w: Vector) -> Vector:
         """The nearest weights that binned rows allow."""
