@@ -10,7 +10,7 @@ from benchmarks.row import Row
 from benchmarks.timing import Timer, blas_threads, interleave, ratio, stopwatch
 from didyma.nn.alignment import ALIGNMENTS
 from didyma.nn.esim import ESIM
-from didyma.nn.vocabulary import pad
+from didyma.nn.numbering import pad
 
 PAIRS, BATCH, WORDS, SIZE = 640, 32, 2_000, 100
 EPOCHS = 5

@@ -13,10 +13,10 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, ratio, stopwatch
 from didyma.formats.qa import Question
+from didyma.nn.numbering import Numbering
 from didyma.nn.passage import PassageNetwork, PassageRanker
 from didyma.nn.ranking_loss import RankingLoss
 from didyma.nn.text_pairs import TextPairs
-from didyma.nn.vocabulary import Vocabulary
 
 QUESTIONS, PASSAGES = 32, 10  # of a step, as on WikiQA
 WORDS, N_WORDS = 25, 20_000
@@ -51,7 +51,7 @@ def _questions(count: int) -> list[Question]:
 
 def _steps(scale: float) -> list[Row]:
     """A step of training with either loss, of the same network on the same batch."""
-    vocabulary = Vocabulary([f"w{n}" for n in range(N_WORDS)])
+    vocabulary = Numbering([f"w{n}" for n in range(N_WORDS)])
     batch = TextPairs(_questions(max(4, round(QUESTIONS * scale))), vocabulary, 50)
     pairs = batch.batch(np.arange(len(batch)))
     network = PassageNetwork(len(vocabulary))

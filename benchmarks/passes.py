@@ -17,7 +17,7 @@ from didyma.data import Lists
 from didyma.execution import serial, threads
 from didyma.learning.bcfw import BCFW, _sweep_of
 from didyma.learning.plane_dual import PlaneDual
-from didyma.tasks.losses import NDCG, AveragePrecision, RankingLoss
+from didyma.tasks.losses import NDCG, AveragePrecision, ItemwiseLoss
 from didyma.tasks.ranking import RankingProblem
 
 C = 100.0
@@ -89,7 +89,7 @@ def _ratios(data: Lists, X: Any, most_threads: int | None = None) -> dict[str, f
     return ratios
 
 
-def _problem(data: Lists, execute: Any, loss: RankingLoss | None = None) -> RankingProblem:
+def _problem(data: Lists, execute: Any, loss: ItemwiseLoss | None = None) -> RankingProblem:
     return RankingProblem(data.X, data.y, data.groups, loss or AveragePrecision(), execute=execute)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.row import Row
 from benchmarks.timing import cores, interleave, ratio, stopwatch
 from didyma.execution import serial, threads
-from didyma.polytope.sparsemap import ConvergenceWarning, solve
+from didyma.polytope.sparsemap import ToleranceWarning, solve
 from didyma.structures import Matching, Sequence, Tree
 
 BATCH = 32
@@ -82,7 +82,7 @@ def _convergence(scale: float) -> Iterator[Row]:
             structure, scores, additional = instances(kind, *size, batch)
             layout = structure.lay_out(scores, **additional)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
+                warnings.simplefilter("ignore", ToleranceWarning)
                 solution = solve(layout, structure, executor=threads())
             converged += int((solution.gap <= 1e-9).sum())
             worst = max(worst, float(solution.gap.max()))

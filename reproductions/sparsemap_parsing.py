@@ -24,7 +24,7 @@ import torch
 from didyma.files import replace_when_done
 from didyma.formats import conll
 from didyma.formats.conll import Field, Sentence
-from didyma.metrics.parsing import Attachment, Tree, evaluate
+from didyma.metrics.parsing import Attachment, LabelledTree, evaluate
 from didyma.nn.parser import DependencyParser
 from didyma.report.table import markdown
 
@@ -141,7 +141,7 @@ def judge(gold: Sequence[Sentence], parsed: Sequence[Sentence]) -> Attachment:
     return evaluate(_trees(gold), _trees(parsed))
 
 
-def _trees(sentences: Sequence[Sentence]) -> list[Tree]:
+def _trees(sentences: Sequence[Sentence]) -> list[LabelledTree]:
     return [([] if s.heads is None else s.heads, s.column(Field.DEPREL)) for s in sentences]
 
 

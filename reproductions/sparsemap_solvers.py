@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from didyma.files import replace_sections
 from didyma.polytope.frank_wolfe import ConditionalGradient
-from didyma.polytope.sparsemap import ActiveSet, ConvergenceWarning, solve
+from didyma.polytope.sparsemap import ActiveSet, ToleranceWarning, solve
 from didyma.structures import Tree
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,7 +74,7 @@ def measure(n_words: int = 20, n_instances: int = 20, limit: int = 1000) -> dict
         values, supports = [], []
         for count in calls:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
+                warnings.simplefilter("ignore", ToleranceWarning)
                 solution = solve(layout, structure, solver=solver, tol=1e-13, max_iter=int(count))
             values.append(np.maximum(best - _objective(solution), 0.0))
             supports.append(solution.support_size)

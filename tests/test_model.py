@@ -47,15 +47,15 @@ from didyma.tasks.feature_maps import (
     FeatureMap,
     Pairwise,
     Positional,
-    TopK,
+    TopMean,
     Truncated,
     parse_feature_map,
 )
 from didyma.tasks.losses import (
     NDCG,
     AveragePrecision,
+    ItemwiseLoss,
     PrecisionAt,
-    RankingLoss,
     ReciprocalRank,
     RocArea,
     StepLoss,
@@ -212,7 +212,7 @@ def test_values_are_saved_as_the_texts_that_users_type(path: Path) -> None:
     np.testing.assert_array_equal(again.coef_, ranker.coef_)
 
 
-def losses() -> st.SearchStrategy[RankingLoss]:
+def losses() -> st.SearchStrategy[ItemwiseLoss]:
     rel = st.floats(allow_nan=False, allow_infinity=False)
     k = st.integers(1, 10**6)
     return st.one_of(
@@ -231,7 +231,7 @@ def feature_maps() -> st.SearchStrategy[FeatureMap]:
         st.just(Pairwise()),
         st.builds(Positional, weights),
         st.builds(Truncated, weights),
-        st.builds(TopK, st.integers(1, 10**6)),
+        st.builds(TopMean, st.integers(1, 10**6)),
     )
 
 
@@ -248,7 +248,7 @@ def measures() -> st.SearchStrategy[Measure]:
 
 
 @given(losses())
-def test_the_text_of_a_loss_restores_it(loss: RankingLoss) -> None:
+def test_the_text_of_a_loss_restores_it(loss: ItemwiseLoss) -> None:
     assert parse_loss(str(loss)) == loss
     assert parse_loss(str(loss).upper().replace(",", " , ")) == loss
     assert str(parse_loss(str(loss))) == str(loss)
@@ -274,7 +274,7 @@ VALUES: list[dict[str, Any]] = [
     *({"loss": loss} for loss in (NDCG(k=2, gain="linear", rel=2), PrecisionAt(k=3, rel=2))),
     {"feature_map": Truncated("discount")},
     {"feature_map": Positional([0.1 + 0.2, 0.1, 1e-9])},
-    {"feature_map": TopK(3), "loss": "precision@3"},
+    {"feature_map": TopMean(3), "loss": "precision@3"},
     *({"solver": solver} for solver in ("bcfw", "one-slack", "n-slack", "bundle")),
     {"measure": ir_measures.nDCG(dcg="exp-log2") @ 3},
     {"measure": ROCArea(rel=2)},

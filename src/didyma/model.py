@@ -136,7 +136,7 @@ TRANSIENT = {"Pipeline": ("steps", "memory")}
 
 # Values that have a text, by their root class, and the function that reads the text.
 READERS = {
-    "didyma.tasks.losses.RankingLoss": "didyma.tasks.losses.parse_loss",
+    "didyma.tasks.losses.ItemwiseLoss": "didyma.tasks.losses.parse_loss",
     "didyma.tasks.feature_maps.FeatureMap": "didyma.tasks.feature_maps.parse_feature_map",
     "ir_measures.measures.base.Measure": "didyma.metrics.measures.parse",
 }

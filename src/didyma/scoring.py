@@ -30,7 +30,7 @@ BLOCK = 8192
 
 Record: TypeAlias = dict[str, Any]
 Scores: TypeAlias = NDArray[np.float64]
-State: TypeAlias = Mapping[str, Any]
+Attributes: TypeAlias = Mapping[str, Any]
 """What an estimator is: its parameters and what it has learned, by name."""
 
 
@@ -130,17 +130,17 @@ def _divide(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[Any]:
     return np.where(whole > 0, part, part * 0) / np.where(whole > 0, whole, 1)
 
 
-def _max_abs(X: Matrix, _: Groups, state: State) -> Matrix:
+def _max_abs(X: Matrix, _: Groups, state: Attributes) -> Matrix:
     return _divided(X, state["scale_"])
 
 
-def _standard(X: Matrix, _: Groups, state: State) -> Matrix:
+def _standard(X: Matrix, _: Groups, state: Attributes) -> Matrix:
     if state["with_mean"]:
         X = X - state["mean_"].astype(X.dtype)
     return _divided(X, state["scale_"]) if state["with_std"] else X
 
 
-def _minmax(X: NDArray[Any], _: Groups, state: State) -> NDArray[Any]:
+def _minmax(X: NDArray[Any], _: Groups, state: Attributes) -> NDArray[Any]:
     scaled = X * state["scale_"].astype(X.dtype) + state["min_"].astype(X.dtype)
     return np.clip(scaled, *state["feature_range"]) if state["clip"] else scaled
 
@@ -154,11 +154,11 @@ def _divided(X: Matrix, scale: NDArray[Any]) -> Matrix:
     return scaled
 
 
-def _linear(X: Matrix, state: State) -> Scores:
+def _linear(X: Matrix, state: Attributes) -> Scores:
     return linear_scores(X, state["coef_"]) + state.get("intercept_", 0.0)
 
 
-def _polynomial(X: Matrix, state: State) -> Scores:
+def _polynomial(X: Matrix, state: Attributes) -> Scores:
     learned = (state[name] for name in ("support_vectors_", "dual_coef_", "gamma_", "degree"))
     return polynomial_scores(X, *learned) + state["intercept_"]
 
@@ -184,7 +184,7 @@ def learn_scaling(name: str, X: Matrix, groups: Groups) -> Record:
 
 
 # What each estimator does to rows, by its name.
-SCALERS: dict[str, Callable[[Any, Groups, State], Any]] = {
+SCALERS: dict[str, Callable[[Any, Groups, Attributes], Any]] = {
     "QueryMinMaxScaler": lambda X, groups, _: minmax_in_query(X, groups),
     "QueryStandardScaler": lambda X, groups, _: standard_in_query(X, groups),
     "QueryPercentileScaler": lambda X, groups, _: percentile_in_query(X, groups),
@@ -192,7 +192,7 @@ SCALERS: dict[str, Callable[[Any, Groups, State], Any]] = {
     "MinMaxScaler": _minmax,
     "StandardScaler": _standard,
 }
-RANKERS: dict[str, Callable[[Any, State], Scores]] = {
+RANKERS: dict[str, Callable[[Any, Attributes], Scores]] = {
     "SVMRanker": _linear,
     "ClassificationRanker": _linear,
     "LatentPerceptronRanker": _linear,

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from didyma.kernels.trigram import Model, Runs, best_tags, n_best_tags
+from didyma.kernels.trigram import Runs, TrigramModel, best_tags, n_best_tags
 
 N_TAGS = 4  # the last is the boundary's
 N_ENTRIES = 6  # and so here
 
 
-def make_model(random: np.random.Generator, *, coarse: bool) -> Model:
+def make_model(random: np.random.Generator, *, coarse: bool) -> TrigramModel:
     """A model with log-probabilities at random; coarse ones are often equal."""
 
     def values(*shape: int) -> Any:
@@ -29,7 +29,7 @@ def make_model(random: np.random.Generator, *, coarse: bool) -> Model:
     tags = [np.flatnonzero(random.random(N_TAGS - 1) < 0.7) for _ in range(N_ENTRIES - 1)]
     tags = [own if len(own) else np.array([1]) for own in tags] + [np.array([N_TAGS - 1])]
     before = [np.flatnonzero(random.random(N_TAGS) < 0.5) for own in tags for _ in own]
-    return Model(
+    return TrigramModel(
         rows,
         values(n_rows, N_TAGS),
         Runs(*_runs(tags), values(sum(map(len, tags)))),
@@ -41,7 +41,7 @@ def _runs(rows: list[Any]) -> tuple[Any, Any]:
     return np.cumsum([0, *map(len, rows)]), np.concatenate(rows)
 
 
-def score(model: Model, entries: list[int], tags: tuple[int, ...]) -> float:
+def score(model: TrigramModel, entries: list[int], tags: tuple[int, ...]) -> float:
     """The sum, term by term, over the words and both closing boundaries."""
     boundary = N_TAGS - 1
     padded = [boundary, boundary, *tags, boundary, boundary]
@@ -56,7 +56,7 @@ def score(model: Model, entries: list[int], tags: tuple[int, ...]) -> float:
     return total
 
 
-def enumerate_all(model: Model, entries: list[int]) -> dict[tuple[int, ...], float]:
+def enumerate_all(model: TrigramModel, entries: list[int]) -> dict[tuple[int, ...], float]:
     starts, tags = model.lexicon.starts, model.lexicon.tags
     possible = [tags[starts[w] : starts[w + 1]].tolist() for w in entries]
     return {way: score(model, entries, way) for way in product(*possible)}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didyma.data import Groups
-from didyma.tasks.feature_maps import Positional, TopK, Truncated
+from didyma.tasks.feature_maps import Positional, TopMean, Truncated
 from didyma.tasks.latent_ranking import LatentRankingProblem
 from didyma.tasks.losses import (
     NDCG,
@@ -25,7 +25,7 @@ from tests.reference import coefficients, measure_loss
 
 LOSSES = [AveragePrecision(), ReciprocalRank(), PrecisionAt(k=2), NDCG(k=3), RocArea()]
 MAPS = [Positional(), Positional("discount"), Positional((1.0, 0.2, -0.5, -2.0, -2.0)), Truncated()]
-MAPS.append(TopK(2))
+MAPS.append(TopMean(2))
 
 
 def single(labels, loss, feature_map, **options):

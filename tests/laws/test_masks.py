@@ -10,7 +10,7 @@ import pytest
 import didyma
 from didyma.polytope.frank_wolfe import ConditionalGradient
 from didyma.polytope.local import local_sparsemap
-from didyma.polytope.sparsemap import ConvergenceWarning
+from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structures import (
     Choice,
     FactorGraph,
@@ -368,7 +368,7 @@ def test_the_gap_is_that_of_the_scores_as_given(name, temperature):
 
     def solve(scores, additional, temperature, limit):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", ToleranceWarning)
             return didyma.sparsemap(
                 scores,
                 case.structure,

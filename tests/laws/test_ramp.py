@@ -20,7 +20,7 @@ from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.row_bcfw import RowBCFW
-from didyma.tasks.feature_maps import Pairwise, Positional, TopK, Truncated
+from didyma.tasks.feature_maps import Pairwise, Positional, TopMean, Truncated
 from didyma.tasks.losses import NDCG, AveragePrecision, PrecisionAt, StepLoss
 from didyma.tasks.ramp import RampProblem
 from didyma.tasks.ranking import RankingProblem
@@ -32,9 +32,9 @@ CASES = [
     (PrecisionAt(k=2), Pairwise()),
     (PrecisionAt(k=2), Positional("discount")),
     (PrecisionAt(k=2), Truncated()),
-    (PrecisionAt(k=2), TopK(2)),
+    (PrecisionAt(k=2), TopMean(2)),
     (NDCG(k=3), Pairwise()),
-    (NDCG(k=3), TopK(2)),
+    (NDCG(k=3), TopMean(2)),
     (AveragePrecision(), Pairwise()),
     (OWN, Pairwise()),
 ]

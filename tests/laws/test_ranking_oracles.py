@@ -10,7 +10,7 @@ import pytest
 
 from didyma.kernels.losses import discount
 from didyma.learning.problem import Cut
-from didyma.tasks.feature_maps import Pairwise, Positional, TopK, Truncated
+from didyma.tasks.feature_maps import Pairwise, Positional, TopMean, Truncated
 from didyma.tasks.losses import (
     NDCG,
     AveragePrecision,
@@ -37,7 +37,7 @@ LOSSES = [
     NDCG(k=3),
     RocArea(),
 ]
-MAPS = [Pairwise(), Positional(), Positional("discount"), Truncated(), TopK(2)]
+MAPS = [Pairwise(), Positional(), Positional("discount"), Truncated(), TopMean(2)]
 
 
 def most_violated(labels, loss, feature_map, scores, bound="joint"):
@@ -98,7 +98,7 @@ def test_binary_oracles_equal_enumeration(loss, feature_map):
 
 @pytest.mark.parametrize("loss", [NDCG(), NDCG(k=2), NDCG(k=3, gain="linear")], ids=str)
 @pytest.mark.parametrize(
-    "feature_map", [Pairwise(), Positional(), Positional("discount"), TopK(2)], ids=str
+    "feature_map", [Pairwise(), Positional(), Positional("discount"), TopMean(2)], ids=str
 )
 def test_graded_oracles_equal_enumeration(loss, feature_map):
     rng = np.random.default_rng(7)
@@ -110,7 +110,9 @@ def test_graded_oracles_equal_enumeration(loss, feature_map):
 
 
 @pytest.mark.parametrize("loss", [NDCG(), NDCG(k=2), NDCG(k=3, gain="linear")], ids=str)
-@pytest.mark.parametrize("feature_map", [Pairwise(), Positional(), Truncated(), TopK(2)], ids=str)
+@pytest.mark.parametrize(
+    "feature_map", [Pairwise(), Positional(), Truncated(), TopMean(2)], ids=str
+)
 def test_thresholds_equal_enumeration_and_bound_the_loss(loss, feature_map):
     rng = np.random.default_rng(8)
     gain = np.exp2 if loss.gain == "exponential" else np.asarray
@@ -210,7 +212,7 @@ def test_a_loss_of_your_own_has_a_cut_off(k):
         positive=lambda i, j, P, N: j / (i + 1.0), negative=lambda i, j, P, N: 0.1 * i, k=k
     )
     rng = np.random.default_rng(k)
-    for feature_map in (Pairwise(), TopK(2)):
+    for feature_map in (Pairwise(), TopMean(2)):
         for _ in range(10):
             P, N = int(rng.integers(1, 6)), int(rng.integers(1, 8))
             scores = rng.standard_normal(P + N)

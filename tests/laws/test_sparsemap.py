@@ -11,7 +11,7 @@ import pytest
 
 import didyma
 from didyma.polytope.frank_wolfe import ConditionalGradient
-from didyma.polytope.sparsemap import ConvergenceWarning
+from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structures import (
     Choice,
     FactorGraph,
@@ -290,7 +290,7 @@ def test_temperature_goes_from_argmax_to_the_middle():
 
 def test_a_limit_is_reported():
     scores = np.random.default_rng(0).standard_normal((3, 12, 12))
-    with pytest.warns(ConvergenceWarning, match=r"3 of 3 instances .* raise max_iter=4"):
+    with pytest.warns(ToleranceWarning, match=r"3 of 3 instances .* raise max_iter=4"):
         _, solution = didyma.sparsemap(scores, Matching(), max_iter=4, return_solution=True)
     assert not solution.converged.any()
     assert solution.gap.min() > 1e-9
@@ -455,7 +455,7 @@ def test_derivatives_of_wrong_shapes_are_refused():
 
 def test_a_warning_names_the_line_that_asked():
     scores = np.random.default_rng(0).standard_normal((12, 12))
-    with pytest.warns(ConvergenceWarning) as caught:
+    with pytest.warns(ToleranceWarning) as caught:
         didyma.sparsemap(scores, Matching(), max_iter=2)
     assert caught[0].filename == __file__
 

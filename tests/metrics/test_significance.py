@@ -11,7 +11,7 @@ from scipy import stats
 from didyma.errors import DataError
 from didyma.metrics.significance import (
     TESTS,
-    Test,
+    PairedTest,
     compare,
     holm,
     randomisation,
@@ -93,7 +93,9 @@ def test_randomisation_never_claims_certainty() -> None:
 @every_test
 @settings(deadline=None)
 @given(pairs)
-def test_every_test_gives_a_symmetric_probability(test: Test, pairs: list[tuple[int, int]]) -> None:
+def test_every_test_gives_a_symmetric_probability(
+    test: PairedTest, pairs: list[tuple[int, int]]
+) -> None:
     a, b = (np.array(column) / 7 for column in zip(*pairs))
     p_value = test(a, b)
     assert 0 <= p_value <= 1
@@ -101,14 +103,14 @@ def test_every_test_gives_a_symmetric_probability(test: Test, pairs: list[tuple[
 
 
 @every_test
-def test_equal_systems_do_not_differ(test: Test) -> None:
+def test_equal_systems_do_not_differ(test: PairedTest) -> None:
     values = np.random.default_rng(2).random(25)
     assert test(values, values) == 1.0
     assert test(values, values + 1e-15) == 1.0
 
 
 @every_test
-def test_different_systems_differ(test: Test) -> None:
+def test_different_systems_differ(test: PairedTest) -> None:
     values = np.random.default_rng(3).random(25)
     assert test(values, values + 0.1 + values / 10) < 0.001
 
@@ -128,7 +130,9 @@ def test_small_samples() -> None:
         ([1.0, np.nan], [1.0, 2.0], "two numbers for query 1, found nan and 2.0"),
     ],
 )
-def test_mistakes_are_explained(test: Test, a: list[float], b: list[float], message: str) -> None:
+def test_mistakes_are_explained(
+    test: PairedTest, a: list[float], b: list[float], message: str
+) -> None:
     with pytest.raises(DataError, match=message):
         test(a, b)
 

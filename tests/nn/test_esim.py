@@ -14,7 +14,7 @@ from didyma.errors import DataError, ModelFileError
 from didyma.formats.nli import Pair
 from didyma.nn.alignment import ALIGNMENTS, alignment_layer
 from didyma.nn.esim import ESIM, Alignment, EntailmentClassifier, _Examples, nonzero_share
-from didyma.nn.vocabulary import UNKNOWN
+from didyma.nn.numbering import UNKNOWN
 
 torch.set_num_threads(1)  # so small networks only lose by more
 

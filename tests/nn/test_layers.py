@@ -15,7 +15,7 @@ from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 import didyma
 from didyma import DataError
 from didyma.nn import SparseMAP, sparsemap
-from didyma.polytope.sparsemap import ConvergenceWarning
+from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structures.choice import Choice
 from didyma.structures.matching import Matching
 from didyma.structures.sequence import Sequence
@@ -291,7 +291,7 @@ def test_module():
 
 def test_limits_warn_of_the_line_that_asked():
     scores = torch.randn(1, 6, 3, generator=torch.Generator().manual_seed(0))
-    with pytest.warns(ConvergenceWarning, match="max_iter=2") as caught:
+    with pytest.warns(ToleranceWarning, match="max_iter=2") as caught:
         SparseMAP(Sequence(), max_iter=2)(scores)
     assert caught[0].filename == __file__
 

@@ -15,7 +15,7 @@ from didyma.formats import conll
 from didyma.formats.conll import Field, Sentence
 from didyma.nn.arc_factored import ArcFactored
 from didyma.nn.bilstm import BiLSTM
-from didyma.nn.lexicon import MOST_ARCS, Lexicon, buckets, collate
+from didyma.nn.lexicon import MOST_ARCS, ParserLexicon, buckets, collate
 from didyma.nn.parser import LOSSES, DependencyParser
 from didyma.structures import ProjectiveTree, Tree
 
@@ -260,7 +260,7 @@ def test_weights_of_another_network_are_refused(parser, tmp_path):
 
 
 def test_rare_words_are_forgotten_more_often(treebank):
-    lexicon = Lexicon.learn(treebank, Field.UPOS, characters=False)
+    lexicon = ParserLexicon.learn(treebank, Field.UPOS, characters=False)
     example = lexicon.encode(treebank[0])
     probability = np.zeros(len(lexicon.words))
     probability[example.words[0]] = 1.0
@@ -282,7 +282,7 @@ def test_batches_hold_every_sentence_once_and_are_not_too_large():
 
 
 def test_a_batch_pads_what_is_shorter():
-    lexicon = Lexicon.learn([sentence([2, 0]), sentence([0])], None, characters=True)
+    lexicon = ParserLexicon.learn([sentence([2, 0]), sentence([0])], None, characters=True)
     trees = [sentence([2, 0]), sentence([0])]
     batch = collate([lexicon.encode(tree, tree.heads) for tree in trees])
     assert batch.heads.tolist() == [[-1, 2, 0], [-1, 0, -1]]

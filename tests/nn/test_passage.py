@@ -10,9 +10,9 @@ from didyma import model
 from didyma.errors import DataError, ModelFileError
 from didyma.estimators.latent import LatentPerceptronRanker
 from didyma.formats.qa import Question
+from didyma.nn.numbering import Numbering
 from didyma.nn.passage import PassageNetwork, PassageRanker, Ranked
 from didyma.nn.text_pairs import TextPairs, Texts, shape, tokenize
-from didyma.nn.vocabulary import Vocabulary
 
 SMALL = {"dimension": 6, "filters": 8, "hidden": 8, "epochs": 8, "learning_rate": 0.02}
 NOUNS = ["river", "castle", "engine", "poet", "planet", "bridge", "island", "metal", "garden"]
@@ -96,19 +96,19 @@ def test_words_numbers_and_marks():
 
 def test_overlaps_tell_stop_words_from_others_and_know_stems():
     asked = Question("who formed the rivers ?", ["The river forms in 1815 ?", ""], np.array([1, 0]))
-    pairs = TextPairs([asked], Vocabulary(["0000", "river", "the"]), max_length=50)
+    pairs = TextPairs([asked], Numbering(["0000", "river", "the"]), max_length=50)
     batch = pairs.batch(np.array([0]))
     assert batch.questions.words.tolist() == [[1, 1, 4, 1, 1]] * 2
     assert batch.questions.overlaps.tolist() == [[1, 3, 2, 3, 2], [1, 1, 1, 1, 1]]
     assert batch.passages.words.tolist() == [[4, 3, 1, 1, 2, 1], [0] * 6]
     assert batch.passages.overlaps.tolist() == [[2, 3, 3, 1, 1, 2], [0] * 6]
-    short = TextPairs([asked], Vocabulary(["the"]), max_length=2).batch(np.array([0]))
+    short = TextPairs([asked], Numbering(["the"]), max_length=2).batch(np.array([0]))
     assert short.passages.words.tolist() == [[2, 1], [0, 0]]
     assert short.passages.overlaps.tolist() == [[1, 1], [0, 0]]  # the question is cut, too
 
 
 def test_batches_hold_whole_questions_in_the_order_that_is_asked_for(questions):
-    vocabulary = Vocabulary(NOUNS)
+    vocabulary = Numbering(NOUNS)
     pairs = TextPairs(questions[:3], vocabulary, 50)
     assert len(pairs) == 3
     batch = pairs.batch(np.array([2, 0]))
@@ -236,7 +236,7 @@ def test_word_vectors_may_be_given(questions):
         asked, vectors=(words, vectors)
     )
     kept = fixed.weights_["words.weight"]
-    vocabulary = Vocabulary(fixed.words_)
+    vocabulary = Numbering(fixed.words_)
     assert kept.shape == (len(vocabulary), 3)
     np.testing.assert_allclose(kept[vocabulary.ids(words[:11])[:10]], vectors[:10], rtol=1e-6)
     assert "0000" in vocabulary

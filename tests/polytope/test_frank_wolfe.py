@@ -9,7 +9,7 @@ import pytest
 
 import didyma
 from didyma.polytope.frank_wolfe import ConditionalGradient
-from didyma.polytope.sparsemap import ConvergenceWarning
+from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structures import Choice, Sequence
 
 
@@ -29,7 +29,7 @@ def test_weights_stay_a_distribution(structure, shape, step):
         before, value = start.support_size[0], -np.inf
         for limit in range(1, 12):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)
+                warnings.simplefilter("ignore", ToleranceWarning)
                 u, solution = didyma.sparsemap(
                     scores,
                     structure,

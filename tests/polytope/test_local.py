@@ -11,7 +11,7 @@ from scipy.optimize import linprog, minimize
 from didyma.errors import DataError
 from didyma.polytope.active_set import minimise_over_columns, project
 from didyma.polytope.local import local_sparsemap
-from didyma.polytope.sparsemap import ConvergenceWarning
+from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structures.factor_graph import (
     AtLeastOne,
     AtMost,
@@ -211,7 +211,7 @@ def test_gap_bounds_the_distance(limit):
     rng = np.random.default_rng(5)
     scores, pairwise = rng.normal(size=(5, 3)), 4 * rng.normal(size=(10, 3, 3))
     best = local_sparsemap(scores, graph, pairwise=pairwise)
-    with pytest.warns(ConvergenceWarning, match="1 of 1 instances stopped"):
+    with pytest.warns(ToleranceWarning, match="1 of 1 instances stopped"):
         early = local_sparsemap(scores, graph, pairwise=pairwise, max_iter=limit)
     assert not early.converged
     assert early.n_iter == limit

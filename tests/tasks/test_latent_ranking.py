@@ -12,7 +12,7 @@ from didyma.execution import serial, threads
 from didyma.learning.cccp import CCCP
 from didyma.learning.perceptron import Perceptron
 from didyma.tasks import ranking
-from didyma.tasks.feature_maps import Pairwise, Positional, TopK, Truncated
+from didyma.tasks.feature_maps import Pairwise, Positional, TopMean, Truncated
 from didyma.tasks.latent_ranking import LatentRankingProblem
 from didyma.tasks.losses import NDCG, AveragePrecision, PrecisionAt, ReciprocalRank
 
@@ -114,7 +114,7 @@ def test_first_completions_follow_the_generator():
     [
         (AveragePrecision(), Truncated()),
         (AveragePrecision(), Positional()),
-        (PrecisionAt(k=3), TopK(3)),
+        (PrecisionAt(k=3), TopMean(3)),
         (ReciprocalRank(), Positional("discount")),
     ],
     ids=str,

@@ -12,7 +12,7 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.evaluate import evaluate_model
-from didyma.cli.inputs import Columns, read_data, read_model
+from didyma.cli.inputs import InputColumns, read_data, read_model
 from didyma.cli.output import print_json, print_table
 from didyma.errors import DataError
 from didyma.report.table import comparison
@@ -99,7 +99,7 @@ def compare(
         found = _evaluate_runs(systems, qrels, measures)
     else:
         assert data is not None
-        found = _evaluate_models(systems, data, measures, Columns(label, qid, docid, group))
+        found = _evaluate_models(systems, data, measures, InputColumns(label, qid, docid, group))
     table = comparison(
         dict(zip(names.values(), found)),
         measure=str(tested),
@@ -141,7 +141,7 @@ def _evaluate_runs(systems: list[Path], qrels: Path, measures: str) -> Iterator[
 
 
 def _evaluate_models(
-    systems: list[Path], data: Path, measures: str, columns: Columns
+    systems: list[Path], data: Path, measures: str, columns: InputColumns
 ) -> Iterator[Evaluation]:
     for path in systems:
         model = read_model(path)

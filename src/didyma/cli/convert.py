@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from didyma.cli import options
-from didyma.cli.inputs import Columns, read_data
+from didyma.cli.inputs import InputColumns, read_data
 from didyma.cli.output import check_output, say, say_warning
 from didyma.errors import DataError
 from didyma.files import format_suffix
@@ -42,7 +42,7 @@ def convert(
 
     from didyma import formats
 
-    data = read_data(source, Columns(label, qid, docid, group))
+    data = read_data(source, InputColumns(label, qid, docid, group))
     formats.write(data, target)
     if kind == "LETOR" and data.feature_names is not None:
         say_warning("a LETOR file has no place for the names of features, only for their numbers")

@@ -29,14 +29,14 @@ DATA = "CoNLL-2012 style file with mentions in its last column, or a folder of s
 EVERY = 10  # cuts between lines
 
 
-class Model(StrEnum):
+class CorefModel(StrEnum):
     """Which model learns."""
 
     latent = "latent"
     correlation = "correlation"
 
 
-class Measure(StrEnum):
+class CorefMeasure(StrEnum):
     """What C is chosen by."""
 
     conll = "conll"
@@ -73,10 +73,13 @@ def fit(
         Path | None,
         typer.Option("--dev", metavar="FILE", help="Held-out documents, to choose C by."),
     ] = None,
-    measure: Annotated[Measure, typer.Option("--measure", help="F1 on --dev.")] = Measure.conll,
+    measure: Annotated[
+        CorefMeasure, typer.Option("--measure", help="F1 on --dev.")
+    ] = CorefMeasure.conll,
     model: Annotated[
-        Model, typer.Option("--model-type", help="Spanning forests, or all pairs of a cluster.")
-    ] = Model.latent,
+        CorefModel,
+        typer.Option("--model-type", help="Spanning forests, or all pairs of a cluster."),
+    ] = CorefModel.latent,
     C: Annotated[
         str,
         typer.Option(
@@ -283,9 +286,9 @@ def _read(path: Path) -> list[Document]:
     return documents
 
 
-def _reporter(C: float, model: Model) -> Any:
+def _reporter(C: float, model: CorefModel) -> Any:
     """Lines on stderr, one a round, or one for some cuts."""
-    name, every = ("round", 1) if model is Model.latent else ("cut", EVERY)
+    name, every = ("round", 1) if model is CorefModel.latent else ("cut", EVERY)
 
     def report(progress: Progress) -> None:
         if progress.n_iter % every == 0:
@@ -303,9 +306,9 @@ def _evaluate(documents: Sequence[Document], predicted: Sequence[Any]) -> dict[s
     return evaluate([document.labels for document in documents], predicted)
 
 
-def _value(found: dict[str, Any], measure: Measure) -> float:
+def _value(found: dict[str, Any], measure: CorefMeasure) -> float:
     value = found[measure.value]
-    return float(value if measure is Measure.conll else value.f1)
+    return float(value if measure is CorefMeasure.conll else value.f1)
 
 
 def _summary(resolver: Any, on_dev: float | None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from didyma.cli import options
-from didyma.cli.inputs import Columns, is_model, read_data, read_model
+from didyma.cli.inputs import InputColumns, is_model, read_data, read_model
 from didyma.cli.output import aligned, print_json
 from didyma.report.table import decimal
 
@@ -55,7 +55,7 @@ def evaluate(
     parse_all(measures)  # a misspelt name should not cost the time to read the data
     if is_model(system):
         model = read_model(system)
-        data = read_data(truth, Columns(label, qid, docid, group), like=model)
+        data = read_data(truth, InputColumns(label, qid, docid, group), like=model)
         evaluation = evaluate_model(model, data, measures)
     else:
         from didyma.formats.trec import read_qrels, read_run

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli import options
-from didyma.cli.inputs import Columns, read_data
+from didyma.cli.inputs import InputColumns, read_data
 from didyma.cli.interruption import exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
-from didyma.cli.training import Candidate, Scale, Split, train_each, train_latent, train_svm
+from didyma.cli.training import Contender, Scale, Split, train_each, train_latent, train_svm
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class ModelType(StrEnum):
     latent_svm = "latent-svm"
 
 
-class Solver(StrEnum):
+class SVMSolver(StrEnum):
     """The solvers of `SVMRanker`."""
 
     bcfw = "bcfw"
@@ -71,7 +71,7 @@ class Bound(StrEnum):
     ramp = "ramp"
 
 
-class Inference(StrEnum):
+class LatentSearch(StrEnum):
     """How latent rankers search for the most violating ranking."""
 
     exact = "exact"
@@ -193,7 +193,7 @@ def fit(
         Scale, typer.Option("--scale", rich_help_panel=MODEL, help="Scale features first.")
     ] = Scale.none,
     solver: Annotated[
-        Solver | None,
+        SVMSolver | None,
         typer.Option(
             "--solver", rich_help_panel=MODEL, help="All find the same.", show_default="bcfw"
         ),
@@ -229,7 +229,7 @@ def fit(
         ),
     ] = None,
     inference: Annotated[
-        Inference | None,
+        LatentSearch | None,
         typer.Option(
             "--inference",
             rich_help_panel=MODEL,
@@ -388,7 +388,7 @@ def fit(
 
         measure = str(parse(measure))
     began = time.perf_counter()
-    split = _read(train, dev, Columns(label, qid, docid, group, missing))
+    split = _read(train, dev, InputColumns(label, qid, docid, group, missing))
     split = split.scaled(scale)
     candidates, interrupted = _learn(model_type, split, Cs, measure, parameters)
     if not candidates:
@@ -459,7 +459,7 @@ def _learn(
     Cs: list[float],
     measure: str,
     parameters: dict[str, Any],
-) -> tuple[list[Candidate], bool]:
+) -> tuple[list[Contender], bool]:
     if model_type is ModelType.svm:
         return train_svm(split, Cs, measure, parameters)
     name = {
@@ -487,7 +487,7 @@ def _read_Cs(text: str | None, model_type: ModelType) -> list[float]:
     return values
 
 
-def _read(train: Path, dev: Path | None, columns: Columns) -> Split:
+def _read(train: Path, dev: Path | None, columns: InputColumns) -> Split:
     with waiting(f"reading {train}"):
         data = read_data(train, columns)
     say(f"{train}: {_size(data)}")
@@ -513,7 +513,7 @@ def _counts(path: Path, data: Lists) -> dict[str, Any]:
 
 
 def _print_summary(
-    name: str, best: Candidate, candidates: list[Candidate], measure: str, output: Path
+    name: str, best: Contender, candidates: list[Contender], measure: str, output: Path
 ) -> None:
     if len(candidates) > 1:
         rows = [["C", f"dev {measure}", "objective", "iterations"]]

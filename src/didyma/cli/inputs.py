@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from didyma.data import Lists
     from didyma.model import Model
 
-__all__ = ["Columns", "is_model", "read_data", "read_model"]
+__all__ = ["InputColumns", "is_model", "read_data", "read_model"]
 
 TABLES = (".csv", ".tsv", ".parquet")
 
 
 @dataclass(frozen=True)
-class Columns:
+class InputColumns:
     """Where a file has its labels and queries: columns of a table, sizes of groups."""
 
     label: str = "label"
@@ -40,7 +40,7 @@ def is_model(path: Path) -> bool:
     return head[8:] == b"{" and 8 + length <= os.path.getsize(path)
 
 
-def read_data(path: Path, columns: Columns, *, like: Any = None, judged: bool = True) -> Lists:
+def read_data(path: Path, columns: InputColumns, *, like: Any = None, judged: bool = True) -> Lists:
     """Judged results in any format that the library reads, with the columns of ``like``.
 
     Without ``judged``, a table needs no labels.

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from didyma.cli import options
-from didyma.cli.inputs import Columns, is_model, read_data
+from didyma.cli.inputs import InputColumns, is_model, read_data
 from didyma.cli.output import aligned, check_output, listed, print_json
 from didyma.errors import DataError
 
@@ -57,7 +57,7 @@ def inspect(
 
     didyma inspect train.txt --json
     """
-    columns = Columns(label, qid, docid, group)
+    columns = InputColumns(label, qid, docid, group)
     if data is not None and plot is None:
         raise typer.BadParameter("needs --plot", param_hint="--data")
     check_output(plot, file, data)
@@ -110,7 +110,7 @@ def _importances(ranker: Any) -> list[dict[str, Any]]:
     return [{"feature": names[k], "importance": float(values[k])} for k in order]
 
 
-def _plot(path: Path, plot: Path, data: Path | None, columns: Columns) -> None:
+def _plot(path: Path, plot: Path, data: Path | None, columns: InputColumns) -> None:
     from didyma import model
     from didyma.report.functions import write_functions
 
@@ -148,7 +148,7 @@ def _model_text(found: Mapping[str, Any]) -> str:
     return "\n\n".join(sections)
 
 
-def _data(path: Path, columns: Columns) -> dict[str, Any]:
+def _data(path: Path, columns: InputColumns) -> dict[str, Any]:
     import numpy as np
 
     data = read_data(path, columns)

@@ -19,7 +19,7 @@ from didyma.errors import DataError
 
 if TYPE_CHECKING:
     from didyma.estimators.motif import MotifFinder
-    from didyma.formats.fasta import Record
+    from didyma.formats.fasta import FastaRecord
     from didyma.learning.solution import Progress
 
 __all__ = ["app"]
@@ -257,7 +257,7 @@ def evaluate(
     typer.echo(listed(lines))
 
 
-def _read(path: Path, length: int | None = None) -> list[Record]:
+def _read(path: Path, length: int | None = None) -> list[FastaRecord]:
     """Records of a file, each of which must have room for a motif if ``length`` is given."""
     from didyma.formats.fasta import BASES, read
 
@@ -281,7 +281,7 @@ def _load(path: Path) -> MotifFinder:
     return MotifFinder.load(path)
 
 
-def _hits(finder: MotifFinder, record: Record, threshold: float, best: bool) -> list[Any]:
+def _hits(finder: MotifFinder, record: FastaRecord, threshold: float, best: bool) -> list[Any]:
     if not best:
         return finder.scan(record.sequence, threshold)
     (site,) = finder.sites([record.sequence])
@@ -296,7 +296,9 @@ def _hits(finder: MotifFinder, record: Record, threshold: float, best: bool) -> 
     return [hit._replace(start=site.start)]
 
 
-def _judge(finder: MotifFinder, positives: list[Record], negatives: list[Record]) -> dict[str, Any]:
+def _judge(
+    finder: MotifFinder, positives: list[FastaRecord], negatives: list[FastaRecord]
+) -> dict[str, Any]:
     import numpy as np
 
     scores = [

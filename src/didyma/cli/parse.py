@@ -46,7 +46,7 @@ DATA = "Sentences, CoNLL-U or CoNLL-X."
 KINDS = (".html", ".svg", ".jsonl")
 
 
-class Loss(StrEnum):
+class HeadLoss(StrEnum):
     """What heads are learned by."""
 
     sparsemap = "sparsemap"
@@ -57,7 +57,7 @@ class Loss(StrEnum):
     svm = "svm"
 
 
-class Tags(StrEnum):
+class ParserTags(StrEnum):
     """Which tags are read."""
 
     upos = "upos"
@@ -80,7 +80,9 @@ def fit(
         Path | None,
         typer.Option("--dev", metavar="FILE", help="Held-out trees, to choose the epoch by UAS."),
     ] = None,
-    loss: Annotated[Loss, typer.Option("--loss", help="How heads are learned.")] = Loss.sparsemap,
+    loss: Annotated[
+        HeadLoss, typer.Option("--loss", help="How heads are learned.")
+    ] = HeadLoss.sparsemap,
     margin: Annotated[
         float, typer.Option("--margin", min=0, help="Cost of a wrong head, in svm and margin-*.")
     ] = 1.0,
@@ -88,7 +90,9 @@ def fit(
     several_roots: Annotated[
         bool, typer.Option("--several-roots", help="Several words may hang from the root.")
     ] = False,
-    tags: Annotated[Tags, typer.Option("--tags", help="Tags that the parser reads.")] = Tags.upos,
+    tags: Annotated[
+        ParserTags, typer.Option("--tags", help="Tags that the parser reads.")
+    ] = ParserTags.upos,
     characters: Annotated[
         bool, typer.Option("--characters", help="Read the letters of words too.")
     ] = False,
@@ -152,7 +156,7 @@ def fit(
             layers=layers,
             mlp=mlp,
             dropout=dropout,
-            tags=None if tags is Tags.none else tags.value,
+            tags=None if tags is ParserTags.none else tags.value,
             characters=characters,
             epochs=epochs,
             learning_rate=learning_rate,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from didyma.cli import options
-from didyma.cli.inputs import Columns, read_data, read_model
+from didyma.cli.inputs import InputColumns, read_data, read_model
 from didyma.cli.output import check_output
 from didyma.files import replace_when_done
 
@@ -48,7 +48,7 @@ def predict(
     """
     check_output(output, model, data, group)
     ranker = read_model(model)
-    rows = read_data(data, Columns(label, qid, docid, group), like=ranker, judged=False)
+    rows = read_data(data, InputColumns(label, qid, docid, group), like=ranker, judged=False)
     lines = (f"{score!r}\n" for score in ranker.predict(rows).tolist())
     if output is None:
         sys.stdout.writelines(lines)

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     from didyma.learning.solution import Progress
 
-__all__ = ["PAUSE", "Watch", "progress_bars", "reporting"]
+__all__ = ["PAUSE", "DevMeasure", "progress_bars", "reporting"]
 
 # The name of the dev measure, and its value for weights.
-Watch: TypeAlias = "tuple[str, Callable[[NDArray[np.float64]], float]]"
+DevMeasure: TypeAlias = "tuple[str, Callable[[NDArray[np.float64]], float]]"
 
 EVERY = 10  # iterations between lines
 PAUSE = 0.2  # seconds between updates of the bar
@@ -29,7 +29,7 @@ PAUSE = 0.2  # seconds between updates of the bar
 class _Reporter:
     """Follows a path of fits, one for each C in ascending order."""
 
-    def __init__(self, Cs: Sequence[float], tol: float | None, watch: Watch | None) -> None:
+    def __init__(self, Cs: Sequence[float], tol: float | None, watch: DevMeasure | None) -> None:
         self.tol, self.watch = tol, watch
         self._Cs = iter(sorted(Cs))
         self._n_iter = math.inf
@@ -77,7 +77,7 @@ class _Bar(_Reporter):
     """The bar is full when the gap, on a logarithmic scale, has come down to the tolerance."""
 
     def __init__(
-        self, bars: Any, Cs: Sequence[float], tol: float | None, watch: Watch | None
+        self, bars: Any, Cs: Sequence[float], tol: float | None, watch: DevMeasure | None
     ) -> None:
         super().__init__(Cs, tol, watch)
         self.bars = bars
@@ -118,7 +118,7 @@ def progress_bars(console: Any) -> Any:
 
 @contextmanager
 def reporting(
-    Cs: Sequence[float], tol: float | None, watch: Watch | None
+    Cs: Sequence[float], tol: float | None, watch: DevMeasure | None
 ) -> Iterator[Callable[[Progress], None]]:
     """A callback that shows on stderr how training goes, for as long as the block lasts.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli import options
-from didyma.cli.inputs import Columns, read_data, read_model
+from didyma.cli.inputs import InputColumns, read_data, read_model
 from didyma.cli.output import check_output, say
 from didyma.cli.predict import ModelFile
 from didyma.errors import DataError
@@ -62,7 +62,7 @@ def rank(
     from didyma.formats.trec import write_run
 
     ranker = read_model(model)
-    rows = read_data(data, Columns(label, qid, docid, group), like=ranker, judged=False)
+    rows = read_data(data, InputColumns(label, qid, docid, group), like=ranker, judged=False)
     documents, scores = _document_ids(rows, data), ranker.predict(rows)
     if depth is not None:
         from didyma.metrics.ranking import order, tie_break

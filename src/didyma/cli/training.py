@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from didyma.cli.output import waiting
-from didyma.cli.progress import Watch, reporting
+from didyma.cli.progress import DevMeasure, reporting
 from didyma.errors import DataError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from didyma.data import Lists
     from didyma.model import Model
 
-__all__ = ["Candidate", "Scale", "Split", "train_each", "train_latent", "train_svm"]
+__all__ = ["Contender", "Scale", "Split", "train_each", "train_latent", "train_svm"]
 
 
 class Scale(StrEnum):
@@ -93,7 +93,7 @@ class Split:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class Contender:
     """A fitted ranker, and the dev measure by which it competes."""
 
     ranker: Any
@@ -128,7 +128,7 @@ class Candidate:
 
 def train_svm(
     split: Split, Cs: Sequence[float], measure: str, parameters: dict[str, Any]
-) -> tuple[list[Candidate], bool]:
+) -> tuple[list[Contender], bool]:
     """A candidate for each C, and whether Ctrl-C cut the path short.
 
     What was being trained at that moment takes part, if it has come through an iteration.
@@ -189,7 +189,7 @@ def _placed(parameters: dict[str, Any], data: Lists) -> dict[str, Any]:
 
 def train_latent(
     split: Split, Cs: Sequence[float], measure: str, parameters: dict[str, Any], name: str
-) -> tuple[list[Candidate], bool]:
+) -> tuple[list[Contender], bool]:
     """The same for a ranker of `didyma.estimators.latent`, which is given the dev rows to watch."""
     ranker_class = getattr(import_module("didyma.estimators.latent"), name)
     data, dev = split.train, split.dev
@@ -197,7 +197,7 @@ def train_latent(
     held_out: dict[str, Any] = {}
     if dev is not None:
         held_out = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid}
-    candidates: list[Candidate] = []
+    candidates: list[Contender] = []
     with reporting(Cs, None, _watch(judge)) as callback:
         for C in sorted(Cs):
             ranker = ranker_class(C=C, measure=measure, callback=callback, **parameters)
@@ -212,11 +212,11 @@ def train_latent(
 
 def train_each(
     split: Split, Cs: Sequence[float], measure: str, parameters: dict[str, Any], name: str
-) -> tuple[list[Candidate], bool]:
+) -> tuple[list[Contender], bool]:
     """The same for a ranker that classifies; what Ctrl-C cuts short is lost."""
     ranker_class = getattr(import_module("didyma.estimators.classification"), name)
     data, judge = split.train, _read_dev(split, measure)
-    candidates: list[Candidate] = []
+    candidates: list[Contender] = []
     try:
         for C in sorted(Cs):
             with waiting(f"training at C={C:g}"):
@@ -228,10 +228,10 @@ def train_each(
     return candidates, False
 
 
-def _candidate(ranker: Any, split: Split, dev: Dev | None) -> Candidate:
+def _candidate(ranker: Any, split: Split, dev: Dev | None) -> Contender:
     if dev is None or split.dev is None:
-        return Candidate(ranker, None)
-    return Candidate(ranker, dev.value(ranker.predict(split.dev.X)))
+        return Contender(ranker, None)
+    return Contender(ranker, dev.value(ranker.predict(split.dev.X)))
 
 
 class Dev:
@@ -249,7 +249,7 @@ class Dev:
         return self._evaluator(scores).mean(self.measure)
 
 
-def _watch(dev: Dev | None, design: Callable[[Any], Any] = lambda X: X) -> Watch | None:
+def _watch(dev: Dev | None, design: Callable[[Any], Any] = lambda X: X) -> DevMeasure | None:
     """Name of the measure, and its value for weights.
 
     ``design`` makes what they weigh of the dev rows, once the first weights are there.

@@ -23,7 +23,7 @@ from didyma.matrix import Matrix
 from didyma.scoring import linear_scores
 from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap
-from didyma.tasks.losses import RankingLoss
+from didyma.tasks.losses import ItemwiseLoss
 
 __all__ = ["AdditiveSVMRanker"]
 
@@ -118,7 +118,7 @@ class AdditiveSVMRanker(SVMRanker):
 
     def __init__(
         self,
-        loss: str | RankingLoss = "ap",
+        loss: str | ItemwiseLoss = "ap",
         C: float | None = None,
         *,
         bins: int = 64,

@@ -22,7 +22,7 @@ from didyma.tasks.ranking import LARGEST, check_magnitude, count_trainable
 
 __all__ = ["LinearRanker", "Ranker", "weights_of_queries"]
 
-Pair: TypeAlias = "tuple[ArrayLike, ArrayLike]"
+LabelledRows: TypeAlias = "tuple[ArrayLike, ArrayLike]"
 
 
 class Ranker(Savable, BaseEstimator):
@@ -51,7 +51,7 @@ class Ranker(Savable, BaseEstimator):
         y: ArrayLike | None = None,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
-        eval_set: Pair | Sequence[Pair] | None = None,
+        eval_set: LabelledRows | Sequence[LabelledRows] | None = None,
         eval_qid: Any = None,
         eval_group: Any = None,
         sample_weight: ArrayLike | None = None,

@@ -22,7 +22,7 @@ from didyma.estimators.candidates import CandidateLists, read_lists
 from didyma.kernels import boosting as kernels
 from didyma.model import Savable
 
-__all__ = ["BoostingReranker", "Round"]
+__all__ = ["BoostingReranker", "BoostingRound"]
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -34,7 +34,7 @@ NOTHING = 1e-14  # share of the first loss below which a gain is rounding, or al
 
 
 @dataclass(frozen=True)
-class Round:
+class BoostingRound:
     """What one round did: a step of one weight, the objective and the held-out loss after it."""
 
     n_iter: int
@@ -73,7 +73,7 @@ class BoostingReranker(Savable, BaseEstimator):
     patience : int, optional
         Stop after so many rounds without a better held-out loss.
     callback : callable, optional
-        Called with a `Round` after each round; True stops.
+        Called with a `BoostingRound` after each round; True stops.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class BoostingReranker(Savable, BaseEstimator):
         ridge: float | None = None,
         *,
         patience: int | None = None,
-        callback: Callable[[Round], bool | None] | None = None,
+        callback: Callable[[BoostingRound], bool | None] | None = None,
     ) -> None:
         self.n_rounds = n_rounds
         self.smoothing = smoothing
@@ -183,13 +183,13 @@ class BoostingReranker(Savable, BaseEstimator):
         steps = np.array([record["step"] for record in kept])
         np.add.at(self.coef_, [record["feature"] for record in kept], steps)
 
-    def _rounds(self, pairs: _Pairs, watched: _HeldOut | None) -> Iterator[Round]:
+    def _rounds(self, pairs: _Pairs, watched: _HeldOut | None) -> Iterator[BoostingRound]:
         """The decoder alone, then one round after the other until no feature helps."""
         start = time.perf_counter()
         ridge = 0.0 if self.ridge is None else float(self.ridge)
         state = _Boosting(pairs, ridge, self.smoothing)
         loss = None if watched is None else watched.loss
-        yield Round(0, -1, 0.0, state.value, loss, time.perf_counter() - start)
+        yield BoostingRound(0, -1, 0.0, state.value, loss, time.perf_counter() - start)
         for n_iter in range(1, self.n_rounds + 1):
             feature, step = state.choose()
             if step == 0.0:
@@ -198,7 +198,7 @@ class BoostingReranker(Savable, BaseEstimator):
             if watched is not None:
                 loss = watched.move(feature, step)
             seconds = time.perf_counter() - start
-            yield Round(n_iter, feature, step, state.value, loss, seconds)
+            yield BoostingRound(n_iter, feature, step, state.value, loss, seconds)
 
     def score_candidates(
         self, candidates: Candidates, decoder_scores: Values = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self, TypeAlias
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,6 @@ from didyma.tasks.coreference import (
 )
 
 __all__ = ["CoreferenceResolver"]
-
-Model: TypeAlias = Literal["latent", "correlation"]
 
 
 class CoreferenceResolver(Savable, BaseEstimator):
@@ -83,7 +81,7 @@ class CoreferenceResolver(Savable, BaseEstimator):
         self,
         C: float = 1.0,
         r: float = 0.1,
-        model: Model = "latent",
+        model: Literal["latent", "correlation"] = "latent",
         *,
         tol: float = 1e-3,
         max_iter: int = 100,

@@ -21,9 +21,9 @@ from didyma.learning.monitor import EvaluationSet, Monitor
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.matrix import Matrix
-from didyma.tasks.feature_maps import FeatureMap, Positional, TopK, Truncated, parse_feature_map
+from didyma.tasks.feature_maps import FeatureMap, Positional, TopMean, Truncated, parse_feature_map
 from didyma.tasks.latent_ranking import LatentRankingProblem
-from didyma.tasks.losses import AveragePrecision, PrecisionAt, RankingLoss, parse_loss
+from didyma.tasks.losses import AveragePrecision, ItemwiseLoss, PrecisionAt, parse_loss
 from didyma.tasks.ranking import trainable_queries
 
 __all__ = ["LatentPerceptronRanker", "LatentSVMRanker"]
@@ -37,12 +37,12 @@ class _LatentRanker(LinearRanker):
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
     result_: Result
     history_: list[dict[str, Any]]
-    loss: str | RankingLoss | None
+    loss: str | ItemwiseLoss | None
     inference: str
     C: float
     random_state: Any
 
-    def _loss(self) -> RankingLoss:
+    def _loss(self) -> ItemwiseLoss:
         return AveragePrecision() if self.loss is None else parse_loss(self.loss)
 
     def _check(self) -> None:
@@ -84,7 +84,7 @@ class LatentPerceptronRanker(_LatentRanker):
 
     Parameters
     ----------
-    loss : str, RankingLoss or None
+    loss : str, ItemwiseLoss or None
         Δ in the search for r̂, as in `SVMRanker`; None searches without a loss.
     inference : {"exact", "greedy"}
         "greedy" is the paper's (for "ap" only); it is plain sorting for queries with one relevant
@@ -123,7 +123,7 @@ class LatentPerceptronRanker(_LatentRanker):
 
     def __init__(
         self,
-        loss: str | RankingLoss | None = "ap",
+        loss: str | ItemwiseLoss | None = "ap",
         C: float = 1.0,
         *,
         inference: str = "exact",
@@ -187,7 +187,7 @@ class LatentSVMRanker(_LatentRanker):
 
     Parameters
     ----------
-    loss : str or RankingLoss
+    loss : str or ItemwiseLoss
         "ap", "precision@5", "rr", "roc", …, as in `SVMRanker`.
     C : float
         Weight of the loss against the norm. (Papers that write C Σ_i mean C/n of ours by it.)
@@ -250,7 +250,7 @@ class LatentSVMRanker(_LatentRanker):
 
     def __init__(
         self,
-        loss: str | RankingLoss = "ap",
+        loss: str | ItemwiseLoss = "ap",
         C: float = 100.0,
         *,
         inference: str = "exact",
@@ -343,10 +343,10 @@ class LatentSVMRanker(_LatentRanker):
         )
 
 
-def _feature_map(given: str | FeatureMap | None, loss: RankingLoss) -> FeatureMap:
+def _feature_map(given: str | FeatureMap | None, loss: ItemwiseLoss) -> FeatureMap:
     if given is not None:
         return parse_feature_map(given)
-    return TopK(loss.k) if isinstance(loss, PrecisionAt) else Truncated()
+    return TopMean(loss.k) if isinstance(loss, PrecisionAt) else Truncated()
 
 
 def _classify(

@@ -19,14 +19,14 @@ from didyma.learning.canonical import SMALL, CanonicalCorrelations, leading_subs
 from didyma.learning.low_rank import (
     Discriminative,
     Learned,
+    LowRankRound,
     RerankingProblem,
-    Round,
     similarities,
 )
 from didyma.matrix import Matrix, as_csr
 from didyma.model import Savable
 
-__all__ = ["Explanation", "LowRankReranker", "Pair"]
+__all__ = ["FeaturePair", "LowRankReranker", "SimilarityExplanation"]
 
 Vector = NDArray[np.float64]
 Bases = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]
@@ -40,7 +40,7 @@ TUNING = np.dtype(
 )
 
 
-class Pair(NamedTuple):
+class FeaturePair(NamedTuple):
     """What an input feature and an output feature together add to a similarity."""
 
     input: Any
@@ -48,11 +48,11 @@ class Pair(NamedTuple):
     contribution: float
 
 
-class Explanation(NamedTuple):
+class SimilarityExplanation(NamedTuple):
     """A similarity, the pairs that matter most in it, and what all others add."""
 
     similarity: float
-    pairs: list[Pair]
+    pairs: list[FeaturePair]
     rest: float
 
 
@@ -100,7 +100,7 @@ class LowRankReranker(Savable, BaseEstimator):
     random_state : int
         Seed of "randomized".
     callback : callable, optional
-        Called with a `didyma.learning.low_rank.Round` after each round; True stops.
+        Called with a `didyma.learning.low_rank.LowRankRound` after each round; True stops.
 
     Attributes
     ----------
@@ -158,7 +158,7 @@ class LowRankReranker(Savable, BaseEstimator):
         solver: str = "exact",
         rank: int = 300,
         random_state: int = 0,
-        callback: Callable[[Round], bool | None] | None = None,
+        callback: Callable[[LowRankRound], bool | None] | None = None,
     ) -> None:
         self.objective = objective
         self.n_components = n_components
@@ -301,7 +301,7 @@ class LowRankReranker(Savable, BaseEstimator):
         *,
         input_names: Sequence[Any] | None = None,
         output_names: Sequence[Any] | None = None,
-    ) -> Explanation:
+    ) -> SimilarityExplanation:
         """The pairs of features that drive the similarity of an input and a candidate.
 
         The pair (p, q) contributes x_p ŷ_q A_p·B_q / (‖A'x‖ ‖B'ŷ‖); over all pairs this sums up to
@@ -321,11 +321,13 @@ class LowRankReranker(Savable, BaseEstimator):
         inputs = own if input_names is None else input_names
         outputs = range(len(self.B_)) if output_names is None else output_names
         pairs = [
-            Pair(inputs[p[i]], outputs[q[j]], float(shares[i, j]))
+            FeaturePair(inputs[p[i]], outputs[q[j]], float(shares[i, j]))
             for i, j in zip(*np.unravel_index(order, shares.shape))
         ]
         similarity = float(shares.sum())
-        return Explanation(similarity, pairs, similarity - sum(pair.contribution for pair in pairs))
+        return SimilarityExplanation(
+            similarity, pairs, similarity - sum(pair.contribution for pair in pairs)
+        )
 
     def _learn(self, problem: RerankingProblem) -> Learned:
         models = self._models(problem, [self.tau], [self.lam], [self.n_components])

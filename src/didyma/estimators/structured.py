@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 Vector = NDArray[np.float64]
-Measure = Callable[[Sequence[Any], Sequence[Any]], float]
+OutputMeasure = Callable[[Sequence[Any], Sequence[Any]], float]
 
 SOLVERS = {"one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
 
@@ -54,7 +54,7 @@ class _Structured(Savable, BaseEstimator):
     _transient: ClassVar[tuple[str, ...]] = ("task", "callback")
 
     task: Task | None
-    measure: Measure | None
+    measure: OutputMeasure | None
     patience: int | None
     callback: Callback | None
     random_state: Any
@@ -217,7 +217,7 @@ class StructuredPerceptron(_Structured):
         epochs: int = 10,
         *,
         loss_scale: float | None = None,
-        measure: Measure | None = None,
+        measure: OutputMeasure | None = None,
         patience: int | None = None,
         random_state: Any = 0,
         warm_start: bool = False,
@@ -283,7 +283,7 @@ class StructuredSVM(_Structured):
         solver: str = "one-slack",
         tol: float = 1e-3,
         max_iter: int = 1000,
-        measure: Measure | None = None,
+        measure: OutputMeasure | None = None,
         patience: int | None = None,
         random_state: Any = 0,
         warm_start: bool = False,
@@ -389,7 +389,7 @@ class LatentStructuredSVM(_Structured):
         max_iter: int = 100,
         n_restarts: int = 1,
         ties: int = 4,
-        measure: Measure | None = None,
+        measure: OutputMeasure | None = None,
         patience: int | None = None,
         random_state: Any = 0,
         warm_start: bool = False,

@@ -18,7 +18,7 @@ from didyma.learning.monitor import EvaluationSet
 from didyma.learning.solution import Callback
 from didyma.matrix import Matrix
 from didyma.tasks.feature_maps import FeatureMap
-from didyma.tasks.losses import RankingLoss
+from didyma.tasks.losses import ItemwiseLoss
 from didyma.tasks.ranking_svm import RankingResult, SVMTraining
 
 __all__ = ["RankingResult", "SVMRanker"]
@@ -41,7 +41,7 @@ class SVMRanker(SVMTraining, LinearRanker):
 
     Parameters
     ----------
-    loss : str or RankingLoss
+    loss : str or ItemwiseLoss
         "ap", "rr", "roc", "ndcg", "ndcg@10", "precision@5", …, with "(rel=2)" for the least grade
         that counts as relevant, or a loss object (`didyma.tasks.losses`).
     C : float, optional
@@ -98,7 +98,7 @@ class SVMRanker(SVMTraining, LinearRanker):
 
     def __init__(
         self,
-        loss: str | RankingLoss = "ap",
+        loss: str | ItemwiseLoss = "ap",
         C: float | None = None,
         *,
         feature_map: str | FeatureMap = "pairwise",

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from didyma.errors import DataError
-from didyma.kernels.trigram import Model, Runs, best_tags, n_best_tags
+from didyma.kernels.trigram import Runs, TrigramModel, best_tags, n_best_tags
 from didyma.model import Savable
 
 __all__ = ["TrigramTagger"]
@@ -73,7 +73,7 @@ class TrigramTagger(Savable, BaseEstimator):
     suffixes_ : list of str
         Kinds of words, each followed by a suffix.
     arrays_ : dict of arrays
-        Log-probabilities; see `didyma.kernels.trigram.Model`.
+        Log-probabilities; see `didyma.kernels.trigram.TrigramModel`.
 
     Examples
     --------
@@ -378,7 +378,7 @@ class _Decoder:
         rows.ravel()[seen] = n + np.arange(len(seen))
         steps = bigrams[np.append(np.arange(n), seen % n)]
         steps[n + row, keys % n] = arrays["trigrams"]
-        self.model = Model(rows, steps, lexicon, contexts)
+        self.model = TrigramModel(rows, steps, lexicon, contexts)
 
     def encode(self, sentences: Iterable[Sequence[str]]) -> tuple[Integers, Integers]:
         """Sentences as a stream of entries, and where each starts."""

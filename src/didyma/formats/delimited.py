@@ -22,23 +22,23 @@ from didyma.files import PathName, replace_when_done, stream_lines
 from didyma.formats.source import Source
 from didyma.formats.text import first_repeated, text_array
 
-__all__ = ["Reader", "write"]
+__all__ = ["DelimitedFile", "write"]
 
 BLOCK = 4096  # rows that are held as texts
 LARGE = 1 << 20  # bytes from which compiled code, which takes time to load, is worth it
 TRUTH = {"true": 1.0, "false": 0.0}
 
-Row: TypeAlias = tuple[int, list[str]]  # the line on which it begins, and its fields
-Columns: TypeAlias = tuple[NDArray[np.float64], list[NDArray[Any]]]
+NumberedRow: TypeAlias = tuple[int, list[str]]  # the line on which it begins, and its fields
+TableColumns: TypeAlias = tuple[NDArray[np.float64], list[NDArray[Any]]]
 
 
-class Reader:
+class DelimitedFile:
     """A file whose header has been read; `columns` reads the rest.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.csv")
     >>> _ = path.write_text('x,name,y\\n1,"a, b",2\\n')
-    >>> reader = Reader(path, ",")
+    >>> reader = DelimitedFile(path, ",")
     >>> reader.header
     ['x', 'name', 'y']
     >>> reader.columns(["y", "x"], ["name"])
@@ -56,7 +56,7 @@ class Reader:
             problem = f"expected columns with different names, found {again!r} again"
             raise DataError(problem, path=path, line=line)
 
-    def columns(self, numeric: Sequence[str], textual: Sequence[str]) -> Columns:
+    def columns(self, numeric: Sequence[str], textual: Sequence[str]) -> TableColumns:
         """Columns of finite numbers, as a matrix (n_rows, n_columns), and columns of texts."""
         if os.path.getsize(self.path) >= LARGE:
             plain = _plain_columns(self.path, self._delimiter, self.header, numeric, textual)
@@ -81,7 +81,7 @@ class Reader:
         return np.concatenate(numbers), [text_array(column) for column in texts]
 
     def _numbers(
-        self, words: list[str], block: list[Row], names: Sequence[str]
+        self, words: list[str], block: list[NumberedRow], names: Sequence[str]
     ) -> NDArray[np.float64]:
         try:
             values = np.fromiter(map(float, words), np.float64, len(words))
@@ -95,7 +95,7 @@ class Reader:
             )
         return values.reshape(len(block), len(names))
 
-    def _number(self, word: str, block: list[Row], k: int, names: Sequence[str]) -> float:
+    def _number(self, word: str, block: list[NumberedRow], k: int, names: Sequence[str]) -> float:
         """A number that is not plain, or the error that says where it stands."""
         if (truth := TRUTH.get(word.strip().lower())) is not None:
             return truth
@@ -121,8 +121,8 @@ def _plain_columns(
     header: Sequence[str],
     numeric: Sequence[str],
     textual: Sequence[str],
-) -> Columns | None:
-    """What `Reader.columns` finds, faster; None unless every field is plain.
+) -> TableColumns | None:
+    """What `DelimitedFile.columns` finds, faster; None unless every field is plain.
 
     There must be no quote, no blank line, as many fields in each line, and nothing but plain
     numbers where there should be numbers: then separators alone say where each field stands.
@@ -166,14 +166,14 @@ def _is_utf8(text: bytes) -> bool:
 def write(
     path: PathName, delimiter: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> None:
-    """Write a header and rows of texts and numbers, which `Reader` gives back to the last bit."""
+    """Write a header and rows of texts and numbers, which a `DelimitedFile` gives back exactly."""
     with replace_when_done(path) as file:
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
 
 
-def _rows(path: PathName, delimiter: str) -> Iterator[Row]:
+def _rows(path: PathName, delimiter: str) -> Iterator[NumberedRow]:
     reader = csv.reader(_lines(path), delimiter=delimiter, strict=True)
     begun = 1
     try:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from didyma.errors import DataError
 from didyma.files import PathName, stream_lines
 
-__all__ = ["BASES", "UNKNOWN", "Record", "decode", "encode", "read", "stream"]
+__all__ = ["BASES", "UNKNOWN", "FastaRecord", "decode", "encode", "read", "stream"]
 
 BASES = "ACGT"
 UNKNOWN = 4
@@ -29,7 +29,7 @@ _CODES.setflags(write=False)
 
 
 @dataclass(frozen=True)
-class Record:
+class FastaRecord:
     """One sequence, in capitals, with what its header says and the line of the header."""
 
     name: str
@@ -41,7 +41,7 @@ class Record:
         return len(self.sequence)
 
 
-def read(path: PathName) -> list[Record]:
+def read(path: PathName) -> list[FastaRecord]:
     """All records of a file, plain or gzip.
 
     >>> import tempfile, pathlib
@@ -53,7 +53,7 @@ def read(path: PathName) -> list[Record]:
     return list(stream(path))
 
 
-def stream(path: PathName) -> Iterator[Record]:
+def stream(path: PathName) -> Iterator[FastaRecord]:
     """The records of a file, plain or gzip, one after the other; only one is held in memory.
 
     Blank lines and lines that begin with ``;`` are skipped. A record without a name or without
@@ -114,14 +114,14 @@ def decode(codes: NDArray[np.uint8]) -> str:
     return letters[np.minimum(codes, UNKNOWN)].tobytes().decode("ascii")
 
 
-def _record(path: PathName, header: str, line: int, parts: list[bytes]) -> Record:
+def _record(path: PathName, header: str, line: int, parts: list[bytes]) -> FastaRecord:
     name, *rest = header.split(maxsplit=1)
     sequence = b"".join(parts).replace(b"U", b"T").decode("ascii")
     if not sequence:
         raise DataError(
             f"expected bases after the header of {name!r}, found none", path=path, line=line
         )
-    return Record(name, rest[0].rstrip() if rest else "", sequence, line)
+    return FastaRecord(name, rest[0].rstrip() if rest else "", sequence, line)
 
 
 def _text(path: PathName, header: bytes, line: int) -> str:

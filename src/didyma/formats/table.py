@@ -132,7 +132,7 @@ def _from_frame(frame: Any, roles: _Roles) -> Lists:
 
 
 def _read_delimited(path: PathName, delimiter: str, roles: _Roles) -> Lists:
-    reader = delimited.Reader(path, delimiter)
+    reader = delimited.DelimitedFile(path, delimiter)
     label, qid, docid, features = roles.among(reader.header)
     labels = [] if label is None else [label]
     numbers, texts = reader.columns([*labels, *features], [qid] if docid is None else [qid, docid])

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from didyma.kernels.jit import jit
 
-__all__ = ["Model", "Runs", "best_tags", "n_best_tags"]
+__all__ = ["Runs", "TrigramModel", "best_tags", "n_best_tags"]
 
 jit_inline = partial(jit, forceinline=True)
 
@@ -33,7 +33,7 @@ class Runs(NamedTuple):
     values: NDArray[np.float64]
 
 
-class Model(NamedTuple):
+class TrigramModel(NamedTuple):
     """Log-probabilities.
 
     ``steps[rows[a, b], c]`` is log P(c | a, b): pairs (a, b) that were never seen share a row.

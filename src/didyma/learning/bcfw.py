@@ -26,7 +26,7 @@ from didyma.errors import DataError
 from didyma.kernels.jit import bind, specialise
 from didyma.kernels.planes import insert, optimise
 from didyma.learning.plane_dual import PlaneDual
-from didyma.learning.problem import Kernel, Problem
+from didyma.learning.problem import CompiledOracle, Problem
 from didyma.learning.solution import (
     Callback,
     Clock,
@@ -76,7 +76,7 @@ def _native(name: str, function: Any, cached: bool) -> Any:
 
 
 def _sweep_of(problem: Problem) -> tuple[Any, Any]:
-    kernel: Kernel | None = problem.kernel
+    kernel: CompiledOracle | None = problem.kernel
     if kernel is not None:
         return _native(kernel.name, kernel.cut, kernel.cached), kernel.arrays
 

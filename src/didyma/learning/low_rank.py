@@ -27,7 +27,14 @@ from numpy.typing import NDArray
 from didyma.learning.canonical import CanonicalCorrelations, Directions
 from didyma.matrix import Matrix
 
-__all__ = ["Discriminative", "Learned", "RerankingProblem", "Round", "cosines", "similarities"]
+__all__ = [
+    "Discriminative",
+    "Learned",
+    "LowRankRound",
+    "RerankingProblem",
+    "cosines",
+    "similarities",
+]
 
 Vector = NDArray[np.float64]
 Array = NDArray[np.float64]
@@ -94,7 +101,7 @@ class RerankingProblem:
 
 
 @dataclass(frozen=True)
-class Round:
+class LowRankRound:
     """What a callback sees after each solution of the eigenproblem; True stops the fit.
 
     ``slack`` is the mean over the inputs, ``change`` the largest change of one (infinite at first).
@@ -133,7 +140,7 @@ class Discriminative:
         views: CanonicalCorrelations,
         lam: float,
         k: int,
-        callback: Callable[[Round], bool | None] | None = None,
+        callback: Callable[[LowRankRound], bool | None] | None = None,
         first: Directions | None = None,
     ) -> Learned:
         """Learn k directions; ``first`` are those of the softened model where they are known."""
@@ -147,7 +154,7 @@ class Discriminative:
             margins = problem.margins(directions.A, directions.B)
             previous, slacks = slacks, problem.slacks(margins)
             change = float(np.max(np.abs(slacks - previous), initial=0.0))
-            reached = Round(n_iter, float(slacks.mean()), change, directions.residual)
+            reached = LowRankRound(n_iter, float(slacks.mean()), change, directions.residual)
             stop = callback is not None and callback(reached)
             if change < self.tol or stop:
                 break

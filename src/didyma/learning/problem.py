@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cut", "Kernel", "Problem", "PythonProblem"]
+__all__ = ["CompiledOracle", "Cut", "Problem", "PythonProblem"]
 
 Vector = NDArray[np.float64]
 
@@ -32,7 +32,7 @@ class Cut(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kernel:
+class CompiledOracle:
     """A compiled oracle: ``cut(arrays, w, i, direction)`` fills the direction, returns the loss."""
 
     name: str
@@ -53,7 +53,7 @@ class Problem(Protocol):
     n_examples: int
     n_features: int
     weights: Vector  # c_i
-    kernel: Kernel | None  # native oracle of one example, if there is one
+    kernel: CompiledOracle | None  # native oracle of one example, if there is one
     cut_cost: float  # cost of one example's cut, in units of one pass over a vector of n_features
 
     def cut(self, w: Vector, i: int) -> Cut:
@@ -93,7 +93,7 @@ class PythonProblem:
     Cut(direction=array([-1., -2.]), loss=1.0)
     """
 
-    kernel: Kernel | None = None
+    kernel: CompiledOracle | None = None
     cut_cost: float = 100.0
 
     def __init__(self, n_examples: int, n_features: int, weights: Vector | None = None) -> None:

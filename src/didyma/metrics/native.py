@@ -18,7 +18,7 @@ from didyma.metrics.measures import Measure
 
 __all__ = ["Judgements", "Ranking", "per_query"]
 
-Values = NDArray[np.float64]
+Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Ranking:
     equal: NDArray[np.bool_]
     averaged: NDArray[np.bool_]
 
-    def total(self, gains: NDArray[Any], depths: Any, discount: Values | None = None) -> Values:
+    def total(self, gains: NDArray[Any], depths: Any, discount: Vector | None = None) -> Vector:
         """Expected sum of the first gains of each query, discounted by rank."""
         if discount is None:
             discount = np.ones(self.longest)
@@ -55,16 +55,16 @@ class Judgements:
 
     labels: NDArray[np.float64]
     starts: NDArray[np.int64]
-    _known: dict[Any, Values] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[Any, Vector] = field(default_factory=dict, init=False, repr=False)
 
-    def n_relevant(self, rel: int) -> Values:
+    def n_relevant(self, rel: int) -> Vector:
         """Number of documents of each query with a label of at least ``rel``."""
         if rel not in self._known:
             count = np.concatenate([[0], np.cumsum(self.labels >= rel)])
             self._known[rel] = np.diff(count[self.starts]).astype(np.float64)
         return self._known[rel]
 
-    def ideal(self, measure: Measure) -> Values:
+    def ideal(self, measure: Measure) -> Vector:
         """The greatest DCG that a ranking of each query can have."""
         if measure not in self._known:
             query = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
@@ -76,12 +76,12 @@ class Judgements:
         return self._known[measure]
 
 
-def per_query(measure: Measure, ranking: Ranking, judged: Judgements) -> Values:
+def per_query(measure: Measure, ranking: Ranking, judged: Judgements) -> Vector:
     """The measure's value for each query, 0 where nothing is relevant."""
     return FORMULAS[measure.NAME](measure, ranking, judged)
 
 
-def _average_precision(measure: Measure, ranking: Ranking, judged: Judgements) -> Values:
+def _average_precision(measure: Measure, ranking: Ranking, judged: Judgements) -> Vector:
     rel = measure["rel"]
     return kernels.average_precision(
         ranking.labels >= rel,
@@ -92,42 +92,42 @@ def _average_precision(measure: Measure, ranking: Ranking, judged: Judgements) -
     )
 
 
-def _reciprocal_rank(measure: Measure, ranking: Ranking, _: Judgements) -> Values:
+def _reciprocal_rank(measure: Measure, ranking: Ranking, _: Judgements) -> Vector:
     return _first(measure, ranking, 1 / np.arange(1, ranking.longest + 1))
 
 
-def _success(measure: Measure, ranking: Ranking, _: Judgements) -> Values:
+def _success(measure: Measure, ranking: Ranking, _: Judgements) -> Vector:
     return _first(measure, ranking, np.ones(ranking.longest))
 
 
-def _first(measure: Measure, ranking: Ranking, worth: Values) -> Values:
+def _first(measure: Measure, ranking: Ranking, worth: Vector) -> Vector:
     worth[_depth(measure, ranking) :] = 0
     return kernels.first_relevant(
         ranking.labels >= measure["rel"], ranking.averaged, ranking.starts, worth
     )
 
 
-def _precision(measure: Measure, ranking: Ranking, _: Judgements) -> Values:
+def _precision(measure: Measure, ranking: Ranking, _: Judgements) -> Vector:
     cutoff = measure["cutoff"]
     return ranking.total(ranking.labels >= measure["rel"], cutoff) / cutoff
 
 
-def _recall(measure: Measure, ranking: Ranking, judged: Judgements) -> Values:
+def _recall(measure: Measure, ranking: Ranking, judged: Judgements) -> Vector:
     rel = measure["rel"]
     return _ratio(ranking.total(ranking.labels >= rel, measure["cutoff"]), judged.n_relevant(rel))
 
 
-def _r_precision(measure: Measure, ranking: Ranking, judged: Judgements) -> Values:
+def _r_precision(measure: Measure, ranking: Ranking, judged: Judgements) -> Vector:
     rel = measure["rel"]
     n_relevant = judged.n_relevant(rel)
     return _ratio(ranking.total(ranking.labels >= rel, n_relevant), n_relevant)
 
 
-def _ndcg(measure: Measure, ranking: Ranking, judged: Judgements) -> Values:
+def _ndcg(measure: Measure, ranking: Ranking, judged: Judgements) -> Vector:
     return _ratio(_dcg(measure, ranking), judged.ideal(measure))
 
 
-def _dcg(measure: Measure, ranking: Ranking) -> Values:
+def _dcg(measure: Measure, ranking: Ranking) -> Vector:
     discount = 1 / np.log2(np.arange(2, ranking.longest + 2))
     return ranking.total(_gains(measure, ranking.labels), _depth(measure, ranking), discount)
 
@@ -141,7 +141,7 @@ def _gains(measure: Measure, labels: NDArray[np.float64]) -> NDArray[np.float64]
     return np.exp2(gains) - 1 if measure["dcg"] == "exp-log2" else gains
 
 
-def _roc_area(measure: Measure, ranking: Ranking, judged: Judgements) -> Values:
+def _roc_area(measure: Measure, ranking: Ranking, judged: Judgements) -> Vector:
     rel = measure["rel"]
     return kernels.roc_area(
         ranking.labels >= rel, ranking.equal, ranking.starts, judged.n_relevant(rel)
@@ -152,11 +152,11 @@ def _depth(measure: Measure, ranking: Ranking) -> int:
     return int(measure.params.get("cutoff", ranking.longest))
 
 
-def _ratio(part: Values, whole: Values) -> Values:
+def _ratio(part: Vector, whole: Vector) -> Vector:
     return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
 
 
-FORMULAS: dict[str, Callable[[Measure, Ranking, Judgements], Values]] = {
+FORMULAS: dict[str, Callable[[Measure, Ranking, Judgements], Vector]] = {
     "AP": _average_precision,
     "P": _precision,
     "R": _recall,

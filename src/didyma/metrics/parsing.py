@@ -24,10 +24,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
 
-__all__ = ["Attachment", "Tree", "evaluate"]
+__all__ = ["Attachment", "LabelledTree", "evaluate"]
 
-Tree: TypeAlias = tuple[ArrayLike, Sequence[str]]
-Counts = NDArray[np.int64]
+LabelledTree: TypeAlias = tuple[ArrayLike, Sequence[str]]
+Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 # Relations of content words in Universal Dependencies; all others are of function words, or punct.
@@ -48,11 +48,11 @@ class Attachment:
     ``per_sentence`` has the values that significance tests compare.
     """
 
-    words: Counts
-    heads: Counts  # words whose head is right
-    arcs: Counts  # words whose head and relation are right
-    content: Counts  # content words of the gold tree, plus those of the predicted one
-    content_arcs: Counts
+    words: Integers
+    heads: Integers  # words whose head is right
+    arcs: Integers  # words whose head and relation are right
+    content: Integers  # content words of the gold tree, plus those of the predicted one
+    content_arcs: Integers
 
     @property
     def uas(self) -> float:
@@ -84,7 +84,7 @@ class Attachment:
         }
 
 
-def evaluate(golds: Sequence[Tree], predictions: Sequence[Tree]) -> Attachment:
+def evaluate(golds: Sequence[LabelledTree], predictions: Sequence[LabelledTree]) -> Attachment:
     """Compare predicted trees with gold ones.
 
     >>> gold = ([2, 0, 2], ["nsubj", "root", "obl:tmod"])
@@ -101,7 +101,7 @@ def evaluate(golds: Sequence[Tree], predictions: Sequence[Tree]) -> Attachment:
     return Attachment(*np.array(rows, np.int64).T)
 
 
-def _count(sentence: int, gold: Tree, predicted: Tree) -> tuple[int, ...]:
+def _count(sentence: int, gold: LabelledTree, predicted: LabelledTree) -> tuple[int, ...]:
     gold_heads, heads = np.asarray(gold[0]), np.asarray(predicted[0])
     if not gold_heads.shape == heads.shape == (len(gold[1]),) == (len(predicted[1]),):
         raise DataError(

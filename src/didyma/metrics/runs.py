@@ -14,10 +14,10 @@ from didyma.metrics.evaluation import Evaluation, Measures
 from didyma.metrics.measures import Measure, is_native, parse_all
 from didyma.metrics.ranking import rank, tie_break, tie_order
 
-__all__ = ["Qrels", "Run", "RunEvaluator", "evaluate_run"]
+__all__ = ["JudgedDocuments", "RetrievedDocuments", "RunEvaluator", "evaluate_run"]
 
 
-class Run(Protocol):
+class RetrievedDocuments(Protocol):
     """Columns of retrieved documents."""
 
     @property
@@ -33,7 +33,7 @@ class Run(Protocol):
         """Score of each row."""
 
 
-class Qrels(Protocol):
+class JudgedDocuments(Protocol):
     """Columns of judged documents."""
 
     @property
@@ -57,7 +57,7 @@ class RunEvaluator:
     the value 0. Ranks in the run are ignored: `didyma.metrics.ranking` says how scores decide.
     """
 
-    def __init__(self, qrels: Qrels, measures: Measures) -> None:
+    def __init__(self, qrels: JudgedDocuments, measures: Measures) -> None:
         from didyma.metrics.native import Judgements
 
         self.measures = parse_all(measures)
@@ -70,7 +70,7 @@ class RunEvaluator:
         self._label = dict(zip(_documents(qrels, "qrels"), labels.tolist()))
         self._judged = Judgements(labels[judged.rows], judged.starts)
 
-    def __call__(self, run: Run) -> Evaluation:
+    def __call__(self, run: RetrievedDocuments) -> Evaluation:
         """Values for the queries of the judgements; ``run`` must share at least one of them."""
         from didyma.metrics import native
 
@@ -116,7 +116,7 @@ class RunEvaluator:
         return reference.per_query(measures, list(self._place), run, qrels)
 
 
-def evaluate_run(run: Run, qrels: Qrels, measures: Measures) -> Evaluation:
+def evaluate_run(run: RetrievedDocuments, qrels: JudgedDocuments, measures: Measures) -> Evaluation:
     """Values of each measure for every query of ``qrels``; see `RunEvaluator`.
 
     >>> from types import SimpleNamespace
@@ -128,7 +128,7 @@ def evaluate_run(run: Run, qrels: Qrels, measures: Measures) -> Evaluation:
     return RunEvaluator(qrels, measures)(run)
 
 
-def _documents(rows: Run | Qrels, source: str) -> list[tuple[str, str]]:
+def _documents(rows: RetrievedDocuments | JudgedDocuments, source: str) -> list[tuple[str, str]]:
     """Query and document of each row; no document may be listed twice for a query."""
     docid = one_per_row(rows.docid, len(rows.qid), f"{source} docid")
     documents = list(zip(_text(rows.qid).tolist(), _text(docid).tolist()))

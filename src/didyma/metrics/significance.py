@@ -19,7 +19,7 @@ from didyma.errors import DataError
 __all__ = [
     "TESTS",
     "Comparison",
-    "Test",
+    "PairedTest",
     "compare",
     "holm",
     "randomisation",
@@ -28,7 +28,7 @@ __all__ = [
     "wins_losses",
 ]
 
-Test: TypeAlias = Callable[[ArrayLike, ArrayLike], float]
+PairedTest: TypeAlias = Callable[[ArrayLike, ArrayLike], float]
 
 DECIMALS = 12
 EXACT = 50
@@ -103,7 +103,7 @@ def randomisation(a: ArrayLike, b: ArrayLike, *, rounds: int = 10_000, seed: int
 
 
 # Names by which a command line or an estimator chooses a test.
-TESTS: dict[str, Test] = {"wilcoxon": wilcoxon, "t": t_test, "randomisation": randomisation}
+TESTS: dict[str, PairedTest] = {"wilcoxon": wilcoxon, "t": t_test, "randomisation": randomisation}
 
 
 def wins_losses(a: ArrayLike, b: ArrayLike) -> tuple[int, int, int]:
@@ -120,7 +120,7 @@ def compare(
     baseline: ArrayLike,
     others: Mapping[str, ArrayLike],
     *,
-    test: Test = wilcoxon,
+    test: PairedTest = wilcoxon,
     correct: bool = False,
 ) -> dict[str, Comparison]:
     """Each of several systems against one baseline, by their values per query.

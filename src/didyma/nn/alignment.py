@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from didyma.errors import DataError
 from didyma.nn.layers import sparsemap
-from didyma.polytope.solution import Solution
+from didyma.polytope.distributions import Distributions
 from didyma.structures import DistanceBins, Matching, Sequence
 
 __all__ = [
@@ -37,7 +37,7 @@ class Aligned(NamedTuple):
 
     to_hypothesis: Tensor
     to_premise: Tensor
-    solutions: tuple[Solution, ...] = ()
+    solutions: tuple[Distributions, ...] = ()
 
 
 class SoftmaxAlignment(nn.Module):
@@ -82,7 +82,7 @@ class SequentialAlignment(nn.Module):
 
     def _chain(
         self, scores: Tensor, lengths: Tensor, n_tags: Tensor, weights: Tensor
-    ) -> tuple[Tensor, Solution]:
+    ) -> tuple[Tensor, Distributions]:
         outside = torch.arange(scores.shape[2]) >= n_tags[:, None]
         scores = scores.masked_fill(outside[:, None, :].to(scores.device), -torch.inf)
         bins = DistanceBins(n_tags.tolist()).indices()

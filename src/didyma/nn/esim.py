@@ -22,11 +22,11 @@ from didyma.formats.nli import Pair, tokenize
 from didyma.model import Savable
 from didyma.nn.alignment import Aligned, alignment_layer
 from didyma.nn.bilstm import BiLSTM
+from didyma.nn.numbering import PADDING, RESERVED, UNKNOWN, Numbering, pad
 from didyma.nn.trainer import History, Step, Trainer, choose_device
-from didyma.nn.vocabulary import PADDING, RESERVED, UNKNOWN, Vocabulary, pad
 from didyma.nn.weights import restore
 from didyma.nn.word_vectors import Vectors, as_vectors, start_from
-from didyma.polytope.solution import Solution
+from didyma.polytope.distributions import Distributions
 
 __all__ = ["ESIM", "Alignment", "EntailmentClassifier", "Selected", "nonzero_share"]
 
@@ -281,7 +281,7 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
         network = self._build(given.shape[1])
         rare = examples.counts(len(self.words_) + RESERVED) == 1
         if known:
-            numbers = Vocabulary(self.words_).ids(known)
+            numbers = Numbering(self.words_).ids(known)
             start_from(network.embedding, numbers, given, tune=self.tune_vectors)
             rare[numbers] = False
         place = choose_device(self.device)
@@ -397,7 +397,7 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
                 f"expected one for each of {len(sentences)} pairs, found {len(labels)}",
                 field="labels",
             )
-        vocabulary = Vocabulary(self.words_)
+        vocabulary = Numbering(self.words_)
         number = {label: k for k, label in enumerate(self.classes_)}
         return _Examples(
             [vocabulary.ids(premise) for premise, _ in sentences],
@@ -476,7 +476,7 @@ def _scores(network: ESIM, examples: _Examples) -> Floats:
     return scores
 
 
-def _selected(solutions: Sequence[Solution], b: int, m: int, n: int) -> dict[str, Selected]:
+def _selected(solutions: Sequence[Distributions], b: int, m: int, n: int) -> dict[str, Selected]:
     """The structures of one pair without its padding, all as cells (premise, hypothesis)."""
     if len(solutions) == 1:
         return {"matching": _cells(solutions[0], b, m, n)}
@@ -488,6 +488,6 @@ def _selected(solutions: Sequence[Solution], b: int, m: int, n: int) -> dict[str
     return found
 
 
-def _cells(solution: Solution, b: int, rows: int, columns: int) -> Selected:
+def _cells(solution: Distributions, b: int, rows: int, columns: int) -> Selected:
     one = solution[b]
     return Selected(one.structures[:, :rows, None] == np.arange(columns), one.probabilities)

@@ -22,7 +22,7 @@ from torch import Tensor
 from didyma.errors import DataError
 from didyma.execution import threads
 from didyma.polytope.active_set import OPTIMAL
-from didyma.polytope.solution import Distribution, Solution
+from didyma.polytope.distributions import Distribution, Distributions
 from didyma.polytope.sparsemap import ActiveSet, scaled, solve
 from didyma.structure import Floats, Layout, Structure, check_structure, flatten
 
@@ -64,9 +64,9 @@ class Inference:
     tol: float = 1e-9
     max_iter: int | None = None
     n_jobs: int | None = None
-    warm_start: Solution | Sequence[Distribution | None] | None = None
+    warm_start: Distributions | Sequence[Distribution | None] | None = None
     names: tuple[str, ...] = ()  # of the additional scores
-    solutions: list[Solution | None] = field(default_factory=list)
+    solutions: list[Distributions | None] = field(default_factory=list)
     firsts: list[int] = field(default_factory=lambda: [0])  # number of each solution's first
     layout: Layout | None = None
 
@@ -105,7 +105,7 @@ class Inference:
 
     def _posterior(
         self, layout: Layout, outputs: NDArray[Any] | None
-    ) -> tuple[Floats, Floats, Floats, Solution | None]:
+    ) -> tuple[Floats, Floats, Floats, Distributions | None]:
         if outputs is None:
             return self._conjugate(layout)
         gold, gold_extra = encode(self.structure, outputs, layout)
@@ -126,7 +126,7 @@ class Inference:
     def _squared(self) -> bool:
         return self.regularizer == "sparsemap"
 
-    def _conjugate(self, layout: Layout) -> tuple[Floats, Floats, Floats, Solution | None]:
+    def _conjugate(self, layout: Layout) -> tuple[Floats, Floats, Floats, Distributions | None]:
         """Ω* and its gradient, with the solution that knows the second derivative."""
         if self.regularizer == "crf":
             return self._log_partition(layout)
@@ -228,7 +228,7 @@ def _spread(values: Floats, counts: NDArray[np.bool_]) -> Floats:
     return out
 
 
-def _instances(solution: Solution, b: NDArray[np.int64]) -> Solution:
+def _instances(solution: Distributions, b: NDArray[np.int64]) -> Distributions:
     """The active sets of some instances, in this order; an instance may come several times."""
     sizes = solution.support_size[b]
     offsets = np.concatenate([[0], np.cumsum(sizes)])

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from didyma.nn.inference import infer
-from didyma.polytope.solution import Distribution, Solution
+from didyma.polytope.distributions import Distribution, Distributions
 from didyma.structure import Structure, check_structure
 
 __all__ = ["SparseMAP", "sparsemap"]
@@ -23,7 +23,7 @@ def sparsemap(
     tol: float = 1e-9,
     max_iter: int | None = None,
     temperature: float = 1.0,
-    warm_start: Solution | Sequence[Distribution | None] | None = None,
+    warm_start: Distributions | Sequence[Distribution | None] | None = None,
     n_jobs: int | None = None,
     **additional: Any,
 ) -> Any:
@@ -49,7 +49,7 @@ def sparsemap(
             anything.
         structure: of `didyma.structures`, or your own `didyma.Structure`.
         lengths: the instances' own sizes, where they are padded; 0 leaves an output without parts.
-        return_solution: also return the `Solution`: structures, probabilities, gap.
+        return_solution: also return `Distributions`: structures, probabilities, gap.
         tol: duality gap at which to stop, over the temperature, or what rounding leaves of it where
             the scores of the structures that are compared are huge.
         max_iter: most argmax calls per instance; None means until the gap is reached.
@@ -103,7 +103,7 @@ class SparseMAP(nn.Module):
         self,
         scores: Tensor,
         lengths: Any = None,
-        warm_start: Solution | Sequence[Distribution | None] | None = None,
+        warm_start: Distributions | Sequence[Distribution | None] | None = None,
         **additional: Any,
     ) -> Any:
         """Marginals; additional scores are given by name."""

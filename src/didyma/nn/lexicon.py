@@ -14,9 +14,9 @@ from torch import Tensor
 
 from didyma.formats.conll import Field, Sentence
 from didyma.nn.arc_factored import Batch
-from didyma.nn.vocabulary import PADDING, UNKNOWN, Vocabulary, pad
+from didyma.nn.numbering import PADDING, UNKNOWN, Numbering, pad
 
-__all__ = ["Example", "Lexicon", "buckets", "collate"]
+__all__ = ["NumberedSentence", "ParserLexicon", "buckets", "collate"]
 
 DIGIT = re.compile(r"\d")
 MOST_ARCS = 40_000  # of a batch, so that a hidden layer over all of them fits into a cache
@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Example:
+class NumberedSentence:
     """One sentence."""
 
     words: Ints
@@ -37,17 +37,19 @@ class Example:
     def __len__(self) -> int:
         return len(self.words)
 
-    def forget(self, probability: NDArray[np.float64], random: np.random.Generator) -> Example:
+    def forget(
+        self, probability: NDArray[np.float64], random: np.random.Generator
+    ) -> NumberedSentence:
         """The same sentence with some words unknown; each word has its own probability."""
         dropped = random.random(len(self)) < probability[self.words]
         return replace(self, words=np.where(dropped, UNKNOWN, self.words))
 
 
-class Lexicon:
+class ParserLexicon:
     """What a parser knows: texts and their numbers. Words are compared in lower case, digits as 0.
 
     >>> sentence = Sentence.from_words(["In", "1999"])
-    >>> lexicon = Lexicon.learn([sentence], tags=None, characters=False)
+    >>> lexicon = ParserLexicon.learn([sentence], tags=None, characters=False)
     >>> lexicon.words.words, lexicon.encode(Sentence.from_words(["in", "spring"])).words
     (['0000', 'in'], array([3, 1]))
     """
@@ -60,9 +62,9 @@ class Lexicon:
         labels: Sequence[str],
         tag_field: Field | None,
     ) -> None:
-        self.words = Vocabulary(words)
-        self.tags = Vocabulary(tags)
-        self.characters = Vocabulary(characters)
+        self.words = Numbering(words)
+        self.tags = Numbering(tags)
+        self.characters = Numbering(characters)
         self.labels = list(labels)
         self._tag_field = tag_field
         self._label_numbers = {label: number for number, label in enumerate(self.labels)}
@@ -71,17 +73,17 @@ class Lexicon:
     def learn(cls, sentences: Sequence[Sentence], tags: Field | None, characters: bool) -> Self:
         """Everything that occurs in the sentences."""
         return cls(
-            Vocabulary.build(map(_normal_words, sentences)).words,
-            [] if tags is None else Vocabulary.build(s.column(tags) for s in sentences).words,
-            Vocabulary.build(w for s in sentences for w in s.words).words if characters else [],
+            Numbering.build(map(_normal_words, sentences)).words,
+            [] if tags is None else Numbering.build(s.column(tags) for s in sentences).words,
+            Numbering.build(w for s in sentences for w in s.words).words if characters else [],
             sorted({label for s in sentences for label in s.column(Field.DEPREL)}),
             tags,
         )
 
-    def encode(self, sentence: Sentence, heads: Ints | None = None) -> Example:
+    def encode(self, sentence: Sentence, heads: Ints | None = None) -> NumberedSentence:
         """The numbers of a sentence, with a tree if heads are given."""
         n, relations = len(sentence), sentence.column(Field.DEPREL)
-        return Example(
+        return NumberedSentence(
             np.array(self.words.ids(_normal_words(sentence)), np.int64),
             [] if self._tag_field is None else self.tags.ids(sentence.column(self._tag_field)),
             [self.characters.ids(word) for word in sentence.words] if self.characters.words else [],
@@ -107,7 +109,7 @@ def buckets(order: Ints, lengths: Ints, size: int) -> Iterator[Ints]:
             begin = end
 
 
-def collate(examples: Sequence[Example]) -> Batch:
+def collate(examples: Sequence[NumberedSentence]) -> Batch:
     """Examples as one batch."""
     n = max(map(len, examples))
     return Batch(

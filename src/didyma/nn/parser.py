@@ -17,16 +17,15 @@ from torch import Tensor
 
 from didyma.errors import DataError, ModelFileError
 from didyma.formats.conll import Field, Sentence
-from didyma.metrics.parsing import Tree as Attached
-from didyma.metrics.parsing import evaluate
+from didyma.metrics.parsing import LabelledTree, evaluate
 from didyma.model import Savable
 from didyma.nn.arc_factored import ArcFactored, Batch
 from didyma.nn.layers import sparsemap
-from didyma.nn.lexicon import Example, Lexicon, buckets, collate
+from didyma.nn.lexicon import NumberedSentence, ParserLexicon, buckets, collate
 from didyma.nn.losses import FenchelYoungLoss
 from didyma.nn.trainer import History, Step, Trainer, choose_device
 from didyma.nn.weights import restore
-from didyma.polytope.solution import Distribution
+from didyma.polytope.distributions import Distribution
 from didyma.structures import ProjectiveTree, Tree
 
 __all__ = ["LOSSES", "DependencyParser"]
@@ -44,7 +43,7 @@ TAGS = {"upos": Field.UPOS, "xpos": Field.XPOS, None: None}
 TOL = 1e-3  # of SparseMAP in training: 0.02 % of the gradient, and half the time of 1e-6
 AT_ONCE = 64  # sentences that are parsed together
 
-Heads = NDArray[np.int64]
+Integers = NDArray[np.int64]
 T = TypeVar("T")
 
 
@@ -170,7 +169,7 @@ class DependencyParser(Savable, BaseEstimator):
         for sentence in (*sentences, *held_out):
             sentence.check_tree()
         trees = self._possible(sentences)
-        lexicon = Lexicon.learn(trees, self._tag_field(), self.characters)
+        lexicon = ParserLexicon.learn(trees, self._tag_field(), self.characters)
         self.words_, self.tags_ = lexicon.words.words, lexicon.tags.words
         self.characters_, self.labels_ = lexicon.characters.words, lexicon.labels
         self._lexicon = lexicon
@@ -236,7 +235,7 @@ class DependencyParser(Savable, BaseEstimator):
             for scores in self.arc_scores(sentences)
         ]
 
-    def label(self, sentences: Sequence[Sentence], heads: Sequence[Heads]) -> list[list[str]]:
+    def label(self, sentences: Sequence[Sentence], heads: Sequence[Integers]) -> list[list[str]]:
         """Relations of the words of each sentence to given heads (n,)."""
         examples = self._encode(sentences, heads)
         return [labels or [] for labels in self._each(examples, self._best_labels)]
@@ -292,7 +291,7 @@ class DependencyParser(Savable, BaseEstimator):
 
     def _restored(self) -> ArcFactored:
         texts = self.words_, self.tags_, self.characters_, self.labels_
-        self._lexicon = Lexicon(*texts, self._tag_field())
+        self._lexicon = ParserLexicon(*texts, self._tag_field())
         return restore(self._build, self.weights_, self.layers)
 
     def _check_state(self) -> None:
@@ -325,7 +324,7 @@ class DependencyParser(Savable, BaseEstimator):
             return False
         return True
 
-    def _relations(self, examples: Sequence[Example]) -> Tensor:
+    def _relations(self, examples: Sequence[NumberedSentence]) -> Tensor:
         """Which relations occur on arcs from the root (row 0) and from words (row 1)."""
         heads, labels = (
             np.concatenate([getattr(e, name) for e in examples]) for name in ("heads", "labels")
@@ -334,7 +333,7 @@ class DependencyParser(Savable, BaseEstimator):
         found[(heads > 0).astype(int), labels] = True
         return found
 
-    def _forgotten(self, examples: Sequence[Example]) -> NDArray[np.float64]:
+    def _forgotten(self, examples: Sequence[NumberedSentence]) -> NDArray[np.float64]:
         """How likely training takes each word for an unknown one."""
         words = np.concatenate([example.words for example in examples])
         counts = np.bincount(words, minlength=len(self._lexicon.words))
@@ -352,15 +351,15 @@ class DependencyParser(Savable, BaseEstimator):
         return heads / batch.lengths.sum() + relations
 
     def _encode(
-        self, sentences: Sequence[Sentence], heads: Sequence[Heads] | None = None
-    ) -> list[Example]:
+        self, sentences: Sequence[Sentence], heads: Sequence[Integers] | None = None
+    ) -> list[NumberedSentence]:
         check_is_fitted(self)
         self._restore()
         given = [None] * len(sentences) if heads is None else heads
         return [self._lexicon.encode(*pair) for pair in zip(sentences, given, strict=True)]
 
     def _each(
-        self, examples: Sequence[Example], function: Callable[[Batch, Tensor], Sequence[T]]
+        self, examples: Sequence[NumberedSentence], function: Callable[[Batch, Tensor], Sequence[T]]
     ) -> list[T | None]:
         """What a function of batches and states finds for each example; None for an empty one."""
         found: list[T | None] = [None] * len(examples)
@@ -379,19 +378,19 @@ class DependencyParser(Savable, BaseEstimator):
         scores = self._network.arc_scores(states).cpu().double().numpy()
         return [own[: n + 1, : n + 1] for own, n in zip(scores, batch.lengths.tolist())]
 
-    def _argmax(self, batch: Batch, states: Tensor) -> Heads:
+    def _argmax(self, batch: Batch, states: Tensor) -> Integers:
         scores = self._network.arc_scores(states).cpu().double().numpy()
-        heads: Heads = self._structure.predict(scores, batch.lengths.cpu().numpy())
+        heads: Integers = self._structure.predict(scores, batch.lengths.cpu().numpy())
         return heads
 
-    def _best_heads(self, batch: Batch, states: Tensor) -> list[Heads]:
+    def _best_heads(self, batch: Batch, states: Tensor) -> list[Integers]:
         return _cut(self._argmax(batch, states)[:, 1:], batch)
 
     def _best_labels(self, batch: Batch, states: Tensor) -> list[list[str]]:
         numbers = self._network.label_scores(states, batch.heads).argmax(dim=2).cpu().numpy()
         return [[self.labels_[number] for number in row] for row in _cut(numbers, batch)]
 
-    def _best_trees(self, batch: Batch, states: Tensor) -> list[tuple[Heads, list[str]]]:
+    def _best_trees(self, batch: Batch, states: Tensor) -> list[tuple[Integers, list[str]]]:
         heads = self._argmax(batch, states)
         parsed = replace(batch, heads=torch.from_numpy(heads).to(self._device))
         return list(zip(_cut(heads[:, 1:], batch), self._best_labels(parsed, states)))
@@ -414,7 +413,7 @@ NOTHING = Distribution(
 )
 
 
-def _tree(sentence: Sentence) -> Attached:
+def _tree(sentence: Sentence) -> LabelledTree:
     return ([] if sentence.heads is None else sentence.heads), sentence.column(Field.DEPREL)
 
 

@@ -23,10 +23,10 @@ from didyma.errors import DataError
 from didyma.formats.qa import Question
 from didyma.metrics import Evaluator
 from didyma.model import Savable
+from didyma.nn.numbering import PADDING, RESERVED, Numbering
 from didyma.nn.ranking_loss import RankingLoss
 from didyma.nn.text_pairs import N_OVERLAPS, TextPairs, Texts, shape, tokenize
 from didyma.nn.trainer import History, Step, Trainer, choose_device
-from didyma.nn.vocabulary import PADDING, RESERVED, Vocabulary
 from didyma.nn.weights import restore
 from didyma.nn.word_vectors import Vectors, as_vectors, start_from
 from didyma.tasks import losses
@@ -186,7 +186,7 @@ class PassageRanker(Savable, BaseEstimator):
 
     def __init__(
         self,
-        loss: str | losses.RankingLoss = CROSS_ENTROPY,
+        loss: str | losses.ItemwiseLoss = CROSS_ENTROPY,
         *,
         feature_map: str | FeatureMap = "pairwise",
         latent: bool = False,
@@ -258,7 +258,7 @@ class PassageRanker(Savable, BaseEstimator):
             )
         known, given = _by_shape(*as_vectors(vectors, self.dimension))
         texts = [text for question in asked for text in (question.text, *question.sentences)]
-        often = Vocabulary.build(([*map(shape, tokenize(text))] for text in texts), min_count=2)
+        often = Numbering.build(([*map(shape, tokenize(text))] for text in texts), min_count=2)
         self.words_ = sorted({*known, *often.words})
         pairs, place = self._pairs(asked), choose_device(self.device)
         network = self._start(known, given).to(place)
@@ -340,7 +340,7 @@ class PassageRanker(Savable, BaseEstimator):
         """The network before training, with the word vectors that are given."""
         network = self._build(given.shape[1])
         if known:
-            numbers = Vocabulary(self.words_).ids(known)
+            numbers = Numbering(self.words_).ids(known)
             start_from(network.words, numbers, given, tune=self.tune_vectors)
         else:
             with torch.no_grad():
@@ -359,7 +359,7 @@ class PassageRanker(Savable, BaseEstimator):
         return lambda: float(evaluator(_apply(network, network, pairs))["AP"].mean())
 
     def _pairs(self, questions: Sequence[Question]) -> TextPairs:
-        return TextPairs(questions, Vocabulary(self.words_), self.max_length)
+        return TextPairs(questions, Numbering(self.words_), self.max_length)
 
 
 def _read(questions: Sequence[Asked], field: str, *, judged: bool = False) -> list[Question]:

@@ -65,7 +65,7 @@ class RankingLoss(nn.Module):
 
     def __init__(
         self,
-        loss: str | losses.RankingLoss = "ap",
+        loss: str | losses.ItemwiseLoss = "ap",
         feature_map: str | FeatureMap = "pairwise",
         *,
         grades: str = "thresholds",

@@ -16,7 +16,7 @@ from didyma.data import Groups
 from didyma.features.lexical import terms
 from didyma.features.similarity import STOP_WORDS, stem
 from didyma.formats.qa import Question
-from didyma.nn.vocabulary import Vocabulary
+from didyma.nn.numbering import Numbering
 
 __all__ = ["N_OVERLAPS", "PairBatch", "TextPairs", "Texts", "shape", "tokenize"]
 
@@ -68,7 +68,7 @@ class TextPairs:
     """Each question with each of its passages; of a text the first ``max_length`` words.
 
     >>> asked = Question("Who sings?", ["Ann sang.", "A bird sings!"], np.array([0, 1]))
-    >>> pairs = TextPairs([asked], Vocabulary(["sings", "who"]), max_length=50)
+    >>> pairs = TextPairs([asked], Numbering(["sings", "who"]), max_length=50)
     >>> batch = pairs.batch(np.array([0]))
     >>> batch.passages.words
     tensor([[1, 1, 1, 0],
@@ -79,7 +79,7 @@ class TextPairs:
     """
 
     def __init__(
-        self, questions: Sequence[Question], vocabulary: Vocabulary, max_length: int
+        self, questions: Sequence[Question], vocabulary: Numbering, max_length: int
     ) -> None:
         @cache
         def read(text: str) -> _Text:

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import splu
 
 from didyma.errors import DataError, warn
-from didyma.polytope.sparsemap import ConvergenceWarning
+from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structure import SUSPECT, Floats, impossible
 from didyma.structures.factor_graph import FactorGraph
 
@@ -461,7 +461,7 @@ def local_sparsemap(
         warn(
             f"{len(wrong)} of {len(solved)} instances stopped before a gap of {tol}; the first is "
             f"{wrong[0]} with a gap of {solved[wrong[0]][0].gap * solved[wrong[0]][1]:.1e}",
-            ConvergenceWarning,
+            ToleranceWarning,
         )
     single = np.ndim(scores) == graph.ndim
     size = graph.n_states

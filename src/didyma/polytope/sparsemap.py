@@ -20,7 +20,7 @@ from didyma.errors import DataError, warn
 from didyma.execution import Executor, serial, threads
 from didyma.polytope import active_set
 from didyma.polytope.batch import IMPOSSIBLE, compiled_solver, python_solver
-from didyma.polytope.solution import Distribution, Solution
+from didyma.polytope.distributions import Distribution, Distributions
 from didyma.structure import (
     LARGEST,
     CompiledStructure,
@@ -31,13 +31,13 @@ from didyma.structure import (
     impossible,
 )
 
-__all__ = ["ActiveSet", "ConvergenceWarning", "scaled", "solve", "sparsemap"]
+__all__ = ["ActiveSet", "ToleranceWarning", "scaled", "solve", "sparsemap"]
 
 UNLIMITED = 2**62
 SHARDS = 4  # of a batch, when threads share it: each costs some microseconds
 
 
-class ConvergenceWarning(UserWarning):
+class ToleranceWarning(UserWarning):
     """A solver stopped at its limit before it reached its tolerance."""
 
 
@@ -79,7 +79,7 @@ def sparsemap(
     tol: float = 1e-9,
     max_iter: int | None = None,
     temperature: float = 1.0,
-    warm_start: Solution | Sequence[Distribution | None] | None = None,
+    warm_start: Distributions | Sequence[Distribution | None] | None = None,
     solver: Solver = EXACT,
     n_jobs: int | None = None,
     **additional: ArrayLike | None,
@@ -100,7 +100,7 @@ def sparsemap(
             anything.
         structure: of `didyma.structures`, or your own `didyma.Structure`.
         lengths: the instances' own sizes, where they are padded; 0 leaves an output without parts.
-        return_solution: also return the `Solution`: structures, probabilities, gap, derivatives.
+        return_solution: also return `Distributions`: structures, probabilities, gap, derivatives.
         tol: duality gap at which to stop, over the temperature, or what rounding leaves of it where
             the scores of the structures that are compared are huge. It bounds ‖u − u*‖².
         max_iter: most argmax calls per instance; None means until the gap is reached.
@@ -137,10 +137,10 @@ def solve(
     tol: float = 1e-9,
     max_iter: int | None = None,
     temperature: float = 1.0,
-    warm_start: Solution | Sequence[Distribution | None] | None = None,
+    warm_start: Distributions | Sequence[Distribution | None] | None = None,
     solver: Solver = EXACT,
     executor: Executor | None = None,
-) -> Solution:
+) -> Distributions:
     """Solve a batch that is laid out already."""
     if not (temperature > 0.0 and np.isfinite(temperature)):
         raise DataError(f"expected a positive number, found {temperature}", field="temperature")
@@ -198,10 +198,10 @@ def solve(
             f"{tol * temperature:g}; the largest is {gap[worst] * temperature:.1e} (instance "
             f"{worst}, after {n_iter[worst]} argmax calls)"
             f"{'' if max_iter is None else f': raise max_iter={max_iter}'}",
-            ConvergenceWarning,
+            ToleranceWarning,
         )
     parts, extra_parts, weights = (np.concatenate(arrays) for arrays in zip(*found))
-    return Solution(
+    return Distributions(
         structure,
         given,
         marginals.reshape(len(layout), *layout.shape),
@@ -292,14 +292,16 @@ class _Start:
 
 
 def _start(
-    start: Solution | Sequence[Distribution | None] | None, structure: Structure, layout: Layout
-) -> _Start | Solution:
+    start: Distributions | Sequence[Distribution | None] | None,
+    structure: Structure,
+    layout: Layout,
+) -> _Start | Distributions:
     if start is not None and len(start) != len(layout):
         raise DataError(
             f"expected one distribution per instance ({len(layout)}), found {len(start)}",
             field="warm_start",
         )
-    if isinstance(start, Solution):
+    if isinstance(start, Distributions):
         before = start.layout
         for b, size in enumerate(before.sizes.tolist()):
             dims = (*size, before.extra.shape[1])

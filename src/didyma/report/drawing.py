@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
-from didyma.polytope.solution import Distribution
+from didyma.polytope.distributions import Distribution
 from didyma.report.plots import require_matplotlib
 
 if TYPE_CHECKING:

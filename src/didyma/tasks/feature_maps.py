@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from didyma.errors import DataError
 from didyma.kernels import interleave
 
-__all__ = ["FeatureMap", "Pairwise", "Positional", "TopK", "Truncated", "parse_feature_map"]
+__all__ = ["FeatureMap", "Pairwise", "Positional", "TopMean", "Truncated", "parse_feature_map"]
 
 
 LARGEST_WEIGHT = 1e9  # of a rank: larger ones say nothing that C cannot
@@ -111,7 +111,7 @@ class Truncated(Positional):
 
 
 @dataclass(frozen=True)
-class TopK(FeatureMap):
+class TopMean(FeatureMap):
     """Yu & Joachims 2009: the mean of φ over the first k ranks."""
 
     name = "top"
@@ -140,7 +140,7 @@ def parse_feature_map(name: str | FeatureMap) -> FeatureMap:
     >>> parse_feature_map("positional:discount")
     Positional(weights='discount')
     >>> parse_feature_map("top@5")
-    TopK(k=5)
+    TopMean(k=5)
     """
     if isinstance(name, FeatureMap):
         return name
@@ -154,7 +154,7 @@ def parse_feature_map(name: str | FeatureMap) -> FeatureMap:
                 return cls(rest or "reciprocal")
             return cls(tuple(float(value) for value in rest.split(",")))
         if kind.startswith("top@") and not rest:
-            return TopK(int(kind[4:]))
+            return TopMean(int(kind[4:]))
     except ValueError as error:
         if isinstance(error, DataError):
             raise

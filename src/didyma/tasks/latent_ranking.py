@@ -21,7 +21,7 @@ from didyma.kernels import completion
 from didyma.kernels.jit import specialise
 from didyma.matrix import Matrix
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
-from didyma.tasks.losses import NDCG, AveragePrecision, RankingLoss, StepLoss
+from didyma.tasks.losses import NDCG, AveragePrecision, ItemwiseLoss, StepLoss
 from didyma.tasks.ranking import Answer, RankingProblem, path_for, row_numbers
 
 __all__ = ["INFERENCES", "LatentRankingProblem"]
@@ -64,7 +64,7 @@ class LatentRankingProblem(RankingProblem):
         X: Matrix,
         y: Vector,
         groups: Groups,
-        loss: RankingLoss,
+        loss: ItemwiseLoss,
         feature_map: FeatureMap,
         *,
         inference: str = "exact",
@@ -82,7 +82,7 @@ class LatentRankingProblem(RankingProblem):
         )
 
     def _oracle(
-        self, loss: RankingLoss, feature_map: FeatureMap, counts: NDArray[np.int64], longest: int
+        self, loss: ItemwiseLoss, feature_map: FeatureMap, counts: NDArray[np.int64], longest: int
     ) -> tuple[Answer, tuple[Any, ...]]:
         v = feature_map.weights_for(longest)
         self._places = row_numbers(counts)
@@ -118,7 +118,7 @@ class LatentRankingProblem(RankingProblem):
 
 
 def _check(
-    loss: RankingLoss, feature_map: FeatureMap, inference: str, all_positions: bool, y: Vector
+    loss: ItemwiseLoss, feature_map: FeatureMap, inference: str, all_positions: bool, y: Vector
 ) -> None:
     if isinstance(feature_map, Pairwise):
         raise DataError(
@@ -150,7 +150,7 @@ def _check(
 
 @cache
 def _answer_of(
-    loss: RankingLoss, feature_map: FeatureMap, inference: str, all_positions: bool, online: bool
+    loss: ItemwiseLoss, feature_map: FeatureMap, inference: str, all_positions: bool, online: bool
 ) -> Answer:
     cached = not isinstance(loss, StepLoss)
     seen = Positional() if all_positions else feature_map
@@ -170,7 +170,7 @@ def _answer_of(
     )
 
 
-def _path(loss: RankingLoss, feature_map: FeatureMap, inference: str) -> Any:
+def _path(loss: ItemwiseLoss, feature_map: FeatureMap, inference: str) -> Any:
     if inference == "exact":
         return path_for(loss, feature_map)
     if inference == "sort":

@@ -19,8 +19,8 @@ from didyma.kernels.jit import jit
 __all__ = [
     "NDCG",
     "AveragePrecision",
+    "ItemwiseLoss",
     "PrecisionAt",
-    "RankingLoss",
     "ReciprocalRank",
     "RocArea",
     "StepLoss",
@@ -29,11 +29,11 @@ __all__ = [
 
 NO_CUTOFF = 2**62
 LARGEST_GAIN = 1e100  # so that no sum of gains overflows
-Step: TypeAlias = Callable[[int, int, int, int], float]
+StepFunction: TypeAlias = Callable[[int, int, int, int], float]
 
 
 @dataclass(frozen=True)
-class RankingLoss:
+class ItemwiseLoss:
     """A loss that adds up over the items of a ranking; labels of at least ``rel`` are relevant."""
 
     name: ClassVar[str]
@@ -63,7 +63,7 @@ class RankingLoss:
 
 
 @dataclass(frozen=True)
-class AveragePrecision(RankingLoss):
+class AveragePrecision(ItemwiseLoss):
     """1 − AP = (1/P) Σ_i n_i / (i + n_i), with n_i negatives above the i-th positive."""
 
     name = "ap"
@@ -72,7 +72,7 @@ class AveragePrecision(RankingLoss):
 
 
 @dataclass(frozen=True)
-class ReciprocalRank(RankingLoss):
+class ReciprocalRank(ItemwiseLoss):
     """1 − 1/rank of the first positive."""
 
     name = "rr"
@@ -81,7 +81,7 @@ class ReciprocalRank(RankingLoss):
 
 
 @dataclass(frozen=True)
-class RocArea(RankingLoss):
+class RocArea(ItemwiseLoss):
     """1 − area under the ROC curve: the share of pairs in the wrong order."""
 
     name = "roc"
@@ -90,7 +90,7 @@ class RocArea(RankingLoss):
 
 
 @dataclass(frozen=True)
-class PrecisionAt(RankingLoss):
+class PrecisionAt(ItemwiseLoss):
     """min(1, P/k) − precision@k."""
 
     name = "precision"
@@ -110,7 +110,7 @@ class PrecisionAt(RankingLoss):
 
 
 @dataclass(frozen=True)
-class NDCG(RankingLoss):
+class NDCG(ItemwiseLoss):
     """1 − NDCG@k with gains 2^y − 1 (``gain="linear"``: y) and discounts 1/log2(1 + rank).
 
     Grades are kept; ``rel`` plays no part.
@@ -158,7 +158,7 @@ class NDCG(RankingLoss):
 
 
 @dataclass(frozen=True)
-class StepLoss(RankingLoss):
+class StepLoss(ItemwiseLoss):
     """A loss of your own, as Python functions of the state (i, j, P, N).
 
     ``positive`` is what a positive costs when i positives and j negatives stand above it,
@@ -171,8 +171,8 @@ class StepLoss(RankingLoss):
     name = "steps"
     independent = False
 
-    positive: Step | None = None
-    negative: Step | None = None
+    positive: StepFunction | None = None
+    negative: StepFunction | None = None
     k: int | None = None
 
     def __post_init__(self) -> None:
@@ -195,7 +195,7 @@ class StepLoss(RankingLoss):
         }
 
 
-def _with_cutoff(step: Step | None) -> Any:
+def _with_cutoff(step: StepFunction | None) -> Any:
     if step is None:
         return kernels.negative
     compiled = jit(step, cached=False)
@@ -207,7 +207,7 @@ def _check_cutoff(k: int) -> None:
         raise DataError(f"expected a cut-off of at least 1, found {k}", field="k")
 
 
-_LOSSES: dict[str, type[RankingLoss]] = {
+_LOSSES: dict[str, type[ItemwiseLoss]] = {
     "ap": AveragePrecision,
     "map": AveragePrecision,
     "rr": ReciprocalRank,
@@ -222,7 +222,7 @@ _PATTERN = re.compile(r"([a-z]+)(?:@(\d+))?(?:\(([^()]*)\))?")
 _OPTION = re.compile(r"\s*(rel|gain)\s*=\s*([\w.+-]+)\s*")
 
 
-def parse_loss(loss: str | RankingLoss) -> RankingLoss:
+def parse_loss(loss: str | ItemwiseLoss) -> ItemwiseLoss:
     """The loss that a name stands for: the inverse of ``str``.
 
     >>> parse_loss("ndcg@10")
@@ -230,7 +230,7 @@ def parse_loss(loss: str | RankingLoss) -> RankingLoss:
     >>> str(parse_loss("NDCG@5(gain=linear, rel=2)"))
     'ndcg@5(rel=2,gain=linear)'
     """
-    if isinstance(loss, RankingLoss):
+    if isinstance(loss, ItemwiseLoss):
         return loss
     match = _PATTERN.fullmatch(str(loss).strip().lower())
     cls = _LOSSES.get(match[1]) if match else None

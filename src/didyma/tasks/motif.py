@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from didyma.errors import DataError
 from didyma.formats.fasta import UNKNOWN, encode
 from didyma.kernels import motif as kernels
-from didyma.learning.problem import Cut, Kernel
+from didyma.learning.problem import CompiledOracle, Cut
 from didyma.tasks.task import TIE, Task
 
 __all__ = ["MotifProblem", "MotifTask", "Site", "Windows", "scan"]
@@ -266,7 +266,7 @@ class MotifProblem:
         self._constant[4 * task.length :] = _count_kmers(windows, weights)
         self._options = np.array([loss_scale if augmented else 0.0, loss_scale, float(online)])
         arrays = (windows.arrays, self.signs, self.gold, self._options)
-        self.kernel: Kernel | None = Kernel("motif", kernels.cut, arrays)
+        self.kernel: CompiledOracle | None = CompiledOracle("motif", kernels.cut, arrays)
         n_windows = len(windows.places) / max(1, self.n_examples)
         self.cut_cost = 2.0 * task.length * n_windows / self.n_features
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from didyma.kernels import interleave, prediction
 from didyma.kernels.jit import specialise
 from didyma.tasks.feature_maps import FeatureMap, Pairwise
-from didyma.tasks.losses import NDCG, AveragePrecision, PrecisionAt, RankingLoss, StepLoss
+from didyma.tasks.losses import NDCG, AveragePrecision, ItemwiseLoss, PrecisionAt, StepLoss
 from didyma.tasks.ranking import Answer, RankingProblem, answer_by_oracle
 
 __all__ = ["BOUNDS", "RampProblem", "bound_of", "uncut"]
@@ -32,7 +32,7 @@ BOUNDS = ("auto", "hinge", "ramp")
 answer: Any = None  # global name of the templates: the hinge's answer, or the predicted ranking
 
 
-def uncut(loss: RankingLoss) -> RankingLoss:
+def uncut(loss: ItemwiseLoss) -> ItemwiseLoss:
     """The loss at whose optimum the ramp of a loss begins: without cut-off, or average precision.
 
     >>> str(uncut(NDCG(k=10))), str(uncut(PrecisionAt(k=5, rel=2.0)))
@@ -45,7 +45,7 @@ def uncut(loss: RankingLoss) -> RankingLoss:
     return loss
 
 
-def bound_of(bound: str, loss: RankingLoss) -> str:
+def bound_of(bound: str, loss: ItemwiseLoss) -> str:
     """What "auto" stands for: the ramp for losses with a cut-off and losses of one's own."""
     return bound if bound != "auto" else "hinge" if uncut(loss) == loss else "ramp"
 
@@ -71,7 +71,7 @@ class RampProblem(RankingProblem):
     """Judged results under the ramp bound; `complete` predicts the rankings of a round."""
 
     def _oracle(
-        self, loss: RankingLoss, feature_map: FeatureMap, counts: NDArray[np.int64], longest: int
+        self, loss: ItemwiseLoss, feature_map: FeatureMap, counts: NDArray[np.int64], longest: int
     ) -> tuple[Answer, tuple[Any, ...]]:
         hinge, about = super()._oracle(loss, feature_map, counts, longest)
         self._predicted = np.zeros(int(counts.sum()))  # Ψ(ŷ) − Ψ*, by row
@@ -121,7 +121,7 @@ def _ramp_of(hinge: Answer) -> Answer:
 
 
 @cache
-def _predict_of(loss: RankingLoss, feature_map: FeatureMap, thresholds: bool) -> Any:
+def _predict_of(loss: ItemwiseLoss, feature_map: FeatureMap, thresholds: bool) -> Any:
     name = f"predict_{feature_map.name}"
     if isinstance(feature_map, Pairwise):
         oracle = prediction.predict_pairs

@@ -23,12 +23,12 @@ from didyma.kernels import binned, interleave
 from didyma.kernels.jit import specialise
 from didyma.kernels.rows import combine_csr, combine_dense, dot, score_csr, score_dense, zero
 from didyma.kernels.select import settle
-from didyma.learning.problem import Cut, Kernel
+from didyma.learning.problem import CompiledOracle, Cut
 from didyma.matrix import Matrix, is_sparse
 from didyma.scoring import BLOCK
 from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
-from didyma.tasks.losses import NDCG, RankingLoss, StepLoss
+from didyma.tasks.losses import NDCG, ItemwiseLoss, StepLoss
 
 __all__ = [
     "Answer",
@@ -154,7 +154,7 @@ _kernels = cache(_Kernels)
 
 
 @cache
-def _answer_of(loss: RankingLoss, feature_map: FeatureMap, kind: str) -> Answer:
+def _answer_of(loss: ItemwiseLoss, feature_map: FeatureMap, kind: str) -> Answer:
     oracle, name = oracle_for(loss, feature_map, kind)
     cached = not isinstance(loss, StepLoss)
     return Answer(
@@ -163,7 +163,7 @@ def _answer_of(loss: RankingLoss, feature_map: FeatureMap, kind: str) -> Answer:
 
 
 @cache
-def oracle_for(loss: RankingLoss, feature_map: FeatureMap, kind: str) -> tuple[Any, str]:
+def oracle_for(loss: ItemwiseLoss, feature_map: FeatureMap, kind: str) -> tuple[Any, str]:
     """The compiled oracle of a loss and a feature map, and its name.
 
     ``kind`` is one of "independent", "lattice" (binary relevance), "thresholds", "graded_lattice",
@@ -186,7 +186,7 @@ def oracle_for(loss: RankingLoss, feature_map: FeatureMap, kind: str) -> tuple[A
 
 
 @cache
-def path_for(loss: RankingLoss, feature_map: FeatureMap) -> Any:
+def path_for(loss: ItemwiseLoss, feature_map: FeatureMap) -> Any:
     """The compiled search for the best ranking of sorted scores."""
     name = f"{loss.name}_{feature_map.name}"
     cached = not isinstance(loss, StepLoss)
@@ -214,7 +214,7 @@ class RankingProblem:
         X: Matrix | Binned,
         y: Vector,
         groups: Groups,
-        loss: RankingLoss,
+        loss: ItemwiseLoss,
         feature_map: FeatureMap | None = None,
         *,
         grades: str = "auto",
@@ -238,7 +238,7 @@ class RankingProblem:
         self._queries = (rows, starts, *about)
         self._arrays = (self._storage, self._queries)
         self._compiled = _kernels(answer.name, answer.cached, storage, answer.function)
-        self.kernel: Kernel | None = Kernel(
+        self.kernel: CompiledOracle | None = CompiledOracle(
             self._compiled.name, self._compiled.cut, self._arrays, self._compiled.cached
         )
         n_values = _count_values(X, rows)
@@ -247,7 +247,7 @@ class RankingProblem:
         self._shards = _shards(starts, n_values, self.n_features)
 
     def _oracle(
-        self, loss: RankingLoss, feature_map: FeatureMap, counts: NDArray[np.int64], longest: int
+        self, loss: ItemwiseLoss, feature_map: FeatureMap, counts: NDArray[np.int64], longest: int
     ) -> tuple[Answer, tuple[Any, ...]]:
         """What answers for one query, and what it must know of all of them."""
         kind = _kind(loss, feature_map, self.grades, longest)
@@ -357,7 +357,7 @@ def row_numbers(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
-def _levels(y: Vector, loss: RankingLoss) -> tuple[NDArray[np.int64], Vector]:
+def _levels(y: Vector, loss: ItemwiseLoss) -> tuple[NDArray[np.int64], Vector]:
     """Level of each row, 0 the most relevant, and the gain of each level."""
     if isinstance(loss, NDCG):
         grades, inverse = np.unique(-y, return_inverse=True)
@@ -365,7 +365,7 @@ def _levels(y: Vector, loss: RankingLoss) -> tuple[NDArray[np.int64], Vector]:
     return (y < loss.rel).astype(np.int64), np.array([1.0, 0.0])
 
 
-def trainable_queries(y: Vector, groups: Groups, loss: RankingLoss) -> NDArray[np.bool_]:
+def trainable_queries(y: Vector, groups: Groups, loss: ItemwiseLoss) -> NDArray[np.bool_]:
     """Which queries have a better and a worse row, as the loss sees them."""
     levels, gains = _levels(y, loss)
     present = np.zeros((len(groups), len(gains)), dtype=bool)
@@ -440,7 +440,7 @@ def _arrange(
     return rows.astype(np.int64), starts, counts.astype(np.int64)
 
 
-def _kind(loss: RankingLoss, feature_map: FeatureMap, grades: str | None, longest: int) -> str:
+def _kind(loss: ItemwiseLoss, feature_map: FeatureMap, grades: str | None, longest: int) -> str:
     """Which oracle is exact for this combination at the least cost."""
     pairs = isinstance(feature_map, Pairwise)
     if grades is None:
@@ -455,7 +455,7 @@ def _kind(loss: RankingLoss, feature_map: FeatureMap, grades: str | None, longes
 
 def _choose_grades(
     grades: str,
-    loss: RankingLoss,
+    loss: ItemwiseLoss,
     feature_map: FeatureMap,
     counts: NDArray[np.int64],
     gains: Vector,

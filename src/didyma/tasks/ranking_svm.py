@@ -27,7 +27,7 @@ from didyma.learning.solution import Callback, Result, Solution, check_C, reache
 from didyma.matrix import Matrix
 from didyma.scoring import linear_scores
 from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
-from didyma.tasks.losses import NDCG, RankingLoss, parse_loss
+from didyma.tasks.losses import NDCG, ItemwiseLoss, parse_loss
 from didyma.tasks.ramp import BOUNDS, RampProblem, bound_of, uncut
 from didyma.tasks.ranking import RankingProblem, check_magnitude, count_trainable, trainable_queries
 
@@ -35,11 +35,11 @@ __all__ = ["PlainSVM", "RankingResult", "SVMTraining", "default_C"]
 
 MOST_ROUNDS = 100
 HINGE_C, RAMP_FACTOR = 100.0, 100.0
-Problem = TypeVar("Problem", bound=RankingProblem)
+AnyRankingProblem = TypeVar("AnyRankingProblem", bound=RankingProblem)
 SOLVERS = {"bcfw": BCFW, "one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
 
 
-def default_C(bound: str, loss: RankingLoss, hinge: float = HINGE_C) -> float:
+def default_C(bound: str, loss: ItemwiseLoss, hinge: float = HINGE_C) -> float:
     """C where none is given: ``hinge``, or a hundred times that for the ramp.
 
     A ramp counts no query for more than its largest loss, so it is soon flat, and what it has to
@@ -67,7 +67,7 @@ class RankingResult(Result):
 class SVMTraining(Learner):
     """Parameters as those of `SVMRanker`, and how they become weights."""
 
-    loss: str | RankingLoss
+    loss: str | ItemwiseLoss
     C: float | None
     feature_map: str | FeatureMap
     bound: str
@@ -101,7 +101,7 @@ class SVMTraining(Learner):
             raise DataError(f"expected one of {names}, found {self.bound!r}", field="bound")
         loss, feature_map = parse_loss(self.loss), parse_feature_map(self.feature_map)
 
-        def problem(kind: type[Problem], *what: Any) -> Problem:
+        def problem(kind: type[AnyRankingProblem], *what: Any) -> AnyRankingProblem:
             return kind(
                 *(X, y, groups, *what),
                 grades=self.grades,
@@ -207,7 +207,7 @@ class PlainSVM(SVMTraining):
     np.int64(0)
     """
 
-    loss: str | RankingLoss = "ap"
+    loss: str | ItemwiseLoss = "ap"
     C: float | None = None
     feature_map: str | FeatureMap = "pairwise"
     bound: str = "auto"

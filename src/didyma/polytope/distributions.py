@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.errors import DataError
 from didyma.structure import CompiledStructure, Floats, Layout, Structure, flatten
 
-__all__ = ["Distribution", "Solution"]
+__all__ = ["Distribution", "Distributions"]
 
 Parts = NDArray[np.int32]
 
@@ -46,7 +46,7 @@ class Distribution:
 
 
 @dataclass(frozen=True)
-class Solution:
+class Distributions:
     """A batch: arrays with one entry per instance, `solution[b]` for all there is about one.
 
     ``marginals`` has the shape of the scores, batch axis first. ``gap`` is certified: no output

@@ -4,14 +4,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from didyma.nn.vocabulary import PADDING, UNKNOWN, Vocabulary, pad
+from didyma.nn.numbering import PADDING, UNKNOWN, Numbering, pad
 
 SENTENCES = st.lists(st.lists(st.sampled_from("abcde"), max_size=5), min_size=1, max_size=5)
 
 
 @given(SENTENCES, st.integers(1, 3))
 def test_frequent_words_have_numbers_of_their_own(sentences, min_count):
-    vocabulary = Vocabulary.build(sentences, min_count)
+    vocabulary = Numbering.build(sentences, min_count)
     words = [word for sentence in sentences for word in sentence]
     frequent = {word for word in words if words.count(word) >= min_count}
     assert set(vocabulary.words) == frequent
@@ -22,8 +22,8 @@ def test_frequent_words_have_numbers_of_their_own(sentences, min_count):
 
 
 def test_a_vocabulary_is_its_words():
-    vocabulary = Vocabulary.build([["b", "a"]])
-    assert Vocabulary(vocabulary.words).ids("ab") == vocabulary.ids("ab")
+    vocabulary = Numbering.build([["b", "a"]])
+    assert Numbering(vocabulary.words).ids("ab") == vocabulary.ids("ab")
 
 
 @given(st.lists(st.lists(st.integers(1, 9), max_size=5), max_size=5))

@@ -8,16 +8,16 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["PADDING", "UNKNOWN", "Vocabulary", "pad"]
+__all__ = ["PADDING", "UNKNOWN", "Numbering", "pad"]
 
 PADDING, UNKNOWN = 0, 1
 RESERVED = 2
 
 
-class Vocabulary:
+class Numbering:
     """The words that have a number of their own, from 2 up.
 
-    >>> vocabulary = Vocabulary.build([["to", "be", "or"], ["not", "to", "be"]], min_count=2)
+    >>> vocabulary = Numbering.build([["to", "be", "or"], ["not", "to", "be"]], min_count=2)
     >>> vocabulary.words, len(vocabulary), vocabulary.ids(["to", "see"])
     (['be', 'to'], 4, [3, 1])
     """
@@ -27,7 +27,7 @@ class Vocabulary:
         self._numbers = {word: number for number, word in enumerate(self.words, start=RESERVED)}
 
     @classmethod
-    def build(cls, sentences: Iterable[Sequence[str]], min_count: int = 1) -> Vocabulary:
+    def build(cls, sentences: Iterable[Sequence[str]], min_count: int = 1) -> Numbering:
         """The words that occur often enough, in alphabetical order."""
         counts = Counter(word for sentence in sentences for word in sentence)
         return cls(sorted(word for word, count in counts.items() if count >= min_count))

@@ -1,0 +1,59 @@
+"""Two things never share a name, and one thing never has two."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import didyma
+
+PACKAGE = Path(didyma.__file__).parent
+MODULES = {path.relative_to(PACKAGE): ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
+
+# To be renamed with the containers of n-best lists and texts.
+UNDER_WAY = {"BM25", "Candidates", "Feature", "Tokens", "Vocabulary"}
+
+
+def types_of(module: ast.Module) -> Iterator[tuple[str, str | None]]:
+    """Public classes, and public names of types with what they stand for.
+
+    Options of the command line (``Annotated``) belong to their file alone.
+    """
+    for node in module.body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield node.name, None
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            meaning = ast.unparse(node.value).strip("'")
+            if (
+                isinstance(target, ast.Name)
+                and target.id[0].isupper()
+                and not target.id.isupper()
+                and not meaning.startswith("Annotated[")
+            ):
+                yield target.id, meaning
+
+
+def clashes(modules: dict[Path, ast.Module]) -> dict[str, list[str]]:
+    """Names that mean several things, and where."""
+    meanings, homes = defaultdict(set), defaultdict(list)
+    for path, module in modules.items():
+        for name, meaning in types_of(module):
+            meanings[name].add(meaning or str(path))
+            homes[name].append(str(path))
+    return {name: homes[name] for name, found in meanings.items() if len(found) > 1}
+
+
+def test_no_two_types_share_a_name() -> None:
+    assert clashes(MODULES).keys() <= UNDER_WAY
+
+
+def test_a_name_with_two_meanings_is_found() -> None:
+    texts = {"a": "class A: ...\nV = list[int]", "b": "class A: ...\nV = list[int]", "c": "V = str"}
+    modules = {Path(name): ast.parse(text) for name, text in texts.items()}
+    assert clashes(modules) == {"A": ["a", "b"]}  # V is no name of a type: all capitals
+    modules[Path("d")] = ast.parse("Row = list[int]\nclass Column: ...")
+    modules[Path("e")] = ast.parse("Row = list[int]\nColumn = list[str]")
+    assert clashes(modules) == {"A": ["a", "b"], "Column": ["d", "e"]}
