@@ -177,6 +177,15 @@ def test_one_query_has_no_held_out_scores():
         calibration.threshold(0.5)
 
 
+def test_queries_without_passages_are_unanswered():
+    scores, labels, groups, _ = judged(30)
+    half = Groups.from_lists([size for own in groups.sizes for size in (own, 0)])
+    found, same = Calibration.fit(scores, labels, half), Calibration.fit(scores, labels, groups)
+    assert np.array_equal(found(scores), same(scores))
+    assert found.threshold(0.5).answered == same.threshold(0.5).answered / 2
+    assert Calibration.fit([1.0, 2.0], [0, 1], Groups.from_lists([0, 2, 0])).bins == ()
+
+
 @pytest.mark.parametrize("label", [0, 1])
 def test_labels_that_are_all_the_same(label):
     scores, _, groups, _ = judged(5)

@@ -115,7 +115,7 @@ class Calibration:
             for kind, fit in FITS.items():
                 parameters = fit(values[train], share[train])
                 held_out[kind][test] = _image(kind, parameters, given[test])
-        folded = len(groups) > 1
+        folded = np.count_nonzero(groups.sizes) > 1
         losses = {kind: _log_loss(p, share) for kind, p in held_out.items()} if folded else {}
         kind = min(losses, key=losses.__getitem__, default="platt")
         known = held_out[kind] if folded else np.zeros(0)
@@ -333,9 +333,11 @@ def _logistic(z: Vector) -> Vector:
 
 
 def _folds(groups: Groups) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-    """Rows to learn from and rows of held-out queries; none if there is one query."""
-    fold = np.random.default_rng(0).permutation(len(groups)) % FOLDS
-    for held_out in range(min(FOLDS, len(groups)) if len(groups) > 1 else 0):
+    """Rows to learn from and rows of held-out queries; none if but one query has rows."""
+    present = np.flatnonzero(groups.sizes)
+    fold = np.zeros(len(groups), np.int64)
+    fold[present] = np.random.default_rng(0).permutation(len(present)) % FOLDS
+    for held_out in range(min(FOLDS, len(present)) if len(present) > 1 else 0):
         test = (fold == held_out)[groups.codes]
         yield ~test, test
 
@@ -351,7 +353,8 @@ def _curve(image: Vector, share: Vector, groups: Groups) -> Vector:
     order = np.argsort(-image, kind="stable")
     ranked = image[order]
     last = np.flatnonzero(np.diff(ranked, append=-1.0))  # of equal scores
-    best = np.maximum.reduceat(image[groups.rows], groups.starts[:-1])
+    best = np.zeros(len(groups))
+    np.maximum.at(best, groups.codes, image)
     wanted = np.unique(np.geomspace(1, len(last), POINTS).astype(np.int64)) - 1
     last = last[wanted]
     return np.stack(

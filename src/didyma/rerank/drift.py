@@ -1,0 +1,239 @@
+"""How far new queries are from those that a model was trained on, feature by feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data import Groups
+from didyma.errors import DataError
+
+__all__ = ["Drift", "FeatureDrift", "Ranges"]
+
+QUANTILES = 33
+RISK = 0.01  # that a batch like training is said to differ
+DIFFERS, FAR = 0.2, 0.3  # distances that matter: of one feature, of the median feature
+NAMED = 3  # features in a verdict
+
+Vector: TypeAlias = NDArray[np.float64]
+State: TypeAlias = "tuple[dict[str, NDArray[Any]], dict[str, Any]]"
+
+
+class FeatureDrift(NamedTuple):
+    """A feature in a batch of queries and in training.
+
+    ``distance`` is the greatest difference of both shares of values up to some value (Kolmogorov
+    and Smirnov's), ``shift`` the chance that a value is greater than one in training less that it
+    is smaller, and ``outside`` the share of values outside the range in training.
+    """
+
+    name: str
+    distance: float
+    shift: float
+    outside: float
+
+    def __str__(self) -> str:
+        way = "higher" if self.shift > 0 else "lower"
+        if abs(self.shift) < self.distance / 2:
+            way = "spread otherwise"
+        beyond = f", {self.outside:.0%} outside its range" if self.outside >= 0.005 else ""
+        return f"{self.name} is {way} (distance {self.distance:.2f}{beyond})"
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What `Ranges.compare` found: each feature, the most distant first, and a verdict.
+
+    Distances up to ``threshold`` are what so few queries show by chance.
+    """
+
+    features: tuple[FeatureDrift, ...]
+    threshold: float
+    n_queries: int
+
+    @property
+    def differing(self) -> tuple[FeatureDrift, ...]:
+        """Features with a distance that is more than chance, and matters."""
+        least = max(self.threshold, DIFFERS)
+        return tuple(feature for feature in self.features if feature.distance > least)
+
+    @property
+    def level(self) -> str:
+        """One of "like training", "differs", and "far" where half of all features differ much."""
+        if not self.differing:
+            return "like training"
+        median = self.features[len(self.features) // 2].distance
+        return "far" if median > max(self.threshold, FAR) else "differs"
+
+    @property
+    def verdict(self) -> str:
+        """The level, and the features that differ most."""
+        if not self.differing:
+            doubt = self.threshold > 2 * DIFFERS
+            return self.level + f", as far as {_queries(self.n_queries)} can tell" * doubt
+        named = "; ".join(map(str, self.differing[:NAMED]))
+        rest = len(self.differing) - NAMED
+        return f"{self.level}: {named}" + (f"; and {rest} more" if rest > 0 else "")
+
+    def __str__(self) -> str:
+        return self.verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return {
+            "level": self.level,
+            "verdict": self.verdict,
+            "n_queries": self.n_queries,
+            "threshold": self.threshold,
+            "features": [feature._asdict() for feature in self.features],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """What features were like in training.
+
+    Looked at are the values of each feature, how much they spread within a query, and how many
+    passages a query has. Each query counts as one, whatever its passages: they resemble each other.
+    By the inequality of Dvoretzky, Kiefer and Wolfowitz, and as a mean of distribution functions
+    varies less than a sample of one value from each, m queries from where the n of training came
+    from have a distance above
+
+        √(½ log(2 · number of features / risk) · (1/m + 1/n))
+
+    in some feature with a chance below the risk of 1%, or little more.
+
+    >>> random = np.random.default_rng(0)
+    >>> X, groups = random.normal(size=(2000, 2)), Groups.from_sizes([10] * 200, 2000)
+    >>> ranges = Ranges.fit(X, groups, ("bm25", "length"))
+    >>> print(ranges.compare(random.normal(size=(500, 2)), Groups.from_sizes([10] * 50, 500)))
+    like training
+    >>> print(ranges.compare(X + [0.0, 2.0], groups))
+    differs: length is higher (distance 0.68, 11% outside its range)
+
+    Attributes
+    ----------
+    names : tuple of str
+        What is looked at.
+    edges : array of shape (n_names, n_quantiles)
+        Values in training, the least first and the greatest last.
+    shares : array of shape (n_names, n_quantiles)
+        Share of values in training up to each of them.
+    n_queries : int
+    """
+
+    names: tuple[str, ...]
+    edges: NDArray[np.float32]
+    shares: NDArray[np.float32]
+    n_queries: int
+
+    @classmethod
+    def fit(cls, X: NDArray[Any], groups: Groups, names: Sequence[str]) -> Self:
+        """Look at the features of training, one row a passage."""
+        _check(X, groups, len(names))
+        columns = list(_columns(X, groups))
+        edges = np.stack([_quantiles(*column) for column in columns])
+        shares = np.stack([_shares(own, *column)[1] for own, column in zip(edges, columns)])
+        spreads = (f"spread of {name}" for name in names)
+        return cls(
+            (*names, *spreads, "number of passages"),
+            edges,
+            shares.astype(np.float32),
+            int(np.count_nonzero(groups.sizes)),
+        )
+
+    def compare(self, X: NDArray[Any], groups: Groups) -> Drift:
+        """How far the features of a batch of queries are from those of training."""
+        _check(X, groups, len(self.names) // 2)
+        found = []
+        columns = _columns(X, groups)
+        for name, edges, shares, column in zip(self.names, self.edges, self.shares, columns):
+            below, upto, above = _shares(edges, *column)
+            distance = max(np.abs(upto - shares).max(), below[0])
+            shift = np.mean(1 - upto - below)
+            outside = below[0] + above
+            found.append(FeatureDrift(name, *map(float, (distance, shift, outside))))
+        found.sort(key=lambda feature: -feature.distance)
+        n_queries = int(np.count_nonzero(groups.sizes))
+        tests = 0.5 * np.log(2 * len(self.names) / RISK)
+        threshold = float(np.sqrt(tests * (1 / n_queries + 1 / self.n_queries)))
+        return Drift(tuple(found), threshold, n_queries)
+
+    def state(self) -> State:
+        """What was learned, as arrays and values that JSON can hold."""
+        arrays: dict[str, NDArray[Any]] = {"edges": self.edges, "shares": self.shares}
+        return arrays, {"names": list(self.names), "n_queries": self.n_queries}
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
+        """The ranges that have been learned."""
+        edges, shares, names = arrays["edges"], arrays["shares"], tuple(values["names"])
+        if not edges.shape == shares.shape == (len(names), QUANTILES):
+            raise ValueError(f"ranges have {len(names)} names and {edges.shape} edges")
+        return cls(names, edges, shares, values["n_queries"])
+
+
+def _columns(X: NDArray[Any], groups: Groups) -> Iterator[tuple[NDArray[np.float32], Vector]]:
+    """Values to look at and their weights: each feature, its spread in each query, and sizes."""
+    sizes = groups.sizes[groups.sizes > 0]
+    starts = groups.starts[:-1][groups.sizes > 0]
+    rows = X[groups.rows]
+    in_query, by_row = np.full(len(sizes), 1 / len(sizes)), np.repeat(1 / sizes, sizes) / len(sizes)
+    for values in _single(rows).T:
+        yield values, by_row
+    mean = np.add.reduceat(rows, starts, axis=0) / sizes[:, None]
+    squares = (rows - np.repeat(mean, sizes, axis=0)) ** 2
+    spread = np.sqrt(np.add.reduceat(squares, starts, axis=0) / sizes[:, None])
+    # What is constant in a query would otherwise spread by its rounding.
+    constant = np.minimum.reduceat(rows, starts) == np.maximum.reduceat(rows, starts)
+    for values in _single(np.where(constant, 0.0, spread)).T:
+        yield values, in_query
+    yield _single(sizes), in_query
+
+
+def _single(values: NDArray[Any]) -> NDArray[np.float32]:
+    """In single precision, so that values which differ by rounding are the same."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
+def _quantiles(values: NDArray[np.float32], weights: Vector) -> NDArray[np.float32]:
+    known = ~np.isnan(values)
+    if not known.any():
+        return np.zeros(QUANTILES, np.float32)
+    values, weights = values[known], weights[known]
+    order = np.argsort(values, kind="stable")
+    levels = np.linspace(0, 1, QUANTILES) * weights.sum()
+    places = np.searchsorted(np.cumsum(weights[order]), levels)
+    return values[order[np.minimum(places, len(order) - 1)]]
+
+
+def _shares(
+    edges: NDArray[np.float32], values: NDArray[np.float32], weights: Vector
+) -> tuple[Vector, Vector, float]:
+    """The share of values below each edge and up to it, and above the last."""
+    below, upto = (
+        np.bincount(np.searchsorted(edges, values, side), weights, minlength=len(edges) + 1)
+        for side in ("right", "left")
+    )
+    return np.cumsum(below[:-1]), np.cumsum(upto[:-1]), float(weights[values > edges[-1]].sum())
+
+
+def _check(X: NDArray[Any], groups: Groups, n_features: int) -> None:
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise DataError("expected a dense matrix of numbers", field="X")
+    if X.shape != (len(groups.rows), n_features):
+        raise DataError(
+            f"expected {len(groups.rows)} rows of {n_features} features, found shape {X.shape}",
+            field="X",
+        )
+    if not len(X):
+        raise DataError("expected at least one row", field="X")
+
+
+def _queries(n: int) -> str:
+    return "one query" if n == 1 else f"{n} queries"
