@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from types import FrameType
 
 __all__ = [
     "DataError",
     "DidymaError",
+    "LeftOutWarning",
     "MissingExtraError",
     "ModelFileError",
     "NothingLearnedWarning",
+    "placed",
     "warn",
 ]
 
@@ -47,6 +51,20 @@ class DataError(DidymaError, ValueError):
         if field is not None:
             place.append(field)
         super().__init__(f"{', '.join(place)}: {problem}" if place else problem)
+
+
+@contextmanager
+def placed(path: str | PathLike[str], line: int | None = None) -> Iterator[None]:
+    """Add the file, and the line where it is not known yet, to an error about its contents."""
+    try:
+        yield
+    except DataError as error:
+        line = line if error.line is None else error.line
+        raise DataError(error.problem, path=path, line=line, field=error.field) from None
+
+
+class LeftOutWarning(UserWarning):
+    """Parts of a file that could not be used, though it was read."""
 
 
 class ModelFileError(DidymaError, ValueError):

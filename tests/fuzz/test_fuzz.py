@@ -28,7 +28,7 @@ from didyma.data import Lists
 from didyma.errors import DidymaError
 from didyma.estimators.svm import SVMRanker
 from didyma.estimators.tagger import TrigramTagger
-from didyma.formats import conll, coreference, fasta, letor, nbest, nli, qa, trec, vectors
+from didyma.formats import conll, coreference, fasta, letor, nbest, nli, qa, texts, trec, vectors
 from didyma.metrics import evaluate_run
 
 ROUNDS = int(os.environ.get("DIDYMA_FUZZ_ROUNDS", "40"))
@@ -160,6 +160,19 @@ def entail(path: Path) -> None:
     assert nli.read(path.with_name("again")) == pairs
 
 
+def collect(path: Path) -> None:
+    """Read a folder of which this file is a part."""
+    for name, contents in {
+        "queries.tsv": "q\twho ?\nr\twhy ?\n",
+        "corpus.tsv": "d1\tAda .\nd2\tNobody .\n",
+        "qrels.tsv": "query-id\tcorpus-id\tscore\nq\td1\t1\n",
+        "run.tsv": "q\td1\t1\nq\td2\t2\n",
+    }.items():
+        if name.partition(".")[0] != path.name.partition(".")[0]:
+            path.with_name(name).write_text(contents)
+    texts.read(path.parent, run=path if path.name.startswith("top") else None)
+
+
 def sizes(path: Path) -> None:
     data = path.with_name("plain.txt")
     data.write_text("1 1:1\n0 1:2\n1 1:3\n")
@@ -215,6 +228,27 @@ FORMATS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], Any]]] = {
     "pairs.tsv": (text("a b\tc\t0\nd\te\t2\n"), entail),
     "sick.tsv": (text("pair_ID\tsentence_A\tsentence_B\n1\ta\tb\n2\tc\td\n"), entail),
     "wikiqa.tsv": (text("who ?\tAda .\t1\nwho ?\tNobody .\t0\nwhy ?\tSo .\t1\n"), qa.read_wikiqa),
+    "texts.jsonl": (
+        text(
+            '{"query": "who ?", "passages": [{"id": 1, "title": "a", "text": "b"}], '
+            '"labels": [1]}\n'
+            '{"query": "who ?", "passage": "c", "docid": "2", "label": 0.5}\n'
+            '{"query": "why ?", "positive": {"id": 3, "text": "d"}, '
+            '"neg": [{"id": 4, "text": "e"}]}\n'
+        ),
+        texts.read,
+    ),
+    "texts.tsv": (text("query\tpassage\tlabel\nwho ?\tAda .\t1\nwhy ?\tSo .\t0\n"), texts.read),
+    "texts.csv": (text('query,passage,score,qid\n"who, me ?",Ada .,2,a\nwhy,b,1,c\n'), texts.read),
+    "triples.tsv": (text("who ?\tAda .\tNobody .\nwhy ?\tSo .\tNo .\n"), texts.read),
+    "corpus.jsonl": (
+        text('{"_id": "d1", "title": "Ada", "text": "She ."}\n{"_id": "d2", "text": "No ."}\n'),
+        collect,
+    ),
+    "queries.tsv": (text("q\twho ?\nr\twhy ?\n"), collect),
+    "qrels.tsv": (text("query-id\tcorpus-id\tscore\nq\td1\t1\nq\td2\t0\n"), collect),
+    "run.tsv": (text("q\td1\t1\t2.5\nq\td2\t2\t1\n"), collect),
+    "top1000.tsv": (text("q\td1\twho ?\tAda .\nq\td2\twho ?\tNobody .\n"), collect),
     "vectors.txt": (text("2 2\na 1 2\nb 3 .5\n"), vectors.read),
     "dna.fa": (text(">a one\nACGT\nNN\n>b\nAC\n"), lambda path: [*map(len, fasta.read(path))]),
 }

@@ -1,7 +1,8 @@
 """CSV and TSV by the standard library: a header, then one row of fields a line.
 
 Fields may stand in double quotes, and must where they hold the delimiter, a quote (written twice)
-or a line end. Blank lines are skipped. Numbers are those of ``float()``, to the last bit.
+or a line end; in a file that is not ``quoted`` a quote is a sign as any other. Blank lines are
+skipped. Numbers are those of ``float()``, to the last bit.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from didyma.files import PathName, replace_when_done, stream_lines
 from didyma.formats.source import Source
 from didyma.formats.text import first_repeated, text_array
 
-__all__ = ["DelimitedFile", "write"]
+__all__ = ["DelimitedFile", "tab_separated", "write"]
 
 BLOCK = 4096  # rows that are held as texts
 LARGE = 1 << 20  # bytes from which compiled code, which takes time to load, is worth it
@@ -45,9 +46,9 @@ class DelimitedFile:
     (array([[2., 1.]]), [array(['a, b'], dtype='<U4')])
     """
 
-    def __init__(self, path: PathName, delimiter: str) -> None:
-        self.path, self._delimiter = path, delimiter
-        self._rows = _rows(path, delimiter)
+    def __init__(self, path: PathName, delimiter: str, *, quoted: bool = True) -> None:
+        self.path, self._delimiter, self._quoted = path, delimiter, quoted
+        self._rows = _rows(path, delimiter) if quoted else _split(path, delimiter)
         nothing: tuple[int, list[str]] = (1, [])
         line, self.header = next(self._rows, nothing)
         if not self.header:
@@ -59,7 +60,9 @@ class DelimitedFile:
     def columns(self, numeric: Sequence[str], textual: Sequence[str]) -> TableColumns:
         """Columns of finite numbers, as a matrix (n_rows, n_columns), and columns of texts."""
         if os.path.getsize(self.path) >= LARGE:
-            plain = _plain_columns(self.path, self._delimiter, self.header, numeric, textual)
+            plain = _plain_columns(
+                self.path, self._delimiter, self.header, numeric, textual, quoted=self._quoted
+            )
             if plain is not None:
                 return plain
         place = {name: k for k, name in enumerate(self.header)}
@@ -121,16 +124,18 @@ def _plain_columns(
     header: Sequence[str],
     numeric: Sequence[str],
     textual: Sequence[str],
+    *,
+    quoted: bool = True,
 ) -> TableColumns | None:
     """What `DelimitedFile.columns` finds, faster; None unless every field is plain.
 
-    There must be no quote, no blank line, as many fields in each line, and nothing but plain
-    numbers where there should be numbers: then separators alone say where each field stands.
+    There must be no quote that means one, no blank line, as many fields in each line, and nothing
+    but plain numbers where there should be numbers: then separators alone say where fields stand.
     """
     from didyma.kernels.decimal import numbers
 
     source = Source.open(path)
-    if b'"' in source.text or not _is_utf8(source.text):
+    if (quoted and b'"' in source.text) or not _is_utf8(source.text):
         return None
     separator, newline, width = ord(delimiter), ord("\n"), len(header)
     ends = np.flatnonzero((source.codes == separator) | (source.codes == newline))
@@ -183,6 +188,21 @@ def _rows(path: PathName, delimiter: str) -> Iterator[NumberedRow]:
             begun = reader.line_num + 1
     except csv.Error as error:
         raise DataError(f"expected separated values ({error})", path=path, line=begun) from None
+
+
+def tab_separated(path: PathName, names: Sequence[str]) -> Iterator[NumberedRow]:
+    """Lines without a header, which have these fields with tabs between them."""
+    for number, fields in _split(path, "\t"):
+        if len(fields) != len(names):
+            problem = f"expected {len(names)} fields ({', '.join(names)}), found {len(fields)}"
+            raise DataError(problem, path=path, line=number)
+        yield number, fields
+
+
+def _split(path: PathName, delimiter: str) -> Iterator[NumberedRow]:
+    for number, line in enumerate(_lines(path), 1):
+        if line != "\n":
+            yield number, line.removesuffix("\n").split(delimiter)
 
 
 def _lines(path: PathName) -> Iterator[str]:

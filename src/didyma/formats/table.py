@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data import Lists
-from didyma.errors import DataError, MissingExtraError
-from didyma.files import PathName, format_suffix, read_bytes, replace_when_done
+from didyma.errors import DataError, placed
+from didyma.files import PathName, format_suffix, replace_when_done
 from didyma.formats import delimited
-from didyma.formats.text import first_repeated, text_array
+from didyma.formats.frame import ids, numbers, opened, read_parquet, require
+from didyma.formats.text import first_repeated
 from didyma.matrix import Matrix
 
 __all__ = ["from_frame", "read", "write", "write_parquet"]
@@ -37,9 +36,9 @@ def read(
     Only Parquet needs an extra.
     """
     roles = _Roles(label, qid, docid, features, judged)
-    with _naming(path):
+    with placed(path):
         if (suffix := format_suffix(path)) == ".parquet":
-            return _from_frame(_read_parquet(path), roles)
+            return _from_frame(read_parquet(path), roles)
         return _read_delimited(path, DELIMITERS.get(suffix, ","), roles)
 
 
@@ -104,29 +103,17 @@ class _Columns(NamedTuple):
 
 
 def _from_frame(frame: Any, roles: _Roles) -> Lists:
-    nw = _require("narwhals", "reading a dataframe")
-    try:
-        table = nw.from_native(frame)
-        if isinstance(table, nw.LazyFrame):
-            table = table.collect()
-        names = table.columns
-    except TypeError:
-        raise DataError(f"expected a dataframe, found {type(frame).__name__}") from None
-    except nw.exceptions.DuplicateError as error:
-        raise DataError(" ".join(str(error).split())) from None
-    label, qid, docid, features = roles.among(names)
-    if len(table) == 0:
-        raise DataError("expected at least one row, found none")
-
+    nw, table = require("narwhals", "reading a dataframe"), opened(frame)
+    label, qid, docid, features = roles.among(table.columns)
     single = {table[name].dtype for name in features} == {nw.Float32}
     X = np.empty((len(table), len(features)), np.float32 if single else np.float64)
     for column, name in zip(X.T, features):
-        column[:] = _numbers(table[name])
+        column[:] = numbers(table[name])
     return Lists(
         X,
-        np.zeros(len(table)) if label is None else _numbers(table[label]).astype(np.float64),
-        _texts(table[qid]),
-        None if docid is None else _texts(table[docid]),
+        np.zeros(len(table)) if label is None else numbers(table[label]).astype(np.float64),
+        ids(table[qid]),
+        None if docid is None else ids(table[docid]),
         features,
     )
 
@@ -185,82 +172,14 @@ def write(data: Lists, path: PathName) -> None:
 
 def write_parquet(data: Lists, path: PathName) -> None:
     """Write label, qid, docid if there are any, and one column for each feature."""
-    parquet = _require("pyarrow.parquet", f"writing {path}")
+    parquet = require("pyarrow.parquet", f"writing {path}")
     table = _arrow_table(data, path)
     with replace_when_done(path, "wb") as file:
         parquet.write_table(table, file)
 
 
-def _require(module: str, purpose: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError:
-        raise MissingExtraError(purpose, "tables") from None
-
-
-@contextmanager
-def _naming(path: PathName) -> Iterator[None]:
-    """Add the path to an error about the contents of a file."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(error.problem, path=path, line=error.line, field=error.field) from None
-
-
-def _read_parquet(path: PathName) -> Any:
-    arrow, parquet = (_require(m, f"reading {path}") for m in ("pyarrow", "pyarrow.parquet"))
-    contents = arrow.BufferReader(read_bytes(path))
-    try:
-        table = parquet.read_table(contents)
-        table.validate(full=True)  # reading trusts what the file says about texts
-        return table
-    except (arrow.ArrowException, OSError) as error:
-        raise DataError(f"not a readable Parquet file ({error})") from None
-
-
-def _numbers(series: Any) -> NDArray[Any]:
-    """A column of finite numbers."""
-    import narwhals as nw
-
-    _check_no_null(series, "a number")
-    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-        for row, value in enumerate(series.to_list(), 1):
-            try:
-                float(value)
-            except (TypeError, ValueError):
-                raise DataError(
-                    f"expected a number, found {value!r} in row {row}", field=series.name
-                ) from None
-        raise DataError(f"expected a column of numbers, found {series.dtype}", field=series.name)
-    if series.dtype not in (nw.Float32, nw.Float64):
-        series = series.cast(nw.Float64)
-    numbers: NDArray[Any] = series.to_numpy()
-    if not np.isfinite(numbers).all():
-        row = int(np.isfinite(numbers).argmin())
-        raise DataError(
-            f"expected a finite number, found {numbers[row]} in row {row + 1}", field=series.name
-        )
-    return numbers
-
-
-def _texts(series: Any) -> NDArray[Any]:
-    """A column of ids, which are text or whole numbers."""
-    import narwhals as nw
-
-    _check_no_null(series, "text")
-    if series.dtype.is_float() or series.dtype.is_decimal() or series.dtype == nw.Boolean:
-        raise DataError(f"expected text or integers, found {series.dtype}", field=series.name)
-    return text_array([str(value) for value in series.to_list()])
-
-
-def _check_no_null(series: Any, expected: str) -> None:
-    if series.null_count():
-        row = int(np.argmax(series.is_null().to_numpy())) + 1
-        raise DataError(f"expected {expected}, found none in row {row}", field=series.name)
-
-
 def _arrow_table(data: Lists, path: PathName) -> Any:
-    arrow = _require("pyarrow", f"writing {path}")
+    arrow = require("pyarrow", f"writing {path}")
     ids = [ids.astype(str) for ids in (data.qid, data.docid) if ids is not None]
     columns = (data.y, *ids, *_columns(data.X))
     names = _header(data, path)

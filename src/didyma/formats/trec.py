@@ -1,10 +1,15 @@
-"""TREC runs (``qid Q0 docid rank score tag``) and judgements (``qid 0 docid relevance``)."""
+"""TREC runs (``qid Q0 docid rank score tag``) and judgements (``qid 0 docid relevance``).
+
+Shorter lines are read too: runs of ``qid docid rank`` or ``qid docid rank score``, and judgements
+of ``qid docid relevance``, also below a header.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +24,9 @@ from didyma.formats.text import distinct
 __all__ = ["Qrels", "Run", "join", "read_qrels", "read_run", "write_run"]
 
 RUN = ("qid", "Q0", "docid", "rank", "score", "tag")
+SHORT_RUNS = (("qid", "docid", "rank"), ("qid", "docid", "rank", "score"))
 QRELS = ("qid", "iteration", "docid", "relevance")
+SHORT_QRELS = ("qid", "docid", "relevance")
 
 _WORD = re.compile(r"\S+", re.ASCII)
 
@@ -50,18 +57,25 @@ class Qrels:
 
 
 def read_run(path: PathName) -> Run:
-    """Read a TREC run, plain or gzip. Ranks are ignored; the tag is that of the first line."""
+    """Read a TREC run, plain or gzip. The tag is that of the first line, or the name of the file.
+
+    Ranks are ignored, unless there is nothing else: the score is then −rank.
+    """
     source = Source.open(path)
-    columns = _columns(source, RUN)
+    columns = _columns(source, RUN, *SHORT_RUNS)
     qid, docid = _pairs(source, columns)
-    tag = str(source.texts(columns["tag"][:1], "tag")[0])
-    return Run(qid, docid, source.numbers(columns["score"], "score"), tag)
+    tag = Path(path).name
+    if "tag" in columns:
+        tag = str(source.texts(columns["tag"][:1], "tag")[0])
+    if "score" in columns:
+        return Run(qid, docid, source.numbers(columns["score"], "score"), tag)
+    return Run(qid, docid, -source.numbers(columns["rank"], "rank"), tag)
 
 
 def read_qrels(path: PathName) -> Qrels:
     """Read TREC relevance judgements, plain or gzip."""
     source = Source.open(path)
-    columns = _columns(source, QRELS)
+    columns = _columns(_without_header(source), QRELS, SHORT_QRELS)
     qid, docid = _pairs(source, columns)
     relevance = source.numbers(columns["relevance"], "relevance")
     if np.any(wrong := (relevance != np.floor(relevance)) | (np.abs(relevance) >= 2**53)):
@@ -158,10 +172,30 @@ def join(runs: Sequence[Run], qrels: Qrels, *, missing: float | None = None) -> 
     return Lists(X[order], y[order], names[order], docid[first][order], tags)
 
 
-def _columns(source: Source, names: tuple[str, ...]) -> dict[str, NDArray[np.int64]]:
-    """The span (start, stop) of each field in each line that is not blank, by name."""
+def _without_header(source: Source) -> Source:
+    """The same with a blank first line, if that has three words of which the last is no number."""
+    first, _, rest = source.text.partition(b"\n")
+    words = first.split()
+    try:
+        if len(words) == 3:
+            float(words[2])
+        return source
+    except ValueError:
+        text = b" " * len(first) + b"\n" + rest
+        return Source(source.path, text, np.frombuffer(text, np.uint8))
+
+
+def _columns(
+    source: Source, names: tuple[str, ...], *shorter: tuple[str, ...]
+) -> dict[str, NDArray[np.int64]]:
+    """The span (start, stop) of each field in each line that is not blank, by name.
+
+    The first such line tells which of several layouts all of them have.
+    """
     from didyma.kernels.text import fields
 
+    width = len(source.text.lstrip().partition(b"\n")[0].split())
+    names = next((layout for layout in shorter if len(layout) == width), names)
     spans = np.empty((source.text.count(b"\n"), len(names), 2), np.int64)
     rows, found = fields(source.codes, spans)
     form = f"'{' '.join(names)}'"

@@ -1,0 +1,104 @@
+"""Columns of data frames, whatever library they are of."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError, MissingExtraError
+from didyma.files import PathName, read_bytes
+from didyma.formats.text import text_array
+
+__all__ = ["ids", "numbers", "opened", "read_parquet", "require", "texts"]
+
+
+def require(module: str, purpose: str) -> Any:
+    """A module of the extra for tables."""
+    try:
+        return import_module(module)
+    except ImportError:
+        raise MissingExtraError(purpose, "tables") from None
+
+
+def read_parquet(path: PathName) -> Any:
+    """The table of a Parquet file."""
+    arrow, parquet = (require(m, f"reading {path}") for m in ("pyarrow", "pyarrow.parquet"))
+    contents = arrow.BufferReader(read_bytes(path))
+    try:
+        table = parquet.read_table(contents)
+        table.validate(full=True)  # reading trusts what the file says about texts
+        return table
+    except (arrow.ArrowException, OSError) as error:
+        raise DataError(f"not a readable Parquet file ({error})") from None
+
+
+def opened(frame: Any) -> Any:
+    """A dataframe of pandas, Polars, PyArrow or any other that narwhals knows, with some rows."""
+    nw = require("narwhals", "reading a dataframe")
+    try:
+        table = nw.from_native(frame)
+        if isinstance(table, nw.LazyFrame):
+            table = table.collect()
+        _ = table.columns
+    except TypeError:
+        raise DataError(f"expected a dataframe, found {type(frame).__name__}") from None
+    except nw.exceptions.DuplicateError as error:
+        raise DataError(" ".join(str(error).split())) from None
+    if len(table) == 0:
+        raise DataError("expected at least one row, found none")
+    return table
+
+
+def numbers(series: Any) -> NDArray[Any]:
+    """A column of finite numbers."""
+    import narwhals as nw
+
+    _check_no_null(series, "a number")
+    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+        for row, value in enumerate(series.to_list(), 1):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                raise DataError(
+                    f"expected a number, found {value!r} in row {row}", field=series.name
+                ) from None
+        raise DataError(f"expected a column of numbers, found {series.dtype}", field=series.name)
+    if series.dtype not in (nw.Float32, nw.Float64):
+        series = series.cast(nw.Float64)
+    numbers: NDArray[Any] = series.to_numpy()
+    if not np.isfinite(numbers).all():
+        row = int(np.isfinite(numbers).argmin())
+        raise DataError(
+            f"expected a finite number, found {numbers[row]} in row {row + 1}", field=series.name
+        )
+    return numbers
+
+
+def ids(series: Any) -> NDArray[Any]:
+    """A column of ids, which are text or whole numbers."""
+    import narwhals as nw
+
+    _check_no_null(series, "text")
+    if series.dtype.is_float() or series.dtype.is_decimal() or series.dtype == nw.Boolean:
+        raise DataError(f"expected text or integers, found {series.dtype}", field=series.name)
+    return text_array([str(value) for value in series.to_list()])
+
+
+def texts(series: Any) -> list[str]:
+    """A column of texts."""
+    _check_no_null(series, "text")
+    found = series.to_list()
+    for row, value in enumerate(found, 1):
+        if not isinstance(value, str):
+            problem = f"expected a text, found {value!r:.40} in row {row}"
+            raise DataError(problem, field=series.name)
+    return list(found)
+
+
+def _check_no_null(series: Any, expected: str) -> None:
+    if series.null_count():
+        row = int(np.argmax(series.is_null().to_numpy())) + 1
+        raise DataError(f"expected {expected}, found none in row {row}", field=series.name)

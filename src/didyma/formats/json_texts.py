@@ -1,0 +1,134 @@
+"""Judged texts as JSON lines: an object for each query, for each pair, or for each contrast.
+
+    {"query": "who wrote Emma?", "passages": ["Jane Austen.", "It is late."], "labels": [1, 0]}
+    {"query": "who wrote Emma?", "passage": "Jane Austen.", "label": 1}
+    {"query": "who wrote Emma?", "positive": "Jane Austen.", "negatives": ["It is late."]}
+
+A query may have an id (``qid``, ``query_id``; in an object for each query also ``id``). Passages
+(also ``documents``, ``candidates``, ``texts``) are texts or objects with ``text``, ``title``,
+``id``, ``label`` and ``score``; ``labels`` and ``scores`` of the first stage may stand beside them
+as well. Positives and negatives (also ``pos``, ``neg``, ``positive_passages``, ``negative_1``, …)
+are one passage or several, which have the labels 1 and 0; one that occurs again for a query counts
+once, as a positive if it ever is one. Other names are in `didyma.formats.roles`; further fields are
+ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+from didyma.data import Lists
+from didyma.errors import DataError, placed
+from didyma.files import PathName
+from didyma.formats.json_lines import objects
+from didyma.formats.passage import Passage, id_of
+from didyma.formats.roles import Roles, known_as
+from didyma.formats.rows import TextRows, number_of
+
+__all__ = ["read"]
+
+PASSAGES = ("passages", "documents", "candidates", "texts")
+SIDES = {"pos": 1.0, "neg": 0.0}
+
+_SIDE = re.compile(r"(pos|neg)(?:itive|ative)?s?(?:_passages|_\d+)?")
+
+
+def read(path: PathName, roles: Roles | None = None) -> Lists:
+    """Read judged texts, or texts without labels; see above."""
+    rows, asked = TextRows(path), roles or Roles()
+    for line, record in objects(path):
+        with placed(path, line):
+            found = list(_rows_of(record, asked))
+        rows.n_empty += not found
+        for row in found:
+            add = rows.add_once if "side" in row else rows.add
+            add(line, **{"label" if name == "side" else name: row[name] for name in row})
+    return rows.lists()
+
+
+def _rows_of(record: Mapping[str, Any], asked: Roles) -> Iterator[dict[str, Any]]:
+    """What `TextRows.add` is told about each passage of an object."""
+    passages = next((name for name in PASSAGES if name in record), None)
+    sides = {name: SIDES[found[1]] for name in record if (found := _SIDE.fullmatch(name))}
+    if passages is None and not sides:
+        yield _pair(record, asked.among(record))
+        return
+    query = asked.query or known_as("query", record)
+    qid = asked.qid or known_as("qid", record, ("id", "_id"))
+    owner = {"query": _text(record, query, "query")}
+    if qid is not None and record.get(qid) is not None:
+        owner["qid"] = id_of(record[qid], qid)
+    if passages is None:
+        for name, side in sides.items():
+            given = record[name] if isinstance(record[name], list) else [record[name]]
+            for place, value in enumerate(given):
+                yield {**owner, **_passage(value, f"{name} {place + 1}", None), "side": side}
+        return
+    given = _list(record, passages)
+    beside = {
+        role: _list(record, f"{role}s") for role in ("label", "score") if f"{role}s" in record
+    }
+    for role, values in beside.items():
+        if len(values) != len(given):
+            problem = f"expected {len(given)}, one for each passage, found {len(values)}"
+            raise DataError(problem, field=f"{role}s")
+    for place, value in enumerate(given):
+        row = {**owner, **_passage(value, f"{passages} {place + 1}", asked)}
+        for role, values in beside.items():
+            row[role] = number_of(values[place], f"{role}s, {place + 1}")
+        yield row
+
+
+def _pair(record: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        role: _text(record, names.get(role), role) for role in ("query", "passage")
+    }
+    if (title := known_as("title", record)) is not None and title not in names.values():
+        row["passage"] = Passage.of({"title": record[title], "text": row["passage"]}).text
+    for role in ("qid", "docid"):
+        if (name := names.get(role)) is not None and record[name] is not None:
+            row[role] = id_of(record[name], name)
+    for role in ("label", "score"):
+        if (name := names.get(role)) is not None:
+            row[role] = number_of(record[name], name)
+    return row
+
+
+def _passage(value: Any, field: str, asked: Roles | None) -> dict[str, Any]:
+    """Text and id of a passage in a list, and its label and score if these may stand in it."""
+    try:
+        passage = Passage.of(value)
+    except DataError as error:
+        _fail(error, field)
+    row: dict[str, Any] = {"passage": passage.text}
+    if passage.id is not None:
+        row["docid"] = passage.id
+    if asked is not None:
+        for role in ("label", "score"):
+            name = getattr(asked, role) or known_as(role, passage.metadata)
+            if name in passage.metadata and row.get(role) is None:
+                row[role] = number_of(passage.metadata[name], f"{field}, {name}")
+    return row
+
+
+def _fail(error: DataError, field: str) -> NoReturn:
+    place = field if error.field is None else f"{field}, {error.field}"
+    raise DataError(error.problem, field=place) from None
+
+
+def _text(record: Mapping[str, Any], name: str | None, role: str) -> str:
+    if name is None or name not in record:
+        present = ", ".join(record) or "no fields"
+        wanted = "query and passages" if role == "query" else "passage"
+        raise DataError(f"expected a {wanted}, found {present}", field=role)
+    if not isinstance(record[name], str):
+        raise DataError(f"expected a text, found {record[name]!r:.40}", field=name)
+    return str(record[name])
+
+
+def _list(record: Mapping[str, Any], name: str) -> list[Any]:
+    if not isinstance(record[name], list):
+        raise DataError(f"expected a list, found {record[name]!r:.40}", field=name)
+    return list(record[name])

@@ -1,0 +1,56 @@
+"""A passage as users have it: a text, or an object with a text, an id and more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any, NamedTuple
+
+from didyma.errors import DataError
+from didyma.formats.roles import known_as
+
+__all__ = ["Passage", "id_of"]
+
+
+class Passage(NamedTuple):
+    """The text of a passage, its id if it has one, and all other fields.
+
+    >>> Passage.of({"_id": 7, "title": "Emma", "text": "A novel.", "year": 1815})
+    Passage(text='Emma A novel.', id='7', metadata={'year': 1815})
+    >>> Passage.of("A novel.")
+    Passage(text='A novel.', id=None, metadata={})
+    """
+
+    text: str
+    id: str | None
+    metadata: dict[str, Any]
+
+    @classmethod
+    def of(cls, value: Any) -> Passage:
+        """Read a text, or a mapping with a text; a title goes before it, with a space between."""
+        if isinstance(value, str):
+            return cls(value, None, {})
+        if not isinstance(value, Mapping):
+            raise DataError(f"expected a text or an object with one, found {value!r:.40}")
+        names = [name for name in value if isinstance(name, str)]
+        text = known_as("passage", names)
+        title = known_as("title", names)
+        name = known_as("docid", names, ("id", "_id"))
+        if text is None:
+            raise DataError(f"expected a text among {', '.join(names) or 'no fields'}")
+        parts = [value[field] for field in (title, text) if field is not None]
+        for field, part in zip((title, text) if title else (text,), parts):
+            if not isinstance(part, str):
+                raise DataError(f"expected a text, found {part!r:.40}", field=field)
+        return cls(
+            " ".join(part for part in parts if part),
+            None if name is None or value[name] is None else id_of(value[name], name),
+            {key: value[key] for key in value if key not in (text, title, name)},
+        )
+
+
+def id_of(value: Any, field: str) -> str:
+    """An id, which is a text or an integer, as text."""
+    if isinstance(value, bool) or not isinstance(value, (str, Integral)):
+        raise DataError(f"expected a text or an integer, found {value!r:.40}", field=field)
+    return str(value)

@@ -1,0 +1,134 @@
+"""Queries, passages and judgements in any file or folder that users have, as `Lists` of texts.
+
+>>> import pathlib, tempfile
+>>> path = pathlib.Path(tempfile.mkdtemp(), "judged.tsv")
+>>> _ = path.write_text("query\\tpassage\\tlabel\\nwho?\\tJane.\\t1\\nwho?\\tIt is late.\\t0\\n")
+>>> read(path)
+Lists(2 rows of str, 1 queries)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from didyma.data import Lists
+from didyma.errors import DataError, placed
+from didyma.files import PathName, format_suffix, stream_lines
+from didyma.formats import collection, json_texts, msmarco, qa, text_table
+from didyma.formats.collection import Retriever
+from didyma.formats.roles import Roles
+
+__all__ = ["from_frame", "read", "read_files"]
+
+DEPTH = 50
+KNOWN = "JSON lines, a table with columns query and passage, question, sentence and label"
+
+
+def read(
+    path: PathName,
+    *,
+    part: str | None = None,
+    run: PathName | None = None,
+    first_stage: Retriever | None = None,
+    depth: int = DEPTH,
+    **names: str | None,
+) -> Lists:
+    """Read texts, whatever their layout: name and first line of the path tell.
+
+    ============================ ===============================================================
+    ``.jsonl``, ``.json``        JSON lines, an object a query, a pair or a contrast
+                                 (`didyma.formats.json_texts`)
+    ``.csv``, ``.parquet``       a table with columns ``query``, ``passage``, ``label``, …
+                                 (`didyma.formats.text_table`)
+    ``triples*``                 query, positive and negative, as MS MARCO has them
+    other files                  the same table with tabs, or WikiQA's: question, sentence and label
+    folder with ``a.toks``       TREC QA
+    other folders                BEIR, MS MARCO, … (`didyma.formats.collection`)
+    ============================ ===============================================================
+
+    All may be packed (``.gz``). Labels, scores of the first stage, and ids are there if the files
+    have them. What cannot be used is counted, and a warning says so.
+
+    Parameters
+    ----------
+    path : path
+        A file or a folder.
+    part : str, optional
+        Of a folder with several: "train", "dev", "test".
+    run : path, optional
+        Candidates of a folder.
+    first_stage : Retriever, optional
+        What finds candidates in a folder that has none, such as ``didyma.features.BM25()``.
+    depth : int
+        How many it finds for a query.
+    **names
+        What columns or fields are called: ``query``, ``passage``, ``label``, ``score``, ``qid``,
+        ``docid``. A teacher's scores are labels: ``label="score"``.
+    """
+    place, roles = Path(path), Roles(**names)
+    if place.is_dir():
+        if any((place / name).exists() for name in qa.FILES):
+            return _of_questions(qa.read_trecqa(place))
+        found = collection.read_folder(place, part=part, run=run)
+        if found.run is None and first_stage is not None:
+            found = found.with_candidates(first_stage, depth)
+        return found.lists()
+    suffix = format_suffix(path)
+    if suffix in (".jsonl", ".json", ".ndjson"):
+        return json_texts.read(path, roles)
+    if suffix in (".csv", ".parquet"):
+        return text_table.read(path, roles)
+    if place.name.lower().startswith("triples"):
+        return msmarco.read_triples(path)
+    return _read_tabs(path, roles)
+
+
+def read_files(
+    *,
+    queries: PathName,
+    passages: PathName,
+    qrels: PathName | None = None,
+    run: PathName | None = None,
+    first_stage: Retriever | None = None,
+    depth: int = DEPTH,
+) -> Lists:
+    """Read the files of a collection, such as one of TREC: texts by id, judgements, candidates.
+
+    Queries and passages are lines of an id, a tab and a text, or JSON lines; without a run the
+    candidates come from a first stage, as in `read`.
+    """
+    found = collection.read_files(queries=queries, passages=passages, qrels=qrels, run=run)
+    if run is None and first_stage is not None:
+        found = found.with_candidates(first_stage, depth)
+    return found.lists()
+
+
+def from_frame(frame: Any, **names: str | None) -> Lists:
+    """Texts of a data frame: columns ``query``, ``passage``, ``label``, …, named as in `read`.
+
+    >>> import polars
+    >>> table = {"query": ["who?", "who?"], "passage": ["Jane Austen.", "Late."], "label": [1, 0]}
+    >>> from_frame(polars.DataFrame(table))
+    Lists(2 rows of str, 1 queries)
+    """
+    return text_table.from_frame(frame, Roles(**names))
+
+
+def _read_tabs(path: PathName, roles: Roles) -> Lists:
+    first = next((line for line in stream_lines(path) if line.strip()), b"")
+    if first.lstrip().startswith(b"{"):
+        return json_texts.read(path, roles)
+    header = first.decode(errors="replace").split("\t")
+    with placed(path, 1):
+        found = roles.among(header)
+    if "query" in found and "passage" in found:
+        return text_table.read(path, roles)
+    if len(header) == len(qa.COLUMNS):
+        return _of_questions(qa.read_wikiqa(path))
+    raise DataError(f"expected {KNOWN}, found {len(header)} other fields", path=path, line=1)
+
+
+def _of_questions(questions: list[qa.Question]) -> Lists:
+    texts, passages, labels = zip(*questions)
+    return Lists.of_texts(texts, passages, labels)
