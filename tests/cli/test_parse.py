@@ -26,7 +26,7 @@ TREE = "1\tHe\t_\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tsaw\t_\tVERB\t_\t_\t0\troot\t_\
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("parse")
     trees = conll.read(DATA / "treebank-train.conllu")
-    conll.write(folder / "train.conllu", trees[:60])
+    conll.write(trees[:60], folder / "train.conllu")
     path = folder / "m.safetensors"
     arguments = ["parse", "fit", folder / "train.conllu", "-o", path, "--epochs", 4, *SMALL]
     found = CliRunner().invoke(app, list(map(str, arguments)))
@@ -70,7 +70,7 @@ def test_everything_but_the_tree_is_kept(run: Run, model: Path, tmp_path: Path) 
 
 def test_trees_of_the_input_are_not_looked_at(run: Run, model: Path, tmp_path: Path) -> None:
     blank = [s.replaced({conll.Field.HEAD: "_" * len(s)}) for s in conll.read(TEST)]
-    conll.write(tmp_path / "blank.conllu", blank)
+    conll.write(blank, tmp_path / "blank.conllu")
     for name, data in (("a", TEST), ("b", tmp_path / "blank.conllu")):
         run("parse", "predict", model, data, "-o", tmp_path / name)
     assert (tmp_path / "a").read_text() == (tmp_path / "b").read_text()
@@ -78,7 +78,7 @@ def test_trees_of_the_input_are_not_looked_at(run: Run, model: Path, tmp_path: P
 
 def test_alternatives_are_written_and_drawn(run: Run, model: Path, tmp_path: Path) -> None:
     some = tmp_path / "some.conllu"
-    conll.write(some, conll.read(TEST)[:5])
+    conll.write(conll.read(TEST)[:5], some)
     for kind in ("jsonl", "html", "svg"):
         found = run(
             *("parse", "predict", model, some, "--alternatives", tmp_path / f"trees.{kind}"),
@@ -155,8 +155,8 @@ def test_damaged_treebanks_are_refused_before_training(
 
 def test_files_must_belong_together(run: Run, model: Path, tmp_path: Path) -> None:
     sentences = conll.read(TEST)
-    conll.write(tmp_path / "fewer.conllu", sentences[1:])
-    conll.write(tmp_path / "other.conllu", [*sentences[1:], sentences[0]])
+    conll.write(sentences[1:], tmp_path / "fewer.conllu")
+    conll.write([*sentences[1:], sentences[0]], tmp_path / "other.conllu")
     fewer = run("parse", "eval", tmp_path / "fewer.conllu", TEST, code=1)
     assert "expected the 60 sentences of the gold file, found 59" in fewer.stderr
     other = run("parse", "eval", tmp_path / "other.conllu", TEST, code=1)

@@ -50,7 +50,7 @@ def test_words_and_columns(path):
 
 def test_what_is_read_is_written(path, tmp_path):
     target = tmp_path / "again.conllu"
-    conll.write(target, conll.read(path))
+    conll.write(conll.read(path), target)
     assert target.read_text() == TEXT
 
 
@@ -169,5 +169,5 @@ def test_real_treebanks(shared_data, tmp_path):
     source = shared_data / "ud" / "vi_vtb_ud2.0" / "vi-ud-dev.conllu"
     sentences = conll.read(source, trees=True)
     assert (len(sentences), sum(map(len, sentences))) == (800, 11514)
-    conll.write(tmp_path / "again", sentences)
+    conll.write(sentences, tmp_path / "again")
     assert (tmp_path / "again").read_text() == source.read_text()

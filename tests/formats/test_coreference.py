@@ -75,7 +75,7 @@ def test_columns_with_spaces_and_gzip(tmp_path):
     path.write_bytes(gzip.compress(text.encode()))
     (document,) = read(path)
     assert document.words == ("A", "b")
-    write(tmp_path / "again.conll", [document], [[7]])
+    write([document], tmp_path / "again.conll", [[7]])
     assert (tmp_path / "again.conll").read_text() == text.replace("(0)", "(7)")
 
 
@@ -87,7 +87,7 @@ def test_three_columns_and_a_space_before_begin(tmp_path, separator):
     document = one(tmp_path, text)
     assert (document.name, document.part, document.words) == ("tale_1", "0", ("Emma", "left"))
     assert [(document.text(m), m.cluster) for m in document.mentions] == [("Emma", "3")]
-    write(tmp_path / "new.conll", [document], [[8]])
+    write([document], tmp_path / "new.conll", [[8]])
     assert (tmp_path / "new.conll").read_text() == text.replace("(3)", "(8)")
     with pytest.raises(DataError, match=r"line 2: expected at least 5 columns .* or 3 .*, found 4"):
         one(tmp_path, text.replace("Emma", separator.join(["Emma", "x"])))
@@ -96,7 +96,7 @@ def test_three_columns_and_a_space_before_begin(tmp_path, separator):
 def test_writing_keeps_all_but_the_clusters(tmp_path):
     text = NESTED.replace("Emma\t_\t_", "Emma\tNNP\t(S*").replace("#end", "# a comment\n#end")
     document = one(tmp_path, text)
-    write(tmp_path / "new.conll", [document, document], [[0, 1, 2, 3], [0, 0, 0, 0]])
+    write([document, document], tmp_path / "new.conll", [[0, 1, 2, 3], [0, 0, 0, 0]])
     lines = (tmp_path / "new.conll").read_text().splitlines()
     assert [line.rsplit("\t", 1)[0] for line in lines] == [
         line.rsplit("\t", 1)[0] for line in text.splitlines() * 2
@@ -110,7 +110,7 @@ def test_writing_keeps_all_but_the_clusters(tmp_path):
 def test_the_mark_of_no_mention_is_kept(tmp_path, none):
     text = text_of([("A", "(0)"), ("b", none)])
     document = one(tmp_path, text)
-    write(tmp_path / "new.conll", [document])
+    write([document], tmp_path / "new.conll")
     assert (tmp_path / "new.conll").read_text() == text
 
 
@@ -144,7 +144,7 @@ def test_what_is_written_is_read_again(tmp_path_factory, found):
         document.lines,
         document.token_lines,
     )
-    write(folder / "new.conll", [marked], [[label for *_, label in ordered]])
+    write([marked], folder / "new.conll", [[label for *_, label in ordered]])
     (again,) = read(folder / "new.conll")
     assert sorted(again.mentions) == sorted(marked.mentions)
 
@@ -152,7 +152,7 @@ def test_what_is_written_is_read_again(tmp_path_factory, found):
 def test_crossing_mentions_of_one_cluster_are_written_apart(tmp_path):
     document = one(tmp_path, text_of([("a", "(1"), ("b", "(2"), ("c", "1)"), ("d", "2)")]))
     with pytest.warns(UserWarning, match="'a b c' and 'b c d' cross"):
-        write(tmp_path / "new.conll", [document], [[0, 0]])
+        write([document], tmp_path / "new.conll", [[0, 0]])
     (again,) = read(tmp_path / "new.conll")
     assert [m[:2] for m in again.mentions] == [(0, 3), (1, 4)]
     assert again.labels.tolist() == [0, 1]
@@ -202,9 +202,9 @@ def test_labels_must_fit_the_mentions(tmp_path):
     document = one(tmp_path, NESTED)
     target = tmp_path / "new.conll"
     with pytest.raises(DataError, match="expected 4 labels, one per mention of tale"):
-        write(target, [document], [[0]])
+        write([document], target, [[0]])
     with pytest.raises(DataError, match="expected labels for 1 documents, found 2"):
-        write(target, [document], [[0] * 4] * 2)
+        write([document], target, [[0] * 4] * 2)
     assert not target.exists()
 
 
@@ -232,7 +232,7 @@ def test_litbank_is_read_and_written_whole(shared_data, tmp_path):
     documents = [document for path in files for document in read(path)]
     assert (len(documents), sum(len(d.mentions) for d in documents)) == (100, 29103)
     for document in documents[::10]:
-        write(tmp_path / "again.conll", [document])
+        write([document], tmp_path / "again.conll")
         (again,) = read(tmp_path / "again.conll")
         assert [m[:2] for m in again.mentions] == [m[:2] for m in document.mentions]
         np.testing.assert_array_equal(again.labels, document.labels)

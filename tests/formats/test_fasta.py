@@ -102,7 +102,7 @@ def test_meme_file(tmp_path: Path) -> None:
     np.testing.assert_allclose(motif.probabilities.sum(axis=1), 1)
     np.testing.assert_allclose(motif.log_odds, np.log2(motif.probabilities / 0.25))
     path = tmp_path / "motif.txt"
-    meme.write(path, [motif], both_strands=True)
+    meme.write([motif], path, both_strands=True)
     lines = path.read_text().splitlines()
     assert lines[0] == "MEME version 4"
     assert "strands: + -" in lines
@@ -111,7 +111,7 @@ def test_meme_file(tmp_path: Path) -> None:
     found = np.array([line.split() for line in lines[start + 1 :]], dtype=float)
     np.testing.assert_allclose(found, motif.probabilities, atol=1e-6)
     with pytest.raises(DataError, match="white space"):
-        meme.write(path, [meme.Motif("a b", motif.probabilities)])
+        meme.write([meme.Motif("a b", motif.probabilities)], path)
 
 
 def test_softmax_of_weights() -> None:

@@ -127,7 +127,7 @@ def test_predictions_are_pairs_again(tmp_path):
     pairs = [Pair("it rains", "it’s wet", "entailment", "7"), Pair("a", "b")]
     shares = [{"entailment": 0.75, "neutral": 0.25}, {"entailment": 0.5, "neutral": 0.5}]
     path = tmp_path / "predictions.jsonl"
-    nli.write_predictions(path, pairs, ["entailment", "neutral"], shares)
+    nli.write_predictions(pairs, ["entailment", "neutral"], shares, path)
     assert nli.read(path) == pairs
     first, second = map(json.loads, path.read_text(encoding="utf-8").splitlines())
     assert first["prediction"] == "entailment"

@@ -81,7 +81,7 @@ def test_empty_files_are_named(tmp_path: Path, text: str) -> None:
 
 def test_a_run_is_sorted_by_score_and_then_by_falling_document_id(tmp_path: Path) -> None:
     path = tmp_path / "out.run"
-    trec.write_run(path, ["b", "a", "b", "b", "a"], [1, 2, 3, 4, 5], [1, 0.1, 2, 1, 7], "mine")
+    trec.write_run(["b", "a", "b", "b", "a"], [1, 2, 3, 4, 5], [1, 0.1, 2, 1, 7], path, "mine")
     assert path.read_text() == (
         "b Q0 3 1 2.0 mine\nb Q0 4 2 1.0 mine\nb Q0 1 3 1.0 mine\n"
         "a Q0 5 1 7.0 mine\na Q0 2 2 0.1 mine\n"
@@ -101,7 +101,7 @@ def test_what_is_written_is_read(
     score = data.draw(st.lists(SCORES, min_size=len(keys), max_size=len(keys)))
     qid, docid = zip(*keys)
     path = tmp_path_factory.getbasetemp() / "written.run.gz"
-    trec.write_run(path, qid, docid, score, "tag")
+    trec.write_run(qid, docid, score, path, "tag")
     run = trec.read_run(path)
     found = list(zip(run.qid.tolist(), run.docid.tolist(), run.score.tolist()))
     assert sorted(found) == sorted((q, d, float(s)) for (q, d), s in zip(keys, score))
@@ -124,7 +124,7 @@ def test_what_could_not_be_read_is_not_written(
     tmp_path: Path, columns: tuple[list[str], list[str], list[float], str], expected: str
 ) -> None:
     with pytest.raises(DataError, match=expected):
-        trec.write_run(tmp_path / "out.run", *columns)
+        trec.write_run(*columns[:3], tmp_path / "out.run", columns[3])
     assert not list(tmp_path.iterdir())
 
 

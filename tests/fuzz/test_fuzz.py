@@ -120,12 +120,12 @@ def judge(path: Path) -> None:
         run = trec.Run(qrels.qid, qrels.docid, np.arange(float(len(qrels))), "t")
     evaluate_run(run, qrels, "AP, nDCG@10")
     trec.join([run], qrels)
-    trec.write_run(path.with_name("again"), run.qid, run.docid, run.score)
+    trec.write_run(run.qid, run.docid, run.score, path.with_name("again"))
 
 
 def tag(path: Path) -> None:
     sentences = conll.read(path)
-    conll.write(path.with_name("again"), sentences)
+    conll.write(sentences, path.with_name("again"))
     assert [s.lines for s in conll.read(path.with_name("again"))] == [s.lines for s in sentences]
     for sentence in sentences:
         _ = sentence.heads, sentence.sent_id
@@ -136,7 +136,7 @@ def tag(path: Path) -> None:
 
 def resolve(path: Path) -> None:
     documents = coreference.read(path)
-    coreference.write(path.with_name("again"), documents)
+    coreference.write(documents, path.with_name("again"))
     for old, new in zip(documents, coreference.read(path.with_name("again")), strict=True):
         assert old.words == new.words
 
@@ -156,7 +156,7 @@ def rerank(path: Path) -> None:
 def entail(path: Path) -> None:
     pairs = nli.read(path)
     guesses, shares = ["neutral"] * len(pairs), [{"neutral": 1.0}] * len(pairs)
-    nli.write_predictions(path.with_name("again"), pairs, guesses, shares)
+    nli.write_predictions(pairs, guesses, shares, path.with_name("again"))
     assert nli.read(path.with_name("again")) == pairs
 
 

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import didyma
 
 PACKAGE = Path(didyma.__file__).parent
@@ -57,3 +59,31 @@ def test_a_name_with_two_meanings_is_found() -> None:
     modules[Path("d")] = ast.parse("Row = list[int]\nclass Column: ...")
     modules[Path("e")] = ast.parse("Row = list[int]\nColumn = list[str]")
     assert clashes(modules) == {"A": ["a", "b"], "Column": ["d", "e"]}
+
+
+def public_functions(module: ast.Module) -> Iterator[ast.FunctionDef]:
+    """Functions that a user of the module calls, methods and initialisers among them."""
+    for node in module.body:
+        nodes = [node]
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            nodes = node.body
+        for function in nodes:
+            if isinstance(function, ast.FunctionDef) and (
+                function.name == "__init__" or not function.name.startswith("_")
+            ):
+                yield function
+
+
+def positional(function: ast.FunctionDef) -> list[str]:
+    """Names of the arguments that may be given by place; a method's object is not given."""
+    names = [argument.arg for argument in (*function.args.posonlyargs, *function.args.args)]
+    return names[1:] if names[:1] in (["self"], ["cls"]) else names
+
+
+@pytest.mark.parametrize("path", MODULES.keys() - {Path("formats", "nbest.py")}, ids=str)
+def test_what_is_written_stands_before_where(path: Path) -> None:
+    for function in public_functions(MODULES[path]):
+        if function.name.startswith(("write", "save", "export")) and path.parts[0] != "cli":
+            assert positional(function)[:1] != ["path"] or len(positional(function)) == 1, (
+                f"{path}: {function.name}"
+            )

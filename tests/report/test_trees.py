@@ -29,12 +29,12 @@ def test_differences_are_told_in_words():
 
 
 def test_a_page_has_a_picture_of_each_sentence(tmp_path):
-    write(tmp_path / "p.html", [SENTENCE, SURE], "A & B")
+    write([SENTENCE, SURE], "A & B", tmp_path / "p.html")
     page = (tmp_path / "p.html").read_text()
     assert page.count("<svg") == 2
     assert "A &amp; B" in page
     assert "<b>75.0%</b> hats is nmod of &lt;men&gt;" in page
-    write(tmp_path / "again.html", [SENTENCE, SURE], "A & B")
+    write([SENTENCE, SURE], "A & B", tmp_path / "again.html")
     assert (tmp_path / "again.html").read_text() == page
 
 
@@ -42,7 +42,7 @@ def test_a_page_shows_a_handful_of_trees_and_says_how_many_there_are(tmp_path):
     heads = np.array([[0, 1, 1 + k % 2] for k in range(12)])
     shares = np.array([0.2, *[0.1] * 5, *[0.05] * 6])
     many = Ambiguity("s", ["a", "b", "c"], heads, [["x"] * 3] * 12, shares)
-    write(tmp_path / "p.html", [many, SENTENCE], "")
+    write([many, SENTENCE], "", tmp_path / "p.html")
     page = (tmp_path / "p.html").read_text()
     assert page.count("<li>") == 5 + 2
     assert "12 trees</span>" in page
@@ -51,7 +51,7 @@ def test_a_page_shows_a_handful_of_trees_and_says_how_many_there_are(tmp_path):
 
 
 def test_pictures_stand_below_each_other(tmp_path):
-    write(tmp_path / "p.svg", [SENTENCE, SURE], "")
+    write([SENTENCE, SURE], "", tmp_path / "p.svg")
     outer = ElementTree.parse(tmp_path / "p.svg").getroot()
     inner = outer.findall("{http://www.w3.org/2000/svg}svg")
     places = [(float(svg.get("y")), float(svg.get("height"))) for svg in inner]
@@ -61,10 +61,10 @@ def test_pictures_stand_below_each_other(tmp_path):
 
 
 def test_no_ambiguous_sentences_make_an_empty_picture(tmp_path):
-    write(tmp_path / "p.svg", [], "")
+    write([], "", tmp_path / "p.svg")
     assert ElementTree.parse(tmp_path / "p.svg").getroot().tag.endswith("svg")
 
 
 def test_other_kinds_of_files_are_refused(tmp_path):
     with pytest.raises(DataError, match=r"expected a name that ends in \.svg or \.html"):
-        write(tmp_path / "p.png", [SENTENCE], "")
+        write([SENTENCE], "", tmp_path / "p.png")

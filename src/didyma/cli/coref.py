@@ -212,7 +212,7 @@ def predict(
     if data.is_dir():
         output.mkdir(parents=True, exist_ok=True)
     for target, documents, labels in zip(targets, contents, clusters):
-        coreference.write(target, documents, labels)
+        coreference.write(documents, target, labels)
     n_documents = sum(map(len, contents))
     say(f"{n_documents} document{'s' if n_documents != 1 else ''} written to {output}")
 

@@ -143,7 +143,7 @@ def fit(
     if meme is not None:
         from didyma.formats.meme import write
 
-        write(meme, [motif], both_strands=both_strands)
+        write([motif], meme, both_strands=both_strands)
     if logo is not None:
         from didyma.report.logo import save_logo
 

@@ -199,7 +199,7 @@ def predict(
     labels = [classifier.classes_[k] for k in probabilities.argmax(axis=1)]
     if output is not None:
         shares = [dict(zip(classifier.classes_, row)) for row in probabilities.tolist()]
-        nli.write_predictions(output, pairs, labels, shares)
+        nli.write_predictions(pairs, labels, shares, output)
         say(f"{len(pairs)} predictions written to {output}")
     if alignments is None:
         return
@@ -207,10 +207,10 @@ def predict(
     with waiting("aligning"):
         found = classifier.alignments(pairs[:shown])
     if kind == ".jsonl":
-        _write_lines(alignments, pairs, found)
+        _write_lines(pairs, found, alignments)
     else:
         best = probabilities.max(axis=1)
-        _draw(alignments, [f"{label} {p:.0%}" for label, p in zip(labels, best)], found)
+        _draw([f"{label} {p:.0%}" for label, p in zip(labels, best)], found, alignments)
     say(f"alignments of {len(found)} pairs written to {alignments}")
 
 
@@ -307,7 +307,7 @@ def _load(path: Path, device: neural.DeviceName) -> EntailmentClassifier:
     return EntailmentClassifier.load(path).set_params(device=device.value)
 
 
-def _write_lines(path: Path, pairs: Sequence[Pair], found: Sequence[Alignment]) -> None:
+def _write_lines(pairs: Sequence[Pair], found: Sequence[Alignment], path: Path) -> None:
     import numpy as np
 
     with replace_when_done(path) as file:
@@ -329,8 +329,8 @@ def _write_lines(path: Path, pairs: Sequence[Pair], found: Sequence[Alignment]) 
             file.write(json.dumps(record, ensure_ascii=False) + "\n")
 
 
-def _draw(path: Path, titles: Sequence[str], found: Sequence[Alignment]) -> None:
+def _draw(titles: Sequence[str], found: Sequence[Alignment], path: Path) -> None:
     from didyma.report.alignment import write
 
     with waiting("drawing"):
-        write(path, found, titles[: len(found)])
+        write(found, titles[: len(found)], path)

@@ -234,14 +234,14 @@ def predict(
     if output is not None:
         with waiting("parsing"):
             parsed = parser.predict(sentences)
-        conll.write(output, parsed)
+        conll.write(parsed, output)
         say(f"{len(parsed)} sentences written to {output}")
     if alternatives is not None:
         with waiting("looking for alternatives"):
             found = _ambiguities(parser, sentences, temperature)
         say(f"{len(found)} of {len(sentences)} sentences have several trees")
         if format_suffix(alternatives) == ".jsonl":
-            _write_lines(alternatives, found)
+            _write_lines(found, alternatives)
         else:
             _draw(alternatives, found, most, f"Ambiguous sentences of {data.name}")
 
@@ -353,7 +353,7 @@ def _ambiguities(
     return found
 
 
-def _write_lines(path: Path, found: Sequence[Ambiguity]) -> None:
+def _write_lines(found: Sequence[Ambiguity], path: Path) -> None:
     with replace_when_done(path) as file:
         for sentence in found:
             trees = [
@@ -370,6 +370,6 @@ def _draw(path: Path, found: Sequence[Ambiguity], most: int, title: str) -> None
     from didyma.report.trees import write
 
     with waiting("drawing"):
-        write(path, found[:most], title)
+        write(found[:most], title, path)
     if len(found) > most:
         say(f"the first {most} of them were drawn (--most)")

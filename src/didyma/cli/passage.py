@@ -246,7 +246,7 @@ def rank(
     else:
         from didyma.formats.trec import write_run
 
-        write_run(output, *_names(questions), scores)
+        write_run(*_names(questions), scores, output)
     say(f"{output}: {len(scores)} passages for {len(questions)} questions")
 
 

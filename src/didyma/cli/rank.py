@@ -72,7 +72,7 @@ def rank(
         rank = _places(groups.sizes)
         kept = kept[rank < depth]
         rows, documents, scores = rows.select(kept), documents[kept], scores[kept]
-    write_run(output, rows.qid, documents, scores, tag)
+    write_run(rows.qid, documents, scores, output, tag)
     say(f"{output}: {len(rows)} documents for {len(rows.groups)} queries")
 
 

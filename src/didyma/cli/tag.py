@@ -174,7 +174,7 @@ def predict(
     sentences = _Data.read(data)
     with waiting("tagging"):
         guesses = tagger.predict(sentences.words)
-    sentences.write_tagged(output, column, guesses)
+    sentences.write_tagged(column, guesses, output)
     say(f"{len(guesses)} sentences written to {output}")
 
 
@@ -340,13 +340,13 @@ class _Data:
                 sentence.fail(column.index("_"), tags.field, problem)
         return columns
 
-    def write_tagged(self, path: Path, tags: Tags, guesses: Sequence[Sequence[str]]) -> None:
+    def write_tagged(self, tags: Tags, guesses: Sequence[Sequence[str]], path: Path) -> None:
         """Write the sentences with other tags."""
         from didyma.formats import conll
 
         if not self.is_text:
             replaced = (s.replaced({tags.field: own}) for s, own in zip(self.sentences, guesses))
-            conll.write(path, replaced)
+            conll.write(replaced, path)
             return
         with replace_when_done(path) as file:
             for words, own in zip(self.words, guesses):

@@ -165,7 +165,7 @@ def read(path: PathName, *, trees: bool = False) -> list[Sentence]:
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "two.conllu")
-    >>> write(path, [Sentence.from_words(["She", "left"]).replaced({Field.HEAD: [2, 0]})])
+    >>> write([Sentence.from_words(["She", "left"]).replaced({Field.HEAD: [2, 0]})], path)
     >>> sentence, = read(path, trees=True)
     >>> sentence.words, sentence.heads
     (('She', 'left'), array([2, 0]))
@@ -179,7 +179,7 @@ def read(path: PathName, *, trees: bool = False) -> list[Sentence]:
     return sentences
 
 
-def write(path: PathName, sentences: Iterable[Sentence]) -> None:
+def write(sentences: Iterable[Sentence], path: PathName) -> None:
     """Write sentences, whole or not at all."""
     with replace_when_done(path) as file:
         for sentence in sentences:

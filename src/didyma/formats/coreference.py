@@ -139,7 +139,7 @@ def read(path: PathName) -> list[Document]:
 
 
 def write(
-    path: PathName, documents: Sequence[Document], labels: Sequence[ArrayLike] | None = None
+    documents: Sequence[Document], path: PathName, labels: Sequence[ArrayLike] | None = None
 ) -> None:
     """Write documents as they were read, with the clusters that ``labels`` give their mentions.
 

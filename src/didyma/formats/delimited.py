@@ -169,7 +169,7 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def write(
-    path: PathName, delimiter: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
+    header: Sequence[str], rows: Iterable[Sequence[Any]], path: PathName, delimiter: str
 ) -> None:
     """Write a header and rows of texts and numbers, which a `DelimitedFile` gives back exactly."""
     with replace_when_done(path) as file:

@@ -77,7 +77,7 @@ class Motif:
         return Motif(self.name, turned, background, self.n_sites)
 
 
-def write(path: PathName, motifs: Sequence[Motif], *, both_strands: bool = False) -> None:
+def write(motifs: Sequence[Motif], path: PathName, *, both_strands: bool = False) -> None:
     """Write motifs in the minimal MEME format, version 4."""
     for motif in motifs:
         if not _NAME.fullmatch(motif.name):

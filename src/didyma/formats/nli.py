@@ -77,10 +77,10 @@ def read(path: PathName) -> list[Pair]:
 
 
 def write_predictions(
-    path: PathName,
     pairs: Sequence[Pair],
     predicted: Sequence[str],
     probabilities: Sequence[Mapping[str, float]],
+    path: PathName,
 ) -> None:
     """Write an object a line: the pair as in SNLI, ``prediction``, and ``probabilities`` by label.
 

@@ -153,7 +153,7 @@ def _write_delimited(data: Lists, path: PathName, delimiter: str) -> None:
             raise DataError("expected text without a carriage return", path=path, field=field)
     labels = (repr(label).removesuffix(".0") for label in data.y.tolist())
     rows = zip(labels, *ids, _dense_rows(data.X))
-    delimited.write(path, delimiter, header, ([*texts, *values] for *texts, values in rows))
+    delimited.write(header, ([*texts, *values] for *texts, values in rows), path, delimiter)
 
 
 def _dense_rows(X: Matrix) -> Iterator[list[Any]]:

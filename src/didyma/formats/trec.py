@@ -86,7 +86,7 @@ def read_qrels(path: PathName) -> Qrels:
 
 
 def write_run(
-    path: PathName, qid: ArrayLike, docid: ArrayLike, score: ArrayLike, tag: str = "didyma"
+    qid: ArrayLike, docid: ArrayLike, score: ArrayLike, path: PathName, tag: str = "didyma"
 ) -> None:
     """Write a TREC run: queries as they come, their documents by falling score, ranks from 1.
 

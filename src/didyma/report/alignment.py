@@ -96,7 +96,7 @@ def heat_maps(
 
 
 def write(
-    path: PathName, alignments: Sequence[Alignment], titles: Sequence[str], *, most: int = 3
+    alignments: Sequence[Alignment], titles: Sequence[str], path: PathName, *, most: int = 3
 ) -> None:
     """Write a page (.html) or a picture (.svg, .png, .pdf), whole or not at all."""
     kind = format_suffix(path)

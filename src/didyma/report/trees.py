@@ -86,7 +86,7 @@ class Ambiguity:
             )
 
 
-def write(path: PathName, sentences: Sequence[Ambiguity], title: str) -> None:
+def write(sentences: Sequence[Ambiguity], title: str, path: PathName) -> None:
     """Write an SVG picture or an HTML page, by the name's suffix, whole or not at all."""
     kind = format_suffix(path)
     if kind not in (".svg", ".html"):
