@@ -110,7 +110,9 @@ def _epochs(scale: float) -> list[Row]:
     start = time.perf_counter()
     found = starred_epoch(data.X, data.y, data.groups, 1.0)
     plain = time.perf_counter() - start
-    np.testing.assert_allclose(Perceptron(1, seed=None).solve(problem).state.w, found, atol=1e-8)
+    np.testing.assert_allclose(
+        Perceptron(1, random_state=None).solve(problem).state.w, found, atol=1e-8
+    )
     name = f"LSP-AP*, {len(data.groups)} questions"
     return [
         Row(f"{name}, {epochs} epochs", seconds, "s"),

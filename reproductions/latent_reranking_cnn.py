@@ -83,7 +83,7 @@ def encode(asked: Asked, loss: str, seed: int, settings: Mapping[str, Any]) -> d
 
     Cross-entropy learns from questions without an answer too.
     """
-    ranker = PassageRanker(loss, seed=seed, device="cpu", **settings)
+    ranker = PassageRanker(loss, random_state=seed, device="cpu", **settings)
     ranker.fit(asked["all" if loss == NETWORKS[REFERENCE] else "train"], asked["dev"])
     found = {f"{name} scores": ranker.predict(asked[name]) for name in SETS[1:]}
     found |= {name: ranker.embed(asked[name]) for name in SETS}

@@ -105,7 +105,12 @@ def train(key: Key, data: Mapping[str, Sequence[Pair]]) -> dict[str, Any]:
     """Accuracy of one classifier, and how sparse its alignments of the test pairs are."""
     labels = {part: [str(pair.label) for pair in pairs] for part, pairs in data.items()}
     classifier = EntailmentClassifier(
-        key.alignment, learning_rate=key.rate, seed=key.seed, n_jobs=1, device="cpu", **key.model
+        key.alignment,
+        learning_rate=key.rate,
+        random_state=key.seed,
+        n_jobs=1,
+        device="cpu",
+        **key.model,
     )
     begun = time.process_time()
     classifier.fit(data["train"], labels["train"], (data["dev"], labels["dev"]))

@@ -125,7 +125,12 @@ def train(key: Key, data: Mapping[str, Sequence[Sentence]]) -> dict[str, Any]:
             sparsity.append(count_trees(parser, data["dev"][:WATCHED]))
 
     parser = DependencyParser(
-        key.loss, learning_rate=key.rate, seed=key.seed, device="cpu", callback=watch, **key.parser
+        key.loss,
+        learning_rate=key.rate,
+        random_state=key.seed,
+        device="cpu",
+        callback=watch,
+        **key.parser,
     )
     parser.fit(data["train"], data["dev"])
     history = parser.history_

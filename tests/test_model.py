@@ -148,6 +148,14 @@ def test_a_pipeline_comes_back_bit_by_bit(path: Path, pipeline: Pipeline) -> Non
     assert list(loaded.named_steps) == list(pipeline.named_steps)
 
 
+def test_parameters_of_older_files_have_their_new_names(path: Path, saved: bytes) -> None:
+    record = json.loads(header(saved)["__metadata__"]["model"])
+    del record["parameters"]["random_state"]
+    record["parameters"]["seed"] = 7
+    rewrite(path, model=json.dumps(record))
+    assert model.load(path).random_state == 7
+
+
 def test_description(path: Path, saved: bytes) -> None:
     ranker = ClassificationRanker(C=2.5).fit(X, Y, qid=QID)
     found = model.describe(path)

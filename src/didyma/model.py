@@ -134,6 +134,9 @@ MISSING = {"AdditiveSVMRanker"}
 # Parameters that are not part of a model: our classes name theirs in `_transient`.
 TRANSIENT = {"Pipeline": ("steps", "memory")}
 
+# Parameters that once had another name, so that older files are read.
+RENAMED = {"seed": "random_state"}
+
 # Values that have a text, by their root class, and the function that reads the text.
 READERS = {
     "didyma.tasks.losses.ItemwiseLoss": "didyma.tasks.losses.parse_loss",
@@ -452,7 +455,9 @@ def _build(record: Record, tensors: Tensors, prefix: str) -> Any:
     name = record["class"]
     if name not in CLASSES:
         raise ValueError(f"it is of a class that this version does not know, {name}")
-    parameters = {key: _tuples(value) for key, value in record.get("parameters", {}).items()}
+    parameters = {
+        RENAMED.get(key, key): _tuples(value) for key, value in record.get("parameters", {}).items()
+    }
     parameters |= {key: Lost(what) for key, what in record.get("lost", {}).items()}
     _check_shapes(record, tensors, prefix)
     if name == "Pipeline":

@@ -111,8 +111,8 @@ def test_demo_shows_the_table_and_where_the_report_is(
     }
     asked: dict[str, Any] = {}
 
-    def pretend(folder: Path, *, seed: int, report: Any) -> SimpleNamespace:
-        asked.update(folder=folder, seed=seed)
+    def pretend(folder: Path, *, random_state: int, report: Any) -> SimpleNamespace:
+        asked.update(folder=folder, random_state=random_state)
         report("a step")
         return SimpleNamespace(
             table=comparison(evaluations),
@@ -122,7 +122,7 @@ def test_demo_shows_the_table_and_where_the_report_is(
 
     monkeypatch.setattr("didyma.demo.run", pretend)
     found = run("demo", "-o", tmp_path, "--seed", "3")
-    assert asked == {"folder": tmp_path, "seed": 3}
+    assert asked == {"folder": tmp_path, "random_state": 3}
     assert found.stderr == "a step\n"
     assert found.stdout.startswith("system")
     assert f"report: {tmp_path / 'report.html'}" in found.stdout

@@ -79,7 +79,7 @@ def test_nothing_to_rank_is_refused():
 
 
 def test_parts_share_no_topic_and_lose_none(candidates):
-    parts = split(candidates.data, seed=3)
+    parts = split(candidates.data, random_state=3)
     topics = {name: set(part.qid) for name, part in parts.items()}
     assert not topics["train"] & topics["dev"]
     assert not (topics["train"] | topics["dev"]) & topics["test"]
@@ -90,6 +90,6 @@ def test_parts_share_no_topic_and_lose_none(candidates):
 
 
 def test_the_seed_alone_decides_the_split(candidates):
-    first, again, other = (split(candidates.data, seed=seed) for seed in (0, 0, 1))
+    first, again, other = (split(candidates.data, random_state=seed) for seed in (0, 0, 1))
     assert first["test"].qid.tolist() == again["test"].qid.tolist()
     assert first["test"].qid.tolist() != other["test"].qid.tolist()

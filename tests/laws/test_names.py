@@ -87,3 +87,20 @@ def test_what_is_written_stands_before_where(path: Path) -> None:
             assert positional(function)[:1] != ["path"] or len(positional(function)) == 1, (
                 f"{path}: {function.name}"
             )
+
+
+# What else one might call them. On the command line they are --seed and --dev.
+SYNONYMS = {"seed": "random_state", "dev": "eval_set"}
+
+
+@pytest.mark.parametrize("path", MODULES.keys() - {Path("estimators", "nbest.py")}, ids=str)
+def test_a_parameter_has_one_name_everywhere(path: Path) -> None:
+    if path.parts[0] == "cli":
+        return
+    for function in public_functions(MODULES[path]):
+        given = {*positional(function), *(a.arg for a in function.args.kwonlyargs)}
+        assert not given & SYNONYMS.keys(), f"{path}: {function.name}"
+    for node in MODULES[path].body:
+        if isinstance(node, ast.ClassDef):
+            fields = (field.target for field in node.body if isinstance(field, ast.AnnAssign))
+            assert not {ast.unparse(field) for field in fields} & SYNONYMS.keys(), node.name

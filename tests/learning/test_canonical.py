@@ -160,7 +160,7 @@ def test_a_subspace_of_a_decaying_view_is_almost_all_of_it():
     )
     X = 10 * left @ np.diag(0.7 ** np.arange(d1)) @ right
     Y = X @ rng.normal(size=(d1, d2)) + 0.1 * rng.normal(size=(n, d2))
-    basis = leading_subspace(sp.csr_array(X), rank, seed=0)
+    basis = leading_subspace(sp.csr_array(X), rank, random_state=0)
     np.testing.assert_allclose(basis.T @ basis, np.eye(rank), atol=1e-12)
     assert np.linalg.norm(X - X @ basis @ basis.T) < 2 * 10 * 0.7**rank
     exact = CanonicalCorrelations(X, Y, 0.5, 1 / n).solve(Y, 4)

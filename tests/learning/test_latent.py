@@ -96,7 +96,7 @@ def test_restarts_keep_the_best():
     assert len(model.objective_trace_) == found.n_iter
     seeds = np.random.RandomState(1).randint(2**31 - 1, size=4)
     kept = CCCP(tol=1e-2, ties=4).solve(
-        Parts().problem(*few, np.full(8, 1.0 / 8)), 50.0, seed=int(seeds[found.kept])
+        Parts().problem(*few, np.full(8, 1.0 / 8)), 50.0, random_state=int(seeds[found.kept])
     )
     np.testing.assert_array_equal(model.coef_, kept.w)
 
@@ -151,7 +151,7 @@ def test_a_tie_between_completions_is_no_end():
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_tried_never_loses(parts, seed):
     problem = Parts().problem(*(part[:15] for part in parts), np.full(15, 1.0 / 15))
-    found = [CCCP(tol=1e-2, ties=t).solve(problem, 30.0, seed=seed) for t in (0, 4)]
+    found = [CCCP(tol=1e-2, ties=t).solve(problem, 30.0, random_state=seed) for t in (0, 4)]
     values = found[1].state.trace
     assert found[0].state.trace[-2] <= 1.01 * found[0].state.trace[-1]  # or it would go on
     assert values[: len(found[0].state.trace)] == found[0].state.trace
@@ -175,7 +175,7 @@ def test_the_latent_perceptron_by_its_definition(parts, scale):
             iterates.append(w)
     options = {"augmented": scale is not None, "loss_scale": scale or 1.0, "online": True}
     problem = task.problem(examples, labels, np.full(40, 1.0 / 40), **options)
-    found = Perceptron(epochs=3, seed=None).solve(problem)
+    found = Perceptron(epochs=3, random_state=None).solve(problem)
     np.testing.assert_allclose(found.w, np.mean(iterates, axis=0))
 
 

@@ -157,9 +157,9 @@ def test_bcfw_visits_every_example_it_does_not_know_in_another_order_each_time(n
 
 def test_bcfw_is_reproducible():
     problem = ranking_problem(seed=9, n_queries=15, n_rows=10)
-    first, second = (BCFW(seed=3).solve(problem, 10.0) for _ in range(2))
+    first, second = (BCFW(random_state=3).solve(problem, 10.0) for _ in range(2))
     assert np.array_equal(first.w, second.w)
-    assert not np.array_equal(first.w, BCFW(seed=4).solve(problem, 10.0).w)
+    assert not np.array_equal(first.w, BCFW(random_state=4).solve(problem, 10.0).w)
 
 
 @EACH_SOLVER

@@ -83,7 +83,7 @@ def test_randomisation_approaches_the_enumeration_of_all_signs() -> None:
     found = randomisation(differences, np.zeros(10), rounds=40_000)
     assert found == pytest.approx(exact, abs=0.006)  # four standard deviations
     assert found == randomisation(differences, np.zeros(10), rounds=40_000)
-    assert found != randomisation(differences, np.zeros(10), rounds=40_000, seed=1)
+    assert found != randomisation(differences, np.zeros(10), rounds=40_000, random_state=1)
 
 
 def test_randomisation_never_claims_certainty() -> None:

@@ -256,7 +256,9 @@ def test_share_of_nonzero_alignments(classifiers):
 
 def test_the_same_seed_gives_the_same_classifier(classifiers):
     again = EntailmentClassifier("matching", epochs=2, **SMALL).fit(PAIRS * 2, LABELS * 2)
-    other = EntailmentClassifier("matching", epochs=2, seed=1, **SMALL).fit(PAIRS * 2, LABELS * 2)
+    other = EntailmentClassifier("matching", epochs=2, random_state=1, **SMALL).fit(
+        PAIRS * 2, LABELS * 2
+    )
     for name, array in classifiers["matching"].weights_.items():
         np.testing.assert_array_equal(array, again.weights_[name])
     assert not np.allclose(again.predict_proba(PAIRS), other.predict_proba(PAIRS))
@@ -337,7 +339,7 @@ def test_vectors_that_do_not_fit():
 
 
 def test_development_pairs_must_be_there():
-    with pytest.raises(DataError, match="dev: expected a pair at least"):
+    with pytest.raises(DataError, match="eval_set: expected a pair at least"):
         EntailmentClassifier(**SMALL).fit(PAIRS, LABELS, ([], []))
 
 

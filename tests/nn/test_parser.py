@@ -125,7 +125,7 @@ def test_the_best_tree_is_that_of_the_scores(parser, treebank):
 
 def test_seeds_repeat_bit_for_bit(treebank):
     def weights(seed: int) -> dict[str, np.ndarray]:
-        own = {**FAST, "dropout": 0.3, "word_dropout": 0.5, "seed": seed}
+        own = {**FAST, "dropout": 0.3, "word_dropout": 0.5, "random_state": seed}
         return DependencyParser(epochs=2, batch_size=8, **own).fit(treebank[:20]).weights_
 
     first, again, other = weights(1), weights(1), weights(2)
@@ -248,7 +248,7 @@ def test_nothing_is_refused():
     for nothing in ([], [Sentence.from_words([])]):
         with pytest.raises(DataError, match="nothing to learn from"):
             DependencyParser(**FAST).fit(nothing)
-        with pytest.raises(DataError, match="dev: expected sentences with words"):
+        with pytest.raises(DataError, match="eval_set: expected sentences with words"):
             DependencyParser(**FAST).fit([sentence([0])], nothing)
 
 

@@ -11,7 +11,7 @@ from didyma.errors import DataError, ModelFileError
 from didyma.estimators.latent import LatentPerceptronRanker
 from didyma.formats.qa import Question
 from didyma.nn.numbering import Numbering
-from didyma.nn.passage import PassageNetwork, PassageRanker, Ranked
+from didyma.nn.passage import PassageNetwork, PassageRanker, ScoredPassage
 from didyma.nn.text_pairs import TextPairs, Texts, shape, tokenize
 
 SMALL = {"dimension": 6, "filters": 8, "hidden": 8, "epochs": 8, "learning_rate": 0.02}
@@ -151,7 +151,9 @@ def test_questions_of_one_kind_count_for_cross_entropy_only(questions):
 
 def test_a_seed_says_it_all(questions):
     first, same, other = (
-        PassageRanker(seed=seed, **{**SMALL, "epochs": 2}).fit(questions[:8]).predict(questions)
+        PassageRanker(random_state=seed, **{**SMALL, "epochs": 2})
+        .fit(questions[:8])
+        .predict(questions)
         for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, same)
@@ -186,7 +188,7 @@ def test_odd_texts(ranker):
     assert ranker.embed(odd).shape == (5, 16)
     assert ranker.rank("who saw a poet ?", []) == []
     (only,) = ranker.rank("who saw a poet ?", [""])
-    assert only == Ranked(0, "", pytest.approx(scores[0], rel=1e-4))
+    assert only == ScoredPassage(0, "", pytest.approx(scores[0], rel=1e-4))
 
 
 def test_rank_is_sorting_by_score(ranker, questions):
@@ -261,7 +263,7 @@ def test_word_vectors_may_be_given(questions):
         ),
         (
             ([("who ?", ["a", "b"], [1, 0])], [("who ?", ["a", "b"], [0, 0])]),
-            "dev: no question has answers and other passages",
+            "eval_set: no question has answers and other passages",
         ),
         (
             ([("who ?", ["a", "b"], [1, 0])], None, (["a", "b"], [[1.0, 2.0]])),

@@ -54,7 +54,9 @@ def test_seeds_repeat_to_the_bit(optimizer):
     first = weights(fit(trainer)[0])
     torch.manual_seed(2)
     assert_equal(first, weights(fit(trainer)[0]))
-    other = weights(fit(Trainer(epochs=3, learning_rate=0.02, optimizer=optimizer, seed=1))[0])
+    other = weights(
+        fit(Trainer(epochs=3, learning_rate=0.02, optimizer=optimizer, random_state=1))[0]
+    )
     assert any((first[name] != other[name]).any() for name in first)
 
 

@@ -192,7 +192,7 @@ def test_the_perceptron_is_the_papers():
     y = np.concatenate([(np.arange(size) < 2).astype(float) for size in sizes])
     groups = Groups.from_sizes(sizes, n)
     problem = latent((X, y, groups, None), feature_map=Positional(), online=True, loss_scale=5.0)
-    found = Perceptron(6, seed=4).solve(problem)
+    found = Perceptron(6, random_state=4).solve(problem)
     last, mean = perceptron(X, y, groups, 6, 4, 5.0)
     np.testing.assert_allclose(found.state.w, last, atol=1e-10)
     # Ours is the mean of the weights before each step or after it, up to one step in the count.

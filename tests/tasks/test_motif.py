@@ -165,7 +165,7 @@ def test_cccp_never_raises_the_objective_and_finds_the_motif(both_strands: bool)
         trace: list[float] = []
         problem = task.problem(examples, labels, weights)
         solution = CCCP().solve(
-            problem, 3.0, seed=seed, callback=lambda step, to=trace: to.append(step.value)
+            problem, 3.0, random_state=seed, callback=lambda step, to=trace: to.append(step.value)
         )
         assert len(trace) > 1
         assert np.all(np.diff(trace) <= 1e-9 * np.array(trace[:-1]))
@@ -191,7 +191,7 @@ def test_a_run_is_that_of_the_plain_problem() -> None:
     weights = np.where(np.array(labels) > 0, 1.0, 0.02) / len(examples)
     fast = task.problem(examples, labels, weights)
     slow = TaskProblem(task, examples, labels, weights)
-    found = [CCCP().solve(problem, 10.0, seed=1) for problem in (fast, slow)]
+    found = [CCCP().solve(problem, 10.0, random_state=1) for problem in (fast, slow)]
     assert found[0].result.value == pytest.approx(found[1].result.value, rel=2e-3)
 
 

@@ -37,7 +37,7 @@ def demo(
     with waiting("importing and compiling"):
         from didyma.demo import run
 
-        result = run(output, seed=seed, report=say)
+        result = run(output, random_state=seed, report=say)
     if as_json:
         files = {name: str(path) for name, path in result.files.items()}
         print_json(result.table.to_dict() | {"files": files})

@@ -127,7 +127,7 @@ def fit(
             epochs=epochs,
             learning_rate=learning_rate,
             patience=patience,
-            seed=seed,
+            random_state=seed,
             device=device.value,
             checkpoint=checkpoint,
             callback=callback,

@@ -162,7 +162,7 @@ def fit(
             learning_rate=learning_rate,
             batch_size=batch_size,
             patience=patience,
-            seed=seed,
+            random_state=seed,
             device=device.value,
             checkpoint=checkpoint,
             callback=callback,

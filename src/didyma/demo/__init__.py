@@ -51,7 +51,7 @@ class DemoResult:
 def run(
     folder: PathName,
     *,
-    seed: int = 0,
+    random_state: int = 0,
     report: Callable[[str], None] | None = None,
     corpus: Corpus | None = None,
 ) -> DemoResult:
@@ -59,8 +59,8 @@ def run(
 
     Queries are the titles of topics, candidates the first passages by BM25. SVMmap, SVMroc and
     SVMacc learn to rerank them on some topics, with the C that is best on others, and are compared
-    with BM25 on the rest. ``seed`` deals out the topics, ``report`` is called with a line of text
-    at each step, and ``corpus`` takes the place of the language reference.
+    with BM25 on the rest. ``random_state`` deals out the topics, ``report`` is called with a line
+    of text at each step, and ``corpus`` takes the place of the language reference.
     """
     require_extra()
     say = report or (lambda line: None)
@@ -70,7 +70,7 @@ def run(
     corpus = language_reference() if corpus is None else corpus
     say(f"{len(corpus.topics)} topics, {len(corpus.passages)} passages")
     candidates = retrieve(corpus)
-    data = split(candidates.data, seed)
+    data = split(candidates.data, random_state)
     sizes = ", ".join(f"{len(part.groups)} {name}" for name, part in data.items())
     say(f"{len(candidates.topics)} topics have candidates to rank: {sizes}")
 
@@ -87,7 +87,7 @@ def run(
     scores |= {name: model.predict(test.X) for name, model in models.items()}
     evaluations = {name: evaluator(values) for name, values in scores.items()}
     table = comparison(evaluations, baseline=FIRST_STAGE)
-    notes = (*_notes(corpus, candidates, data, seed), _among_themselves(evaluations))
+    notes = (*_notes(corpus, candidates, data, random_state), _among_themselves(evaluations))
 
     files = _write_data(folder, data, corpus) | _write_models(folder, models, candidates.features)
     files["report"] = folder / "report.html"
@@ -119,7 +119,7 @@ def run(
 
 
 def _notes(
-    corpus: Corpus, candidates: Candidates, data: Mapping[str, Lists], seed: int
+    corpus: Corpus, candidates: Candidates, data: Mapping[str, Lists], random_state: int
 ) -> list[str]:
     """How the numbers came about."""
     relevant = candidates.data.y.sum() / len(candidates.topics)
@@ -138,8 +138,8 @@ def _notes(
         f"topics ({dropped or 'none'}).",
         f"Features: {len(candidates.features)} lexical similarities of title and passage, "
         "standardised within each topic.",
-        f"Split: {sizes}, drawn with seed {seed}. Topics are disjoint; passages may be shared, as "
-        "sections repeat parts of chapters.",
+        f"Split: {sizes}, drawn with seed {random_state}. Topics are disjoint; passages may be "
+        "shared, as sections repeat parts of chapters.",
         f"C: the value among {', '.join(f'{C:g}' for C in CS)} with the best AP on the development "
         "topics. Models are fitted on the training topics alone.",
         f"Made by didyma {__version__}. SVMmap minimises a bound on 1 − AP, SVMroc on the share of "

@@ -68,10 +68,10 @@ def retrieve(corpus: Corpus, depth: int = DEPTH) -> Candidates:
     return Candidates(data, tuple(kept), tuple(dropped), float(np.mean(recall)))
 
 
-def split(data: Lists, seed: int) -> dict[str, Lists]:
+def split(data: Lists, random_state: int) -> dict[str, Lists]:
     """Training, development and test data: the queries are shuffled and dealt out by `PARTS`."""
     n_queries = len(data.groups)
-    shuffled = np.random.default_rng(seed).permutation(n_queries)
+    shuffled = np.random.default_rng(random_state).permutation(n_queries)
     bounds = np.round(np.cumsum(list(PARTS.values())) * n_queries).astype(np.int64)
     parts = zip(PARTS, np.split(shuffled, bounds[:-1]))
     return {name: data.select(np.isin(data.groups.codes, queries)) for name, queries in parts}

@@ -37,15 +37,16 @@ class Trained:
         return getattr(self.ranker, "history_", [])
 
 
-def train(ranker: LinearRanker, data: Lists, dev: Lists) -> Trained:
+def train(ranker: LinearRanker, data: Lists, eval_set: Lists) -> Trained:
     """Fit for each C of `CS`, and again for the best; of equally good ones the smallest."""
     if isinstance(ranker, SVMRanker):
         path: list[Any] = ranker.path(data.X, data.y, CS, qid=data.qid)
     else:
         path = [clone(ranker).set_params(C=C).fit(data.X, data.y, qid=data.qid) for C in CS]
-    curve = tuple((fitted.C, fitted.score(dev.X, dev.y, qid=dev.qid)) for fitted in path)
+    held_out, qid = (eval_set.X, eval_set.y), eval_set.qid
+    curve = tuple((fitted.C, fitted.score(*held_out, qid=qid)) for fitted in path)
     best, _ = max(curve, key=lambda point: point[1])
     # Along the path each fit starts from the one before; this one shows how a fit converges.
     final = clone(ranker).set_params(C=best)
-    final.fit(data.X, data.y, qid=data.qid, eval_set=(dev.X, dev.y), eval_qid=dev.qid)
+    final.fit(data.X, data.y, qid=data.qid, eval_set=held_out, eval_qid=qid)
     return Trained(final, curve)

@@ -354,7 +354,9 @@ class AdditiveSVMRanker(SVMRanker):
         solver = super()._solver()
         if self.solver != "bcfw":
             return solver
-        return RowBCFW(tol=solver.tol, max_passes=solver.max_passes, seed=solver.seed)
+        return RowBCFW(
+            tol=solver.tol, max_passes=solver.max_passes, random_state=solver.random_state
+        )
 
 
 def _within_an_error(values: NDArray[np.float64]) -> int:

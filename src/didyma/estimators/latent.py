@@ -322,7 +322,7 @@ class LatentSVMRanker(_LatentRanker):
         solver, seed = CCCP(tol=self.tol, max_iter=self.max_iter, ties=self.ties), self._seed()
         starts = [start, *[None] * (self.n_restarts - 1)]
         solution = best_of(
-            solver.solve(problem, float(self.C), start=w, seed=seed + run, callback=monitor)
+            solver.solve(problem, float(self.C), start=w, random_state=seed + run, callback=monitor)
             for run, w in enumerate(starts)
         )
         self._keep(solution, monitor, best=self.patience is not None)

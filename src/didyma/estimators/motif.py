@@ -160,7 +160,9 @@ class MotifFinder(Savable, BaseEstimator):
                 if not self.objectives_:
                     raise
                 break  # what earlier runs have found is kept
-            solution = solver.solve(problem, self.C, start=start, seed=seed, callback=follow)
+            solution = solver.solve(
+                problem, self.C, start=start, random_state=seed, callback=follow
+            )
             stopped = solution.result.status in ("interrupted", "stopped")
             if not self.objectives_ or (not stopped and trace[-1] < min(self.objectives_)):
                 self.coef_, self.objective_trace_ = solution.w, trace

@@ -309,7 +309,7 @@ class StructuredSVM(_Structured):
     ) -> Solution:
         problem = self._observed().problem(examples, labels, weights / weights.sum())
         if self.solver == "bcfw":
-            solver: Any = BCFW(tol=self.tol, max_passes=self.max_iter, seed=self._seed())
+            solver: Any = BCFW(tol=self.tol, max_passes=self.max_iter, random_state=self._seed())
         elif self.solver in SOLVERS:
             solver = SOLVERS[self.solver](tol=self.tol, max_iter=self.max_iter)
         else:
@@ -428,7 +428,7 @@ class LatentStructuredSVM(_Structured):
                 problem,
                 C,
                 start=start,
-                seed=seed,
+                random_state=seed,
                 callback=watch,
             )
             for start, seed in zip(starts, seeds.tolist())

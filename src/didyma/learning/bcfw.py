@@ -92,13 +92,13 @@ class BCFW:
     """Minimise J to a relative duality gap of ``tol``.
 
     ``n_planes`` remembered per example (None: five, or as many as fit into a tenth of the data's
-    memory); ``seed`` orders the visits.
+    memory); ``random_state`` orders the visits.
     """
 
     tol: float = 1e-3
     max_passes: int = 1000
     n_planes: int | None = None
-    seed: int = 0
+    random_state: int = 0
 
     def solve(
         self,
@@ -130,7 +130,7 @@ class BCFW:
     def _steps(
         self, problem: Problem, dual: PlaneDual, C: float, clock: Clock
     ) -> Iterator[Progress]:
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.random_state)
         stages, passes, n_iter = [C], 0.0, 0
         tol = reached(self.tol)
         if not dual.w.any():

@@ -175,7 +175,7 @@ def _squares(V: Array) -> Array:
     return np.asarray(np.sum(V * V, axis=0))
 
 
-def leading_subspace(X: Matrix, rank: int, seed: int, passes: int = 2) -> Array:
+def leading_subspace(X: Matrix, rank: int, random_state: int, passes: int = 2) -> Array:
     """Orthonormal columns (d, rank) that span about the leading right singular vectors of X.
 
     There are fewer columns if X has fewer rows or columns, and then nothing is left out.
@@ -183,7 +183,7 @@ def leading_subspace(X: Matrix, rank: int, seed: int, passes: int = 2) -> Array:
     A random sketch with power iterations (Halko, Martinsson and Tropp 2011).
     """
     XT = transpose(X)
-    basis = np.random.default_rng(seed).standard_normal((X.shape[1], min(rank, *X.shape)))
+    basis = np.random.default_rng(random_state).standard_normal((X.shape[1], min(rank, *X.shape)))
     for _ in range(passes):
         basis = np.linalg.qr(XT @ (X @ basis))[0]
     return basis

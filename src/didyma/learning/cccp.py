@@ -124,7 +124,7 @@ class CCCP:
         *,
         start: Vector | None = None,
         known: Rounds | None = None,
-        seed: int = 0,
+        random_state: int = 0,
         callback: Callback | None = None,
     ) -> Solution:
         """Minimise J from the completions at ``start``, or from the problem's own first ones.
@@ -132,7 +132,7 @@ class CCCP:
         The value is never above that at ``start``. ``known``, the state of an earlier solution of
         the same problem for any C, lends its cuts.
         """
-        clock, rng = Clock(), np.random.default_rng(seed)
+        clock, rng = Clock(), np.random.default_rng(random_state)
         with clock.stage("complete"):
             w = np.zeros(problem.n_features) if start is None else start.copy()
             total = problem.begin(rng) if start is None else problem.complete(w)

@@ -55,10 +55,10 @@ def _epoch(arrays, order, steps, w, drift, time, direction):  # type: ignore[no-
 
 @dataclass(frozen=True)
 class Perceptron:
-    """``epochs`` passes over the examples, in an order shuffled by ``seed`` (None: as given)."""
+    """``epochs`` passes over the examples, shuffled by ``random_state`` (None: as given)."""
 
     epochs: int = 10
-    seed: int | None = 0
+    random_state: int | None = 0
 
     def solve(
         self,
@@ -85,13 +85,13 @@ class Perceptron:
     def _steps(
         self, problem: Problem, visits: Vector, state: _State, clock: Clock
     ) -> Iterator[Progress]:
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.random_state)
         run, arrays = _compiled(problem)
         examples, steps = _schedule(visits)
         order = np.arange(len(examples))
         direction = np.zeros(problem.n_features)
         for epoch in range(1, self.epochs + 1):
-            if self.seed is not None:
+            if self.random_state is not None:
                 rng.shuffle(order)
             total = run(
                 arrays, examples[order], steps[order], state.w, state.drift, state.time, direction

@@ -85,7 +85,9 @@ def t_test(a: ArrayLike, b: ArrayLike) -> float:
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
 
 
-def randomisation(a: ArrayLike, b: ArrayLike, *, rounds: int = 10_000, seed: int = 0) -> float:
+def randomisation(
+    a: ArrayLike, b: ArrayLike, *, rounds: int = 10_000, random_state: int = 0
+) -> float:
     """Fisher's randomisation test of the mean: p = (1 + #{|d'| ≥ |d|}) / (1 + rounds).
 
     In each round d' is the mean difference after the two values of every pair were swapped or not
@@ -93,7 +95,7 @@ def randomisation(a: ArrayLike, b: ArrayLike, *, rounds: int = 10_000, seed: int
     """
     differences = _differences(a, b)
     observed = abs(differences.sum()) * (1 - 1e-9)  # equal sums may differ by rounding
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(random_state)
     extreme, step = 0, max(1, CHUNK // max(1, len(differences)))
     for start in range(0, rounds, step):
         swaps = random.random((min(step, rounds - start), len(differences))) < 0.5

@@ -170,7 +170,8 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
         Whether word vectors that `fit` is given are trained further.
     lowercase : bool
         Whether texts are put in lower case.
-    batch_size, epochs, learning_rate, optimizer, weight_decay, decay, patience, seed, checkpoint
+    batch_size, epochs, learning_rate, optimizer, weight_decay, decay, patience, random_state,
+    checkpoint
         See `didyma.nn.trainer.Trainer`.
     tol : float
         Duality gap at which SparseMAP stops, in training and afterwards.
@@ -227,7 +228,7 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
         weight_decay: float = 0.0,
         decay: float = 0.9,
         patience: int = 5,
-        seed: int = 0,
+        random_state: int = 0,
         tol: float = 1e-9,
         n_jobs: int | None = None,
         device: str = "auto",
@@ -247,7 +248,7 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
         self.weight_decay = weight_decay
         self.decay = decay
         self.patience = patience
-        self.seed = seed
+        self.random_state = random_state
         self.tol = tol
         self.n_jobs = n_jobs
         self.device = device
@@ -258,14 +259,15 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
         self,
         pairs: Sequence[SentencePair],
         labels: Sequence[str],
-        dev: tuple[Sequence[SentencePair], Sequence[str]] | None = None,
+        eval_set: tuple[Sequence[SentencePair], Sequence[str]] | None = None,
         vectors: Vectors | None = None,
     ) -> Self:
         """Learn from labelled pairs.
 
-        ``dev`` are held-out pairs and labels, whose accuracy chooses the epoch and the learning
-        rate. ``vectors`` are words and the vector of each, as `didyma.formats.vectors.read` gives
-        them; words of the pairs that are not among them get random ones.
+        ``eval_set`` are held-out pairs and labels, whose accuracy chooses the epoch and the
+        learning rate. ``vectors`` are words and the vector of each, as
+        `didyma.formats.vectors.read` gives them; words of the pairs that are not among them get
+        random ones.
         """
         sentences = self._tokenize(pairs)
         self.classes_ = sorted(set(map(str, labels)))
@@ -275,9 +277,11 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
         known, given = as_vectors(vectors, self.dimension)
         self.words_ = sorted(self.vocabulary(pairs).union(known))
         examples = self._examples(sentences, labels)
-        held_out = None if dev is None else self._examples(self._tokenize(dev[0]), dev[1])
+        held_out = None
+        if eval_set is not None:
+            held_out = self._examples(self._tokenize(eval_set[0]), eval_set[1])
         if held_out is not None and not len(held_out.labels):
-            raise DataError("expected a pair at least, found none", field="dev")
+            raise DataError("expected a pair at least, found none", field="eval_set")
         network = self._build(given.shape[1])
         rare = examples.counts(len(self.words_) + RESERVED) == 1
         if known:
@@ -295,7 +299,7 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
             assert held_out is not None
             return float(np.mean(_scores(network, held_out).argmax(1) == held_out.labels))
 
-        self.history_ = Trainer.of(self, pairs, labels, dev, vectors).fit(
+        self.history_ = Trainer.of(self, pairs, labels, eval_set, vectors).fit(
             network,
             lambda rng: examples.shuffled(self.batch_size, rng, rare),
             loss,

@@ -73,7 +73,7 @@ class DependencyParser(Savable, BaseEstimator):
         Tags that are read, of training data and of input alike.
     characters : bool
         Whether letters of words are read.
-    epochs, learning_rate, batch_size, patience, seed, checkpoint
+    epochs, learning_rate, batch_size, patience, random_state, checkpoint
         As in `didyma.nn.trainer.Trainer`; a batch has that many sentences, of similar lengths.
     device : {"auto", "cpu", "cuda", "mps"}
         Of the network; trees are always found on the CPU.
@@ -128,7 +128,7 @@ class DependencyParser(Savable, BaseEstimator):
         learning_rate: float = 2e-3,
         batch_size: int = 16,
         patience: int = 5,
-        seed: int = 0,
+        random_state: int = 0,
         device: str = "auto",
         checkpoint: str | PathLike[str] | None = None,
         callback: Callable[[Step], None] | None = None,
@@ -151,21 +151,23 @@ class DependencyParser(Savable, BaseEstimator):
         self.learning_rate = learning_rate
         self.batch_size = batch_size
         self.patience = patience
-        self.seed = seed
+        self.random_state = random_state
         self.device = device
         self.checkpoint = checkpoint
         self.callback = callback
 
-    def fit(self, sentences: Sequence[Sentence], dev: Sequence[Sentence] | None = None) -> Self:
-        """Learn from sentences with trees; keep the epoch with the best UAS on ``dev``.
+    def fit(
+        self, sentences: Sequence[Sentence], eval_set: Sequence[Sentence] | None = None
+    ) -> Self:
+        """Learn from sentences with trees; keep the epoch with the best UAS on ``eval_set``.
 
         Trees that the parser could not predict (of several roots, or with arcs that cross) are left
         out of training, and a warning counts them.
         """
-        trainer, loss = Trainer.of(self, sentences, dev), self._loss()
-        held_out = [sentence for sentence in dev or () if len(sentence)]
-        if dev is not None and not held_out:
-            raise DataError("expected sentences with words, found none", field="dev")
+        trainer, loss = Trainer.of(self, sentences, eval_set), self._loss()
+        held_out = [sentence for sentence in eval_set or () if len(sentence)]
+        if eval_set is not None and not held_out:
+            raise DataError("expected sentences with words, found none", field="eval_set")
         for sentence in (*sentences, *held_out):
             sentence.check_tree()
         trees = self._possible(sentences)

@@ -32,7 +32,7 @@ from didyma.nn.word_vectors import Vectors, as_vectors, start_from
 from didyma.tasks import losses
 from didyma.tasks.feature_maps import FeatureMap
 
-__all__ = ["PassageNetwork", "PassageRanker", "Ranked"]
+__all__ = ["PassageNetwork", "PassageRanker", "ScoredPassage"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -110,7 +110,7 @@ class PassageNetwork(nn.Module):
         return torch.cat(encoded)[order.argsort()]
 
 
-class Ranked(NamedTuple):
+class ScoredPassage(NamedTuple):
     """A passage, its place in the list that was given, and its score."""
 
     place: int
@@ -147,7 +147,7 @@ class PassageRanker(Savable, BaseEstimator):
         Whether word vectors that `fit` is given are trained further.
     batch_size : int
         Questions in a step of training, with all their passages.
-    epochs, learning_rate, weight_decay, decay, patience, seed, checkpoint
+    epochs, learning_rate, weight_decay, decay, patience, random_state, checkpoint
         See `didyma.nn.trainer.Trainer`.
     device : {"auto", "cpu", "cuda", "mps"}
         Where the network is computed.
@@ -161,7 +161,7 @@ class PassageRanker(Savable, BaseEstimator):
     weights_ : dict of str to array
         The parameters of the network.
     history_ : History
-        What happened in training, and the epoch that was kept: the best MAP on ``dev``, or the
+        What happened in training, and the epoch that was kept: the best MAP on ``eval_set``, or the
         last. Not saved with a model.
 
     Examples
@@ -205,7 +205,7 @@ class PassageRanker(Savable, BaseEstimator):
         weight_decay: float = 0.0,
         decay: float = 0.9,
         patience: int = 5,
-        seed: int = 0,
+        random_state: int = 0,
         device: str = "auto",
         checkpoint: str | PathLike[str] | None = None,
         callback: Callable[[Step], None] | None = None,
@@ -228,7 +228,7 @@ class PassageRanker(Savable, BaseEstimator):
         self.weight_decay = weight_decay
         self.decay = decay
         self.patience = patience
-        self.seed = seed
+        self.random_state = random_state
         self.device = device
         self.checkpoint = checkpoint
         self.callback = callback
@@ -236,12 +236,12 @@ class PassageRanker(Savable, BaseEstimator):
     def fit(
         self,
         questions: Sequence[Asked],
-        dev: Sequence[Asked] | None = None,
+        eval_set: Sequence[Asked] | None = None,
         vectors: Vectors | None = None,
     ) -> Self:
         """Learn from questions with judged passages.
 
-        ``dev`` are held-out questions, whose MAP chooses the epoch and the learning rate.
+        ``eval_set`` are held-out questions, whose MAP chooses the epoch and the learning rate.
         ``vectors`` are words and the vector of each, as `didyma.formats.vectors.read` gives them;
         other words that occur twice get random ones.
         """
@@ -275,8 +275,8 @@ class PassageRanker(Savable, BaseEstimator):
             relevant = torch.from_numpy(batch.labels >= 1).to(scores)
             return binary_cross_entropy_with_logits(scores, relevant)
 
-        evaluate = None if dev is None else self._evaluation(network, dev, "dev")
-        trainer = Trainer.of(self, questions, dev, vectors)
+        evaluate = None if eval_set is None else self._evaluation(network, eval_set, "eval_set")
+        trainer = Trainer.of(self, questions, eval_set, vectors)
         self.history_ = trainer.fit(network, batches, cost, evaluate, self.callback)
         self._network = network
         self.weights_ = {name: t.cpu().numpy() for name, t in network.state_dict().items()}
@@ -292,11 +292,11 @@ class PassageRanker(Savable, BaseEstimator):
         network = self.network
         return _apply(network, network.embed, self._pairs(_read(questions, "questions")))
 
-    def rank(self, query: str, passages: Sequence[str]) -> list[Ranked]:
+    def rank(self, query: str, passages: Sequence[str]) -> list[ScoredPassage]:
         """The passages from the best to the worst, equals in the order they are given."""
         scores = self.predict([(query, passages)])
         order = np.argsort(-scores, kind="stable").tolist()
-        return [Ranked(k, passages[k], float(scores[k])) for k in order]
+        return [ScoredPassage(k, passages[k], float(scores[k])) for k in order]
 
     def score(self, questions: Sequence[Asked]) -> float:
         """Mean average precision over the questions that have passages of both kinds."""

@@ -74,7 +74,7 @@ class Trainer:
         decay: factor of the learning rate after an epoch that is not the best so far.
         patience: epochs in a row without a new best after which training stops.
         clip: longest gradient; longer ones are shortened.
-        seed: of initialisation (see `seeded`), order and dropout.
+        random_state: of initialisation (see `seeded`), order and dropout.
         checkpoint: file that every epoch is saved to, and that training goes on from if it exists.
         identity: what else a checkpoint must agree with, as texts by name: of the model and its
             data (see `of`).
@@ -87,7 +87,7 @@ class Trainer:
     decay: float = 0.9
     patience: int = 5
     clip: float = 5.0
-    seed: int = 0
+    random_state: int = 0
     checkpoint: Path | None = None
     identity: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -124,7 +124,7 @@ class Trainer:
     def seeded(self, make: Callable[[], Module]) -> Module:
         """The module that ``make`` makes, its parameters drawn from the seed."""
         with torch.random.fork_rng():
-            torch.manual_seed(self.seed)
+            torch.manual_seed(self.random_state)
             return make()
 
     def fit(
@@ -200,8 +200,8 @@ class _Run:
     ) -> None:
         trainer, module, history = self.trainer, self.module, self.history
         start = time.perf_counter()
-        torch.manual_seed(trainer.seed + 1_000_003 * epoch)
-        order = batches(np.random.default_rng((trainer.seed, epoch)))
+        torch.manual_seed(trainer.random_state + 1_000_003 * epoch)
+        order = batches(np.random.default_rng((trainer.random_state, epoch)))
         module.train()
         mean = 0.0
 

@@ -175,7 +175,7 @@ class SVMTraining(Learner):
             names = ", ".join(map(repr, SOLVERS))
             raise DataError(f"expected one of {names}, found {self.solver!r}", field="solver")
         if self.solver == "bcfw":
-            return BCFW(tol=self.tol, max_passes=self.max_iter, seed=self._seed())
+            return BCFW(tol=self.tol, max_passes=self.max_iter, random_state=self._seed())
         return SOLVERS[self.solver](tol=self.tol, max_iter=self.max_iter)
 
     def _seed(self) -> int:
