@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from didyma.estimators.candidates import CandidateLists
+from didyma.data import Groups, Lists
 from didyma.matrix import Matrix
 
 __all__ = ["INPUTS", "OUTPUTS", "nbest_lists"]
@@ -22,7 +22,7 @@ Integers = NDArray[np.int64]
 
 def nbest_lists(
     n: int, candidates: int = 10, words: float = 24.0, seed: int = 0
-) -> tuple[Matrix, Matrix, CandidateLists]:
+) -> tuple[Matrix, Matrix, Lists]:
     """Inputs (n, INPUTS), outputs (n, OUTPUTS) and a list of candidates for each.
 
     A candidate's loss is its number of wrong tags; the decoder sees it through noise.
@@ -35,7 +35,8 @@ def nbest_lists(
         sp.csr_array(sp.vstack(views, format="csr")) for views in zip(*(p[:3] for p in parts))
     )
     losses, scores = (np.concatenate(values) for values in zip(*(p[3:] for p in parts)))
-    return X, Y, CandidateLists(rows, np.arange(n + 1) * candidates, losses, scores)
+    groups = Groups.from_lists(np.full(n, candidates))
+    return X, Y, Lists(rows, grouping=groups, losses=losses, scores=scores)
 
 
 def _block(

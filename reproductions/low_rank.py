@@ -30,9 +30,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.boosting import BoostingReranker
-from didyma.estimators.candidates import CandidateLists, read_lists
+from didyma.estimators.candidates import read_lists
 from didyma.estimators.low_rank import LowRankReranker
 from didyma.estimators.tagger import TrigramTagger
 from didyma.features.bags import Bag
@@ -100,7 +101,7 @@ class Tagged:
     lists: list[NBest]
 
     @cached_property
-    def guesses(self) -> CandidateLists:
+    def guesses(self) -> Lists:
         """The number of wrong tags and the log-probability of each guess; no features."""
         empty = [np.zeros((len(nbest), 0)) for nbest in self.lists]
         return read_lists(empty, losses(self.lists, "hamming"), scores(self.lists))
@@ -110,16 +111,16 @@ class Tagged:
         """Length of each sentence."""
         return np.array([len((nbest.input or "").split()) for nbest in self.lists], np.float64)
 
-    def described(self, rows: Any, rates: bool = False) -> CandidateLists:
+    def described(self, rows: Any, rates: bool = False) -> Lists:
         """The guesses with features, and with losses that weigh all sentences alike if wanted."""
         wrong = self.guesses.losses
         assert wrong is not None
-        weights = self.n_words.mean() / self.n_words[self.guesses.lists]
-        return replace(self.guesses, rows=rows, losses=wrong * weights if rates else wrong)
+        weights = self.n_words.mean() / self.n_words[self.guesses.groups.codes]
+        return replace(self.guesses, items=rows, losses=wrong * weights if rates else wrong)
 
     def wrong(self, values: Vector) -> Vector:
         """Number of wrong tags in the guess of highest value of each sentence."""
-        return self.guesses.loss_of(self.guesses.choose(values))
+        return self.guesses.loss_of(self.guesses.groups.choose(values))
 
     def accuracy(self, wrong: Vector) -> float:
         """Per cent of all words whose tag is right."""
@@ -246,7 +247,7 @@ class LowRank:
     rates: bool = True
     scale: str = "mean"
 
-    def lists(self, name: str) -> CandidateLists:
+    def lists(self, name: str) -> Lists:
         """Guesses of a set; only the models, not their evaluation, see rates."""
         return self.sets[name].described(self.views[name].rows, self.rates and name == "train")
 
@@ -288,7 +289,7 @@ class LowRank:
         """Share of the training guesses with errors whose margin is less than 1."""
         train, lists = self.views["train"], self.lists("train")
         assert lists.losses is not None
-        problem = RerankingProblem(train.X, train.Y, lists.rows, lists.starts, lists.losses)
+        problem = RerankingProblem(train.X, train.Y, lists.X, lists.groups.starts, lists.losses)
         return float(np.mean(problem.margins(model.A_, model.B_)[lists.losses > 0] < 1))
 
     def _similarities(self, model: LowRankReranker, name: str) -> Vector:

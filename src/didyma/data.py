@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.errors import DataError
 from didyma.matrix import Matrix, as_csr, is_sparse, widened
 
-__all__ = ["Features", "Groups", "Lists", "group_rows", "judgements"]
+__all__ = ["Features", "Groups", "Lists", "group_rows", "joined", "judgements"]
 
 Rows: TypeAlias = "Sequence[int] | NDArray[Any]"
 
@@ -97,6 +97,27 @@ class Groups:
         codes = np.empty(len(self.rows), dtype=np.int64)
         codes[self.rows] = np.repeat(np.arange(len(self)), self.sizes)
         return codes
+
+    def choose(self, values: ArrayLike) -> NDArray[np.int64]:
+        """The place in its list of the row of highest value, the first of several.
+
+        An empty list has none, which −1 says. Values may have a second axis, one choice each.
+
+        >>> Groups.from_lists([2, 0, 3]).choose([0.0, 1.0, 2.0, 2.0, 1.0])
+        array([ 1, -1,  0])
+        """
+        own = np.asarray(values, dtype=np.float64)[self.rows]
+        choice = np.full((len(self), *own.shape[1:]), -1, np.int64)
+        full = self.sizes > 0
+        if not full.any():
+            return choice
+        first, sizes = self.starts[:-1][full], self.sizes[full]
+        highest = np.repeat(np.maximum.reduceat(own, first), sizes, axis=0)
+        place = np.arange(len(own)) - np.repeat(first, sizes)
+        axes = (slice(None),) + (None,) * (own.ndim - 1)
+        place = np.where(own == highest, place[axes], len(own))
+        choice[full] = np.minimum.reduceat(place, first)
+        return choice
 
 
 def _starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
@@ -262,10 +283,10 @@ class Lists:
         names = None if docid is None else np.array(list(chain.from_iterable(docid)))
         return cls(
             [text for own in passages for text in own],
-            _joined(labels, sizes, "labels"),
+            joined(labels, sizes, "labels"),
             docid=names,
             queries=list(queries),
-            scores=_joined(scores, sizes, "scores"),
+            scores=joined(scores, sizes, "scores"),
             grouping=groups,
         )
 
@@ -291,6 +312,8 @@ class Lists:
         for name, column in {**numbers, "weights": self.weights}.items():
             if column is not None and not _are_finite(column):
                 raise DataError("expected finite numbers", field=name)
+        if self.losses is not None and self.losses.min(initial=0.0) < 0:
+            raise DataError("expected losses of 0 or more", field="losses")
         for name, known in (("queries", self.queries), ("weights", self.weights)):
             if known is not None and len(known) != len(self.groups):
                 raise DataError(
@@ -324,7 +347,8 @@ class Lists:
 
     @property
     def _is_matrix(self) -> bool:
-        return isinstance(self.items, np.ndarray) or is_sparse(self.items)
+        items: Any = self.items
+        return isinstance(items, np.ndarray) or (hasattr(items, "dtype") and items.ndim == 2)
 
     @property
     def X(self) -> Matrix:
@@ -349,6 +373,27 @@ class Lists:
     def groups(self) -> Groups:
         """Which rows belong to which list."""
         return Groups.from_qid(self.qid) if self.grouping is None else self.grouping
+
+    def gathered(self) -> Lists:
+        """The same with the rows of each list together, list after list."""
+        if np.array_equal(self.groups.rows, np.arange(len(self))):
+            return self
+        return self.select_lists(np.arange(len(self.groups)))
+
+    def loss_of(self, choice: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The loss of the row of each list that stands at this place; 0 for none (−1).
+
+        >>> lists = Lists(np.eye(3), losses=np.array([2.0, 0, 1]))
+        >>> lists.loss_of(lists.groups.choose([0.1, 0.2, 0.3])).tolist()
+        [1.0]
+        """
+        if self.losses is None:
+            raise DataError("expected a loss for each candidate, found none", field="losses")
+        if not len(self):
+            return np.zeros(choice.shape)
+        axes = (slice(None),) + (None,) * (choice.ndim - 1)
+        places = self.groups.starts[:-1][axes] + choice
+        return np.where(choice >= 0, self.losses[self.groups.rows[np.maximum(places, 0)]], 0.0)
 
     def with_items(self, items: Any, feature_names: Sequence[str] | None = None) -> Lists:
         """The same lists of other items, such as their features."""
@@ -395,7 +440,7 @@ def _are_finite(column: NDArray[Any]) -> bool:
     return column.dtype.kind in "biuf" and bool(np.isfinite(column).all())
 
 
-def _joined(
+def joined(
     values: Sequence[ArrayLike] | None, sizes: Iterable[int], field: str
 ) -> NDArray[np.float64] | None:
     """Numbers of all lists in one array, which must have the sizes of the lists."""
@@ -413,6 +458,8 @@ def _joined(
         if part.shape != (size,):
             found = part.shape[0] if part.ndim == 1 else f"shape {part.shape}"
             raise DataError(f"expected {size} values in list {number}, found {found}", field=field)
+        if not _are_finite(part):
+            raise DataError(f"expected finite numbers in list {number}", field=field)
         parts.append(part)
     return np.concatenate(parts)
 

@@ -33,17 +33,17 @@ def test_speed_counts_at_equal_correlation_only(monkeypatch):
 def test_the_lists_are_what_they_say():
     X, Y, lists = nbest_lists.nbest_lists(30, candidates=4, seed=3)
     assert X.shape == (30, nbest_lists.INPUTS)
-    assert Y.shape[1] == lists.rows.shape[1] == nbest_lists.OUTPUTS
-    assert lists.sizes.tolist() == [4] * 30
+    assert Y.shape[1] == lists.X.shape[1] == nbest_lists.OUTPUTS
+    assert lists.groups.sizes.tolist() == [4] * 30
     tags = nbest_lists.TAGS
     counts = Y[:, :tags].sum(axis=1)
     np.testing.assert_array_equal(X.sum(axis=1), 3 * counts)
-    np.testing.assert_array_equal(lists.rows[:, :tags].sum(axis=1), np.repeat(counts, 4))
+    np.testing.assert_array_equal(lists.X[:, :tags].sum(axis=1), np.repeat(counts, 4))
     right = lists.losses == 0
     assert right.any()
     assert not right.all()
     np.testing.assert_array_equal(
-        lists.rows[np.flatnonzero(right)].toarray(),
-        Y[lists.lists[right]].toarray(),
+        lists.X[np.flatnonzero(right)].toarray(),
+        Y[lists.groups.codes[right]].toarray(),
     )
     assert np.corrcoef(lists.losses, lists.scores)[0, 1] < -0.5

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.candidates import read_lists
 
@@ -19,7 +20,7 @@ def test_choices_are_the_first_of_highest_value(sizes, seed, matrix):
     lists = read_lists([np.zeros((size, 2)) for size in sizes], losses)
     columns = [generator.integers(0, 3, sum(sizes)) for _ in range(2 if matrix else 1)]
     values = np.stack(columns, axis=1) if matrix else columns[0]
-    choice = lists.choose(values)
+    choice = lists.groups.choose(values)
     chosen = np.atleast_2d(choice.T)
     paid = np.atleast_2d(lists.loss_of(choice).T)
     for column, places, costs in zip(columns, chosen, paid):
@@ -33,10 +34,10 @@ def test_choices_are_the_first_of_highest_value(sizes, seed, matrix):
 
 def test_sparse_and_dense_lists_mix():
     lists = read_lists([sp.csr_array(np.eye(2)), np.ones((1, 2))], decoder_scores=[[1, 2], [3]])
-    assert sp.issparse(lists.rows)
-    np.testing.assert_array_equal(lists.rows.toarray(), [[1, 0], [0, 1], [1, 1]])
-    assert lists.sizes.tolist() == [2, 1]
-    assert lists.lists.tolist() == [0, 0, 1]
+    assert sp.issparse(lists.X)
+    np.testing.assert_array_equal(lists.X.toarray(), [[1, 0], [0, 1], [1, 1]])
+    assert lists.groups.sizes.tolist() == [2, 1]
+    assert lists.groups.codes.tolist() == [0, 0, 1]
     assert lists.scores.tolist() == [1, 2, 3]
 
 
@@ -47,9 +48,9 @@ def test_sparse_and_dense_lists_mix():
         (([np.ones(3)],), r"candidates: expected a matrix .* in list 0, found shape \(3,\)"),
         (([np.ones((1, 2)), np.ones((1, 3))],), "expected 2 features in list 1, found 3"),
         (([np.full((1, 1), np.nan)],), "candidates: expected finite numbers"),
-        (([np.ones((1, 1))], []), "losses: expected 1 lists, found 0"),
+        (([np.ones((1, 1))], []), "losses: 0 lists for 1 queries"),
         (([np.ones((1, 1))], [[1, 2]]), "losses: expected 1 values in list 0, found 2"),
-        (([np.ones((1, 1))], [[-1]]), "losses: expected finite numbers of 0 or more"),
+        (([np.ones((1, 1))], [[-1]]), "losses: expected losses of 0 or more"),
         (([np.ones((1, 1))], [[1]], [[np.inf]]), "decoder_scores: expected finite numbers"),
     ],
 )
@@ -58,7 +59,19 @@ def test_input_that_cannot_be_used(arguments, problem):
         read_lists(*arguments)
 
 
+def test_rows_of_a_list_need_not_stand_together():
+    scattered = Lists(
+        np.arange(4.0)[:, None], qid=np.array([1, 0, 1, 0]), losses=np.array([3.0, 2, 1, 0])
+    )
+    lists = read_lists(scattered)
+    assert lists.X[:, 0].tolist() == [0, 2, 1, 3]
+    values = np.array([1.0, 0, 2, 5])
+    choice = scattered.groups.choose(values)
+    assert choice.tolist() == lists.groups.choose(values[[0, 2, 1, 3]]).tolist() == [1, 1]
+    assert scattered.loss_of(choice).tolist() == lists.loss_of(choice).tolist() == [1, 0]
+
+
 def test_losses_are_needed_for_the_loss():
     lists = read_lists([np.ones((1, 1))])
-    with pytest.raises(DataError, match="expected losses, found none"):
-        lists.loss_of(lists.choose([1.0]))
+    with pytest.raises(DataError, match="expected a loss for each candidate, found none"):
+        lists.loss_of(lists.groups.choose([1.0]))

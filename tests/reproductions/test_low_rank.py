@@ -80,7 +80,7 @@ def test_rates_weigh_sentences_alike() -> None:
     assert part.described(rows).losses.tolist() == [1, 0, 1, 3, 1, 2]
     rates = part.described(rows, rates=True)
     np.testing.assert_allclose(rates.losses, [1, 0, 2, 2, 2 / 3, 4 / 3])
-    assert rates.rows is rows
+    assert rates.X is rows
 
 
 def test_neighbours_of_a_value() -> None:

@@ -15,7 +15,15 @@ from didyma.cli import options
 from didyma.cli.inputs import InputColumns, read_data
 from didyma.cli.interruption import exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
-from didyma.cli.training import Contender, Scale, Split, train_each, train_latent, train_svm
+from didyma.cli.training import (
+    Contender,
+    Scale,
+    model_of,
+    scaled,
+    train_each,
+    train_latent,
+    train_svm,
+)
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
@@ -388,21 +396,21 @@ def fit(
 
         measure = str(parse(measure))
     began = time.perf_counter()
-    split = _read(train, dev, InputColumns(label, qid, docid, group, missing))
-    split = split.scaled(scale)
-    candidates, interrupted = _learn(model_type, split, Cs, measure, parameters)
+    data, held_out = _read(train, dev, InputColumns(label, qid, docid, group, missing))
+    data, held_out, scaler = scaled(data, held_out, scale)
+    candidates, interrupted = _learn(model_type, data, held_out, Cs, measure, parameters)
     if not candidates:
         say("interrupted before there was anything to keep")
         raise typer.Exit(exit_code())
     best = max(candidates, key=lambda candidate: candidate.dev or 0.0)  # of equals, the least C
     kept: dict[str, Any] = {
-        "train": _counts(train, split.train),
+        "train": _counts(train, data),
         "dev": None,
         "candidates": [candidate.summary() for candidate in candidates],
     }
-    if dev is not None and split.dev is not None:
-        kept["dev"] = {**_counts(dev, split.dev), "measure": measure, "value": best.dev}
-    model = split.model(best.ranker, kept)
+    if dev is not None and held_out is not None:
+        kept["dev"] = {**_counts(dev, held_out), "measure": measure, "value": best.dev}
+    model = model_of(best.ranker, data.features, scaler, kept)
     model.write(output)
     if as_json:
         kept |= {"class": model.name, "wall_seconds": time.perf_counter() - began}
@@ -455,13 +463,14 @@ def _check_additive(parameters: dict[str, Any], missing: bool) -> None:
 
 def _learn(
     model_type: ModelType,
-    split: Split,
+    data: Lists,
+    dev: Lists | None,
     Cs: list[float],
     measure: str,
     parameters: dict[str, Any],
 ) -> tuple[list[Contender], bool]:
     if model_type is ModelType.svm:
-        return train_svm(split, Cs, measure, parameters)
+        return train_svm(data, dev, Cs, measure, parameters)
     name = {
         ModelType.classification: "ClassificationRanker",
         ModelType.polynomial: "PolynomialRanker",
@@ -469,7 +478,7 @@ def _learn(
         ModelType.latent_svm: "LatentSVMRanker",
     }[model_type]
     train = train_latent if name.startswith("Latent") else train_each
-    return train(split, Cs, measure, parameters, name)
+    return train(data, dev, Cs, measure, parameters, name)
 
 
 def _read_Cs(text: str | None, model_type: ModelType) -> list[float]:
@@ -487,16 +496,16 @@ def _read_Cs(text: str | None, model_type: ModelType) -> list[float]:
     return values
 
 
-def _read(train: Path, dev: Path | None, columns: InputColumns) -> Split:
+def _read(train: Path, dev: Path | None, columns: InputColumns) -> tuple[Lists, Lists | None]:
     with waiting(f"reading {train}"):
         data = read_data(train, columns)
     say(f"{train}: {_size(data)}")
     if dev is None:
-        return Split(data, None)
+        return data, None
     with waiting(f"reading {dev}"):
         held_out = read_data(dev, replace(columns, group=None), like=data)
     say(f"{dev}: {_size(held_out)}")
-    return Split(data, held_out)
+    return data, held_out
 
 
 def _size(data: Lists) -> str:

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from didyma.data import Lists
+    from didyma.data import Features, Lists
     from didyma.model import Model
 
-__all__ = ["Contender", "Scale", "Split", "train_each", "train_latent", "train_svm"]
+__all__ = ["Contender", "Scale", "model_of", "scaled", "train_each", "train_latent", "train_svm"]
 
 
 class Scale(StrEnum):
@@ -43,53 +43,46 @@ SCALERS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class Split:
-    """Rows to learn from, rows to choose by, and the scaler that both have been through."""
+def scaled(
+    train: Lists, dev: Lists | None, scale: Scale
+) -> tuple[Lists, Lists | None, Model | None]:
+    """The rows scaled as those to learn from ask for, and the scaler."""
+    if scale is Scale.none:
+        return train, dev, None
 
-    train: Lists
-    dev: Lists | None
-    scaler: Model | None = None
+    from didyma import scoring
+    from didyma.matrix import is_sparse
+    from didyma.model import Model
 
-    def scaled(self, scale: Scale) -> Split:
-        """The same rows, scaled as the training rows ask for."""
-        if scale is Scale.none:
-            return self
+    name = SCALERS[scale]
+    if scale is not Scale.max_abs and is_sparse(train.X):
+        raise DataError(f"sparse features can be scaled by max-abs only, not by {scale}")
+    state = scoring.learn_scaling(name, train.X, train.groups)
+    learned = {key: value for key, value in state.items() if key.endswith("_")}
+    parameters = {key: value for key, value in state.items() if key not in learned}
 
-        from didyma import scoring
-        from didyma.matrix import is_sparse
-        from didyma.model import Model
+    def transform(data: Lists) -> Lists:
+        return replace(data, items=scoring.SCALERS[name](data.X, data.groups, state))
 
-        train, name = self.train, SCALERS[scale]
-        if scale is not Scale.max_abs and is_sparse(train.X):
-            raise DataError(f"sparse features can be scaled by max-abs only, not by {scale}")
-        state = scoring.learn_scaling(name, train.X, train.groups)
-        learned = {key: value for key, value in state.items() if key.endswith("_")}
-        parameters = {key: value for key, value in state.items() if key not in learned}
+    scaler = Model.plain(name, parameters, learned, train.features)
+    return transform(train), None if dev is None else transform(dev), scaler
 
-        def transform(data: Lists) -> Lists:
-            return replace(data, items=scoring.SCALERS[name](data.X, data.groups, state))
 
-        return Split(
-            transform(train),
-            None if self.dev is None else transform(self.dev),
-            Model.plain(name, parameters, learned, train.features),
-        )
+def model_of(
+    ranker: Any, features: Features, scaler: Model | None, summary: dict[str, Any]
+) -> Model:
+    """The ranker behind the scaler, which knows what features it asks for."""
+    from didyma.model import Model, summary_of
 
-    def model(self, ranker: Any, summary: dict[str, Any]) -> Model:
-        """The ranker behind the scaler, which knows what features it asks for."""
-        from didyma.model import Model, summary_of
-
-        features = self.train.features
-        if hasattr(ranker, "parameters"):  # not an estimator
-            learned = {"coef_": ranker.coef_, "n_queries_": ranker.n_queries_}
-            model = Model.plain(ranker.name, ranker.parameters, learned, features)
-        else:
-            features.remember(ranker)
-            model = Model.of(ranker)
-        if self.scaler is not None:
-            model = model.behind(self.scaler)
-        return replace(model, summary={**summary_of(ranker), **summary})
+    if hasattr(ranker, "parameters"):  # not an estimator
+        learned = {"coef_": ranker.coef_, "n_queries_": ranker.n_queries_}
+        model = Model.plain(ranker.name, ranker.parameters, learned, features)
+    else:
+        features.remember(ranker)
+        model = Model.of(ranker)
+    if scaler is not None:
+        model = model.behind(scaler)
+    return replace(model, summary={**summary_of(ranker), **summary})
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +120,11 @@ class Contender:
 
 
 def train_svm(
-    split: Split, Cs: Sequence[float], measure: str, parameters: dict[str, Any]
+    data: Lists,
+    dev: Lists | None,
+    Cs: Sequence[float],
+    measure: str,
+    parameters: dict[str, Any],
 ) -> tuple[list[Contender], bool]:
     """A candidate for each C, and whether Ctrl-C cut the path short.
 
@@ -136,31 +133,25 @@ def train_svm(
     from didyma.tasks.losses import parse_loss
     from didyma.tasks.ramp import bound_of
 
-    data, dev = split.train, split.dev
-    judge = _read_dev(split, measure)
+    judge = _read_dev(dev, measure)
     if "bins" in parameters:
         from didyma.estimators.additive import AdditiveSVMRanker
 
         ranker: Any = AdditiveSVMRanker(measure=measure, **_placed(parameters, data))
         Cs = Cs or [ranker.weight()]
-        held_out: dict[str, Any] = {}
-        if ranker.patience is not None and dev is not None:
-            held_out = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid}
+        watched = None if ranker.patience is None else dev
         rounds = bound_of(ranker.bound, parse_loss(ranker.loss)) == "ramp"
         tol = None if rounds else ranker.tol
         watch = _watch(judge, lambda X: ranker.bins_.transform(X))
         with reporting(Cs, tol, watch) as callback:
             ranker.callback = callback
-            rankers = ranker.path(data.X, data.y, Cs, qid=data.qid, **held_out)
+            rankers = ranker.path(data.X, data.y, Cs, qid=data.qid, eval_set=watched)
     else:
-        from didyma.learning.monitor import EvaluationSet
         from didyma.tasks.ranking_svm import PlainSVM
 
         svm = PlainSVM(measure=measure, **parameters)
         Cs = Cs or [svm.weight()]
-        watched = None
-        if svm.patience is not None and dev is not None:
-            watched = EvaluationSet(dev.X, dev.y, dev.groups)
+        watched = None if svm.patience is None else dev
         rounds = bound_of(svm.bound, parse_loss(svm.loss)) == "ramp"
         with reporting(Cs, None if rounds else svm.tol, _watch(judge)) as callback:
             svm.callback = callback
@@ -170,7 +161,7 @@ def train_svm(
     begun = last.result_.bound == "ramp" and last.coef_.any()  # its start came that far
     if interrupted and last.result_.n_iter == 0 and not begun:
         rankers.pop()
-    return [_candidate(ranker, split, judge) for ranker in rankers], interrupted
+    return [_candidate(ranker, dev, judge) for ranker in rankers], interrupted
 
 
 def _placed(parameters: dict[str, Any], data: Lists) -> dict[str, Any]:
@@ -188,50 +179,56 @@ def _placed(parameters: dict[str, Any], data: Lists) -> dict[str, Any]:
 
 
 def train_latent(
-    split: Split, Cs: Sequence[float], measure: str, parameters: dict[str, Any], name: str
+    data: Lists,
+    dev: Lists | None,
+    Cs: Sequence[float],
+    measure: str,
+    parameters: dict[str, Any],
+    name: str,
 ) -> tuple[list[Contender], bool]:
     """The same for a ranker of `didyma.estimators.latent`, which is given the dev rows to watch."""
     ranker_class = getattr(import_module("didyma.estimators.latent"), name)
-    data, dev = split.train, split.dev
-    judge = _read_dev(split, measure)
-    held_out: dict[str, Any] = {}
-    if dev is not None:
-        held_out = {"eval_set": (dev.X, dev.y), "eval_qid": dev.qid}
+    judge = _read_dev(dev, measure)
     candidates: list[Contender] = []
     with reporting(Cs, None, _watch(judge)) as callback:
         for C in sorted(Cs):
             ranker = ranker_class(C=C, measure=measure, callback=callback, **parameters)
-            ranker.fit(data.X, data.y, qid=data.qid, **held_out)
+            ranker.fit(data.X, data.y, qid=data.qid, eval_set=dev)
             interrupted = ranker.result_.status == "interrupted"
             if not interrupted or ranker.result_.n_iter > 0:
-                candidates.append(_candidate(ranker, split, judge))
+                candidates.append(_candidate(ranker, dev, judge))
             if interrupted:
                 return candidates, True
     return candidates, False
 
 
 def train_each(
-    split: Split, Cs: Sequence[float], measure: str, parameters: dict[str, Any], name: str
+    data: Lists,
+    dev: Lists | None,
+    Cs: Sequence[float],
+    measure: str,
+    parameters: dict[str, Any],
+    name: str,
 ) -> tuple[list[Contender], bool]:
     """The same for a ranker that classifies; what Ctrl-C cuts short is lost."""
     ranker_class = getattr(import_module("didyma.estimators.classification"), name)
-    data, judge = split.train, _read_dev(split, measure)
+    judge = _read_dev(dev, measure)
     candidates: list[Contender] = []
     try:
         for C in sorted(Cs):
             with waiting(f"training at C={C:g}"):
                 ranker = ranker_class(C, **parameters)
                 ranker.fit(data.X, data.y, qid=data.qid)
-            candidates.append(_candidate(ranker, split, judge))
+            candidates.append(_candidate(ranker, dev, judge))
     except KeyboardInterrupt:
         return candidates, True
     return candidates, False
 
 
-def _candidate(ranker: Any, split: Split, dev: Dev | None) -> Contender:
-    if dev is None or split.dev is None:
+def _candidate(ranker: Any, dev: Lists | None, judge: Dev | None) -> Contender:
+    if dev is None or judge is None:
         return Contender(ranker, None)
-    return Contender(ranker, dev.value(ranker.predict(split.dev.X)))
+    return Contender(ranker, judge.value(ranker.predict(dev.X)))
 
 
 class Dev:
@@ -262,5 +259,5 @@ def _watch(dev: Dev | None, design: Callable[[Any], Any] = lambda X: X) -> DevMe
     return str(dev.measure), lambda w: dev.value(linear_scores(rows(), w))
 
 
-def _read_dev(split: Split, measure: str) -> Dev | None:
-    return None if split.dev is None else Dev(split.dev, measure)
+def _read_dev(dev: Lists | None, measure: str) -> Dev | None:
+    return None if dev is None else Dev(dev, measure)

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from didyma.data import Groups, group_rows
+from didyma.data import Groups, Lists, group_rows
 from didyma.errors import DataError
 from didyma.estimators.svm import SVMRanker
 from didyma.execution import threads
 from didyma.features.bins import Bins
 from didyma.features.pairs import rank_pairs
-from didyma.learning.monitor import EvaluationSet
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.learning.solution import Callback
 from didyma.matrix import Matrix
@@ -237,8 +236,8 @@ class AdditiveSVMRanker(SVMRanker):
         y: NDArray[np.float64],
         groups: Groups,
         query_weight: NDArray[np.float64] | None,
-        evaluation: EvaluationSet | None,
-    ) -> tuple[Any, EvaluationSet | None]:
+        evaluation: Lists | None,
+    ) -> tuple[Any, Lists | None]:
         execute = threads(self.n_jobs)
         wanted = self._interactions()
         bins = Bins.of(
@@ -254,7 +253,7 @@ class AdditiveSVMRanker(SVMRanker):
             binned = bins.added(binned)
         self._keep(bins, binned)
         if evaluation is not None:
-            evaluation = replace(evaluation, X=self._binned(evaluation.X))
+            evaluation = evaluation.with_items(self._binned(evaluation.X))
         return binned, evaluation
 
     def _interactions(self) -> Any:

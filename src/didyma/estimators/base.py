@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, va
 from didyma.data import Features, Groups, Lists, group_rows, judgements
 from didyma.errors import DataError
 from didyma.learning.learned import Learner
-from didyma.learning.monitor import EvaluationSet
 from didyma.matrix import Matrix, as_csr
 from didyma.model import Savable
 from didyma.scoring import linear_scores
@@ -158,7 +157,7 @@ class Ranker(Savable, BaseEstimator):
         y: NDArray[np.float64],
         groups: Groups,
         query_weight: NDArray[np.float64] | None,
-        evaluation: EvaluationSet | None,
+        evaluation: Lists | None,
     ) -> None:
         """Learn from input that has been checked; ``query_weight`` has one entry per query."""
         raise NotImplementedError
@@ -204,9 +203,7 @@ class Ranker(Savable, BaseEstimator):
         check_magnitude(rows, getattr(self, "feature_names_in_", None))
         return rows, grades
 
-    def _read_evaluation(
-        self, eval_set: Any, eval_qid: Any, eval_group: Any
-    ) -> EvaluationSet | None:
+    def _read_evaluation(self, eval_set: Any, eval_qid: Any, eval_group: Any) -> Lists | None:
         if eval_set is None:
             if eval_qid is not None or eval_group is not None:
                 raise DataError("eval_qid and eval_group need eval_set")
@@ -219,7 +216,7 @@ class Ranker(Savable, BaseEstimator):
             raise DataError("expected (X, y) or [(X, y)]", field="eval_set")
         rows, grades = self._read_judged(*pair, reset=False)
         groups = group_rows(len(grades), _only(eval_qid), _only(eval_group))
-        return EvaluationSet(rows, grades, groups)
+        return Lists(rows, grades, grouping=groups)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from didyma.data import Lists
 from didyma.errors import DataError
-from didyma.estimators.candidates import CandidateLists, read_lists
+from didyma.estimators.candidates import read_lists
 from didyma.kernels import boosting as kernels
 from didyma.model import Savable
 
@@ -26,9 +27,9 @@ __all__ = ["BoostingReranker", "BoostingRound"]
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Candidates = Sequence[Any] | CandidateLists
+Candidates = Sequence[Any] | Lists
 Values = Sequence[ArrayLike] | None
-Judged = tuple[Candidates, Values, Values] | CandidateLists
+Judged = tuple[Candidates, Values, Values] | Lists
 
 NOTHING = 1e-14  # share of the first loss below which a gain is rounding, or all pairs are right
 
@@ -129,7 +130,7 @@ class BoostingReranker(Savable, BaseEstimator):
         Parameters
         ----------
         candidates : sequence of n arrays or sparse matrices of shape (m_i, n_features)
-            Vectors of which only the sign of each entry is used. Here and below, `CandidateLists`
+            Vectors of which only the sign of each entry is used. Here and below, `Lists`
             bring losses and scores with them.
         losses : sequence of n arrays of shape (m_i,)
             How bad each candidate is, from 0 up.
@@ -140,7 +141,7 @@ class BoostingReranker(Savable, BaseEstimator):
             best).
         """
         self._check_parameters(eval_set)
-        lists = _read(candidates, losses, decoder_scores)
+        lists = read_lists(candidates, losses, decoder_scores)
         if lists.losses is None:
             raise DataError("expected a loss for each candidate, found none", field="losses")
         held_out = None if eval_set is None else self._read_held_out(eval_set, lists)
@@ -205,18 +206,16 @@ class BoostingReranker(Savable, BaseEstimator):
     ) -> list[Vector]:
         """F of each candidate of each list; decoder scores are needed if `fit` had them."""
         lists, scores = self._score(candidates, decoder_scores)
-        return np.split(scores, lists.starts[1:-1])
+        return np.split(scores, lists.groups.starts[1:-1])
 
     def rerank(self, candidates: Candidates, decoder_scores: Values = None) -> Integers:
         """The place of the best candidate of each list, the first among equals; −1 if empty."""
         lists, scores = self._score(candidates, decoder_scores)
-        return lists.choose(scores)
+        return lists.groups.choose(scores)
 
-    def _score(
-        self, candidates: Candidates, decoder_scores: Values
-    ) -> tuple[CandidateLists, Vector]:
+    def _score(self, candidates: Candidates, decoder_scores: Values) -> tuple[Lists, Vector]:
         check_is_fitted(self)
-        lists = _read(candidates, None, decoder_scores, self.n_features_in_)
+        lists = read_lists(candidates, None, decoder_scores, self.n_features_in_)
         scores = _binary(lists) @ self.coef_
         if self.decoder_weight_ == 0:
             return lists, scores
@@ -236,12 +235,12 @@ class BoostingReranker(Savable, BaseEstimator):
         if self.patience is not None and eval_set is None:
             raise DataError("expected an eval_set to watch", field="patience")
 
-    def _read_held_out(self, eval_set: Judged, lists: CandidateLists) -> CandidateLists:
-        if isinstance(eval_set, CandidateLists):
+    def _read_held_out(self, eval_set: Judged, lists: Lists) -> Lists:
+        if isinstance(eval_set, Lists):
             eval_set = (eval_set, None, None)
         if len(eval_set) != 3:
             raise DataError("expected (candidates, losses, decoder_scores)", field="eval_set")
-        held_out = _read(*eval_set, n_features=lists.rows.shape[1])
+        held_out = read_lists(*eval_set, n_features=lists.X.shape[1])
         if held_out.losses is None:
             raise DataError("expected losses, found none", field="eval_set")
         if (held_out.scores is None) != (lists.scores is None):
@@ -315,11 +314,12 @@ class _Boosting:
 class _HeldOut:
     """The mean loss of the chosen candidates of some lists as rounds go by."""
 
-    def __init__(self, lists: CandidateLists, decoder_weight: float) -> None:
+    def __init__(self, lists: Lists, decoder_weight: float) -> None:
         self.lists = lists
-        n_rows = lists.rows.shape[0]
-        self.values = np.zeros(n_rows) if lists.scores is None else decoder_weight * lists.scores
-        self.chosen = lists.loss_of(lists.choose(self.values))
+        self.values = np.zeros(len(lists))
+        if lists.scores is not None:
+            self.values += decoder_weight * lists.scores
+        self.chosen = lists.loss_of(lists.groups.choose(self.values))
         index = _binary(lists).tocsc()
         self.starts, self.rows = index.indptr, index.indices
 
@@ -332,40 +332,27 @@ class _HeldOut:
         """Add a step to the weight of a feature; returns the new loss."""
         rows = self.rows[self.starts[feature] : self.starts[feature + 1]]
         self.values[rows] += step
-        touched = self.lists.lists[rows]
-        starts, losses = self.lists.starts, self.lists.losses
+        touched = self.lists.groups.codes[rows]
+        starts, losses = self.lists.groups.starts, self.lists.losses
         kernels.choose_again(touched, starts, self.values, losses, self.chosen)
         return self.loss
 
 
-def _read(
-    candidates: Candidates,
-    losses: Values,
-    decoder_scores: Values,
-    n_features: int | None = None,
-) -> CandidateLists:
-    if not isinstance(candidates, CandidateLists):
-        return read_lists(candidates, losses, decoder_scores, n_features)
-    found = candidates.rows.shape[1]
-    if n_features not in (None, found):
-        raise DataError(f"expected {n_features} features, found {found}", field="candidates")
-    return candidates
-
-
-def _binary(lists: CandidateLists) -> sp.csr_array:
+def _binary(lists: Lists) -> sp.csr_array:
     """Which features each candidate has, sorted."""
-    positive = sp.csr_array(lists.rows > 0, dtype=np.float64)
+    positive = sp.csr_array(lists.X > 0, dtype=np.float64)
     positive.sum_duplicates()
     return positive
 
 
-def _pairs(lists: CandidateLists) -> tuple[Integers, Integers]:
+def _pairs(lists: Lists) -> tuple[Integers, Integers]:
     """Rows of the best candidate of each list and of all that are worse, pair by pair."""
     assert lists.losses is not None
     scores = np.zeros(len(lists.losses)) if lists.scores is None else lists.scores
-    order = np.lexsort((-scores, lists.losses, lists.lists))
-    best = order[lists.starts[:-1][lists.sizes > 0]]
-    better = np.repeat(best, lists.sizes[lists.sizes > 0])
+    groups = lists.groups
+    full = groups.sizes > 0
+    order = np.lexsort((-scores, lists.losses, groups.codes))
+    better = np.repeat(order[groups.starts[:-1][full]], groups.sizes[full])
     worse = np.flatnonzero(lists.losses > lists.losses[better])
     return better[worse], worse
 

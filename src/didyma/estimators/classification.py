@@ -15,13 +15,12 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from didyma.data import Groups
+from didyma.data import Groups, Lists
 from didyma.errors import DataError
 from didyma.estimators.base import LinearRanker, Ranker
 from didyma.features.binning import ScoreBinner
 from didyma.features.scaling import QueryMinMaxScaler, QueryPercentileScaler
 from didyma.learning.learned import Learner
-from didyma.learning.monitor import EvaluationSet
 from didyma.learning.solution import check_C, overflow, reached
 from didyma.matrix import Matrix
 from didyma.scoring import polynomial_scores
@@ -113,7 +112,7 @@ class ClassificationRanker(LinearRanker):
         y: NDArray[np.float64],
         groups: Groups,
         query_weight: NDArray[np.float64] | None,
-        evaluation: EvaluationSet | None,
+        evaluation: Lists | None,
     ) -> None:
         check_C(self.C)
         relevant = y >= 1
@@ -248,7 +247,7 @@ class PolynomialRanker(Learner, Ranker):
         y: NDArray[np.float64],
         groups: Groups,
         query_weight: NDArray[np.float64] | None,
-        evaluation: EvaluationSet | None,
+        evaluation: Lists | None,
     ) -> None:
         check_C(self.C)
         kept = self._candidates(y >= 1, groups)

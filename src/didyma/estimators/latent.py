@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from didyma.data import Groups
+from didyma.data import Groups, Lists
 from didyma.errors import DataError, NothingLearnedWarning
 from didyma.estimators.base import LinearRanker
 from didyma.estimators.classification import ClassificationRanker
 from didyma.execution import threads
 from didyma.learning.cccp import CCCP, LatentResult, best_of
 from didyma.learning.learned import gain_over_zero
-from didyma.learning.monitor import EvaluationSet, Monitor
+from didyma.learning.monitor import Monitor
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.matrix import Matrix
@@ -148,7 +148,7 @@ class LatentPerceptronRanker(_LatentRanker):
         y: NDArray[np.float64],
         groups: Groups,
         query_weight: NDArray[np.float64] | None,
-        evaluation: EvaluationSet | None,
+        evaluation: Lists | None,
     ) -> None:
         self._check()
         if self.epochs < 1:
@@ -289,7 +289,7 @@ class LatentSVMRanker(_LatentRanker):
         y: NDArray[np.float64],
         groups: Groups,
         query_weight: NDArray[np.float64] | None,
-        evaluation: EvaluationSet | None,
+        evaluation: Lists | None,
     ) -> None:
         self._check()
         for name, known in {
@@ -354,12 +354,12 @@ def _classify(
     y: NDArray[np.float64],
     groups: Groups,
     query_weight: NDArray[np.float64] | None,
-    evaluation: EvaluationSet | None,
+    evaluation: Lists | None,
     rel: float,
 ) -> NDArray[np.float64]:
     """Weights of the most accurate linear classifier in which all queries count the same."""
     labels, weight = y >= rel, _per_document(groups, query_weight)
-    judged, judged_weight = EvaluationSet(X, y, groups), weight
+    judged, judged_weight = Lists(X, y, grouping=groups), weight
     if evaluation is not None:
         judged, judged_weight = evaluation, _per_document(evaluation.groups, None)
     best: tuple[float, NDArray[np.float64]] = (-np.inf, np.zeros(X.shape[1]))

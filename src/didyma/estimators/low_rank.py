@@ -13,8 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from didyma.data import Groups, Lists
 from didyma.errors import DataError
-from didyma.estimators.candidates import CandidateLists, read_lists
+from didyma.estimators.candidates import read_lists
 from didyma.learning.canonical import SMALL, CanonicalCorrelations, leading_subspace
 from didyma.learning.low_rank import (
     Discriminative,
@@ -188,7 +189,7 @@ class LowRankReranker(Savable, BaseEstimator):
         ----------
         X, Y : arrays or sparse matrices of shape (n, d1), (n, d2)
             Inputs and right outputs; an output need not be in its list.
-        candidates : list of n arrays or sparse matrices of shape (m_i, d2), or `CandidateLists`
+        candidates : list of n arrays or sparse matrices of shape (m_i, d2), or `Lists`
             An empty list adds nothing to what is learned from X and Y. "generative" needs none.
         losses : list of n vectors of length m_i
             How bad each candidate is, 0 or more.
@@ -204,10 +205,8 @@ class LowRankReranker(Savable, BaseEstimator):
             )
         n, n_features = outputs.shape
         if candidates is None and self.objective == "generative":
-            nothing = np.zeros(0)
-            candidates = CandidateLists(
-                np.zeros((0, n_features)), np.zeros(n + 1, dtype=np.int64), nothing, None
-            )
+            nothing = Groups.from_lists(np.zeros(n))
+            candidates = Lists(np.zeros((0, n_features)), grouping=nothing, losses=np.zeros(0))
         lists = _read(candidates, losses, decoder_scores, n, n_features)
         problem = _problem(inputs, outputs, lists)
         learned = self._learn(problem)
@@ -290,7 +289,7 @@ class LowRankReranker(Savable, BaseEstimator):
         One input, as in `similarities`, has one.
         """
         inputs, lists, single = self._read(X, candidates, decoder_scores)
-        choice = lists.choose(self._scores(inputs, lists))
+        choice = lists.groups.choose(self._scores(inputs, lists))
         return int(choice[0]) if single else choice
 
     def explain(
@@ -382,10 +381,10 @@ class LowRankReranker(Savable, BaseEstimator):
                 stacklevel=3,
             )
 
-    def _choose_weight(self, problem: RerankingProblem, lists: CandidateLists) -> float:
+    def _choose_weight(self, problem: RerankingProblem, lists: Lists) -> float:
         if self.weight is not None:
             return float(self.weight)
-        n = len(lists)
+        n = len(lists.groups)
         if lists.scores is None or n < FOLDS:
             return 1.0
         losses = np.zeros(len(WEIGHTS))
@@ -396,16 +395,14 @@ class LowRankReranker(Savable, BaseEstimator):
             losses += _mean_losses(rest, _similarities(inputs, rest, learned), WEIGHTS)
         return float(WEIGHTS[int(np.argmin(losses))])
 
-    def _similarities(self, inputs: Matrix, lists: CandidateLists) -> Vector:
-        return similarities(inputs, lists.rows, lists.lists, self.A_, self.B_)
+    def _similarities(self, inputs: Matrix, lists: Lists) -> Vector:
+        return similarities(inputs, lists.X, lists.groups.codes, self.A_, self.B_)
 
-    def _scores(self, inputs: Matrix, lists: CandidateLists) -> Vector:
+    def _scores(self, inputs: Matrix, lists: Lists) -> Vector:
         found = self._similarities(inputs, lists)
         return found if lists.scores is None else lists.scores + self.weight_ * found
 
-    def _read(
-        self, X: Any, candidates: Any, decoder_scores: Any
-    ) -> tuple[Matrix, CandidateLists, bool]:
+    def _read(self, X: Any, candidates: Any, decoder_scores: Any) -> tuple[Matrix, Lists, bool]:
         """Inputs and lists, and whether there is one input whose lists are not in a list."""
         check_is_fitted(self)
         single = sp.issparse(candidates) or (
@@ -501,59 +498,47 @@ def _read(
     n: int,
     n_features: int,
     judged: bool = True,
-) -> CandidateLists:
+) -> Lists:
     """The lists of n inputs; ``judged`` if losses are needed."""
     if candidates is None:
         raise DataError("expected a list of candidates for each input", field="candidates")
-    if len(candidates) != n:
-        found = len(candidates)
+    found = len(candidates.groups if isinstance(candidates, Lists) else candidates)
+    if found != n:
         raise DataError(f"expected {n} lists, one per input, found {found}", field="candidates")
-    if not isinstance(candidates, CandidateLists):
-        lists = read_lists(candidates, losses, decoder_scores, n_features)
-    elif losses is None and decoder_scores is None:
-        lists = candidates
-    else:
-        raise DataError("these lists hold losses and scores of their own", field="candidates")
-    if lists.rows.shape[1] != n_features:
-        raise DataError(
-            f"expected {n_features} features, found {lists.rows.shape[1]}", field="candidates"
-        )
+    lists = read_lists(candidates, losses, decoder_scores, n_features)
     if judged and lists.losses is None:
         raise DataError("expected a loss for each candidate", field="losses")
     return lists
 
 
-def _problem(X: Matrix, Y: Matrix, lists: CandidateLists) -> RerankingProblem:
+def _problem(X: Matrix, Y: Matrix, lists: Lists) -> RerankingProblem:
     assert lists.losses is not None
-    return RerankingProblem(X, Y, lists.rows, lists.starts, lists.losses)
+    return RerankingProblem(X, Y, lists.X, lists.groups.starts, lists.losses)
 
 
 def _select(
-    problem: RerankingProblem, lists: CandidateLists, chosen: NDArray[np.bool_]
-) -> tuple[Matrix, Matrix, CandidateLists]:
+    problem: RerankingProblem, lists: Lists, chosen: NDArray[np.bool_]
+) -> tuple[Matrix, Matrix, Lists]:
     """Some of the inputs, their outputs and their lists."""
-    rows = chosen[lists.lists]
-    starts = np.concatenate([[0], np.cumsum(lists.sizes[chosen])])
-    kept = (None if values is None else values[rows] for values in (lists.losses, lists.scores))
-    part = CandidateLists(lists.rows[np.flatnonzero(rows)], starts, *kept)
-    return problem.X[np.flatnonzero(chosen)], problem.Y[np.flatnonzero(chosen)], part
+    kept = np.flatnonzero(chosen)
+    return problem.X[kept], problem.Y[kept], lists.select_lists(kept)
 
 
-def _similarities(inputs: Matrix, lists: CandidateLists, learned: Learned) -> Vector:
+def _similarities(inputs: Matrix, lists: Lists, learned: Learned) -> Vector:
     found = learned.directions
-    return similarities(inputs, lists.rows, lists.lists, found.A, found.B)
+    return similarities(inputs, lists.X, lists.groups.codes, found.A, found.B)
 
 
-def _mean_losses(lists: CandidateLists, similarity: Vector, weights: Iterable[float]) -> Vector:
+def _mean_losses(lists: Lists, similarity: Vector, weights: Iterable[float]) -> Vector:
     """Mean loss of what each weight chooses, over the lists that are not empty."""
     scores = np.zeros(len(similarity)) if lists.scores is None else lists.scores
-    count = max(1, np.count_nonzero(lists.sizes))
-    chosen = (lists.choose(scores + w * similarity) for w in weights)
+    count = max(1, np.count_nonzero(lists.groups.sizes))
+    chosen = (lists.groups.choose(scores + w * similarity) for w in weights)
     return np.array([lists.loss_of(choice).sum() / count for choice in chosen])
 
 
-def _split(values: Vector, lists: CandidateLists, single: bool) -> Any:
-    return values if single else np.split(values, lists.starts[1:-1])
+def _split(values: Vector, lists: Lists, single: bool) -> Any:
+    return values if single else np.split(values, lists.groups.starts[1:-1])
 
 
 def _entries(row: Any) -> tuple[NDArray[np.int64], Vector]:

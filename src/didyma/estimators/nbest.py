@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from didyma.data import Groups, Lists
 from didyma.errors import DataError
 from didyma.estimators.boosting import BoostingReranker
-from didyma.estimators.candidates import CandidateLists
 from didyma.estimators.latent import LatentPerceptronRanker
 from didyma.estimators.low_rank import LowRankReranker
 from didyma.estimators.svm import SVMRanker
@@ -74,34 +74,34 @@ class Explanation(NamedTuple):
 class _Data:
     """Lists as a model sees them; ``inputs`` are for the low-rank one."""
 
-    lists: CandidateLists
+    lists: Lists
     inputs: Matrix | None
 
     def split(self, values: Any) -> list[Any]:
         """Rows or values of all candidates, list by list."""
-        starts = self.lists.starts.tolist()
+        starts = self.lists.groups.starts.tolist()
         return [values[i:j] for i, j in pairwise(starts)]
 
     @property
     def decoder(self) -> Vector:
         """The decoder's score of each candidate, 0 if there is none."""
-        n_rows = self.lists.rows.shape[0]
+        n_rows = self.lists.X.shape[0]
         return np.zeros(n_rows) if self.lists.scores is None else self.lists.scores
 
     @property
     def boosted(self) -> tuple[list[Matrix], list[Vector] | None]:
         """Candidates and decoder scores of each list."""
         found = self.lists.scores
-        return self.split(self.lists.rows), None if found is None else self.split(found)
+        return self.split(self.lists.X), None if found is None else self.split(found)
 
     @property
     def best(self) -> Vector:
         """1 for the candidates of least loss of their list, 0 for others."""
         assert self.lists.losses is not None
-        full = self.lists.sizes > 0
-        least = np.full(len(self.lists), np.inf)
-        least[full] = np.minimum.reduceat(self.lists.losses, self.lists.starts[:-1][full])
-        return (self.lists.losses == least[self.lists.lists]).astype(np.float64)
+        full = self.lists.groups.sizes > 0
+        least = np.full(len(self.lists.groups), np.inf)
+        least[full] = np.minimum.reduceat(self.lists.losses, self.lists.groups.starts[:-1][full])
+        return (self.lists.losses == least[self.lists.groups.codes]).astype(np.float64)
 
 
 class NBestReranker(Savable, BaseEstimator):
@@ -248,12 +248,12 @@ class NBestReranker(Savable, BaseEstimator):
     def score_candidates(self, lists: Sequence[NBest]) -> list[Vector]:
         """The score of each candidate of each list; higher is better."""
         data = self._read(lists)
-        return np.split(self._combined(data), data.lists.starts[1:-1])
+        return np.split(self._combined(data), data.lists.groups.starts[1:-1])
 
     def rerank(self, lists: Sequence[NBest]) -> list[int]:
         """The place of the best candidate of each list, the first among equals; −1 if empty."""
         data = self._read(lists)
-        return data.lists.choose(self._combined(data)).tolist()
+        return data.lists.groups.choose(self._combined(data)).tolist()
 
     def explain(self, nbest: NBest, n: int = 10) -> Explanation:
         """Which features speak for the chosen candidate, and which for the decoder's.
@@ -263,8 +263,8 @@ class NBestReranker(Savable, BaseEstimator):
         if not nbest.candidates:
             raise DataError("expected candidates, found none", field=f"list {nbest.id!r}")
         data = self._read([nbest])
-        chosen = int(data.lists.choose(self._combined(data))[0])
-        first = int(data.lists.choose(data.decoder)[0])
+        chosen = int(data.lists.groups.choose(self._combined(data))[0])
+        first = int(data.lists.groups.choose(data.decoder)[0])
         unit = self.weight_ / 100 * self.scale_
         found = [
             Contribution(name, unit * value)
@@ -352,13 +352,12 @@ class NBestReranker(Savable, BaseEstimator):
         candidates = [candidate for nbest in lists for candidate in nbest.candidates]
         if self.uses_decoder_ and decoder is None and candidates:
             raise DataError("expected a score for each candidate, as in training", field="score")
-        starts = np.concatenate([[0], np.cumsum([len(nbest) for nbest in lists])]).astype(np.int64)
         rows = self._outputs(candidates) if self.joint_ is None else self.joint_.transform(lists)
-        found = CandidateLists(
+        found = Lists(
             rows,
-            starts,
-            None if measured is None else np.concatenate(measured),
-            None if decoder is None else np.concatenate(decoder),
+            grouping=Groups.from_lists([len(nbest) for nbest in lists]),
+            losses=None if measured is None else np.concatenate(measured),
+            scores=None if decoder is None else np.concatenate(decoder),
         )
         return _Data(found, self._inputs(lists) if self._has_views else None)
 
@@ -407,13 +406,13 @@ class NBestReranker(Savable, BaseEstimator):
 
     def _model_scores(self, fitted: Any, data: _Data) -> Vector:
         """The score p of each candidate."""
-        if not data.lists.rows.shape[0]:
+        if not data.lists.X.shape[0]:
             return np.zeros(0)
         if self._has_views:
             return np.concatenate(fitted.similarities(data.inputs, data.lists))
         if isinstance(fitted, BoostingReranker):
             return np.concatenate(fitted.score_candidates(*data.boosted))
-        return linear_scores(data.lists.rows, fitted.coef_)
+        return linear_scores(data.lists.X, fitted.coef_)
 
     def _combined(self, data: _Data) -> Vector:
         """The score of each candidate."""
@@ -435,15 +434,16 @@ class NBestReranker(Savable, BaseEstimator):
             return 100.0 * fitted.weight_ / (fitted.weight_ + scale), None
         weights = WEIGHTS if self.weight is None else np.array([float(self.weight)])
         found = self._model_scores(fitted, dev)
-        chosen = (dev.lists.choose(self._mix(dev, found, scale, weight)) for weight in weights)
+        groups = dev.lists.groups
+        chosen = (groups.choose(self._mix(dev, found, scale, weight)) for weight in weights)
         total = np.array([dev.lists.loss_of(choice).sum() for choice in chosen])
         best = int(np.argmin(total))
-        n_lists = max(1, np.count_nonzero(dev.lists.sizes))
+        n_lists = max(1, np.count_nonzero(groups.sizes))
         return float(weights[best]), float(total[best] / n_lists)
 
     def _contributions(self, data: _Data, chosen: int, first: int) -> list[tuple[str, float]]:
         """What each feature adds to p of one candidate more than to that of another."""
-        rows, fitted = data.lists.rows, self.model_
+        rows, fitted = data.lists.X, self.model_
         if self._has_views:
             inputs, outputs = _names(self.input_view_), _names(self.output_view_)
             pairs: dict[str, float] = {}
@@ -498,8 +498,8 @@ def _fit_ranker(fitted: Any, train: _Data, dev: _Data | None) -> None:
     """Fit a ranker of rows; dev lists tell the best epoch of a perceptron."""
     watched: dict[str, Any] = {}
     if dev is not None and isinstance(fitted, LatentPerceptronRanker):
-        watched = {"eval_set": (dev.lists.rows, dev.best), "eval_qid": dev.lists.lists}
-    fitted.fit(train.lists.rows, train.best, qid=train.lists.lists, **watched)
+        watched = {"eval_set": (dev.lists.X, dev.best), "eval_qid": dev.lists.groups.codes}
+    fitted.fit(train.lists.X, train.best, qid=train.lists.groups.codes, **watched)
 
 
 def _was_interrupted(fitted: Any) -> bool:
@@ -528,9 +528,9 @@ def _names(view: Bag | None) -> Any:
 
 def _deviation(data: _Data, values: Vector) -> float:
     """The root mean square of values less the mean of their list; 1 if that is 0."""
-    lists = data.lists
-    means = np.add.reduceat(values, lists.starts[:-1]) / lists.sizes
-    compared = lists.sizes[lists.lists] > 1
-    centred = (values - means[lists.lists])[compared]
+    groups = data.lists.groups
+    means = np.add.reduceat(values, groups.starts[:-1]) / groups.sizes
+    compared = groups.sizes[groups.codes] > 1
+    centred = (values - means[groups.codes])[compared]
     deviation = float(np.sqrt(np.mean(centred**2))) if len(centred) else 0.0
     return deviation if deviation > TINY * float(np.abs(values).max()) else 1.0

@@ -12,9 +12,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from didyma.data import Features, Groups, group_rows, judgements
+from didyma.data import Features, Groups, Lists, group_rows, judgements
 from didyma.estimators.base import LinearRanker, weights_of_queries
-from didyma.learning.monitor import EvaluationSet
 from didyma.learning.solution import Callback
 from didyma.matrix import Matrix
 from didyma.tasks.feature_maps import FeatureMap
@@ -161,7 +160,7 @@ class SVMRanker(SVMTraining, LinearRanker):
         y: NDArray[np.float64],
         groups: Groups,
         query_weight: NDArray[np.float64] | None,
-        evaluation: EvaluationSet | None,
+        evaluation: Lists | None,
     ) -> None:
         design, evaluation = self._design(X, y, groups, query_weight, evaluation)
         self._solve(self._descent(design, y, groups, query_weight), evaluation)
@@ -172,8 +171,8 @@ class SVMRanker(SVMTraining, LinearRanker):
         y: NDArray[np.float64],
         groups: Groups,
         query_weight: NDArray[np.float64] | None,
-        evaluation: EvaluationSet | None,
-    ) -> tuple[Any, EvaluationSet | None]:
+        evaluation: Lists | None,
+    ) -> tuple[Any, Lists | None]:
         """What the weights weigh, of the rows to learn from and of those to evaluate on."""
         return X, evaluation
 

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Groups
+from didyma.data import Lists
 from didyma.learning.solution import Callback, Progress
-from didyma.matrix import Matrix
 from didyma.scoring import linear_scores
 
-__all__ = ["EvaluationSet", "Monitor", "Watch"]
+__all__ = ["Monitor", "Watch"]
 
 Vector = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class EvaluationSet:
-    """Judged rows that a ranker may watch while it learns, but never learns from."""
-
-    X: Matrix
-    y: NDArray[np.float64]
-    groups: Groups
 
 
 class Watch:
@@ -87,7 +76,7 @@ class Monitor(Watch):
 
     def __init__(
         self,
-        evaluation: EvaluationSet | None,
+        evaluation: Lists | None,
         measure: str,
         patience: int | None,
         callback: Callback | None,

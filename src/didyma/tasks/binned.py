@@ -7,7 +7,7 @@ there is one for each bin, without any of them being stored.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,10 @@ class Binned:
     running: NDArray[np.bool_]
     units: Vector | None = None
     signs: NDArray[np.int8] | None = None
+
+    ndim: ClassVar[int] = 2
+    dtype: ClassVar[np.dtype[Any]] = np.dtype(np.float64)
+    """Of Z, as every matrix tells."""
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -22,7 +22,7 @@ from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.learned import Learner, gain_over_zero
-from didyma.learning.monitor import EvaluationSet, Monitor
+from didyma.learning.monitor import Monitor
 from didyma.learning.solution import Callback, Result, Solution, check_C, reached
 from didyma.matrix import Matrix
 from didyma.scoring import linear_scores
@@ -122,7 +122,7 @@ class SVMTraining(Learner):
         rows: Matrix,
         grades: NDArray[np.float64],
         groups: Groups,
-        evaluation: EvaluationSet | None,
+        evaluation: Lists | None,
         Cs: Iterable[float],
     ) -> list[Self]:
         """One that is fitted for each C, in ascending order, from the solution before."""
@@ -140,7 +140,7 @@ class SVMTraining(Learner):
         """The same, not fitted yet, for another C."""
         raise NotImplementedError
 
-    def _solve(self, descent: _Descent, evaluation: EvaluationSet | None) -> None:
+    def _solve(self, descent: _Descent, evaluation: Lists | None) -> None:
         C = self.weight()
         monitor = Monitor(evaluation, self.measure, self.patience, self.callback, C)
         solution, result = descent.solve(self._solver(), C, monitor)
@@ -230,9 +230,7 @@ class PlainSVM(SVMTraining):
         """Those of the estimator that a model file keeps."""
         return {key: value for key, value in vars(self).items() if key in PARAMETERS}
 
-    def path(
-        self, data: Lists, Cs: Iterable[float], evaluation: EvaluationSet | None = None
-    ) -> list[Self]:
+    def path(self, data: Lists, Cs: Iterable[float], evaluation: Lists | None = None) -> list[Self]:
         """One that is fitted for each C, in ascending order of C; see `SVMRanker.path`."""
         check_magnitude(data.X, data.feature_names)
         y = np.maximum(data.y, 0.0)
