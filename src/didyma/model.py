@@ -43,6 +43,7 @@ from didyma import __version__
 from didyma.data import Features, Lists
 from didyma.errors import DataError, ModelFileError
 from didyma.files import replace_when_done
+from didyma.matrix import Matrix
 from didyma.scoring import RANKERS, SCALERS
 
 __all__ = ["Lost", "Model", "Savable", "describe", "load", "save", "summary_of"]
@@ -285,7 +286,7 @@ class Model:
         if coef is None:
             return {}
         names = self.features.labels
-        if not all(step["class"] in SCALERS for step, _ in self.steps[:-1]):
+        if not self.scales:
             for step in list(_leaves(self.estimator))[:-1]:
                 names = [str(name) for name in step.get_feature_names_out(names)]
         return dict(zip(names, coef.tolist()))
@@ -299,18 +300,29 @@ class Model:
 
     def predict(self, data: Lists) -> NDArray[np.float64]:
         """Score of each row; higher ranks first within a query."""
+        if self.name in RANKERS and self.scales:
+            return RANKERS[self.name](self.inputs(data), self.learned)
+        return self._predict_by_estimator(self.features.arrange(data))
+
+    @property
+    def scales(self) -> bool:
+        """Whether all that stands before the last step scales features, one by one."""
+        return all(part["class"] in SCALERS for part, _ in self.steps[:-1])
+
+    def inputs(self, data: Lists) -> Matrix:
+        """The rows as the last step sees them, if the others scale features."""
         data = self.features.arrange(data)
-        *scalers, (ranker, prefix) = self.steps
-        if not (
-            ranker["class"] in RANKERS and all(part["class"] in SCALERS for part, _ in scalers)
-        ):
-            return self._predict_by_estimator(data)
         rows = data.X
         if isinstance(rows, np.ndarray):  # scores do not depend on how rows are stored
             rows = np.ascontiguousarray(rows)
-        for part, place in scalers:
-            rows = SCALERS[part["class"]](rows, data.groups, self._state(part, place))
-        return RANKERS[ranker["class"]](rows, self._state(ranker, prefix))
+        for part, prefix in self.steps[:-1]:
+            rows = SCALERS[part["class"]](rows, data.groups, self._state(part, prefix))
+        return rows
+
+    @property
+    def learned(self) -> Record:
+        """Parameters, attributes and arrays of the last step by their names."""
+        return self._state(*self.steps[-1])
 
     def _state(self, part: Record, prefix: str) -> Record:
         """Parameters, attributes and arrays of a step by their names."""

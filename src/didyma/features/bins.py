@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.execution import Executor, serial
-from didyma.features.binning import ScoreBinner
 from didyma.kernels.binned import assign
 from didyma.matrix import Matrix
 from didyma.tasks.binned import Binned
@@ -63,6 +62,8 @@ class Bins:
         >>> Bins.of(np.array([[0.0], [1.0], [2.0], [3.0]]), 2).edges.tolist()
         [[1.5, inf]]
         """
+        from didyma.features.binning import ScoreBinner
+
         if not 2 <= n_bins <= MOST_BINS:
             raise DataError(f"expected 2 to {MOST_BINS}, found {n_bins!r}", field="bins")
         rows = np.random.default_rng(0).permutation(X.shape[0])[:SAMPLE]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.data import Groups
 from didyma.errors import DataError
 
-__all__ = ["Calibration", "Reliability", "Threshold", "relevance", "wilson"]
+__all__ = ["Calibration", "Reliability", "Threshold", "wilson"]
 
 FOLDS = 5
 BINS = 10  # of reliability
@@ -99,16 +99,21 @@ class Calibration:
     bins: tuple[Reliability, ...]
 
     @classmethod
-    def fit(cls, scores: ArrayLike, labels: ArrayLike, groups: Groups) -> Self:
-        """Learn from raw scores of models that did not see the query, and from its labels."""
-        given = _numbers(scores, "scores")
-        share = relevance(labels)
+    def fit(cls, scores: ArrayLike, relevance: ArrayLike, groups: Groups) -> Self:
+        """Learn from raw scores of models that did not see the query.
+
+        ``relevance`` is 1 or 0 for each row, or between where a teacher is not sure: the image of a
+        score is the mean that is to be expected.
+        """
+        given, share = _numbers(scores, "scores"), _numbers(relevance, "relevance")
         if not len(given) == len(share) == len(groups.rows) > 0:
             raise DataError(
                 f"expected as many scores as labels and rows, found {len(given)}, {len(share)} and "
                 f"{len(groups.rows)}",
                 field="scores",
             )
+        if share.min() < 0 or share.max() > 1:
+            raise DataError("expected numbers from 0 to 1", field="relevance")
         values = _Cells.of(given).values
         held_out = {kind: np.empty(len(values)) for kind in FITS}
         for train, test in _folds(groups):
@@ -193,27 +198,6 @@ class Calibration:
             raise ValueError(f"a calibration has arrays of {parameters.shape} and {curve.shape}")
         bins = tuple(Reliability(*own) for own in values["bins"])
         return cls(**{**values, "parameters": parameters, "curve": curve, "bins": bins})
-
-
-def relevance(labels: ArrayLike) -> Vector:
-    """The share of relevance that each label stands for, in [0, 1].
-
-    Whole numbers from 0 on are grades, relevant from 1 on. Other numbers are a teacher's: from 0 to
-    1 they are probabilities; others are laid out evenly from their least, 0, to their greatest, 1.
-
-    >>> relevance([0, 2, 1]).tolist(), relevance([0.25, 1]).tolist(), relevance([-1, 1, 3]).tolist()
-    ([0.0, 1.0, 1.0], [0.25, 1.0], [0.0, 0.5, 1.0])
-    """
-    given = _numbers(labels, "labels")
-    low, high = given.min(initial=0.0), given.max(initial=0.0)
-    if low >= 0 and np.all(given == np.floor(given)):
-        return (given >= 1).astype(np.float64)
-    if low >= 0 and high <= 1:
-        return given
-    low, high = given.min(), given.max()
-    if low == high:
-        raise DataError(f"expected labels that differ, found only {low:g}", field="labels")
-    return (given / 2 - low / 2) / (high / 2 - low / 2)
 
 
 def wilson(successes: float, trials: float) -> tuple[float, float]:
