@@ -17,6 +17,7 @@ from didyma.report import plots
 from didyma.report.html import Example, RankedPassage, require_extra, write_report
 from didyma.report.table import comparison
 from didyma.rerank.calibration import Calibration, Reliability
+from didyma.rerank.drift import Ranges
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "path", "use", "rect"}
 
@@ -73,6 +74,8 @@ def contents(evaluations):
     random = np.random.default_rng(1)
     groups, scores = Groups.from_sizes([10] * 12, 120), random.normal(size=120)
     calibration = Calibration.fit(scores, scores + random.normal(size=120) > 1, groups)
+    ranges = Ranges.fit(random.normal(size=(120, 2)), groups, ["bm25 & <more>", "length"])
+    drift = ranges.compare(random.normal([9.0, 0.0], size=(120, 2)), groups)
     passage = RankedPassage(1, 7, 'if a < b: print("&")', True)
     return {
         "title": "Old <and> new",
@@ -84,6 +87,7 @@ def contents(evaluations):
         "curves": {"new & <better>": [(0.1, 0.31), (1.0, 0.47), (10.0, 0.4)]},
         "weights": {"new & <better>": {"bm25": 0.5, "length": -0.75, "a<b": 0.0}},
         "calibrations": {"new & <better>": calibration},
+        "drifts": {"new & <better>": drift},
         "examples": [Example("a query & more", "The <best>.", {"old": [passage], "new": []})],
         "notes": ["A note on x < y."],
     }
@@ -166,6 +170,15 @@ def test_plots_are_described(page):
     assert "Passes in all: new & <better> 4.25." in page.text
     assert "Faint: smaller values of C" in page.text
     assert re.search(r"distance of score and share is \.\d{4} over 120 passages\.", page.text)
+
+
+def test_drift_is_told(page, text, contents):
+    drift = contents["drifts"]["new & <better>"]
+    assert f"{drift.verdict}." in page.text
+    assert drift.verdict.startswith("differs: bm25 & <more> is higher (distance 1.00, 100% outside")
+    assert re.findall(r'<th scope="row">(\S+).*</th><td class="much">(\S+?)<', text) == [
+        ("bm25", "1.0000")
+    ]
 
 
 def test_ids_are_unique_and_references_resolve(page, text):

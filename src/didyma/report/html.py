@@ -16,10 +16,12 @@ from didyma.report.table import ComparisonTable, decimal
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
     from didyma.rerank.calibration import Calibration
+    from didyma.rerank.drift import Drift
 
 __all__ = ["Example", "RankedPassage", "require_extra", "write_report"]
 
 N_MOVED = 5  # queries that are listed for gains, and for losses
+N_DRIFTS = 10  # features that are listed, the most distant from training first
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ def write_report(
     curves: Mapping[str, Sequence[tuple[float, float]]] | None = None,
     weights: Mapping[str, Mapping[str, float]] | None = None,
     calibrations: Mapping[str, Calibration] | None = None,
+    drifts: Mapping[str, Drift] | None = None,
     examples: Sequence[Example] = (),
     notes: Sequence[str] = (),
 ) -> None:
@@ -78,6 +81,8 @@ def write_report(
         Weight of each feature by name.
     calibrations : by system
         What its scores mean.
+    drifts : by system
+        How far the queries are from those that it was trained on.
     examples, notes
         Rankings to read, and paragraphs that say how the numbers came about.
 
@@ -101,6 +106,8 @@ def write_report(
         training_plots=_training_plots(table, histories or {}, curves or {}),
         weight_plots=_weight_plots(weights or {}),
         reliability_plots=_reliability_plots(calibrations or {}),
+        drifts=drifts or {},
+        n_drifts=N_DRIFTS,
         examples=examples,
         notes=notes,
     )
