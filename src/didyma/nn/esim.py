@@ -11,20 +11,18 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import ClassifierMixin
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
 from didyma.errors import DataError
 from didyma.formats.nli import Pair, tokenize
-from didyma.model import Savable
 from didyma.nn.alignment import Aligned, alignment_layer
 from didyma.nn.bilstm import BiLSTM
+from didyma.nn.estimator import NetworkEstimator, device_of
 from didyma.nn.numbering import PADDING, RESERVED, UNKNOWN, Numbering, pad
-from didyma.nn.trainer import History, Step, Trainer, choose_device
-from didyma.nn.weights import restore
+from didyma.nn.trainer import Step
 from didyma.nn.word_vectors import Vectors, as_vectors, start_from
 from didyma.polytope.distributions import Distributions
 
@@ -151,7 +149,7 @@ def nonzero_share(alignments: Sequence[Alignment]) -> float:
     return float(sum(map(np.count_nonzero, weights)) / max(sum(w.size for w in weights), 1))
 
 
-class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
+class EntailmentClassifier(ClassifierMixin, NetworkEstimator[ESIM]):
     """Says whether a premise entails a hypothesis, contradicts it, or neither: `ESIM`, trained.
 
     Pairs are (premise, hypothesis), texts or lists of words, or `didyma.formats.nli.Pair`; labels
@@ -204,13 +202,10 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
     """
 
     _state: ClassVar[tuple[str, ...]] = ("weights_", "words_", "classes_")
-    _transient: ClassVar[tuple[str, ...]] = ("n_jobs", "device", "checkpoint", "callback")
+    _transient: ClassVar[tuple[str, ...]] = ("n_jobs", *NetworkEstimator._transient)
 
-    weights_: dict[str, NDArray[Any]]
     words_: list[str]
     classes_: list[str]
-    history_: History
-    _network: ESIM | None = None
 
     def __init__(
         self,
@@ -235,25 +230,27 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
         checkpoint: str | PathLike[str] | None = None,
         callback: Callable[[Step], None] | None = None,
     ) -> None:
+        super().__init__(
+            batch_size=batch_size,
+            epochs=epochs,
+            learning_rate=learning_rate,
+            patience=patience,
+            random_state=random_state,
+            device=device,
+            checkpoint=checkpoint,
+            callback=callback,
+        )
         self.alignment = alignment
         self.dimension = dimension
         self.hidden = hidden
         self.dropout = dropout
         self.tune_vectors = tune_vectors
         self.lowercase = lowercase
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
         self.optimizer = optimizer
         self.weight_decay = weight_decay
         self.decay = decay
-        self.patience = patience
-        self.random_state = random_state
         self.tol = tol
         self.n_jobs = n_jobs
-        self.device = device
-        self.checkpoint = checkpoint
-        self.callback = callback
 
     def fit(
         self,
@@ -282,16 +279,15 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
             held_out = self._examples(self._tokenize(eval_set[0]), eval_set[1])
         if held_out is not None and not len(held_out.labels):
             raise DataError("expected a pair at least, found none", field="eval_set")
-        network = self._build(given.shape[1])
+        network = self._begin(lambda: self._build(given.shape[1]))
         rare = examples.counts(len(self.words_) + RESERVED) == 1
         if known:
             numbers = Numbering(self.words_).ids(known)
             start_from(network.embedding, numbers, given, tune=self.tune_vectors)
             rare[numbers] = False
-        place = choose_device(self.device)
-        network.to(place)
 
         def loss(batch: _Batch) -> Tensor:
+            place = device_of(network)
             scores = network(batch.premises.to(place), batch.hypotheses.to(place))
             return cross_entropy(scores, batch.labels.to(place))
 
@@ -299,16 +295,13 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
             assert held_out is not None
             return float(np.mean(_scores(network, held_out).argmax(1) == held_out.labels))
 
-        self.history_ = Trainer.of(self, pairs, labels, eval_set, vectors).fit(
+        return self._train(
             network,
             lambda rng: examples.shuffled(self.batch_size, rng, rare),
             loss,
             None if held_out is None else accuracy,
-            self.callback,
+            (pairs, labels, eval_set, vectors),
         )
-        self._network = network
-        self.weights_ = {name: t.cpu().numpy().copy() for name, t in network.state_dict().items()}
-        return self
 
     def predict(self, pairs: Sequence[SentencePair]) -> NDArray[Any]:
         """The most probable label of each pair."""
@@ -347,33 +340,16 @@ class EntailmentClassifier(Savable, ClassifierMixin, BaseEstimator):
         """The words of pairs as they are looked up: what `fit` may be given vectors of."""
         return {word for pair in self._tokenize(pairs) for word in chain(*pair)}
 
-    @property
-    def network(self) -> ESIM:
-        """The trained network."""
-        check_is_fitted(self, "weights_")
-        if self._network is None:
-            self._network = self._restored().to(choose_device(self.device))
-        return self._network
-
-    def _restored(self) -> ESIM:
-        dimension = self.weights_["embedding.weight"].shape[-1]
-        return restore(lambda: self._build(dimension), self.weights_)
-
-    def _check_state(self) -> None:
-        self._restored()
-
-    def _build(self, dimension: int) -> ESIM:
-        return Trainer.of(self).seeded(
-            lambda: ESIM(
-                len(self.words_) + RESERVED,
-                len(self.classes_),
-                dimension,
-                self.hidden,
-                self.alignment,
-                dropout=self.dropout,
-                tol=self.tol,
-                n_jobs=self.n_jobs,
-            )
+    def _build(self, dimension: int | None = None) -> ESIM:
+        return ESIM(
+            len(self.words_) + RESERVED,
+            len(self.classes_),
+            dimension or self.weights_["embedding.weight"].shape[-1],
+            self.hidden,
+            self.alignment,
+            dropout=self.dropout,
+            tol=self.tol,
+            n_jobs=self.n_jobs,
         )
 
     def _tokenize(self, pairs: Sequence[SentencePair]) -> list[tuple[Words, Words]]:
@@ -464,7 +440,7 @@ def _passes(
 ) -> Iterator[tuple[NDArray[np.int64], Floats, Aligned]]:
     """Rows, scores of labels and alignments of a batch at a time, short pairs first."""
     order = examples.by_length(np.arange(len(examples.labels)))
-    place = network.embedding.weight.device
+    place = device_of(network)
     for start in range(0, len(order), EVALUATED):
         rows = order[start : start + EVALUATED]
         batch = examples.batch(rows)

@@ -5,25 +5,25 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from os import PathLike
-from typing import Any, ClassVar, Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from didyma.errors import DataError, ModelFileError
+from didyma.errors import DataError
 from didyma.formats.conll import Field, Sentence
 from didyma.metrics.parsing import LabelledTree, evaluate
-from didyma.model import Savable
 from didyma.nn.arc_factored import ArcFactored, Batch
+from didyma.nn.estimator import NetworkEstimator, device_of
 from didyma.nn.layers import sparsemap
 from didyma.nn.lexicon import NumberedSentence, ParserLexicon, buckets, collate
 from didyma.nn.losses import FenchelYoungLoss
-from didyma.nn.trainer import History, Step, Trainer, choose_device
+from didyma.nn.trainer import Step
 from didyma.nn.weights import restore
 from didyma.polytope.distributions import Distribution
 from didyma.structures import ProjectiveTree, Tree
@@ -47,7 +47,7 @@ Integers = NDArray[np.int64]
 T = TypeVar("T")
 
 
-class DependencyParser(Savable, BaseEstimator):
+class DependencyParser(NetworkEstimator[ArcFactored]):
     """Parses sentences whose words are given, and learns from ones whose trees are given too.
 
     Parameters
@@ -98,14 +98,11 @@ class DependencyParser(Savable, BaseEstimator):
     """
 
     _state: ClassVar[tuple[str, ...]] = ("weights_", "words_", "tags_", "characters_", "labels_")
-    _transient: ClassVar[tuple[str, ...]] = ("device", "checkpoint", "callback")
 
-    weights_: dict[str, NDArray[Any]]
     words_: list[str]
     tags_: list[str]
     characters_: list[str]
     labels_: list[str]
-    history_: History
 
     def __init__(
         self,
@@ -133,6 +130,16 @@ class DependencyParser(Savable, BaseEstimator):
         checkpoint: str | PathLike[str] | None = None,
         callback: Callable[[Step], None] | None = None,
     ) -> None:
+        super().__init__(
+            batch_size=batch_size,
+            epochs=epochs,
+            learning_rate=learning_rate,
+            patience=patience,
+            random_state=random_state,
+            device=device,
+            checkpoint=checkpoint,
+            callback=callback,
+        )
         self.loss = loss
         self.margin = margin
         self.projective = projective
@@ -147,14 +154,6 @@ class DependencyParser(Savable, BaseEstimator):
         self.word_dropout = word_dropout
         self.tags = tags
         self.characters = characters
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.batch_size = batch_size
-        self.patience = patience
-        self.random_state = random_state
-        self.device = device
-        self.checkpoint = checkpoint
-        self.callback = callback
 
     def fit(
         self, sentences: Sequence[Sentence], eval_set: Sequence[Sentence] | None = None
@@ -164,7 +163,7 @@ class DependencyParser(Savable, BaseEstimator):
         Trees that the parser could not predict (of several roots, or with arcs that cross) are left
         out of training, and a warning counts them.
         """
-        trainer, loss = Trainer.of(self, sentences, eval_set), self._loss()
+        loss = self._loss()
         held_out = [sentence for sentence in eval_set or () if len(sentence)]
         if eval_set is not None and not held_out:
             raise DataError("expected sentences with words, found none", field="eval_set")
@@ -175,11 +174,11 @@ class DependencyParser(Savable, BaseEstimator):
         self.words_, self.tags_ = lexicon.words.words, lexicon.tags.words
         self.characters_, self.labels_ = lexicon.characters.words, lexicon.labels
         self._lexicon = lexicon
-        self._network = trainer.seeded(self._build).to(choose_device(self.device))
+        network = self._begin()
         examples = [lexicon.encode(tree, tree.heads) for tree in trees]
         unseen = [lexicon.encode(sentence) for sentence in held_out]
         lengths = np.array([len(example) for example in examples])
-        self._network.allowed.copy_(self._relations(examples))
+        network.allowed.copy_(self._relations(examples))
         forgotten = self._forgotten(examples)
 
         def batches(random: np.random.Generator) -> list[Batch]:
@@ -195,16 +194,13 @@ class DependencyParser(Savable, BaseEstimator):
             right = [heads == s.heads for heads, s in zip(found, held_out)]
             return float(np.concatenate(right).mean())
 
-        self.history_ = trainer.fit(
-            self._network,
+        return self._train(
+            network,
             batches,
             lambda batch: self._batch_loss(batch, loss),
             uas if held_out else None,
-            self.callback,
+            (sentences, eval_set),
         )
-        state = self._network.state_dict()
-        self.weights_ = {name: tensor.cpu().numpy().copy() for name, tensor in state.items()}
-        return self
 
     def predict(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """The sentences with heads and relations in the place of those that they had."""
@@ -261,9 +257,10 @@ class DependencyParser(Savable, BaseEstimator):
     def _structure(self) -> Tree | ProjectiveTree:
         return (ProjectiveTree if self.projective else Tree)(single_root=self.single_root)
 
-    @property
-    def _device(self) -> torch.device:
-        return self._network.root.device
+    @cached_property
+    def _lexicon(self) -> ParserLexicon:
+        texts = self.words_, self.tags_, self.characters_, self.labels_
+        return ParserLexicon(*texts, self._tag_field())
 
     def _build(self) -> ArcFactored:
         lexicon = self._lexicon
@@ -281,23 +278,8 @@ class DependencyParser(Savable, BaseEstimator):
             dropout=self.dropout,
         )
 
-    def _restore(self) -> None:
-        """The network of a parser from a file."""
-        if hasattr(self, "_network"):
-            return
-        try:
-            network = self._restored()
-        except ValueError as error:
-            raise ModelFileError(f"the weights do not fit the parser ({error})") from None
-        self._network = network.to(choose_device(self.device))
-
     def _restored(self) -> ArcFactored:
-        texts = self.words_, self.tags_, self.characters_, self.labels_
-        self._lexicon = ParserLexicon(*texts, self._tag_field())
         return restore(self._build, self.weights_, self.layers)
-
-    def _check_state(self) -> None:
-        self._restored()
 
     def _possible(self, sentences: Sequence[Sentence]) -> list[Sentence]:
         """Those whose trees are structures of this parser."""
@@ -343,10 +325,10 @@ class DependencyParser(Savable, BaseEstimator):
 
     def _batch_loss(self, batch: Batch, loss: FenchelYoungLoss) -> Tensor:
         """Per word: loss of heads, and cross-entropy of relations given the gold heads."""
-        batch = batch.to(self._device)
-        states = self._network(batch)
-        heads = loss(self._network.arc_scores(states), batch.heads, batch.lengths)
-        labels = self._network.label_scores(states, batch.heads)
+        batch = batch.to(device_of(self.network))
+        states = self.network(batch)
+        heads = loss(self.network.arc_scores(states), batch.heads, batch.lengths)
+        labels = self.network.label_scores(states, batch.heads)
         relations = torch.nn.functional.cross_entropy(
             labels.flatten(0, 1), batch.labels.flatten(), ignore_index=-1
         )
@@ -355,8 +337,7 @@ class DependencyParser(Savable, BaseEstimator):
     def _encode(
         self, sentences: Sequence[Sentence], heads: Sequence[Integers] | None = None
     ) -> list[NumberedSentence]:
-        check_is_fitted(self)
-        self._restore()
+        check_is_fitted(self, "weights_")
         given = [None] * len(sentences) if heads is None else heads
         return [self._lexicon.encode(*pair) for pair in zip(sentences, given, strict=True)]
 
@@ -366,22 +347,22 @@ class DependencyParser(Savable, BaseEstimator):
         """What a function of batches and states finds for each example; None for an empty one."""
         found: list[T | None] = [None] * len(examples)
         lengths = np.array([len(example) for example in examples], np.int64)
-        training = self._network.training
-        self._network.eval()
+        training = self.network.training
+        self.network.eval()
         with torch.no_grad():
             for rows in buckets(np.flatnonzero(lengths), lengths, AT_ONCE):
-                batch = collate([examples[i] for i in rows]).to(self._device)
-                for i, value in zip(rows, function(batch, self._network(batch))):
+                batch = collate([examples[i] for i in rows]).to(device_of(self.network))
+                for i, value in zip(rows, function(batch, self.network(batch))):
                     found[i] = value
-        self._network.train(training)
+        self.network.train(training)
         return found
 
     def _own_scores(self, batch: Batch, states: Tensor) -> list[NDArray[np.float64]]:
-        scores = self._network.arc_scores(states).cpu().double().numpy()
+        scores = self.network.arc_scores(states).cpu().double().numpy()
         return [own[: n + 1, : n + 1] for own, n in zip(scores, batch.lengths.tolist())]
 
     def _argmax(self, batch: Batch, states: Tensor) -> Integers:
-        scores = self._network.arc_scores(states).cpu().double().numpy()
+        scores = self.network.arc_scores(states).cpu().double().numpy()
         heads: Integers = self._structure.predict(scores, batch.lengths.cpu().numpy())
         return heads
 
@@ -389,12 +370,12 @@ class DependencyParser(Savable, BaseEstimator):
         return _cut(self._argmax(batch, states)[:, 1:], batch)
 
     def _best_labels(self, batch: Batch, states: Tensor) -> list[list[str]]:
-        numbers = self._network.label_scores(states, batch.heads).argmax(dim=2).cpu().numpy()
+        numbers = self.network.label_scores(states, batch.heads).argmax(dim=2).cpu().numpy()
         return [[self.labels_[number] for number in row] for row in _cut(numbers, batch)]
 
     def _best_trees(self, batch: Batch, states: Tensor) -> list[tuple[Integers, list[str]]]:
         heads = self._argmax(batch, states)
-        parsed = replace(batch, heads=torch.from_numpy(heads).to(self._device))
+        parsed = replace(batch, heads=torch.from_numpy(heads).to(device_of(self.network)))
         return list(zip(_cut(heads[:, 1:], batch), self._best_labels(parsed, states)))
 
     def _posterior(self, scores: NDArray[np.float64], temperature: float) -> Distribution:
