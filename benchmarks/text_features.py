@@ -9,6 +9,7 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, stopwatch
+from didyma.data import Lists
 from didyma.features.text.extended import ExtendedFeatures
 from didyma.features.text.features import TextFeatures
 from didyma.features.text.reading import Reader
@@ -35,17 +36,17 @@ def _rows(n_passages: int, n_lists: int) -> list[Row]:
         "extended": TextFeatures([ExtendedFeatures()], "english"),
         "vectors": TextFeatures([WordVectors(table)], "english"),
     }
-    asked = queries[:1], [[_text(rng, WORDS) for _ in range(n_passages)]]
+    asked = Lists.of_texts(queries[:1], [[_text(rng, WORDS) for _ in range(n_passages)]])
     for part in features.values():
-        part.fit(queries, passages).transform(*asked)
+        part.fit(Lists.of_texts(queries, passages)).transform(asked)
     reader = features["small"].reader_
-    reading = reader.read(*asked)
+    reading = reader.read(asked)
 
     def fresh() -> None:
-        Reader.from_state(*reader.state()).read(*asked)
+        Reader.from_state(*reader.state()).read(asked)
 
-    timers = {name: stopwatch(lambda f=f: f.transform(*asked)) for name, f in features.items()}
-    timers["read"] = stopwatch(lambda: reader.read(*asked))
+    timers = {name: stopwatch(lambda f=f: f.transform(asked)) for name, f in features.items()}
+    timers["read"] = stopwatch(lambda: reader.read(asked))
     timers["overlaps"] = stopwatch(lambda: features["small"].parts[0].columns(reading))
     timers["fresh"] = stopwatch(fresh)
     milliseconds = {name: 1e3 * min(s) for name, s in interleave(timers, 20).items()}

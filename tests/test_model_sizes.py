@@ -34,15 +34,25 @@ from didyma.estimators.structured import (
 from didyma.estimators.svm import SVMRanker
 from didyma.estimators.tagger import TrigramTagger
 from didyma.features.binning import ScoreBinner
+from didyma.features.featuriser import Joined
 from didyma.features.mentions import FEATURES
 from didyma.features.scaling import (
     QueryMinMaxScaler,
     QueryPercentileScaler,
     QueryStandardScaler,
 )
+from didyma.features.text import (
+    ExtendedFeatures,
+    FirstStage,
+    SmallFeatures,
+    TextFeatures,
+    WordVectors,
+)
 from didyma.formats.conll import Field, Sentence
 from didyma.formats.nbest import Candidate, NBest
 from didyma.model import CLASSES, Model
+from didyma.rerank.reranker import Reranker
+from didyma.rerank.text import TextReranker
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 5))
@@ -52,6 +62,13 @@ LISTS = [
     NBest("1", "the ring", "DT NN", [Candidate("DT VB", -3.0), Candidate("DT NN", -4.0)]),
     NBest("2", "they ring", "PR VB", [Candidate("PR VB", -3.0), Candidate("PR NN", -4.0)]),
 ]
+TEXTS = didyma.Lists.of_texts(
+    ["a ring", "who rings", "a bell"],
+    [["the ring", "a cat"], ["they ring", "it is late"], ["a dog", "the bell"]],
+    [[1, 0], [1, 0], [0, 1]],
+    [[2, 1], [1, 2], [1, 2]],
+)
+VECTORS = {"ring": [1.0, 0.0], "bell": [0.8, 0.6]}
 
 
 def weighted(estimator: Any, **learned: Any) -> Any:
@@ -84,6 +101,15 @@ def passages() -> Any:
     asked = [("who is it", ["it is me", "it is late"], [1, 0])] * 2
     sizes = {"dimension": 3, "filters": 4, "hidden": 5, "width": 2, "overlap": 2}
     return PassageRanker(epochs=1, **sizes).fit(asked)
+
+
+def reranker() -> Any:
+    return Reranker(joined(), SVMRanker(C=1.0)).fit(TEXTS)
+
+
+def joined() -> Joined:
+    texts = [TextFeatures([ExtendedFeatures(), FirstStage()]), TextFeatures([SmallFeatures()])]
+    return Joined(texts).fit(TEXTS)
 
 
 def rows(estimator: Any) -> Any:
@@ -128,6 +154,10 @@ FITTED: dict[str, Callable[[], Any]] = {
             *(StructuredPerceptron, StructuredSVM),
         )
     },
+    "Reranker": reranker,
+    "TextReranker": lambda: TextReranker(vectors=VECTORS).fit(TEXTS),
+    "Joined": joined,
+    "TextFeatures": lambda: TextFeatures([WordVectors(VECTORS)]).fit(TEXTS),
     "Bag": lambda: NBestReranker().fit(LISTS),
     "JointFeatures": lambda: NBestReranker("boosting").fit(LISTS),
     "ScoreBinner": lambda: make_pipeline(ScoreBinner(3), ClassificationRanker()).fit(X, Y),

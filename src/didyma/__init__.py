@@ -36,6 +36,7 @@ _HOMES = {
     "QueryPercentileScaler": "didyma.features.scaling",
     "QueryStandardScaler": "didyma.features.scaling",
     "Lists": "didyma.data",
+    "Reranker": "didyma.rerank.reranker",
     "SVMRanker": "didyma.estimators.svm",
     "ScoreBinner": "didyma.features.binning",
     "StepLoss": "didyma.tasks.losses",
@@ -43,6 +44,7 @@ _HOMES = {
     "StructuredPerceptron": "didyma.estimators.structured",
     "StructuredSVM": "didyma.estimators.structured",
     "Task": "didyma.tasks.task",
+    "TextReranker": "didyma.rerank.text",
     "TrigramTagger": "didyma.estimators.tagger",
     "evaluate": "didyma.metrics",
     "export": "didyma.estimators.trees",
@@ -74,6 +76,7 @@ __all__ = [
     "QueryMinMaxScaler",
     "QueryPercentileScaler",
     "QueryStandardScaler",
+    "Reranker",
     "SVMRanker",
     "ScoreBinner",
     "StepLoss",
@@ -81,6 +84,7 @@ __all__ = [
     "StructuredPerceptron",
     "StructuredSVM",
     "Task",
+    "TextReranker",
     "TrigramTagger",
     "evaluate",
     "export",
@@ -127,6 +131,8 @@ if TYPE_CHECKING:
     from didyma.model import load, save
     from didyma.polytope.local import local_sparsemap
     from didyma.polytope.sparsemap import sparsemap
+    from didyma.rerank.reranker import Reranker
+    from didyma.rerank.text import TextReranker
     from didyma.structure import Structure
     from didyma.tasks.losses import StepLoss
     from didyma.tasks.task import Task

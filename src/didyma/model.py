@@ -7,12 +7,14 @@ model is a record
     {"class": "SVMRanker", "parameters": {…}, "lost": {}, "attributes": {…}, "n_features": 46,
      "feature_names": ["bm25", …] or null, "zero_based": true, false or null}
 
-or, for a scikit-learn pipeline, ``{"class": "Pipeline", "steps": [[name, record], …]}``. The array
-``coef_`` of a model is the tensor "coef_", that of a pipeline's second step "1/coef_". An attribute
-that is a model itself stands under "parts" as a record of its own, its arrays as "name/coef_"; one
-that is a dictionary of arrays has its keys under "arrays", and the tensors "name/key". Parameters
-that have no text, such as a loss of one's own, are "lost": the file says what they were, `save`
-warns, and the restored model predicts as before but refuses to be fitted until they are set.
+or, for a scikit-learn pipeline, ``{"class": "Pipeline", "steps": [[name, record], …]}``; what keeps
+its own state (``state()``, ``from_state``) has it under "state", its arrays by their names. The
+array ``coef_`` of a model is the tensor "coef_", that of a pipeline's second step "1/coef_". An
+attribute that is a model itself stands under "parts" as a record of its own, its arrays as
+"name/coef_"; one that is a dictionary of arrays has its keys under "arrays", and the tensors
+"name/key". Parameters that have no text, such as a loss of one's own, are "lost": the file says
+what they were, `save` warns, and the restored model predicts as before but refuses to be fitted
+until they are set.
 
 A `Model` is what such a file holds, as plain values. It ranks with NumPy alone; an estimator is its
 scikit-learn face, which is imported when it is asked for.
@@ -46,7 +48,16 @@ from didyma.files import replace_when_done
 from didyma.matrix import Matrix
 from didyma.scoring import RANKERS, SCALERS
 
-__all__ = ["Lost", "Model", "Savable", "describe", "load", "save", "summary_of"]
+__all__ = [
+    "Lost",
+    "Model",
+    "Savable",
+    "class_of",
+    "describe",
+    "load",
+    "save",
+    "summary_of",
+]
 
 FORMAT = "didyma"
 FORMAT_VERSION = 1
@@ -72,6 +83,10 @@ CLASSES = {
     "LatentStructuredSVM": "didyma.estimators.structured",
     "StructuredPerceptron": "didyma.estimators.structured",
     "StructuredSVM": "didyma.estimators.structured",
+    "Reranker": "didyma.rerank.reranker",
+    "TextReranker": "didyma.rerank.text",
+    "Joined": "didyma.features.featuriser",
+    "TextFeatures": "didyma.features.text.features",
     "Bag": "didyma.features.bags",
     "JointFeatures": "didyma.features.joint",
     "ScoreBinner": "didyma.features.binning",
@@ -169,9 +184,10 @@ class Model:
     @classmethod
     def of(cls, estimator: Any, summary: Mapping[str, Any] | None = None) -> Model:
         """The model of a fitted estimator, or of a pipeline of such; see `save`."""
-        from sklearn.utils.validation import check_is_fitted
+        if not hasattr(estimator, "from_state"):
+            from sklearn.utils.validation import check_is_fitted
 
-        check_is_fitted(estimator)
+            check_is_fitted(estimator)
         tensors: Tensors = {}
         record = _record(estimator, tensors, "")
         return cls(record, tensors, {**summary_of(estimator), **(summary or {})})
@@ -200,6 +216,14 @@ class Model:
         }
         return cls(record, arrays, {})
 
+    @classmethod
+    def restored(cls, record: Record, tensors: Tensors, *described: Any) -> Model:
+        """The model of a record that was read, once the sizes of its arrays have been checked."""
+        model = cls(record, tensors, *(described or ({},)))
+        for part, prefix in model.steps:
+            _check_shapes(part, tensors, prefix)
+        return model
+
     def behind(self, scaler: Model) -> Model:
         """A pipeline of a scaler and this."""
         tensors = {f"0/{name}": array for name, array in scaler.tensors.items()}
@@ -216,10 +240,7 @@ class Model:
         def restore() -> Model:
             record, summary = json.loads(texts["model"]), json.loads(texts["summary"])
             version = int(texts["format_version"])
-            model = cls(record, tensors, summary, texts["library_version"], version)
-            for part, prefix in model.steps:
-                _check_shapes(part, tensors, prefix)
-            return model
+            return cls.restored(record, tensors, summary, texts["library_version"], version)
 
         return _parse(path, restore)
 
@@ -271,7 +292,9 @@ class Model:
         """Whether it scores rows of features."""
         if self.name in RANKERS:
             return True
-        return self.steps[0][0]["n_features"] is not None and hasattr(_class(self.name), "predict")
+        return self.steps[0][0]["n_features"] is not None and hasattr(
+            class_of(self.name), "predict"
+        )
 
     @property
     def allows_missing(self) -> bool:
@@ -430,9 +453,11 @@ def _parse(path: str | PathLike[str], make: Callable[[], Any]) -> Any:
 def _record(estimator: Any, tensors: Tensors, prefix: str) -> Record:
     """Describe an estimator, and put its arrays into ``tensors``."""
     name = type(estimator).__name__
-    if name not in CLASSES or type(estimator) is not _class(name):
+    if name not in CLASSES or type(estimator) is not class_of(name):
         known = ", ".join(CLASSES)
         raise DataError(f"a {name} cannot be saved in a model file; what can is {known}")
+    if hasattr(estimator, "from_state"):
+        return _stated(estimator, tensors, prefix)
     parameters, lost = _parameters(estimator)
     described = {"class": name, "parameters": parameters, "lost": lost}
     if name == "Pipeline":
@@ -462,11 +487,24 @@ def _record(estimator: Any, tensors: Tensors, prefix: str) -> Record:
     }
 
 
+def _stated(model: Any, tensors: Tensors, prefix: str) -> Record:
+    """Describe what keeps its own state."""
+    arrays, state = model.state()
+    tensors |= {prefix + key: np.ascontiguousarray(array) for key, array in arrays.items()}
+    plain: Record = {"parameters": {}, "lost": {}, "attributes": {}}
+    return {"class": type(model).__name__, **plain, "state": state, "n_features": None}
+
+
 def _build(record: Record, tensors: Tensors, prefix: str) -> Any:
     """The estimator of a record; the inverse of `_record`."""
     name = record["class"]
-    if name not in CLASSES:
-        raise ValueError(f"it is of a class that this version does not know, {name}")
+    if hasattr(class_of(name), "from_state"):
+        own = {
+            key.removeprefix(prefix): array
+            for key, array in tensors.items()
+            if key.startswith(prefix)
+        }
+        return class_of(name).from_state(own, record["state"])
     parameters = {
         RENAMED.get(key, key): _tuples(value) for key, value in record.get("parameters", {}).items()
     }
@@ -477,8 +515,8 @@ def _build(record: Record, tensors: Tensors, prefix: str) -> Any:
             (step, _build(part, tensors, f"{prefix}{i}/"))
             for i, (step, part) in enumerate(record["steps"])
         ]
-        return _class(name)(steps, **parameters)
-    estimator = _class(name)(**parameters)
+        return class_of(name)(steps, **parameters)
+    estimator = class_of(name)(**parameters)
     for attribute in _state(name):
         setattr(estimator, attribute, _attribute(attribute, record, tensors, prefix))
     if record["n_features"] is not None:
@@ -614,12 +652,15 @@ def _checksum(texts: Mapping[str, str], tensors: Tensors) -> str:
     return digest.hexdigest()
 
 
-def _class(name: str) -> Any:
+def class_of(name: str) -> Any:
+    """The class that a file names."""
+    if name not in CLASSES:
+        raise ValueError(f"it is of a class that this version does not know, {name}")
     return getattr(import_module(CLASSES[name]), name)
 
 
 def _state(name: str) -> tuple[str, ...]:
-    return STATE[name] if name in STATE else getattr(_class(name), "_state", ())
+    return STATE[name] if name in STATE else getattr(class_of(name), "_state", ())
 
 
 def summary_of(estimator: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from didyma.data import Groups
+from didyma.data import Groups, Lists
 from didyma.errors import DataError
 from didyma.rerank.drift import Ranges
 from tests.test_imports import modules_after
@@ -195,7 +195,7 @@ def test_collections_differ_and_halves_of_one_do_not(shared_data):
     asked = read_wikiqa(shared_data / "wikiqa" / "dev.txt")
     order = np.random.default_rng(0).permutation(len(asked))
     halves = [
-        ([asked[n].text for n in half], [list(asked[n].sentences) for n in half])
+        Lists.of_texts([asked[n].text for n in half], [list(asked[n].sentences) for n in half])
         for half in (order[::2], order[1::2])
     ]
     folder = shared_data / "rerank" / "cranfield"
@@ -205,12 +205,12 @@ def test_collections_differ_and_halves_of_one_do_not(shared_data):
     }
     queries, texts = lines["queries.tsv"], lines["passages.tsv"]
     tops = BM25().fit(texts).top(queries, 10)
-    abroad = queries, [[texts[place] for place in places] for places, _ in tops]
-    features = TextFeatures([SmallFeatures()]).fit(*halves[0])
+    abroad = Lists.of_texts(queries, [[texts[n] for n in places] for places, _ in tops])
+    features = TextFeatures([SmallFeatures()]).fit(halves[0])
 
-    def seen(queries, passages):
-        return features.transform(queries, passages), Groups.from_lists(list(map(len, passages)))
+    def seen(lists):
+        return features.transform(lists), lists.groups
 
-    ranges = Ranges.fit(*seen(*halves[0]), features.names)
-    assert ranges.compare(*seen(*halves[1])).level == "like training"
-    assert ranges.compare(*seen(*abroad)).level == "far"
+    ranges = Ranges.fit(*seen(halves[0]), features.names)
+    assert ranges.compare(*seen(halves[1])).level == "like training"
+    assert ranges.compare(*seen(abroad)).level == "far"

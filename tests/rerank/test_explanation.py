@@ -207,8 +207,8 @@ def test_many_features_are_summed_up():
 
 
 def spans(query, passage, language="english", **kwargs):
-    reader = Reader.fit([query], [[passage, "something else"]], language)
-    return matched_spans(reader.read([query], [[passage]]), 0, **kwargs)
+    reader = Reader.fit(Lists.of_texts([query], [[passage, "something else"]]), language)
+    return matched_spans(reader.read(Lists.of_texts([query], [[passage]])), 0, **kwargs)
 
 
 def test_words_and_stems():
@@ -262,9 +262,9 @@ def test_a_window_restricts_the_search():
 def test_spans_are_ascending_words_of_the_query(data):
     language = data.draw(languages)
     query, passage = data.draw(texts(language)), data.draw(texts(language))
-    reader = Reader.fit([query], [[passage, "word"]], language)
+    reader = Reader.fit(Lists.of_texts([query], [[passage, "word"]]), language)
     before = passage
-    reading = reader.read([query, "word"], [["word", passage], [passage]])
+    reading = reader.read(Lists.of_texts([query, "word"], [["word", passage], [passage]]))
     found = matched_spans(reading, 1)
     assert passage == before
     places = [place for span in found for place in (span.start, span.stop)]

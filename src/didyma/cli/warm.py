@@ -142,10 +142,11 @@ def _measure(data: Lists) -> None:
 
 
 def _read_texts() -> None:
+    from didyma.data import Lists
     from didyma.features.text import ExtendedFeatures, TextFeatures
 
-    queries, passages = ["who rings ?"], [["They ring .", "A ring of 3 grams ."]]
-    TextFeatures([ExtendedFeatures()]).fit(queries, passages).transform(queries, passages)
+    lists = Lists.of_texts(["who rings ?"], [["They ring .", "A ring of 3 grams ."]])
+    TextFeatures([ExtendedFeatures()]).fit(lists).transform(lists)
 
 
 def _structures() -> None:

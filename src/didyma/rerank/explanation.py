@@ -186,8 +186,8 @@ def matched_spans(
 
     >>> from didyma.features.text.reading import Reader
     >>> passages = [["Jane Austen writes and wrote novels.", "It is late in the evening."]]
-    >>> reader = Reader.fit(["who wrote the novel Emma"], passages)
-    >>> for span in matched_spans(reader.read(["who wrote the novel Emma"], passages), 0):
+    >>> lists = Lists.of_texts(["who wrote the novel Emma"], passages)
+    >>> for span in matched_spans(Reader.fit(lists).read(lists), 0):
     ...     print(span)
     MatchedSpan(start=23, stop=28, matched=('wrote',), kind='word')
     MatchedSpan(start=29, stop=35, matched=('novel',), kind='stem')

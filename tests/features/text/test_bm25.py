@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.features import BM25
 from didyma.features.text import SmallFeatures
@@ -20,8 +21,8 @@ TEXTS = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
 def test_scores_are_the_feature(passages: list[str], queries: list[str]) -> None:
     passages = [*passages, "rain"]  # some word there must be
     index = BM25("english").fit(passages)
-    reader = Reader.fit([""], [passages], "english")
-    reading = reader.read(queries, [passages] * len(queries))
+    reader = Reader.fit(Lists.of_texts([""], [passages]), "english")
+    reading = reader.read(Lists.of_texts(queries, [passages] * len(queries)))
     column = SmallFeatures().columns(reading)[:, SmallFeatures().names.index("stem_bm25")]
     for (places, scores), wanted in zip(
         index.top(queries, len(passages)), column.reshape(len(queries), -1), strict=True

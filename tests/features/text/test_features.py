@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.features.text import concepts
 from didyma.features.text import reading as reading_module
@@ -27,10 +28,15 @@ PASSAGES = [
     ["Jane Austen wrote Emma in 1815.", "It is late.", ""],
     ["Flows over wings, the flow.", "Pressure of a flow over the wing"],
 ]
+LISTS = Lists.of_texts(QUERIES, PASSAGES)
+
+
+def one(query, passage):
+    return Lists.of_texts([query], [[passage]])
 
 
 def fitted(*parts, language="auto"):
-    return TextFeatures(parts or [SmallFeatures()], language).fit(QUERIES, PASSAGES)
+    return TextFeatures(parts or [SmallFeatures()], language).fit(LISTS)
 
 
 @st.composite
@@ -45,8 +51,8 @@ def collections(draw):
 @settings(deadline=None)
 def test_the_small_set_is_its_definition(given):
     language, queries, passages = given
-    features = TextFeatures([SmallFeatures()], language).fit(queries, passages)
-    found = features.transform(queries, passages)
+    features = TextFeatures([SmallFeatures()], language).fit(Lists.of_texts(queries, passages))
+    found = features.transform(Lists.of_texts(queries, passages))
     collection = reference.Collection([p for part in passages for p in part], language)
     pairs = [collection.pair(q, p) for q, part in zip(queries, passages) for p in part]
     expected = [[pair.value(name) for name in features.names] for pair in pairs]
@@ -57,8 +63,8 @@ def test_the_small_set_is_its_definition(given):
 @settings(deadline=None)
 def test_the_extended_set_is_its_definition(given):
     language, queries, passages = given
-    features = TextFeatures([ExtendedFeatures()], language).fit(queries, passages)
-    names, found = list(features.names), features.transform(queries, passages)
+    features = TextFeatures([ExtendedFeatures()], language).fit(Lists.of_texts(queries, passages))
+    names, found = list(features.names), features.transform(Lists.of_texts(queries, passages))
     collection = reference.Collection([p for part in passages for p in part], language)
     pairs = [[collection.pair(q, p) for p in part] for q, part in zip(queries, passages)]
     at = names.index("concepts")
@@ -88,11 +94,11 @@ def content(pair, terms):
 @settings(deadline=None)
 def test_a_row_depends_on_its_query_and_passage_alone(fitting, given):
     language, queries, passages = fitting
-    features = TextFeatures([ExtendedFeatures()], language).fit(queries, passages)
+    features = TextFeatures([ExtendedFeatures()], language).fit(Lists.of_texts(queries, passages))
     _, queries, passages = given
-    together = features.transform(queries, passages)
+    together = features.transform(Lists.of_texts(queries, passages))
     alone = [
-        TextFeatures.from_state(*features.state()).transform([query], [[passage]])[0]
+        TextFeatures.from_state(*features.state()).transform(one(query, passage))[0]
         for query, part in zip(queries, passages)
         for passage in part
     ]
@@ -106,7 +112,9 @@ def test_a_state_is_arrays_and_json():
     scores = [[3.0, 2.0, 1.0], [0.0, 1.0]]
     assert again.names == features.names
     assert again.reader_.language == features.reader_.language == "english"
-    X, Y = (f.transform(QUERIES, PASSAGES, scores) for f in (features, again))
+    X, Y = (
+        f.transform(Lists.of_texts(QUERIES, PASSAGES, scores=scores)) for f in (features, again)
+    )
     assert X.tobytes() == Y.tobytes()
 
 
@@ -114,48 +122,52 @@ def test_a_state_is_arrays_and_json():
 def test_only_languages_with_cues_have_products_with_kinds(language, count):
     features = fitted(ExtendedFeatures(), language=language)
     assert len(features.names) == len(set(features.names)) == count
-    assert features.transform(QUERIES, PASSAGES).shape == (5, count)
+    assert features.transform(LISTS).shape == (5, count)
 
 
 def test_known_stems_come_from_the_state():
     arrays, record = fitted().state()
     arrays["reader/stem_of"][:] = 0  # all words are one
-    X = TextFeatures.from_state(arrays, record).transform(["emma"], [["austen wrote"]])
+    X = TextFeatures.from_state(arrays, record).transform(
+        Lists.of_texts(["emma"], [["austen wrote"]])
+    )
     assert X[0, SmallFeatures().names.index("stem_coverage")] == 1
 
 
 def test_a_reader_forgets_when_it_knows_too_much(monkeypatch):
     features = fitted()
-    before = features.transform(QUERIES, PASSAGES)
+    before = features.transform(LISTS)
     monkeypatch.setattr(reading_module, "MOST_WORDS", 3)
     for _ in range(2):
-        assert features.transform(QUERIES, PASSAGES).tobytes() == before.tobytes()
-    features.transform(["x"], [["y"]])
+        assert features.transform(LISTS).tobytes() == before.tobytes()
+    features.transform(Lists.of_texts(["x"], [["y"]]))
     assert len(features.reader_._lexicon) == 2
 
 
 def test_the_first_stage_gives_score_and_rank():
     scores = [[2.0, 3.0, 2.0], [0.5, -1.0]]
-    X = fitted(FirstStage()).transform(QUERIES, PASSAGES, scores)
+    X = fitted(FirstStage()).transform(Lists.of_texts(QUERIES, PASSAGES, scores=scores))
     assert X.tolist() == [[2, 1 / 2], [3, 1], [2, 1 / 2], [0.5, 1], [-1, 1 / 2]]
     with pytest.raises(DataError, match="scores: expected the first stage's scores, found none"):
-        fitted(FirstStage()).transform(QUERIES, PASSAGES)
+        fitted(FirstStage()).transform(LISTS)
 
 
 def test_empty_texts_have_no_overlap():
-    X = fitted().transform(["", "who", "?!"], [["", "who"], [""], ["?!"]])
+    X = fitted().transform(Lists.of_texts(["", "who", "?!"], [["", "who"], [""], ["?!"]]))
     assert np.isfinite(X).all()
     assert not np.delete(X, [1], axis=0).any()
-    assert np.isfinite(fitted(ExtendedFeatures()).transform([""], [["", "who"]])).all()
+    assert np.isfinite(
+        fitted(ExtendedFeatures()).transform(Lists.of_texts([""], [["", "who"]]))
+    ).all()
 
 
 def test_no_passages_and_no_queries():
-    assert fitted().transform([], []).shape == (0, 16)
-    assert fitted().transform(["a", "b"], [[], []]).shape == (0, 16)
+    assert fitted().transform(Lists.of_texts([], [])).shape == (0, 16)
+    assert fitted().transform(Lists.of_texts(["a", "b"], [[], []])).shape == (0, 16)
 
 
 def test_a_query_of_stop_words_alone_counts_them():
-    X = fitted().transform(["what is it"], [["It is what it is.", "Jane Austen"]])
+    X = fitted().transform(Lists.of_texts(["what is it"], [["It is what it is.", "Jane Austen"]]))
     assert X[0, 5:9].all()
     assert not X[1, :15].any()
 
@@ -164,7 +176,7 @@ def test_of_a_long_query_the_first_words_count():
     words = [f"w{n}" for n in range(2 * LONGEST_QUERY)]
     passages = [" ".join(words), " ".join(words[LONGEST_QUERY:]), words[LONGEST_QUERY]]
     long, short = " ".join(words), " ".join(words[:LONGEST_QUERY])
-    X = fitted().transform([long, short], [passages, passages])
+    X = fitted().transform(Lists.of_texts([long, short], [passages, passages]))
     assert X[:3].tobytes() == X[3:].tobytes()
     assert X[0, 2] == 1
     assert not X[1:3, :13].any()  # characters may meet
@@ -174,7 +186,7 @@ def test_a_passage_of_ten_megabytes():
     passage = "the flow of air over a wing 12 " * 350_000
     assert len(passage) > 10_000_000
     features = fitted(ExtendedFeatures())
-    X = features.transform(["flow over wings"], [[passage, "flow over wings"]])
+    X = features.transform(Lists.of_texts(["flow over wings"], [[passage, "flow over wings"]]))
     names = features.names
     assert np.isfinite(X).all()
     assert X[:, names.index("stem_coverage")].tolist() == [1, 1]
@@ -182,58 +194,41 @@ def test_a_passage_of_ten_megabytes():
 
 
 def test_unusual_characters_are_between_words():
-    X = fitted().transform(["flow wing"], [["flow\x00wing", "flow\ud800wing", "flow wing"]])
+    X = fitted().transform(
+        Lists.of_texts(["flow wing"], [["flow\x00wing", "flow\ud800wing", "flow wing"]])
+    )
     assert X[0].tolist() == X[1].tolist() == X[2].tolist()
 
 
 @pytest.mark.parametrize(
-    ("queries", "passages", "message"),
+    ("lists", "message"),
     [
+        (Lists.of_texts([None], [["a"]]), "query 0: expected a text, found NoneType None"),
+        (Lists(["a"]), "queries: expected the text of each query, found none"),
+        (Lists(np.eye(1), queries=["a"]), "items: expected texts, found a matrix"),
         (
-            "who",
-            [["a"]],
-            "expected a list of queries and a list of passages for each, found a text",
+            Lists.of_texts(["who", "how"], [["a"], ["a", b"b"]]),
+            "query 1, passage 1: expected a text, found bytes b'b'",
         ),
         (
-            ["who"],
-            "abc",
-            "expected a list of queries and a list of passages for each, found a text",
+            Lists.of_texts(["who"], [["a", 1.5]]),
+            "query 0, passage 1: expected a text, found float 1.5",
         ),
-        (["who"], [], "expected passages for each of 1 queries, found them for 0"),
-        ([None], [["a"]], "query 0: expected a text, found NoneType None"),
-        (["who"], ["abc"], "passages of query 0: expected a list of texts, found str 'abc'"),
-        (["who"], [3], "passages of query 0: expected a list of texts, found int 3"),
-        (["who"], [["a", b"b"]], "query 0, passage 1: expected a text, found bytes b'b'"),
-        (["who"], [["a", 1.5]], "query 0, passage 1: expected a text, found float 1.5"),
     ],
 )
-def test_what_is_no_list_of_texts(queries, passages, message):
+def test_what_is_no_list_of_texts(lists, message):
     with pytest.raises(DataError) as error:
-        fitted().transform(queries, passages)
+        fitted().transform(lists)
     assert str(error.value) == message
     with pytest.raises(DataError):
-        TextFeatures([SmallFeatures()]).fit(queries, passages)
-
-
-@pytest.mark.parametrize(
-    ("scores", "message"),
-    [
-        ([[1.0]], "expected scores for each of 2 queries, found 1"),
-        ([[1, 2, 3], [1]], r"scores of query 1: expected a score for each of 2 .*shape \(1,\)"),
-        ([[1, 2, float("nan")], [1, 2]], "scores of query 0: expected finite scores"),
-        ([[1, 2, "x"], [1, 2]], "scores of query 0: expected numbers"),
-    ],
-)
-def test_scores_that_do_not_fit(scores, message):
-    with pytest.raises(DataError, match=message):
-        fitted().transform(QUERIES, PASSAGES, scores)
+        TextFeatures([SmallFeatures()]).fit(lists)
 
 
 def test_only_the_first_lists_are_concepts(monkeypatch):
     monkeypatch.setattr(concepts, "MOST_CONCEPTS", 1)
     few = fitted(ExtendedFeatures())
     names = few.names
-    X = few.transform(["flow", "Emma"], [["flow"], ["Emma"]])
+    X = few.transform(Lists.of_texts(["flow", "Emma"], [["flow"], ["Emma"]]))
     assert X[:, names.index("concepts")].tolist() == [0, 1]  # the second list is no concept
 
 
@@ -241,15 +236,15 @@ def test_features_that_are_not_fitted():
     with pytest.raises(DataError, match="call fit first"):
         _ = TextFeatures([ExtendedFeatures()]).names
     with pytest.raises(DataError, match="call fit first"):
-        TextFeatures([SmallFeatures()]).transform(QUERIES, PASSAGES)
+        TextFeatures([SmallFeatures()]).transform(LISTS)
     with pytest.raises(DataError, match="at least one passage that has words"):
-        TextFeatures([SmallFeatures()]).fit(["a"], [["!", ""]])
+        TextFeatures([SmallFeatures()]).fit(Lists.of_texts(["a"], [["!", ""]]))
     with pytest.raises(DataError, match="language"):
-        TextFeatures([SmallFeatures()], "latin").fit(QUERIES, PASSAGES)
+        TextFeatures([SmallFeatures()], "latin").fit(LISTS)
 
 
 def test_words_are_where_the_spans_say():
     text = "Ünïcode: 北京大学, e\u0301te\u0301 𝒳 ok"
-    reading = Reader.fit(["x"], [["x"]]).read(["x"], [[text]])
+    reading = Reader.fit(Lists.of_texts(["x"], [["x"]])).read(Lists.of_texts(["x"], [[text]]))
     words = [text[a:b] for a, b in reading.spans(reading.rows[0])]
     assert words == ["Ünïcode", "北京", "京大", "大学", "e\u0301te\u0301", "𝒳", "ok"]

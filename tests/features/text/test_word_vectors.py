@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
+from didyma.data import Lists
 from didyma.errors import DataError, MissingExtraError
 from didyma.features.text.features import TextFeatures
 from didyma.features.text.word_vectors import WordVectors
@@ -50,10 +51,10 @@ def nearness(collection, query, passage):
 @settings(deadline=None)
 def test_nearness_is_its_definition(queries, passages):
     lists = [[*passages, " ".join(TERMS)]] * len(queries)
-    features = TextFeatures([WordVectors(TABLE)], "english").fit(queries, lists)
+    features = TextFeatures([WordVectors(TABLE)], "english").fit(Lists.of_texts(queries, lists))
     collection = reference.Collection(lists[0], "english")
     expected = [nearness(collection, query, p) for query in queries for p in lists[0]]
-    found = features.transform(queries, lists)
+    found = features.transform(Lists.of_texts(queries, lists))
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
@@ -71,7 +72,9 @@ class Model:
 def test_sources_are_one():
     sources = [TABLE, Model(), Model().encode]
     values = [
-        TextFeatures([WordVectors(source)]).fit(["flow"], PASSAGES).transform(["flow"], PASSAGES)
+        TextFeatures([WordVectors(source)])
+        .fit(Lists.of_texts(["flow"], PASSAGES))
+        .transform(Lists.of_texts(["flow"], PASSAGES))
         for source in sources
     ]
     assert values[0].tobytes() == values[1].tobytes() == values[2].tobytes()
@@ -80,22 +83,22 @@ def test_sources_are_one():
 
 def test_a_model_is_asked_once_about_a_word():
     model = Model()
-    features = TextFeatures([WordVectors(model)]).fit(["flow"], PASSAGES)
+    features = TextFeatures([WordVectors(model)]).fit(Lists.of_texts(["flow"], PASSAGES))
     for _ in range(3):
-        features.transform(["flow", "wing"], [["flow of flow"], ["new words"]])
+        features.transform(Lists.of_texts(["flow", "wing"], [["flow of flow"], ["new words"]]))
     assert len(model.asked) == len(set(model.asked))
 
 
 def test_a_table_without_a_name_is_given_back():
-    features = TextFeatures([WordVectors(TABLE)]).fit(["flow"], PASSAGES)
+    features = TextFeatures([WordVectors(TABLE)]).fit(Lists.of_texts(["flow"], PASSAGES))
     again = TextFeatures.from_state(*json_copy(features.state()))
     with pytest.raises(DataError, match="vectors: expected the table the model was trained with"):
-        again.transform(["flow"], PASSAGES)
+        again.transform(Lists.of_texts(["flow"], PASSAGES))
     with pytest.raises(DataError, match="vectors: other vectors than the model was trained with"):
         again.parts[0].attach({term: vector + 1 for term, vector in TABLE.items()})
     again.parts[0].attach(TABLE)
-    expected = features.transform(["flow"], PASSAGES)
-    assert again.transform(["flow"], PASSAGES).tobytes() == expected.tobytes()
+    expected = features.transform(Lists.of_texts(["flow"], PASSAGES))
+    assert again.transform(Lists.of_texts(["flow"], PASSAGES)).tobytes() == expected.tobytes()
 
 
 def json_copy(state):
@@ -118,7 +121,7 @@ def json_copy(state):
 )
 def test_sources_that_cannot_be_used(source, message):
     with pytest.raises(DataError, match=f"vectors: {message}"):
-        TextFeatures([WordVectors(source)]).fit(["a"], PASSAGES)
+        TextFeatures([WordVectors(source)]).fit(Lists.of_texts(["a"], PASSAGES))
 
 
 @pytest.fixture
@@ -151,9 +154,11 @@ def test_words_are_cut_into_pieces(package):
 
 
 def test_a_table_with_a_name_is_found_again(package):
-    features = TextFeatures([WordVectors("wordllama")], None).fit(["abc"], [["abc cab", "b"]])
+    features = TextFeatures([WordVectors("wordllama")], None).fit(
+        Lists.of_texts(["abc"], [["abc cab", "b"]])
+    )
     again = TextFeatures.from_state(*json_copy(features.state()))
-    X, Y = (f.transform(["abc"], [["ab abc", "é"]]) for f in (features, again))
+    X, Y = (f.transform(Lists.of_texts(["abc"], [["ab abc", "é"]])) for f in (features, again))
     assert X.tobytes() == Y.tobytes()
     assert X.any()
 

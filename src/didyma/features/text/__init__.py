@@ -11,7 +11,6 @@ from didyma.features.text.features import TextFeatures
 from didyma.features.text.first_stage import FirstStage
 from didyma.features.text.part import Part
 from didyma.features.text.small import SmallFeatures
-from didyma.features.text.windows import Windowed
 from didyma.features.text.word_vectors import WordVectors
 
 __all__ = [
@@ -20,6 +19,5 @@ __all__ = [
     "Part",
     "SmallFeatures",
     "TextFeatures",
-    "Windowed",
     "WordVectors",
 ]

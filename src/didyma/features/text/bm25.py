@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.features.text.reading import Reader, Reading
 from didyma.features.text.small import K1, B
@@ -41,8 +42,9 @@ class BM25:
     def fit(self, passages: Iterable[str]) -> Self:
         """Index passages; a passage is known by its place."""
         texts = list(passages)
-        self.reader_ = Reader.fit([""], [texts], self.language)
-        reading = self.reader_.read([""], [texts])
+        lists = Lists.of_texts([""], [texts])
+        self.reader_ = Reader.fit(lists, self.language)
+        reading = self.reader_.read(lists)
         is_stop = reading.is_stop[reading.terms]
         # By content words and, for queries that have none, by all words.
         self.weights_ = tuple(
@@ -74,7 +76,7 @@ class BM25:
         """
         if not hasattr(self, "reader_"):
             raise DataError("there is no index yet: call fit first")
-        reading = self.reader_.read(queries, [[]] * len(queries))
+        reading = self.reader_.read(Lists.of_texts(queries, [[]] * len(queries)))
         place = self.reader_.vocabulary.stems.places(reading.lexicon.stem_hashes)
         found = []
         for text in reading.queries:

@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.features.text.reading import Reading, State
+from didyma.features.featuriser import State, check_array
+from didyma.features.text.reading import Reading
 from didyma.kernels.concepts import concept_cosines
 
 __all__ = ["MOST_CONCEPTS", "Concepts"]
@@ -111,7 +112,20 @@ class Concepts:
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The concepts that were learned."""
-        return cls(**arrays)
+        found = cls(**arrays)
+        n_stems, n_entries = len(found.hashes), len(found.concepts)
+        check_array("hashes", found.hashes, np.uint64, (n_stems,))
+        check_array("starts", found.starts, np.int64, (n_stems + 1,))
+        check_array("concepts", found.concepts, np.int16, (n_entries,))
+        check_array("weights", found.weights, np.float32, (n_entries,))
+        ascends = (found.hashes[1:] > found.hashes[:-1]).all() and (
+            np.diff(found.starts) >= 0
+        ).all()
+        if not ascends or found.starts[0] != 0 or found.starts[-1] != n_entries:
+            raise ValueError("the concepts are not in order")
+        if n_entries and not 0 <= found.concepts.min() <= found.concepts.max() < MOST_CONCEPTS:
+            raise ValueError(f"expected concepts below {MOST_CONCEPTS}")
+        return found
 
 
 def _bounds(reading: Reading, lists: NDArray[np.int64]) -> zip[tuple[int, int]]:

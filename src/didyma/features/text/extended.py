@@ -8,10 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.features.featuriser import State
 from didyma.features.text.concepts import Concepts
 from didyma.features.text.cues import QUESTION_KINDS, TRAITS, cues
 from didyma.features.text.part import Part
-from didyma.features.text.reading import Reading, State
+from didyma.features.text.reading import Reading
 from didyma.features.text.small import SmallFeatures
 from didyma.kernels.answer import N_ANSWERS, answers
 from didyma.kernels.sequences import N_SEQUENCES, sequences

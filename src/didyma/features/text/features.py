@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from didyma.data import Groups, Lists
 from didyma.errors import DataError
+from didyma.features.featuriser import Featuriser, State, under
 from didyma.features.text.extended import ExtendedFeatures
 from didyma.features.text.first_stage import FirstStage
 from didyma.features.text.part import Part
-from didyma.features.text.reading import Reader, Reading, State
+from didyma.features.text.reading import Reader, Reading
 from didyma.features.text.small import SmallFeatures
-from didyma.features.text.windows import STEP, WINDOW, Windowed, cut
+from didyma.features.text.windows import cut
 from didyma.features.text.word_vectors import WordVectors
+from didyma.features.windowed import Windowed
 
 __all__ = ["TextFeatures"]
 
@@ -26,12 +28,13 @@ PARTS: dict[str, type[Part]] = {
 }
 
 
-class TextFeatures:
+class TextFeatures(Featuriser):
     """Features of queries and passages.
 
     >>> passages = [["Jane Austen wrote Emma.", "A clock has two hands."]]
-    >>> features = TextFeatures([SmallFeatures()]).fit(["who wrote Emma?"], passages)
-    >>> X = features.transform(["who wrote Emma?"], passages)
+    >>> lists = Lists.of_texts(["who wrote Emma?"], passages)
+    >>> features = TextFeatures([SmallFeatures()]).fit(lists)
+    >>> X = features.transform(lists)
     >>> X.shape == (2, len(features.names)) and bool((X[0, :14] > X[1, :14]).all())
     True
 
@@ -42,10 +45,20 @@ class TextFeatures:
     language : str or None
         Of the stop words and stems; "auto" finds it by counting stop words in `fit`, None does
         without both.
+    window : int, optional
+        `windowed` cuts passages of more words than this into windows of so many.
+
+    >>> long = Lists.of_texts(["x y"], [["a b c x y", "z"]])
+    >>> windowed = TextFeatures([SmallFeatures()], window=3).fit(long).windowed(long)
+    >>> score, window = windowed.best(windowed.X[:, 0])
+    >>> windowed.spans[window].tolist()
+    [[4, 9], [0, 1]]
     """
 
-    def __init__(self, parts: Sequence[Part], language: str | None = "auto") -> None:
-        self.parts, self.language = tuple(parts), language
+    def __init__(
+        self, parts: Sequence[Part], language: str | None = "auto", window: int | None = None
+    ) -> None:
+        self.parts, self.language, self.window = tuple(parts), language, window
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -53,56 +66,50 @@ class TextFeatures:
         self._reader()  # which columns there are may depend on the language
         return tuple(name for part in self.parts for name in part.names)
 
-    def fit(
-        self,
-        queries: Sequence[str],
-        passages: Sequence[Sequence[str]],
-        scores: Sequence[ArrayLike] | None = None,
-    ) -> Self:
-        """Learn how rare words are, and what the parts learn; ``passages[q]`` are those of q."""
-        self.reader_ = Reader.fit(queries, passages, self.language)
-        reading = self.reader_.read(queries, passages, scores)
+    def fit(self, lists: Lists) -> Self:
+        """Learn how rare words are, and what the parts learn."""
+        self.reader_ = Reader.fit(lists, self.language)
+        reading = self.reader_.read(lists)
         for part in self.parts:
             part.fit(reading)
         return self
 
-    def transform(
-        self,
-        queries: Sequence[str],
-        passages: Sequence[Sequence[str]],
-        scores: Sequence[ArrayLike] | None = None,
-    ) -> NDArray[np.float64]:
-        """Features of each passage, those of the first query first; shape (n_rows, n_columns)."""
-        return self._columns(self._reader().read(queries, passages, scores))
+    def transform(self, lists: Lists) -> NDArray[np.float64]:
+        """Features of each passage; shape (n_rows, n_columns)."""
+        return _rearranged(self._columns(self._reader().read(lists)), lists.groups)
 
-    def transform_windows(
-        self,
-        queries: Sequence[str],
-        passages: Sequence[Sequence[str]],
-        scores: Sequence[ArrayLike] | None = None,
-        *,
-        size: int = WINDOW,
-        step: int = STEP,
-    ) -> Windowed:
-        """Features of windows of at most ``size`` words, one every ``step``, of each passage.
-
-        >>> features = TextFeatures([SmallFeatures()]).fit(["x"], [["x y"]])
-        >>> windowed = features.transform_windows(["x y"], [["a b c x y", "z"]], size=3, step=2)
-        >>> score, window = windowed.best(windowed.X[:, 0])
-        >>> windowed.spans[window].tolist()
-        [[4, 9], [0, 1]]
-        """
-        reading, windows = cut(self._reader().read(queries, passages, scores), size, step)
-        return replace(windows, X=self._columns(reading))
+    def windowed(self, lists: Lists) -> Windowed:
+        """Features of the windows of each passage."""
+        if self.window is None:
+            return super().windowed(lists)
+        reading, row, spans = cut(self._reader().read(lists), self.window)
+        X, item = self._columns(reading), lists.groups.rows[row]
+        order = np.argsort(item, kind="stable")
+        return Windowed(X[order], item[order], spans[order])
 
     def _columns(self, reading: Reading) -> NDArray[np.float64]:
         return np.hstack([part.columns(reading) for part in self.parts])
+
+    def with_columns(self, names: Iterable[str]) -> TextFeatures:
+        """The same reader with only the parts that these columns need."""
+        wanted = set(names)
+        parts = [part for part in self.parts if not wanted.isdisjoint(part.names)]
+        if wanted <= {*SmallFeatures().names, *FirstStage().names}:
+            parts = [SmallFeatures() if isinstance(p, ExtendedFeatures) else p for p in parts]
+        features = TextFeatures(parts, self.language, self.window)
+        features.reader_ = self._reader()
+        return features
 
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""
         arrays, values = self._reader().state()
         arrays = {f"reader/{name}": array for name, array in arrays.items()}
-        record: dict[str, Any] = {"language": self.language, "reader": values, "parts": []}
+        record: dict[str, Any] = {
+            "language": self.language,
+            "window": self.window,
+            "reader": values,
+            "parts": [],
+        }
         for n, part in enumerate(self.parts):
             learned, values = part.state()
             arrays |= {f"{n}/{name}": array for name, array in learned.items()}
@@ -113,11 +120,11 @@ class TextFeatures:
     def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
         """The features that have learned this."""
         parts = [
-            PARTS[name].from_state(_under(f"{n}/", arrays), values)
+            PARTS[name].from_state(under(f"{n}/", arrays), values)
             for n, (name, values) in enumerate(record["parts"])
         ]
-        features = cls(parts, record["language"])
-        features.reader_ = Reader.from_state(_under("reader/", arrays), record["reader"])
+        features = cls(parts, record["language"], record["window"])
+        features.reader_ = Reader.from_state(under("reader/", arrays), record["reader"])
         return features
 
     def _reader(self) -> Reader:
@@ -126,9 +133,10 @@ class TextFeatures:
         return self.reader_
 
 
-def _under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
+def _rearranged(X: NDArray[np.float64], groups: Groups) -> NDArray[np.float64]:
+    """Rows that stand list by list in the order that they have in the lists."""
+    if (np.diff(groups.rows) == 1).all():
+        return X
+    found = np.empty_like(X)
+    found[groups.rows] = X
+    return found

@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.features.text.reading import Reading, State
+from didyma.features.featuriser import State
+from didyma.features.text.reading import Reading
 
 __all__ = ["Part"]
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from didyma.data import Lists
 from didyma.errors import DataError
+from didyma.features.featuriser import State, check_array
 from didyma.features.text.languages import check_language, detect
 from didyma.features.text.lexicon import Lexicon, Tokens
 from didyma.features.text.vocabulary import Counts, Vocabulary
+from didyma.matrix import is_sparse
 
 __all__ = ["LONGEST_QUERY", "Reader", "Reading"]
 
@@ -21,12 +24,10 @@ LONGEST_QUERY = 512  # words; what a longer query has beyond them is not looked 
 MOST_WORDS = 1 << 18  # distinct ones that a reader remembers between calls
 SAMPLE = 1000  # texts that tell the language
 
-State: TypeAlias = "tuple[dict[str, NDArray[Any]], dict[str, Any]]"
-
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Lists of passages as rows of words.
+    """Lists of passages as rows of words, list by list.
 
     Text i has the tokens ``begins[i]`` to ``ends[i]``; query q is text ``queries[q]``, and its rows
     ``bounds[q]`` to ``bounds[q + 1]`` are the texts ``rows[bounds[q]:bounds[q + 1]]``. A passage
@@ -89,10 +90,11 @@ class Reading:
 class Reader:
     """Reads texts; learned are their language and how rare their words are.
 
-    >>> reader = Reader.fit(["who wrote Emma"], [["Jane Austen wrote Emma.", "It is late."]])
+    >>> lists = Lists.of_texts(["who wrote Emma"], [["Jane Austen wrote Emma.", "It is late."]])
+    >>> reader = Reader.fit(lists)
     >>> reader.language
     'english'
-    >>> reading = reader.read(["wrote"], [["Who wrote Emma?"]])
+    >>> reading = reader.read(Lists.of_texts(["wrote"], [["Who wrote Emma?"]]))
     >>> reading.spans(reading.rows[0]).tolist()
     [[0, 3], [4, 9], [10, 14]]
     """
@@ -103,15 +105,10 @@ class Reader:
         self._forget()
 
     @classmethod
-    def fit(
-        cls,
-        queries: Sequence[str],
-        passages: Sequence[Sequence[str]],
-        language: str | None = "auto",
-    ) -> Self:
+    def fit(cls, lists: Lists, language: str | None = "auto") -> Self:
         """Count the words of the distinct passages."""
-        _check(queries, passages)
-        texts = list(dict.fromkeys(text for part in passages for text in part))
+        queries = _queries(lists)
+        texts = list(dict.fromkeys(_passages(lists)))
         if language == "auto":
             sample = Lexicon(None)
             asked = list(dict.fromkeys(queries))
@@ -131,18 +128,13 @@ class Reader:
         )
         return cls(language, vocabulary)
 
-    def read(
-        self,
-        queries: Sequence[str],
-        passages: Sequence[Sequence[str]],
-        scores: Sequence[ArrayLike] | None = None,
-    ) -> Reading:
+    def read(self, lists: Lists) -> Reading:
         """The words of each query and of its passages."""
-        _check(queries, passages)
+        queries, passages, groups = _queries(lists), _passages(lists), lists.groups
         asked = {query: n for n, query in enumerate(dict.fromkeys(queries))}
-        given = dict.fromkeys(text for part in passages for text in part)
+        given = dict.fromkeys(passages)
         number = {text: n for n, text in enumerate(given, start=len(asked))}
-        texts, bounds = [*asked, *number], np.cumsum([0, *map(len, passages)])
+        texts = [*asked, *number]
         with self._lock:
             if len(self._lexicon) > MOST_WORDS:
                 self._forget()
@@ -157,7 +149,7 @@ class Reader:
         begins, ends = tokens.begins[:-1], tokens.begins[1:].copy()
         is_query = np.arange(len(texts)) < len(asked)
         ends[is_query] = np.minimum(ends, begins + LONGEST_QUERY)[is_query]
-        rows = [number[text] for part in passages for text in part]
+        rows = np.array([number[text] for text in passages], np.int64)
         return Reading(
             lexicon=lexicon,
             texts=texts,
@@ -165,8 +157,8 @@ class Reader:
             begins=begins,
             ends=ends,
             queries=np.array([asked[query] for query in queries], np.int64),
-            bounds=bounds,
-            rows=np.array(rows, np.int64),
+            bounds=groups.starts,
+            rows=rows[groups.rows],
             terms=terms,
             stems=stems,
             term_idf=term_idf,
@@ -177,7 +169,7 @@ class Reader:
             is_capital=is_capital,
             grams=grams,
             mean_length=self.vocabulary.mean_length,
-            first_stage=None if scores is None else _first_stage(scores, bounds),
+            first_stage=_first_stage(lists),
         )
 
     def state(self) -> State:
@@ -199,6 +191,7 @@ class Reader:
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The reader that has learned this."""
+        _check_state(arrays, values)
         terms, stems = (
             Counts(arrays[f"{kind}_hashes"], arrays[f"{kind}_counts"], values["n_texts"])
             for kind in ("term", "stem")
@@ -220,46 +213,56 @@ class Reader:
             self._stem_idf = np.concatenate([self._stem_idf, new])
 
 
-def _check(queries: Sequence[str], passages: Sequence[Sequence[str]]) -> None:
-    if isinstance(queries, str) or isinstance(passages, str):
-        raise DataError("expected a list of queries and a list of passages for each, found a text")
-    if len(queries) != len(passages):
-        raise DataError(
-            f"expected passages for each of {len(queries)} queries, found them for {len(passages)}"
-        )
-    for q, (query, part) in enumerate(zip(queries, passages)):
+def _check_state(arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> None:
+    """Raise ValueError for arrays and values that no reader has."""
+    for kind in ("term", "stem"):
+        hashes, counts = arrays[f"{kind}_hashes"], arrays[f"{kind}_counts"]
+        check_array(f"{kind}_hashes", hashes, np.uint64, hashes.shape[:1])
+        check_array(f"{kind}_counts", counts, np.int32, hashes.shape)
+        if not (hashes[1:] > hashes[:-1]).all() or (counts < 0).any():
+            raise ValueError(f"the counts of {kind}s are not in order")
+    check_array("stem_of", arrays["stem_of"], np.uint64, arrays["term_hashes"].shape)
+    if not (isinstance(values["n_texts"], int) and 0 < values["mean_length"] < np.inf):
+        raise ValueError("expected a number of texts and their mean length")
+
+
+def _queries(lists: Lists) -> Sequence[str]:
+    if lists.queries is None:
+        raise DataError("expected the text of each query, found none", field="queries")
+    for q, query in enumerate(lists.queries):
         if not isinstance(query, str):
-            raise DataError(_expected("a text", query), field=f"query {q}")
-        if isinstance(part, str) or not isinstance(part, Sequence):
-            raise DataError(_expected("a list of texts", part), field=f"passages of query {q}")
-        for n, text in enumerate(part):
-            if not isinstance(text, str):
-                raise DataError(_expected("a text", text), field=f"query {q}, passage {n}")
+            raise DataError(_expected(query), field=f"query {q}")
+    return lists.queries
 
 
-def _expected(what: str, found: object) -> str:
-    return f"expected {what}, found {type(found).__name__} {found!r:.40}"
+def _passages(lists: Lists) -> Sequence[str]:
+    if isinstance(lists.items, np.ndarray) or is_sparse(lists.items):
+        raise DataError("expected texts, found a matrix", field="items")
+    for row, text in enumerate(lists.items):
+        if not isinstance(text, str):
+            groups = lists.groups
+            q = groups.codes[row]
+            n = int((groups.rows[groups.starts[q] : groups.starts[q + 1]] == row).argmax())
+            raise DataError(_expected(text), field=f"query {q}, passage {n}")
+    return lists.items
 
 
-def _first_stage(scores: Sequence[ArrayLike], bounds: NDArray[np.int64]) -> NDArray[np.float64]:
-    if len(scores) != len(bounds) - 1:
-        raise DataError(
-            f"expected scores for each of {len(bounds) - 1} queries, found {len(scores)}"
-        )
-    columns = np.zeros((bounds[-1], 2))
-    for q, given in enumerate(scores):
-        wanted = int(bounds[q + 1] - bounds[q])
-        try:
-            part = np.asarray(given, np.float64)
-        except (TypeError, ValueError):
-            raise DataError("expected numbers", field=f"scores of query {q}") from None
-        if part.shape != (wanted,):
-            raise DataError(
-                f"expected a score for each of {wanted} passages, found shape {part.shape}",
-                field=f"scores of query {q}",
-            )
-        if not np.isfinite(part).all():
-            raise DataError("expected finite scores", field=f"scores of query {q}")
-        columns[bounds[q] : bounds[q + 1], 0] = part
-        columns[bounds[q] : bounds[q + 1], 1] = 1 / (1 + np.searchsorted(np.sort(-part), -part))
+def _expected(found: object) -> str:
+    return f"expected a text, found {type(found).__name__} {found!r:.40}"
+
+
+def _first_stage(lists: Lists) -> NDArray[np.float64] | None:
+    if lists.scores is None:
+        return None
+    groups = lists.groups
+    scores = lists.scores[groups.rows]
+    codes = groups.codes[groups.rows]
+    order = np.lexsort((-scores, codes))
+    # Of equal scores all have the place of the first.
+    ranked = scores[order]
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = (ranked[1:] != ranked[:-1]) | (codes[1:] != codes[:-1])
+    place = np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
+    columns = np.stack([scores, np.empty(len(scores))], axis=1)
+    columns[order, 1] = 1 / (1 + place - groups.starts[codes])
     return columns

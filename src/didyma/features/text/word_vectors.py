@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
+from didyma.features.featuriser import State, check_array
 from didyma.features.text.growing import Growing
 from didyma.features.text.lexicon import Lexicon
 from didyma.features.text.part import Part
-from didyma.features.text.reading import Reading, State
+from didyma.features.text.reading import Reading
 from didyma.kernels.word_vectors import N_NEARNESSES, nearnesses
 
 __all__ = ["WORDLLAMA", "WordVectors"]
@@ -34,11 +35,12 @@ class WordVectors(Part):
     vector_reverse_coverage
         Mean over the passage's words, by idf, of the best cosine with a word of the query.
 
+    >>> from didyma.data import Lists
     >>> from didyma.features.text.features import TextFeatures
     >>> table = {"ship": [1, 0.2], "boat": [1, 0.3], "tree": [0, 1]}
-    >>> passages = [["a boat", "a tree", "the sky"]]
-    >>> features = TextFeatures([WordVectors(table)]).fit(["ships"], passages)
-    >>> features.transform(["ship"], passages)[:, 1].round(2).tolist()
+    >>> lists = Lists.of_texts(["ship"], [["a boat", "a tree", "the sky"]])
+    >>> features = TextFeatures([WordVectors(table)]).fit(lists)
+    >>> features.transform(lists)[:, 1].round(2).tolist()
     [1.0, 0.2, 0.0]
 
     Parameters
@@ -109,8 +111,10 @@ class WordVectors(Part):
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The part that has this state; it needs `attach` unless its table has a name."""
+        sample, terms = arrays["sample"], values["terms"]
+        check_array("sample", sample, np.float32, (len(terms), *sample.shape[1:2]))
         part = cls(None)
-        part._name, part._sample = values["source"], (values["terms"], arrays["sample"])
+        part._name, part._sample = values["source"], (terms, sample)
         return part if part._name is None else part.attach(part._name)
 
     def _known(self, reading: Reading) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -1,0 +1,253 @@
+"""Which features, which ranker, which C: chosen by cross-validation over queries."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data import Lists
+from didyma.execution import threads
+from didyma.features.text import FirstStage, SmallFeatures, WordVectors
+from didyma.features.windowed import Windowed
+from didyma.metrics import Evaluator
+from didyma.model import Model
+from didyma.rerank.target import Target
+from didyma.scoring import SCALERS, learn_scaling, linear_scores
+from didyma.tasks.ranking_svm import PlainSVM
+
+__all__ = ["Featured", "Rung", "Search", "Trial", "Tried", "ladder", "preferred"]
+
+FOLDS = 5
+SMALL = {*SmallFeatures().names, *FirstStage().names}
+VECTORS = set(WordVectors(None).names)
+Vector: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A way to rank that is tried: some columns, how they are scaled, and a path over C."""
+
+    name: str
+    columns: tuple[str, ...]
+    scaler: str = "StandardScaler"
+    Cs: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0, 10.0)
+
+    def __str__(self) -> str:
+        return f"{self.name}, {_SCALED[self.scaler]}"
+
+
+_SCALED = {"StandardScaler": "scaled over all", "QueryStandardScaler": "scaled within queries"}
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """How a rung did with one C: scores of each query by a model that has not seen it.
+
+    ``values`` are those of the measure, one for each query that has a better and a worse passage.
+    """
+
+    rung: Rung
+    C: float
+    scores: Vector
+    values: Vector
+
+    @property
+    def mean(self) -> float:
+        """Mean of the measure."""
+        return float(self.values.mean())
+
+    def __str__(self) -> str:
+        return f"{self.rung}, C={self.C:g}"
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a callback is told after each rung; True ends the search."""
+
+    number: int
+    of: int
+    rung: str
+    mean: float
+    best: float
+    seconds: float
+
+
+Watcher: TypeAlias = Callable[[Tried], bool | None]
+
+
+@dataclass(frozen=True, eq=False)
+class Featured:
+    """Features of judged lists: all windows to score, and of each row the one to learn from."""
+
+    lists: Lists
+    windowed: Windowed
+    names: tuple[str, ...]
+    shown: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, lists: Lists, windowed: Windowed, names: tuple[str, ...], target: Target, by: str
+    ) -> Self:
+        """Rows show the window that is best by a column; labels become grades."""
+        shown = windowed.best(windowed.X[:, names.index(by)])[1]
+        graded = Lists(lists.items, target.grades, grouping=lists.groups)
+        return cls(graded, windowed, names, shown)
+
+    def best(self, column: str) -> Vector:
+        """A column's value for each row, that of its best window."""
+        return self.windowed.best(self.windowed.X[:, self.names.index(column)])[0]
+
+    def columns(self, names: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Of each row, and of each window, these features."""
+        places = [self.names.index(name) for name in names]
+        windows = np.ascontiguousarray(self.windowed.X[:, places])
+        whole = len(windows) == len(self.shown)
+        return (windows if whole else windows[self.shown]), windows
+
+
+def ladder(names: Sequence[str], *, quick: bool = False) -> list[Rung]:
+    """What to try with these columns, the cheapest first."""
+    small = tuple(name for name in names if name in SMALL)
+    if quick:
+        return [Rung("small set", small, Cs=(0.01, 0.1, 1.0))]
+    plain = tuple(name for name in names if ":" not in name and name not in VECTORS)
+    extended = tuple(name for name in names if name not in VECTORS)
+    sets = {"small set": small, "plain set": plain, "extended set": extended}
+    if len(extended) < len(names):
+        given = tuple(name for name in names if name in VECTORS)
+        sets |= {f"{name} and vectors": (*own, *given) for name, own in sets.items()}
+    distinct = {own: name for name, own in reversed(sets.items())}
+    return [
+        Rung(name, own, scaler)
+        for scaler in ("StandardScaler", "QueryStandardScaler")
+        for own, name in reversed(distinct.items())
+    ]
+
+
+def preferred(trials: Sequence[Trial]) -> list[Trial]:
+    """Trials in the order in which they should be taken."""
+    return sorted(trials, key=lambda trial: -trial.mean)
+
+
+class Search:
+    """Cross-validated trials of rungs, the cheapest first, within a budget of seconds.
+
+    Folds are of queries. Features know the words of all lists, as they will when the model is in
+    use, but no labels.
+    """
+
+    def __init__(self, judged: Featured, target: Target, random_state: int = 0) -> None:
+        self.judged, self.target = judged, target
+        groups = judged.lists.groups
+        positive = np.bincount(groups.codes, target.grades > _least(target, groups))
+        self.usable = np.flatnonzero((positive > 0) & (positive < groups.sizes))
+        n_folds = min(FOLDS, len(self.usable))
+        self.fold = np.random.default_rng(random_state).permutation(len(groups)) % max(n_folds, 1)
+        order = np.random.default_rng(random_state).permutation(len(self.usable))
+        self.fold[self.usable] = order % max(n_folds, 1)  # as even as can be where it matters
+        self.n_folds = n_folds
+        self.trials: list[Trial] = []
+
+    def values(self, scores: Vector) -> Vector:
+        """The measure for each usable query."""
+        evaluator = Evaluator(self.target.grades, self.judged.lists.groups, self.target.measure)
+        (measure,) = evaluator.measures
+        return evaluator(scores)[measure][self.usable]
+
+    def run(
+        self, rungs: Sequence[Rung], budget: float = np.inf, callback: Watcher | None = None
+    ) -> None:
+        """Try rungs until the time is up; the first is always tried if there are two queries."""
+        if self.n_folds < 2:
+            return
+        began = time.perf_counter()
+        longest = 0.0
+        for number, rung in enumerate(rungs):
+            start = time.perf_counter()
+            if number and start - began + longest > budget:
+                break
+            found = list(self._try(rung))
+            self.trials += found
+            longest = max(longest, time.perf_counter() - start)
+            if callback is not None:
+                mean = max(trial.mean for trial in found)
+                best = max(trial.mean for trial in self.trials)
+                spent = time.perf_counter() - began
+                if callback(Tried(number + 1, len(rungs), str(rung), mean, best, spent)):
+                    break
+
+    def _try(self, rung: Rung) -> Iterator[Trial]:
+        rows, windows = self.judged.columns(rung.columns)
+        codes = self.judged.lists.groups.codes
+        item = self.judged.windowed.item
+        scores = np.zeros((len(rung.Cs), len(windows)))
+
+        def work(fold: int) -> None:
+            train, test = self.fold[codes] != fold, self.fold[codes[item]] == fold
+            lists = self.judged.lists.with_items(rows).select(train)
+            fitted = Fitted.path(rung, lists, self.target.loss, rung.Cs)
+            held_out = self.judged.lists.select(item[test]).with_items(windows[test])
+            scores[:, test] = [own.scores(held_out) for own in fitted]
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a fold may teach nothing
+            threads()(work, range(self.n_folds))
+        for C, found in zip(rung.Cs, scores):
+            best, _ = self.judged.windowed.best(found)
+            yield Trial(rung, C, best, self.values(best))
+
+    def final(self, trial: Trial) -> Model:
+        """The model of a trial, learned from all queries."""
+        rows, _ = self.judged.columns(trial.rung.columns)
+        lists = self.judged.lists.with_items(rows, trial.rung.columns)
+        smaller = [C for C in trial.rung.Cs if C < trial.C]
+        return Fitted.path(trial.rung, lists, self.target.loss, [*smaller[-1:], trial.C])[-1].model
+
+
+def _least(target: Target, groups: Any) -> Vector:
+    """What a grade must exceed to be better than others of its list."""
+    if not target.loss.startswith("ndcg"):
+        return np.zeros(len(groups.codes))
+    least = np.full(len(groups), np.inf)
+    np.minimum.at(least, groups.codes, target.grades)
+    return least[groups.codes]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A scaler and a linear ranker behind it."""
+
+    name: str
+    scaling: dict[str, Any]
+    svm: PlainSVM
+    lists: Lists
+
+    @classmethod
+    def path(cls, rung: Rung, lists: Lists, loss: str, Cs: Sequence[float]) -> list[Self]:
+        """One for each C."""
+        scaling = learn_scaling(rung.scaler, lists.X, lists.groups)
+        scaled = SCALERS[rung.scaler](lists.X, lists.groups, scaling)
+        svms = PlainSVM(loss).path(lists.with_items(scaled, lists.feature_names), Cs)
+        return [cls(rung.scaler, scaling, svm, lists) for svm in svms]
+
+    def scores(self, lists: Lists) -> Vector:
+        """Score of each row."""
+        scaled = SCALERS[self.name](lists.X, lists.groups, self.scaling)
+        return linear_scores(scaled, self.svm.coef_)
+
+    @property
+    def model(self) -> Model:
+        """Both as plain values."""
+        features = self.lists.features
+        learned = {key: value for key, value in self.scaling.items() if key.endswith("_")}
+        parameters = {key: value for key, value in self.scaling.items() if key not in learned}
+        scaler = Model.plain(self.name, parameters, learned, features)
+        own = {"coef_": self.svm.coef_, "n_queries_": self.svm.n_queries_}
+        ranker = Model.plain(self.svm.name, self.svm.parameters, own, features)
+        return ranker.behind(scaler)

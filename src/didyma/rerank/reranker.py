@@ -1,0 +1,174 @@
+"""From a query and its candidates to a ranking: features, and a ranker over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.data import Lists
+from didyma.errors import DataError
+from didyma.features.featuriser import Featuriser, State, packed, under, unpacked
+from didyma.features.windowed import Windowed
+from didyma.model import Model, Savable
+from didyma.rerank.ranked import Given, Ranked, read_documents
+
+if TYPE_CHECKING:
+    from didyma.metrics import Evaluation
+
+__all__ = ["MEASURES", "Reranker"]
+
+MEASURES = "AP, RR, nDCG@10"
+
+
+class Reranker(Savable):
+    """Ranks the candidates of a query by what a ranker makes of their features.
+
+    >>> from didyma import Lists, Reranker, SVMRanker
+    >>> from didyma.features import SmallFeatures, TextFeatures
+    >>> lists = Lists.of_texts(
+    ...     ["who wrote Emma?", "when was Emma written?"],
+    ...     [["It is late.", "Austen wrote Emma."], ["Emma was written in 1815.", "No."]],
+    ...     [[0, 1], [1, 0]],
+    ... )
+    >>> reranker = Reranker(TextFeatures([SmallFeatures()]), SVMRanker(C=1)).fit(lists)
+    >>> best, *_ = reranker.rank("who wrote it?", ["A clock.", "She wrote it."])
+    >>> best.index, best.text
+    (1, 'She wrote it.')
+
+    Parameters
+    ----------
+    featuriser : Featuriser
+    ranker : estimator or pipeline
+        What ranks rows of features, such as `didyma.SVMRanker`.
+
+    Attributes
+    ----------
+    model_ : Model
+        The fitted ranker as plain values, which ranks without scikit-learn.
+    """
+
+    model_: Model
+
+    def __init__(self, featuriser: Featuriser, ranker: Any) -> None:
+        self.featuriser, self.ranker = featuriser, ranker
+
+    def fit(self, lists: Lists, eval_set: Lists | None = None) -> Self:
+        """Learn from judged lists; the ranker may watch ``eval_set``."""
+        self.featuriser.fit(lists)
+        watched = {} if eval_set is None else {"eval_set": self._features(eval_set)}
+        self.ranker.fit(self._features(lists), **watched)
+        self.model_ = Model.of(self.ranker)
+        return self
+
+    def _features(self, lists: Lists) -> Lists:
+        return lists.with_items(self.featuriser.transform(lists), self.featuriser.names)
+
+    def predict(self, lists: Lists) -> NDArray[np.float64]:
+        """Raw score of each row; higher ranks first within a list."""
+        return self._score(lists)[1]
+
+    def rank(
+        self,
+        query: Any,
+        documents: Iterable[Any],
+        top_k: int | None = None,
+        scores: ArrayLike | None = None,
+    ) -> list[Ranked]:
+        """Documents by descending score, of equal ones the first given first.
+
+        Parameters
+        ----------
+        query : str
+            What is asked.
+        documents : sequence of str or of mappings
+            A mapping has a ``text`` and, if wanted, an ``id`` and other entries.
+        top_k : int, optional
+            How many of the best to return.
+        scores : array of shape (n_documents,), optional
+            The first stage's, if the reranker was trained with such.
+        """
+        if top_k is not None and top_k < 0:
+            raise DataError(f"expected a number of documents, found {top_k}", field="top_k")
+        read = self._read(documents)
+        lists = self._lists(query, read, scores)
+        if not read:
+            return []
+        windowed, raw, window = self._score(lists)
+        order = np.argsort(-raw, kind="stable")[:top_k]
+        score = self._calibrated(raw)
+        spans = self._spans(windowed, window)
+        return [
+            Ranked(
+                index=n,
+                score=float(score[n]),
+                id=read[n].id,
+                text=read[n].text,
+                metadata=read[n].metadata,
+                window=spans.get(n),
+                raw=float(raw[n]),
+            )
+            for n in order.tolist()
+        ]
+
+    @staticmethod
+    def _spans(windowed: Windowed, best: NDArray[np.int64]) -> dict[int, tuple[int, int]]:
+        """Where the best window of each long item stands in it."""
+        if windowed.spans is None:
+            return {}
+        long = np.flatnonzero(np.bincount(windowed.item) > 1)
+        return {n: (a, b) for n, (a, b) in zip(long.tolist(), windowed.spans[best[long]].tolist())}
+
+    def evaluate(self, lists: Lists, measures: Any = MEASURES) -> Evaluation:
+        """Measures of the rankings of judged lists, one value for each query."""
+        from didyma.metrics import evaluate
+
+        full = lists.select(np.arange(len(lists)))  # without empty ones
+        return evaluate(self.predict(full), full.y, full.groups, measures, docid=full.docid)
+
+    def _read(self, documents: Iterable[Any]) -> list[Given]:
+        return read_documents(documents)
+
+    def _lists(self, query: Any, documents: list[Given], scores: ArrayLike | None) -> Lists:
+        given = None if scores is None else [scores]
+        return Lists.of_texts([query], [[document.text for document in documents]], scores=given)
+
+    def _score(self, lists: Lists) -> tuple[Windowed, NDArray[np.float64], NDArray[np.int64]]:
+        """The windows, the score of each row and the window that has it."""
+        if not hasattr(self, "model_"):
+            raise DataError("the reranker is not fitted yet: call fit first")
+        windowed = self.featuriser.windowed(lists)
+        rows = lists if len(windowed.item) == len(lists) else lists.select(windowed.item)
+        found = self.model_.predict(rows.with_items(windowed.X, self.featuriser.names))
+        return windowed, *windowed.best(found)
+
+    def _calibrated(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        return raw
+
+    def state(self) -> State:
+        """What was learned, as arrays and values that JSON can hold."""
+        if not hasattr(self, "model_"):
+            raise DataError("the reranker is not fitted yet: call fit first")
+        arrays, featuriser = packed(self.featuriser)
+        tensors = {f"featuriser/{name}": array for name, array in arrays.items()}
+        tensors |= {f"ranker/{name}": array for name, array in self.model_.tensors.items()}
+        return tensors, {"featuriser": featuriser, "ranker": self.model_.record}
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
+        """The reranker that has learned this."""
+        found = cls.__new__(cls)
+        found._restore(arrays, record)
+        return found
+
+    def _restore(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
+        self.featuriser = unpacked(under("featuriser/", arrays), record["featuriser"])
+        self.model_ = Model.restored(record["ranker"], under("ranker/", arrays))
+        steps = [step["n_features"] for step, _ in self.model_.steps]
+        names = self.model_.features.names
+        if names is None or steps != [len(names)] * len(steps):
+            raise ValueError("the steps of the ranker ask for different features")
+        if not set(names) <= set(self.featuriser.names):
+            raise ValueError("the ranker asks for features that the featuriser does not have")

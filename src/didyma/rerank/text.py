@@ -1,0 +1,202 @@
+"""The preset for passages of text: everything is chosen for the user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.data import Features, Lists
+from didyma.errors import DataError
+from didyma.features.featuriser import State, under
+from didyma.features.text import (
+    ExtendedFeatures,
+    FirstStage,
+    Part,
+    SmallFeatures,
+    TextFeatures,
+    WordVectors,
+)
+from didyma.model import Model
+from didyma.rerank.calibration import Calibration
+from didyma.rerank.gate import Gate
+from didyma.rerank.judged_texts import check_queries, read_judged
+from didyma.rerank.ranked import Given
+from didyma.rerank.reranker import Reranker
+from didyma.rerank.target import Target
+
+__all__ = ["TextReranker"]
+
+WINDOW = 200  # words
+ORDERS = ("stem_bm25", "bm25")  # that need no training, where there is no first stage
+PARAMETERS = ("language", "measure", "window", "time_budget", "quick", "random_state")
+
+
+class TextReranker(Reranker):
+    """Ranks passages for a query, learned from texts and judgements.
+
+    `fit` computes features of texts, chooses columns, scaling and C by cross-validation over
+    queries, and keeps what it has learned only if held-out queries say that it helps (`gate_`).
+
+    >>> queries = ["who wrote Emma?", "who wrote Faust?", "when did Goethe die?"]
+    >>> passages = [
+    ...     ["Austen wrote Emma.", "Emma is a novel.", "It is late."],
+    ...     ["It rains.", "Goethe wrote Faust.", "Faust is a play."],
+    ...     ["Goethe wrote plays.", "He was a poet.", "Goethe died in 1832."],
+    ... ]
+    >>> reranker = TextReranker().fit(queries, passages, [[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    >>> best, *_ = reranker.rank("who wrote Ivanhoe?", ["Nobody knows.", "Scott wrote Ivanhoe."])
+    >>> best.text
+    'Scott wrote Ivanhoe.'
+
+    Parameters
+    ----------
+    vectors : mapping, callable, object with ``encode``, or "wordllama", optional
+        Vectors of words, as `didyma.features.WordVectors` takes them, for features beside those of
+        words as they are written. A saved model holds no vectors: it needs the package
+        ``wordllama`` when it is loaded, or the same table from `attach`.
+    language : str or None
+        Of stop words and stems; "auto" finds out.
+    measure : str, optional
+        What to choose by: AP if not given, nDCG for a teacher's scores.
+    window : int or None
+        Longer documents are cut into windows of so many words, and are as good as their best.
+    time_budget : float
+        Seconds after which nothing more is tried.
+    quick : bool
+        Try the small set of features only.
+    random_state : int
+        Of the folds.
+    callback : callable, optional
+        Called with a `Tried` after each rung that is tried; True ends the search. Not saved.
+
+    Attributes
+    ----------
+    gate_ : Gate
+        What was kept, and why, in words and figures.
+    trials_ : list of dict
+        What was tried, and how it did.
+    calibration_ : Calibration
+        From raw scores to the chance of relevance.
+    """
+
+    gate_: Gate
+    trials_: list[dict[str, Any]]
+    calibration_: Calibration
+
+    def __init__(
+        self,
+        *,
+        vectors: Any = None,
+        language: str | None = "auto",
+        measure: str | None = None,
+        window: int | None = WINDOW,
+        time_budget: float = 60.0,
+        quick: bool = False,
+        random_state: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self.vectors, self.language, self.measure, self.window = vectors, language, measure, window
+        self.time_budget, self.quick = time_budget, quick
+        self.random_state, self.callback = random_state, callback
+
+    def fit(  # type: ignore[override]
+        self,
+        queries: Lists | Sequence[str],
+        passages: Sequence[Any] | None = None,
+        labels: Sequence[Any] | None = None,
+        scores: Sequence[Any] | None = None,
+    ) -> Self:
+        """Learn from judged passages.
+
+        Parameters
+        ----------
+        queries : sequence of str, or Lists
+            One for each query, or one for each passage; `Lists` stand for all four.
+        passages : sequence of sequences of str, or sequence of str
+            Those of each query, or one for each entry of ``queries``.
+        labels : as ``passages``
+            Relevant or not (1, 0), grades, or a teacher's scores, which may be any numbers.
+        scores : as ``passages``, optional
+            The first stage's; `rank` must then be given them too.
+        """
+        from didyma.rerank.choice import Featured, Search, ladder, preferred
+        from didyma.rerank.gate import decide
+
+        lists = read_judged(queries, passages, labels, scores)
+        target = Target.of(lists.y, lists.groups, self.measure)
+        everything = TextFeatures(self._parts(lists), self.language, self.window).fit(lists)
+        orders = FirstStage().names[:1] if lists.scores is not None else ORDERS
+        windowed = everything.windowed(lists)
+        judged = Featured.of(lists, windowed, everything.names, target, by=ORDERS[0])
+        search = Search(judged, target, self.random_state)
+        if not len(search.usable):
+            raise DataError(
+                "expected a query with a relevant and an irrelevant passage, found none",
+                field="labels",
+            )
+        search.run(ladder(everything.names, quick=self.quick), self.time_budget, self.callback)
+        scores_of = {name: judged.best(name) for name in orders}
+        baselines = {name: search.values(found) for name, found in scores_of.items()}
+        kept, self.gate_ = decide(preferred(search.trials), baselines, target.measure)
+        self.trials_ = [
+            {"rung": str(trial.rung), "C": trial.C, target.measure: trial.mean}
+            for trial in search.trials
+        ]
+        if kept is None:
+            self.model_ = alone(self.gate_.baseline, len(search.usable))
+            raw = scores_of[self.gate_.baseline]
+        else:
+            self.model_, raw = search.final(kept), kept.scores
+        self.featuriser = everything.with_columns(self.model_.features.names or ())
+        self.calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
+        return self
+
+    def _parts(self, lists: Lists) -> list[Part]:
+        parts: list[Part] = [SmallFeatures() if self.quick else ExtendedFeatures()]
+        if lists.scores is not None:
+            parts.append(FirstStage())
+        if self.vectors is not None:
+            parts.append(WordVectors(self.vectors))
+        return parts
+
+    def attach(self, vectors: Any) -> Self:
+        """Give a loaded model the vectors of words that it was trained with."""
+        features = cast("TextFeatures", self.featuriser)
+        for part in features.parts:
+            if isinstance(part, WordVectors):
+                part.attach(vectors)
+        return self
+
+    def _lists(self, query: Any, documents: list[Given], scores: ArrayLike | None) -> Lists:
+        lists = super()._lists(query, documents, scores)
+        check_queries(lists)
+        return lists
+
+    def _calibrated(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.calibration_(raw)
+
+    def state(self) -> State:
+        """What was learned, as arrays and values that JSON can hold."""
+        arrays, record = super().state()
+        calibration, record["calibration"] = self.calibration_.state()
+        arrays |= {f"calibration/{name}": array for name, array in calibration.items()}
+        record |= {"gate": self.gate_.state(), "trials": self.trials_}
+        record["parameters"] = {name: getattr(self, name) for name in PARAMETERS}
+        return arrays, record
+
+    def _restore(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
+        super()._restore(arrays, record)
+        TextReranker.__init__(self, **{name: record["parameters"][name] for name in PARAMETERS})
+        self.calibration_ = Calibration.from_state(
+            under("calibration/", arrays), record["calibration"]
+        )
+        self.gate_, self.trials_ = Gate.from_state(record["gate"]), record["trials"]
+
+
+def alone(column: str, n_queries: int) -> Model:
+    """The model that ranks by one column as it is."""
+    learned = {"coef_": np.ones(1), "n_queries_": n_queries}
+    return Model.plain("SVMRanker", {}, learned, Features(1, (column,)))
