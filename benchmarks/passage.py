@@ -12,7 +12,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, ratio, stopwatch
-from didyma.formats.qa import Question
+from didyma.data import Lists
 from didyma.nn.numbering import Numbering
 from didyma.nn.passage import PassageNetwork, PassageRanker
 from didyma.nn.ranking_loss import RankingLoss
@@ -33,20 +33,17 @@ def run(scale: float = 1.0) -> list[Row]:
         torch.set_num_threads(threads)
 
 
-def _questions(count: int) -> list[Question]:
+def _questions(count: int) -> Lists:
     rng = np.random.default_rng(0)
 
     def text(n: int) -> str:
         return " ".join(f"w{rng.zipf(1.3) % N_WORDS}" for _ in range(n))
 
-    return [
-        Question(
-            text(7),
-            [text(int(n)) for n in rng.integers(5, 2 * WORDS - 5, PASSAGES)],
-            (np.arange(PASSAGES) == rng.integers(PASSAGES)).astype(np.int64),
-        )
-        for _ in range(count)
+    passages = [
+        [text(int(n)) for n in rng.integers(5, 2 * WORDS - 5, PASSAGES)] for _ in range(count)
     ]
+    labels = [np.arange(PASSAGES) == rng.integers(PASSAGES) for _ in range(count)]
+    return Lists.of_texts([text(7) for _ in range(count)], passages, labels)
 
 
 def _steps(scale: float) -> list[Row]:
@@ -56,12 +53,13 @@ def _steps(scale: float) -> list[Row]:
     pairs = batch.batch(np.arange(len(batch)))
     network = PassageNetwork(len(vocabulary))
     optimizer = torch.optim.AdamW(network.parameters())
+    assert pairs.labels is not None
     hinge, labels = RankingLoss("ap"), torch.from_numpy(pairs.labels)
 
     def step(loss: Callable[[Tensor], Tensor]) -> Callable[[], None]:
         def run() -> None:
             optimizer.zero_grad()
-            loss(network(pairs.questions, pairs.passages)).backward()
+            loss(network(pairs.queries, pairs.passages)).backward()
             optimizer.step()
 
         return run
@@ -145,5 +143,4 @@ def _scoring(scale: float) -> list[Row]:
     questions = _questions(max(4, round(100 * scale)))
     ranker = PassageRanker(epochs=1, device="cpu").fit(questions)
     seconds = min(stopwatch(lambda: ranker.predict(questions))() for _ in range(5))
-    n_passages = sum(len(question.labels) for question in questions)
-    return [Row("passages scored from their texts, one core", n_passages / seconds, "/s")]
+    return [Row("passages scored from their texts, one core", len(questions) / seconds, "/s")]

@@ -21,7 +21,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from didyma.data import Groups, group_rows
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.classification import PolynomialRanker
 from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
@@ -40,7 +39,7 @@ from didyma.estimators.svm import SVMRanker
 from didyma.features.similarity import TextSimilarity, place_in_document
 from didyma.files import replace_sections, replace_when_done
 from didyma.formats import qa
-from didyma.metrics import Evaluator, wilcoxon, wins_losses
+from didyma.metrics import evaluate, wilcoxon, wins_losses
 from didyma.report.table import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -48,7 +47,6 @@ RESULTS = ROOT / "docs" / "RESULTS.md"
 FIGURE = ROOT / "docs" / "latent_reranking.svg"
 
 Vector = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 CS = (1.0, 10.0, 100.0, 1000.0, 2000.0, 5000.0)  # slow models try every other one
 MEASURES = {"MAP": "AP", "MRR": "RR", "P@1": "P@1"}
@@ -59,52 +57,26 @@ N_CANDIDATES = 10
 # --- Data -----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """Rows of some questions, one question after the other."""
-
-    X: Vector
-    y: Vector
-    sizes: Integers
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-    def take(self, questions: Integers) -> Judged:
-        """Some of the questions, in this order."""
-        starts = np.concatenate([[0], np.cumsum(self.sizes)])
-        rows = np.concatenate([np.arange(starts[q], starts[q + 1]) for q in questions])
-        return Judged(self.X[rows], self.y[rows], self.sizes[questions])
-
-    @cached_property
-    def groups(self) -> Groups:
-        """The question of each row."""
-        return group_rows(len(self.y), None, self.sizes)
-
-    @cached_property
-    def _evaluator(self) -> Evaluator:
-        return Evaluator(self.y, self.groups, MEASURES.values())
-
-    def judge(self, scores: Vector) -> dict[str, Vector]:
-        """Value of each measure for each question; equal scores are put in a random order."""
-        evaluation = self._evaluator(scores)
-        return {name: evaluation[measure] for name, measure in MEASURES.items()}
+def judge(part: Lists, scores: Vector) -> dict[str, Vector]:
+    """Value of each measure for each question; equal scores are put in a random order."""
+    evaluation = evaluate(scores, part.y, part.groups, MEASURES.values())
+    return {name: evaluation[measure] for name, measure in MEASURES.items()}
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
     """Questions to learn from, to choose C and the epoch on, and to test on."""
 
-    train: Judged
-    dev: Judged
-    test: Judged
+    train: Lists
+    dev: Lists
+    test: Lists
 
     def scaled(self) -> Split:
         """Features with the mean 0 and the deviation 1 on the training questions."""
         scaler = StandardScaler().fit(self.train.X)
         return Split(
             *(
-                Judged(np.ascontiguousarray(scaler.transform(part.X)), part.y, part.sizes)
+                part.with_items(np.ascontiguousarray(scaler.transform(part.X)))
                 for part in (self.train, self.dev, self.test)
             )
         )
@@ -113,24 +85,24 @@ class Split:
         """Disjoint cross-validation: fold i has the i-th share of each of the three sets."""
         random = np.random.default_rng(seed)
         parts = (self.train, self.dev, self.test)
-        shares = [np.array_split(random.permutation(len(part)), n_folds) for part in parts]
+        shares = [np.array_split(random.permutation(len(part.groups)), n_folds) for part in parts]
         for fold in range(n_folds):
-            yield Split(*(part.take(np.sort(s[fold])) for part, s in zip(parts, shares)))
+            yield Split(*(part.select_lists(np.sort(s[fold])) for part, s in zip(parts, shares)))
 
 
-def sample(question: qa.Question, n: int, random: np.random.Generator) -> qa.Question:
-    """At most n candidates in a random order: an answer, one that is none, and any others."""
-    order = random.permutation(len(question.labels))
-    labels = question.labels[order]
-    needed = [int(labels.argmax()), int(labels.argmin())]
-    others = [k for k in range(len(order)) if k not in needed]
-    chosen = random.permutation(order[needed + others[: n - 2]])
-    return qa.Question(
-        question.text, [question.sentences[k] for k in chosen], question.labels[chosen]
-    )
+def sample(asked: Lists, n: int, random: np.random.Generator) -> Lists:
+    """At most n candidates of each, in a random order: an answer, one that is none, any others."""
+    groups, chosen = asked.groups, []
+    for start, stop in zip(groups.starts, groups.starts[1:]):
+        order = start + random.permutation(stop - start)
+        labels = asked.y[order]
+        needed = [int(labels.argmax()), int(labels.argmin())]
+        others = [k for k in range(len(order)) if k not in needed]
+        chosen.append(random.permutation(order[needed + others[: n - 2]]))
+    return asked.select(np.concatenate(chosen))
 
 
-def read(part: str, folder: Path, seed: int) -> dict[str, list[qa.Question]]:
+def read(part: str, folder: Path, seed: int) -> dict[str, Lists]:
     """All training questions, and those of each set that have candidates of both classes."""
     if part == "wikiqa":
         sets = {name: qa.read_wikiqa(folder / f"{name}.txt") for name in ("train", "dev", "test")}
@@ -139,25 +111,25 @@ def read(part: str, folder: Path, seed: int) -> dict[str, list[qa.Question]]:
         sets = {name: qa.read_trecqa(folder / place) for name, place in places.items()}
     asked = {"all": sets["train"]}
     for name, questions in sets.items():
-        asked[name] = [question for question in questions if question.is_mixed]
-        if not asked[name]:
+        asked[name] = questions.select_lists(np.flatnonzero(questions.mixed))
+        if not len(asked[name]):
             raise DataError(f"no {name} question has answers and other candidates", path=folder)
     if part == "trecqa":
-        random = np.random.default_rng(seed)
-        asked["train"] = [sample(question, N_CANDIDATES, random) for question in asked["train"]]
+        asked["train"] = sample(asked["train"], N_CANDIDATES, np.random.default_rng(seed))
     return asked
 
 
-def describe(asked: Mapping[str, Sequence[qa.Question]], kind: str) -> Split:
+def pairs(lists: Lists) -> list[tuple[str, str]]:
+    """Each question with each of its candidates."""
+    questions = lists.query_texts
+    return [(questions[q], text) for q, text in zip(lists.groups.codes, lists.texts)]
+
+
+def describe(asked: Mapping[str, Lists], kind: str) -> Split:
     """Features of a set of questions; the similarity sees all training texts, but no label."""
-    pairs, _, _ = qa.flatten(asked["all"])
-    similarity = TextSimilarity(kind).fit(*map(list, zip(*pairs)))
-    parts = []
-    for name in ("train", "dev", "test"):
-        pairs, y, _ = qa.flatten(asked[name])
-        sizes = np.array([len(question.labels) for question in asked[name]])
-        parts.append(Judged(similarity.transform(pairs), y.astype(np.float64), sizes))
-    return Split(*parts)
+    similarity = TextSimilarity(kind).fit(*map(list, zip(*pairs(asked["all"]))))
+    parts = (asked[name] for name in ("train", "dev", "test"))
+    return Split(*(part.with_items(similarity.transform(pairs(part))) for part in parts))
 
 
 def with_place(split: Split) -> Split:
@@ -165,7 +137,7 @@ def with_place(split: Split) -> Split:
     parts = []
     for part in (split.train, split.dev, split.test):
         place = place_in_document(part.groups.codes.astype(str).tolist())
-        parts.append(Judged(np.hstack([part.X, place]), part.y, part.sizes))
+        parts.append(part.with_items(np.hstack([part.X, place])))
     return Split(*parts)
 
 
@@ -176,37 +148,28 @@ Fits = Callable[[Split, Sequence[float], int, int], Iterable[Any]]
 
 def polynomial(split: Split, Cs: Sequence[float], epochs: int, seed: int) -> Iterator[Any]:
     """An SVM with a polynomial kernel of degree 3, on ten candidates of each question."""
-    train = split.train
     for C in Cs[::2]:
         ranker = PolynomialRanker(
             C, degree=3, n_candidates=N_CANDIDATES, max_iter=2_000_000, random_state=seed
         )
-        yield ranker.fit(train.X, train.y, group=train.sizes)
+        yield ranker.fit(split.train)
 
 
 def svm_map(split: Split, Cs: Sequence[float], epochs: int, seed: int) -> Iterable[Any]:
     """SVMmap, for all C by continuation."""
-    train = split.train
     ranker = SVMRanker("ap", n_jobs=1, random_state=seed)
-    return ranker.path(train.X, train.y, Cs, group=train.sizes)
+    return ranker.path(split.train, None, Cs)
 
 
 def perceptron(loss: str | None, inference: str = "exact") -> Fits:
     """Latent perceptrons, each at the epoch that is best on the development set."""
 
     def fits(split: Split, Cs: Sequence[float], epochs: int, seed: int) -> Iterator[Any]:
-        train, dev = split.train, split.dev
         for C in Cs if loss else Cs[:1]:  # without a loss, C does not matter
             ranker = LatentPerceptronRanker(
                 loss, C, inference=inference, epochs=epochs, random_state=seed
             )
-            yield ranker.fit(
-                train.X,
-                train.y,
-                group=train.sizes,
-                eval_set=(dev.X, dev.y),
-                eval_group=dev.sizes,
-            )
+            yield ranker.fit(split.train, eval_set=split.dev)
 
     return fits
 
@@ -215,7 +178,6 @@ def latent_svm(inference: str, positions: str) -> Fits:
     """Latent structural SVMs with the truncated map, started from a linear classifier."""
 
     def fits(split: Split, Cs: Sequence[float], epochs: int, seed: int) -> Iterator[Any]:
-        train, dev = split.train, split.dev
         for C in Cs[::2]:
             ranker = LatentSVMRanker(
                 *("ap", C),
@@ -225,13 +187,7 @@ def latent_svm(inference: str, positions: str) -> Fits:
                 n_jobs=1,
                 random_state=seed,
             )
-            yield ranker.fit(
-                train.X,
-                train.y,
-                group=train.sizes,
-                eval_set=(dev.X, dev.y),
-                eval_group=dev.sizes,
-            )
+            yield ranker.fit(split.train, eval_set=split.dev)
 
     return fits
 
@@ -268,14 +224,14 @@ def choose(fits: Fits, split: Split, Cs: Sequence[float], epochs: int, seed: int
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         rankers = list(fits(split, Cs, epochs, seed))
-    judged = [split.dev.judge(ranker.predict(split.dev.X)) for ranker in rankers]
+    judged = [judge(split.dev, ranker.predict(split.dev)) for ranker in rankers]
     best = int(np.argmax([values["MAP"].mean() for values in judged]))
     ranker = rankers[best]
     curve = [record["AP"] for record in getattr(ranker, "history_", []) if "AP" in record]
     return Chosen(
         ranker.C,
         judged[best],
-        split.test.judge(ranker.predict(split.test.X)),
+        judge(split.test, ranker.predict(split.test)),
         getattr(ranker, "best_epoch_", None),
         curve,
         sum(issubclass(warning.category, ConvergenceWarning) for warning in caught),
@@ -378,7 +334,7 @@ def reproduce_part(part: str, options: argparse.Namespace, progress: Progress) -
     found: dict[str, Any] = {
         "seed": options.seed,
         "folds": n_folds,
-        "questions": {name: len(asked[name]) for name in ("train", "dev", "test")},
+        "questions": {name: len(asked[name].groups) for name in ("train", "dev", "test")},
         "features": {},
     }
     for kind in SIMILARITIES if options.features == "all" else (options.features,):
@@ -387,7 +343,7 @@ def reproduce_part(part: str, options: argparse.Namespace, progress: Progress) -
         described = {kind: split}
         if part == "wikiqa":
             described[f"{kind} + position"] = placed = with_place(split)
-            alone = placed.test.judge(placed.test.X[:, -1])
+            alone = judge(placed.test, placed.test.X[:, -1])
             found["position"] = {name: float(values.mean()) for name, values in alone.items()}
         for name, features in described.items():
 

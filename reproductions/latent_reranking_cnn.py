@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data import Lists
 from didyma.files import replace_when_done
-from didyma.formats.qa import Question
 from didyma.nn.passage import PassageRanker
 from didyma.report.table import markdown
 
@@ -33,7 +33,7 @@ from didyma.report.table import markdown
 reranking = import_module(f"{__package__}.latent_reranking" if __package__ else "latent_reranking")
 
 Vector = NDArray[np.float64]
-Asked = Mapping[str, Sequence[Question]]
+Asked = Mapping[str, Lists]
 
 SETS = ("train", "dev", "test")
 NETWORKS = {"CNN": "cross-entropy", "CNN, AP end to end": "ap"}
@@ -93,12 +93,7 @@ def encode(asked: Asked, loss: str, seed: int, settings: Mapping[str, Any]) -> d
 
 def split_of(asked: Asked, found: Mapping[str, Any]) -> Any:
     """The embeddings as features."""
-    parts = []
-    for name in SETS:
-        y = np.concatenate([question.labels for question in asked[name]]).astype(np.float64)
-        sizes = np.array([len(question.labels) for question in asked[name]])
-        parts.append(reranking.Judged(found[name], y, sizes))
-    return reranking.Split(*parts)
+    return reranking.Split(*(asked[name].with_items(found[name]) for name in SETS))
 
 
 def judged(split: Any, found: Mapping[str, Any]) -> dict[str, Any]:
@@ -106,7 +101,7 @@ def judged(split: Any, found: Mapping[str, Any]) -> dict[str, Any]:
     values = {
         f"{name} {measure}": each
         for name in SETS[1:]
-        for measure, each in getattr(split, name).judge(found[f"{name} scores"]).items()
+        for measure, each in reranking.judge(getattr(split, name), found[f"{name} scores"]).items()
     }
     return {**values, "C": np.nan, "epoch": found["epoch"]}
 
@@ -127,7 +122,7 @@ def reproduce_part(
     if part == "trecqa":
         asked["all"] = asked["train"]  # ten candidates of each question, for all models
     settings, Cs, epochs = (QUICK, CS[2:3], 5) if options.quick else (SETTINGS, CS, 100)
-    counts = {name: sum(len(q.labels) for q in asked[name]) for name in ("all", *SETS)}
+    counts = {name: len(asked[name]) for name in ("all", *SETS)}
     seeds = range(options.seed, options.seed + (1 if options.quick else options.seeds))
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in (*NETWORKS, *reranking.MODELS)}
     embedded = {}
@@ -146,7 +141,7 @@ def reproduce_part(
         runs[name].append(row)
         say(f"{part}, seed {seed}, {name}: C {row['C']:g}")
     return {
-        "questions": {name: len(asked[name]) for name in SETS},
+        "questions": {name: len(asked[name].groups) for name in SETS},
         "networks": len(runs[REFERENCE]),
         "models": summary(runs),
     }

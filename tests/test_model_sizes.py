@@ -16,6 +16,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import didyma
 from didyma import model
+from didyma.data import Lists
 from didyma.errors import ModelFileError
 from didyma.estimators.additive import AdditiveSVMRanker
 from didyma.estimators.boosting import BoostingReranker
@@ -98,7 +99,7 @@ def classifier() -> Any:
 def passages() -> Any:
     from didyma.nn.passage import PassageRanker
 
-    asked = [("who is it", ["it is me", "it is late"], [1, 0])] * 2
+    asked = Lists.of_texts(["who is it"] * 2, [["it is me", "it is late"]] * 2, [[1, 0]] * 2)
     sizes = {"dimension": 3, "filters": 4, "hidden": 5, "width": 2, "overlap": 2}
     return PassageRanker(epochs=1, **sizes).fit(asked)
 

@@ -365,6 +365,28 @@ class Lists:
         return self.labels
 
     @property
+    def texts(self) -> list[str]:
+        """The items, which must be texts."""
+        if self._is_matrix:
+            raise DataError("expected texts, found a matrix", field="items")
+        for row, text in enumerate(self.items):
+            if not isinstance(text, str):
+                number = self.groups.codes[row]
+                place = int((self.groups.codes[:row] == number).sum())
+                raise DataError(_expected_text(text), field=f"query {number}, passage {place}")
+        return list(self.items)
+
+    @property
+    def query_texts(self) -> list[str]:
+        """The queries, which must be known, and texts."""
+        if self.queries is None:
+            raise DataError("expected the text of each query, found none", field="queries")
+        for number, query in enumerate(self.queries):
+            if not isinstance(query, str):
+                raise DataError(_expected_text(query), field=f"query {number}")
+        return list(self.queries)
+
+    @property
     def features(self) -> Features:
         """What the columns are, which other data and models can be compared with."""
         return Features(self.X.shape[1], self.feature_names, self.zero_based)
@@ -373,6 +395,12 @@ class Lists:
     def groups(self) -> Groups:
         """Which rows belong to which list."""
         return Groups.from_qid(self.qid) if self.grouping is None else self.grouping
+
+    @property
+    def mixed(self) -> NDArray[np.bool_]:
+        """Whether each list has rows of label 1 or more and others, so that their order matters."""
+        relevant = np.bincount(self.groups.codes, weights=self.y >= 1, minlength=len(self.groups))
+        return (relevant > 0) & (relevant < self.groups.sizes)
 
     def gathered(self) -> Lists:
         """The same with the rows of each list together, list after list."""
@@ -434,6 +462,10 @@ class Lists:
             weights=None if self.weights is None else self.weights[numbers],
             grouping=None if self.grouping is None else named,
         )
+
+
+def _expected_text(found: object) -> str:
+    return f"expected a text, found {type(found).__name__} {found!r:.40}"
 
 
 def _are_finite(column: NDArray[Any]) -> bool:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import gzip
 
-import numpy as np
 import pytest
 
 from didyma.errors import DataError
-from didyma.formats.qa import Question, flatten, read_trecqa, read_wikiqa
+from didyma.formats.qa import read_trecqa, read_wikiqa
 
 ROWS = "who ?\tAda .\t1\nwho ?\tA machine .\t0\nwhen ?\tIn 1843 .\t1\n"
 
 
-def plain(questions):
-    return [(text, sentences, labels.tolist()) for text, sentences, labels in questions]
+def plain(lists):
+    starts = lists.groups.starts
+    return [
+        (question, lists.texts[first:stop], lists.y[first:stop].tolist())
+        for question, first, stop in zip(lists.query_texts, starts, starts[1:])
+    ]
 
 
 EXPECTED = [("who ?", ["Ada .", "A machine ."], [1, 0]), ("when ?", ["In 1843 ."], [1])]
@@ -61,7 +64,7 @@ def test_trecqa_folder(tmp_path):
     folder = folder_of(tmp_path)
     expected = [("who ?", ["ada .", "a machine ."], [1, 0]), ("who ?", ["bo ."], [0])]
     assert plain(read_trecqa(folder)) == expected
-    assert read_trecqa(folder, lowercase=False)[0].sentences == ["Ada .", "A machine ."]
+    assert read_trecqa(folder, lowercase=False).texts == ["Ada .", "A machine .", "Bo ."]
 
 
 def test_trecqa_table(tmp_path):
@@ -108,22 +111,6 @@ def test_trecqa_errors_name_the_place(tmp_path, changes, message):
         read_trecqa(folder_of(tmp_path, **changes))
 
 
-def test_questions():
-    question = Question("who ?", ["a", "b", "c"], np.array([1, 0, 0]))
-    assert question.is_mixed
-    assert not question.first(1).is_mixed
-    assert not Question("who ?", ["a"], np.array([0])).is_mixed
-    assert plain([question.first(2)]) == [("who ?", ["a", "b"], [1, 0])]
-
-
-def test_flatten():
-    one, two = Question("q", ["a", "b"], np.array([1, 0])), Question("r", ["a"], np.array([1]))
-    pairs, y, qid = flatten([one, two])
-    assert pairs == [("q", "a"), ("q", "b"), ("r", "a")]
-    assert (y.tolist(), qid.tolist()) == ([1, 0, 1], [0, 0, 1])
-    assert [len(part) for part in flatten([])] == [0, 0, 0]
-
-
 def test_real_wikiqa(shared_data):
     for split, n_questions, n_pairs, n_mixed in (
         ("train", 2118, 20360, 857),
@@ -131,9 +118,9 @@ def test_real_wikiqa(shared_data):
         ("test", 633, 6165, 237),
     ):
         questions = read_wikiqa(shared_data / "wikiqa" / f"{split}.txt")
-        assert len(questions) == n_questions
-        assert len(flatten(questions)[0]) == n_pairs
-        assert sum(question.is_mixed for question in questions) == n_mixed
+        assert len(questions.groups) == n_questions
+        assert len(questions) == n_pairs
+        assert questions.mixed.sum() == n_mixed
 
 
 def test_real_trecqa(shared_data):
@@ -143,5 +130,5 @@ def test_real_trecqa(shared_data):
         ("clean-test", 68, 1442),
     ):
         questions = read_trecqa(shared_data / "trecqa" / name)
-        assert len(questions) == n_questions
-        assert len(flatten(questions)[0]) == n_pairs
+        assert len(questions.groups) == n_questions
+        assert len(questions) == n_pairs

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from didyma import model
+from didyma.data import Lists
 from didyma.errors import DataError, ModelFileError
 from didyma.estimators.latent import LatentPerceptronRanker
-from didyma.formats.qa import Question
 from didyma.nn.numbering import Numbering
 from didyma.nn.passage import PassageNetwork, PassageRanker, ScoredPassage
 from didyma.nn.text_pairs import TextPairs, Texts, shape, tokenize
@@ -23,18 +23,37 @@ def ask(rng, n_candidates=4):
     nouns = rng.permutation(NOUNS)[:n_candidates]
     labels = np.arange(n_candidates) == rng.integers(n_candidates)
     sentences = [f"They have seen the {noun} ." for noun in nouns]
-    return Question(f"who saw a {nouns[labels.argmax()]} ?", sentences, labels.astype(np.int64))
+    return f"who saw a {nouns[labels.argmax()]} ?", sentences, labels
+
+
+def lists_of(*asked):
+    return Lists.of_texts(*zip(*asked))
 
 
 @pytest.fixture(scope="module")
 def questions():
     rng = np.random.default_rng(0)
-    return [ask(rng) for _ in range(40)]
+    return lists_of(*(ask(rng) for _ in range(40)))
 
 
 @pytest.fixture(scope="module")
-def ranker(questions):
-    return PassageRanker("ap", **SMALL).fit(questions[:30], questions[30:])
+def train(questions):
+    return questions.select_lists(range(30))
+
+
+@pytest.fixture(scope="module")
+def dev(questions):
+    return questions.select_lists(range(30, 40))
+
+
+@pytest.fixture(scope="module")
+def few(questions):
+    return questions.select_lists(range(8))
+
+
+@pytest.fixture(scope="module")
+def ranker(train, dev):
+    return PassageRanker("ap", **SMALL).fit(train, dev)
 
 
 def texts(rng, lengths, n_words=9):
@@ -95,93 +114,96 @@ def test_words_numbers_and_marks():
 
 
 def test_overlaps_tell_stop_words_from_others_and_know_stems():
-    asked = Question("who formed the rivers ?", ["The river forms in 1815 ?", ""], np.array([1, 0]))
-    pairs = TextPairs([asked], Numbering(["0000", "river", "the"]), max_length=50)
+    asked = Lists.of_texts(["who formed the rivers ?"], [["The river forms in 1815 ?", ""]])
+    pairs = TextPairs(asked, Numbering(["0000", "river", "the"]), max_length=50)
     batch = pairs.batch(np.array([0]))
-    assert batch.questions.words.tolist() == [[1, 1, 4, 1, 1]] * 2
-    assert batch.questions.overlaps.tolist() == [[1, 3, 2, 3, 2], [1, 1, 1, 1, 1]]
+    assert batch.labels is None
+    assert batch.queries.words.tolist() == [[1, 1, 4, 1, 1]] * 2
+    assert batch.queries.overlaps.tolist() == [[1, 3, 2, 3, 2], [1, 1, 1, 1, 1]]
     assert batch.passages.words.tolist() == [[4, 3, 1, 1, 2, 1], [0] * 6]
     assert batch.passages.overlaps.tolist() == [[2, 3, 3, 1, 1, 2], [0] * 6]
-    short = TextPairs([asked], Numbering(["the"]), max_length=2).batch(np.array([0]))
+    short = TextPairs(asked, Numbering(["the"]), max_length=2).batch(np.array([0]))
     assert short.passages.words.tolist() == [[2, 1], [0, 0]]
     assert short.passages.overlaps.tolist() == [[1, 1], [0, 0]]  # the question is cut, too
 
 
 def test_batches_hold_whole_questions_in_the_order_that_is_asked_for(questions):
     vocabulary = Numbering(NOUNS)
-    pairs = TextPairs(questions[:3], vocabulary, 50)
+    asked = questions.select_lists(range(3))
+    pairs = TextPairs(asked, vocabulary, 50)
     assert len(pairs) == 3
     batch = pairs.batch(np.array([2, 0]))
     assert batch.sizes.tolist() == [4, 4]
-    assert batch.labels.tolist() == [*questions[2].labels, *questions[0].labels]
-    for row, sentence in enumerate(questions[2].sentences + questions[0].sentences):
+    expected = asked.select_lists([2, 0])
+    assert batch.labels.tolist() == expected.y.tolist()
+    for row, sentence in enumerate(expected.texts):
         assert batch.passages.words[row, 4] == vocabulary.ids(tokenize(sentence))[4]
 
 
 @pytest.mark.parametrize("loss", ["cross-entropy", "ap"])
-def test_it_learns_to_look_for_shared_words(questions, loss):
+def test_it_learns_to_look_for_shared_words(train, dev, loss):
     sentences = [f"They have seen the {noun} ." for noun in ("boson", "quark")]
-    unseen = [("who saw a quark ?", sentences, [0, 1])]
-    ranker = PassageRanker(loss, **SMALL).fit(questions[:30], questions[30:])
-    assert ranker.score(questions[30:]) > 0.9
+    unseen = lists_of(("who saw a quark ?", sentences, [0, 1]))
+    ranker = PassageRanker(loss, **SMALL).fit(train, dev)
+    assert ranker.score(dev) > 0.9
     assert ranker.score(unseen) == 1.0
 
 
-def test_the_latent_hinge_and_the_similarity(questions):
+def test_the_latent_hinge_and_the_similarity(train, dev):
     settings = {"feature_map": "positional", "latent": True, "similarity": True}
-    ranker = PassageRanker("ap", **SMALL, **settings).fit(questions[:30])
-    assert ranker.score(questions[30:]) > 0.9
+    ranker = PassageRanker("ap", **SMALL, **settings).fit(train)
+    assert ranker.score(dev) > 0.9
 
 
-def test_the_best_epoch_on_dev_is_kept(ranker, questions):
+def test_the_best_epoch_on_held_out_lists_is_kept(ranker, dev):
     history = ranker.history_
     values = [record["value"] for record in history.records]
     assert history.best_value == max(values) == values[history.best_epoch - 1]
-    assert ranker.score(questions[30:]) == history.best_value
+    assert ranker.score(dev) == history.best_value
 
 
-def test_questions_of_one_kind_count_for_cross_entropy_only(questions):
-    one_kind = [("who saw it ?", ["Nobody .", "Nothing ."], [0, 0])]
+def test_questions_of_one_kind_count_for_cross_entropy_only():
+    rng = np.random.default_rng(0)
+    mixed, one_kind = [ask(rng) for _ in range(5)], ("who saw it ?", ["Nobody .", "None ."], [0, 0])
     settings = {**SMALL, "epochs": 1}
     for loss, differs in (("ap", False), ("cross-entropy", True)):
-        without = PassageRanker(loss, **settings).fit(questions[:5])
-        with_them = PassageRanker(loss, **settings).fit(questions[:5] + one_kind * 3)
+        without = PassageRanker(loss, **settings).fit(lists_of(*mixed))
+        with_them = PassageRanker(loss, **settings).fit(lists_of(*mixed, *[one_kind] * 3))
         assert (with_them.words_ != without.words_) == differs
 
 
-def test_a_seed_says_it_all(questions):
+def test_a_seed_says_it_all(questions, few):
     first, same, other = (
-        PassageRanker(random_state=seed, **{**SMALL, "epochs": 2})
-        .fit(questions[:8])
-        .predict(questions)
+        PassageRanker(random_state=seed, **{**SMALL, "epochs": 2}).fit(few).predict(questions)
         for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, same)
     assert not np.allclose(first, other)
 
 
-def test_training_goes_on_from_a_checkpoint(questions, tmp_path):
+def test_training_goes_on_from_a_checkpoint(questions, few, dev, tmp_path):
     settings = {**SMALL, "checkpoint": tmp_path / "checkpoint"}
-    whole = PassageRanker(**{**SMALL, "epochs": 3}).fit(questions[:8], questions[30:])
-    PassageRanker(**{**settings, "epochs": 1}).fit(questions[:8], questions[30:])
-    rest = PassageRanker(**{**settings, "epochs": 3}).fit(questions[:8], questions[30:])
+    whole = PassageRanker(**{**SMALL, "epochs": 3}).fit(few, dev)
+    PassageRanker(**{**settings, "epochs": 1}).fit(few, dev)
+    rest = PassageRanker(**{**settings, "epochs": 3}).fit(few, dev)
     np.testing.assert_array_equal(whole.predict(questions), rest.predict(questions))
 
 
 def test_scores_do_not_depend_on_company(ranker, questions):
     together = ranker.predict(questions)
-    alone = np.concatenate([ranker.predict([question]) for question in questions])
+    each = (questions.select_lists([q]) for q in range(len(questions.groups)))
+    alone = np.concatenate([ranker.predict(question) for question in each])
     np.testing.assert_allclose(together, alone, atol=1e-5)
     assert together.dtype == np.float64
 
 
 def test_odd_texts(ranker):
-    odd = [
+    odd = lists_of(
         ("who saw a poet ?", [""]),
         ("", ["They have seen the poet .", ""]),
         ("ζῷον ☃", ["§ 7 ©", "naïve words that nobody knew before " * 40]),
         ("who ?", []),
-    ]
+    )
     scores = ranker.predict(odd)
     assert scores.shape == (5,)
     assert np.isfinite(scores).all()
@@ -192,26 +214,30 @@ def test_odd_texts(ranker):
 
 
 def test_rank_is_sorting_by_score(ranker, questions):
-    question = questions[0]
-    scores = ranker.predict([question])
-    ranked = ranker.rank(question.text, question.sentences)
+    question = questions.select_lists([0])
+    scores = ranker.predict(question)
+    ranked = ranker.rank(question.queries[0], question.texts)
     assert [r.place for r in ranked] == np.argsort(-scores, kind="stable").tolist()
-    assert [r.passage for r in ranked] == [question.sentences[r.place] for r in ranked]
+    assert [r.passage for r in ranked] == [question.texts[r.place] for r in ranked]
     assert [r.score for r in ranked] == sorted(scores, reverse=True)
     equal = ranker.rank("who ?", ["same .", "same .", "same ."])
     assert [r.place for r in equal] == [0, 1, 2]
 
 
-def test_tuples_are_questions(ranker, questions):
-    tuples = [(q.text, q.sentences) for q in questions]
-    np.testing.assert_array_equal(ranker.predict(tuples), ranker.predict(questions))
-    judged = [(q.text, tuple(q.sentences), list(q.labels)) for q in questions[30:]]
-    assert ranker.score(judged) == ranker.score(questions[30:])
+def test_scores_stand_where_their_rows_do(ranker, questions):
+    order = np.random.default_rng(3).permutation(len(questions))
+    mixed_up = Lists(
+        [questions.items[row] for row in order],
+        qid=questions.qid[order],
+        queries=[questions.queries[q] for q in dict.fromkeys(questions.qid[order].tolist())],
+    )
+    expected = ranker.predict(questions)[order]
+    np.testing.assert_allclose(ranker.predict(mixed_up), expected, atol=1e-5)
 
 
 def test_embeddings_are_features_of_other_rankers(ranker, questions):
     X = ranker.embed(questions)
-    y, sizes = np.concatenate([q.labels for q in questions]), [4] * len(questions)
+    y, sizes = questions.y, questions.groups.sizes
     assert X.shape == (160, 16)
     assert (X >= 0).all()
     latent = LatentPerceptronRanker(epochs=20).fit(X[:120], y[:120], group=sizes[:30])
@@ -230,12 +256,11 @@ def test_a_model_file_gives_the_same_ranker(ranker, questions, tmp_path):
         PassageRanker.load(path)
 
 
-def test_word_vectors_may_be_given(questions):
+def test_word_vectors_may_be_given(few):
     rng = np.random.default_rng(0)
     words, vectors = [*NOUNS, "quark", "1815", "1920"], rng.normal(size=(12, 3))
-    asked = questions[:8]
     fixed = PassageRanker(**{**SMALL, "epochs": 2, "tune_vectors": False}).fit(
-        asked, vectors=(words, vectors)
+        few, vectors=(words, vectors)
     )
     kept = fixed.weights_["words.weight"]
     vocabulary = Numbering(fixed.words_)
@@ -243,31 +268,28 @@ def test_word_vectors_may_be_given(questions):
     np.testing.assert_allclose(kept[vocabulary.ids(words[:11])[:10]], vectors[:10], rtol=1e-6)
     assert "0000" in vocabulary
     np.testing.assert_allclose(kept[vocabulary.ids(["0000"])[0]], vectors[10], rtol=1e-6)
-    tuned = PassageRanker(**{**SMALL, "epochs": 2}).fit(asked, vectors=(words, vectors))
+    tuned = PassageRanker(**{**SMALL, "epochs": 2}).fit(few, vectors=(words, vectors))
     assert not np.allclose(tuned.weights_["words.weight"], kept)
+
+
+GOOD = lists_of(("who ?", ["a", "b"], [1, 0]))
+ONE_KIND = lists_of(("who ?", ["a", "b"], [0, 0]))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (([],), "questions: expected a question at least"),
-        ((["who ?"],), r"questions\[0\]: expected \(question, passages, labels\)"),
-        (([("who ?", ["a", "b"])],), r"questions\[0\]: expected \(question, passages, labels\)"),
-        (([("who ?", "a b", [1, 0])],), r"questions\[0\]: expected a list of passages"),
-        (([("who ?", ["a", "b"], [1])],), r"questions\[0\]: expected a number for each of 2"),
-        (([("who ?", ["a", "b"], ["x", "y"])],), r"questions\[0\]: expected a number for each"),
-        (([("who ?", ["a", "b"], [0, 0])],), "questions: there is nothing to learn from"),
+        ((Lists.of_texts([], [], []),), "lists: expected a question at least"),
+        (([("who ?", ["a", "b"], [1, 0])],), "lists: expected Lists, as Lists.of_texts"),
+        ((Lists.of_texts(["who ?"], [["a", "b"]]),), "lists: expected judged passages"),
+        ((Lists.of_texts(["who ?"], [["a", 7]], [[1, 0]]),), "query 0, passage 1: expected a text"),
+        ((Lists(["a", "b"], np.array([1.0, 0])),), "queries: expected the text of each query"),
+        ((ONE_KIND,), "lists: there is nothing to learn from"),
+        ((lists_of(("who ?", ["a"], [1])), ONE_KIND), "lists: there is nothing"),
+        ((GOOD, ONE_KIND), "eval_set: no question has answers and other passages"),
         (
-            ([("who ?", ["a"], [1])], [("who ?", ["a", "b"], [0, 0])]),
-            "questions: there is nothing",
-        ),
-        (
-            ([("who ?", ["a", "b"], [1, 0])], [("who ?", ["a", "b"], [0, 0])]),
-            "eval_set: no question has answers and other passages",
-        ),
-        (
-            ([("who ?", ["a", "b"], [1, 0])], None, (["a", "b"], [[1.0, 2.0]])),
-            "vectors: expected a vector for each of 2 words",
+            (GOOD, None, (["a", "b"], [[1.0, 2.0]])),
+            "vectors: expected a vector for each of 2",
         ),
     ],
 )
@@ -276,7 +298,7 @@ def test_wrong_input(arguments, message):
         PassageRanker(**SMALL).fit(*arguments)
 
 
-def test_wrong_settings(questions):
+def test_wrong_settings(few):
     for settings, field in (
         ({"loss": "accuracy"}, "loss"),
         ({"loss": "ap", "feature_map": "cubic"}, "feature_map"),
@@ -284,5 +306,5 @@ def test_wrong_settings(questions):
         ({"epochs": 0}, "epochs"),
     ):
         with pytest.raises(DataError) as caught:
-            PassageRanker(**{**SMALL, **settings}).fit(questions[:3])
+            PassageRanker(**{**SMALL, **settings}).fit(few)
         assert caught.value.field == field

@@ -9,27 +9,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from didyma.formats.qa import Question
+from didyma.data import Groups, Lists
 from reproductions import latent_reranking as reranking
 
 NOUNS = ["river", "castle", "engine", "poet", "planet", "bridge", "island", "metal", "garden"]
 VERBS = ["crosses", "guards", "drives", "praises", "circles", "joins", "feeds", "bends", "fills"]
 
 
-def ask(random: np.random.Generator, n_candidates: int) -> Question:
+def ask(random: np.random.Generator, n_candidates: int) -> tuple[str, list[str], list[int]]:
     """A question whose answers, the first two candidates, repeat its words."""
     noun, verb = (words[random.integers(len(words))] for words in (NOUNS, VERBS))
     sentences = [f"The {noun} near Rome {verb} it .", f"It {verb} the old {noun} ."]
     while len(sentences) < n_candidates:
         other = " ".join(random.choice(NOUNS + VERBS, 3, replace=False))
         sentences.append(f"Some {other} {len(sentences)} .")
-    labels = np.zeros(n_candidates, np.int64)
-    labels[:2] = 1
-    return Question(f"what {noun} {verb} number {random.integers(10**6)} ?", sentences, labels)
+    question = f"what {noun} {verb} number {random.integers(10**6)} ?"
+    return question, sentences, [1, 1] + [0] * (n_candidates - 2)
 
 
-def rows(questions: list[Question]) -> list[tuple[str, str, int]]:
-    return [(q.text, s, int(y)) for q in questions for s, y in zip(q.sentences, q.labels)]
+def rows(questions: list[tuple[str, list[str], list[int]]]) -> list[tuple[str, str, int]]:
+    return [
+        (text, s, y) for text, sentences, labels in questions for s, y in zip(sentences, labels)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def judged(n_questions: int, seed: int) -> reranking.Judged:
+def judged(n_questions: int, seed: int) -> Lists:
     """Questions of different sizes; the first column is the number of the question."""
     random = np.random.default_rng(seed)
     sizes = random.integers(2, 6, n_questions)
@@ -65,21 +66,25 @@ def judged(n_questions: int, seed: int) -> reranking.Judged:
         [np.repeat(np.arange(n_questions), sizes), random.normal(size=(sizes.sum(), 2))]
     )
     y = np.concatenate([np.arange(size) == 0 for size in sizes]).astype(float)
-    return reranking.Judged(X, y, sizes)
+    return Lists(X, y, grouping=Groups.from_lists(sizes))
+
+
+def asked(n_candidates: int, n_answers: int, n_questions: int = 1) -> Lists:
+    sentences = [f"sentence {k}" for k in range(n_candidates)]
+    labels = [1] * n_answers + [0] * (n_candidates - n_answers)
+    return Lists.of_texts(
+        ["who ?"] * n_questions, [sentences] * n_questions, [labels] * n_questions
+    )
 
 
 def test_a_sample_has_both_classes_and_knows_no_order() -> None:
-    random = np.random.default_rng(2)
-    labels = np.array([1] * 5 + [0] * 25)
-    question = Question("who ?", [f"sentence {k}" for k in range(30)], labels)
-    times = np.zeros(30)
-    for _ in range(400):
-        drawn = reranking.sample(question, 10, random)
-        assert len(set(drawn.sentences)) == 10
-        assert drawn.is_mixed
-        kept = [int(sentence.split()[1]) for sentence in drawn.sentences]
-        assert drawn.labels.tolist() == labels[kept].tolist()
-        times[kept] += 1
+    drawn = reranking.sample(asked(30, 5, 400), 10, np.random.default_rng(2))
+    assert drawn.groups.sizes.tolist() == [10] * 400
+    assert drawn.mixed.all()
+    kept = np.array([int(sentence.split()[1]) for sentence in drawn.texts])
+    assert all(len(set(own)) == 10 for own in kept.reshape(400, 10))
+    np.testing.assert_array_equal(drawn.y, kept < 5)
+    times = np.bincount(kept)
     for block in (times[:5], times[5:]):
         assert block.min() > 0.7 * block.mean()
     # Positives are kept about as often as chance has it: only an unlucky draw is mended.
@@ -88,11 +93,12 @@ def test_a_sample_has_both_classes_and_knows_no_order() -> None:
 
 def test_a_sample_keeps_a_lone_answer_and_small_questions() -> None:
     random = np.random.default_rng(0)
-    lone = Question("who ?", [str(k) for k in range(50)], np.array([1] + [0] * 49))
-    assert all(reranking.sample(lone, 3, random).labels.sum() == 1 for _ in range(30))
-    small = reranking.sample(lone.first(8), 10, random)
-    assert sorted(small.sentences) == lone.sentences[:8]
-    assert small.sentences != lone.sentences[:8]
+    lone = reranking.sample(asked(50, 1, 30), 3, random)
+    assert np.add.reduceat(lone.y, lone.groups.starts[:-1]).tolist() == [1] * 30
+    whole = asked(8, 1)
+    small = reranking.sample(whole, 10, random)
+    assert sorted(small.texts) == whole.texts
+    assert small.texts != whole.texts
 
 
 def test_folds_are_disjoint_and_hold_everything() -> None:
@@ -101,17 +107,10 @@ def test_folds_are_disjoint_and_hold_everything() -> None:
     for name in ("train", "dev", "test"):
         whole = getattr(split, name)
         questions = [np.unique(getattr(fold, name).X[:, 0]) for fold in folds]
-        assert sorted(np.concatenate(questions)) == list(range(len(whole)))
+        assert sorted(np.concatenate(questions)) == list(range(len(whole.groups)))
         assert sum(len(getattr(fold, name).y) for fold in folds) == len(whole.y)
     again = next(split.folds(5, seed=3))
     np.testing.assert_array_equal(again.train.X, folds[0].train.X)
-
-
-def test_taking_questions_keeps_their_rows_together() -> None:
-    whole = judged(6, 4)
-    taken = whole.take(np.array([4, 1]))
-    np.testing.assert_array_equal(taken.X[:, 0], np.repeat([4, 1], whole.sizes[[4, 1]]))
-    assert len(taken) == 2
 
 
 def test_scaling_looks_at_training_rows_only() -> None:
@@ -125,15 +124,15 @@ def test_scaling_looks_at_training_rows_only() -> None:
 def test_position_is_one_over_the_place() -> None:
     split = reranking.Split(judged(3, 0), judged(3, 1), judged(3, 2))
     placed = reranking.with_place(split).dev
-    expected = np.concatenate([1 / np.arange(1, size + 1) for size in split.dev.sizes])
+    expected = np.concatenate([1 / np.arange(1, size + 1) for size in split.dev.groups.sizes])
     np.testing.assert_allclose(placed.X[:, -1], expected)
     np.testing.assert_array_equal(placed.X[:, :-1], split.dev.X)
 
 
 def test_equal_scores_do_not_profit_from_the_order_of_candidates() -> None:
     part = judged(400, 5)  # the answer comes first in every question
-    values = part.judge(np.zeros(len(part.y)))
-    assert abs(values["P@1"].mean() - (1 / part.sizes).mean()) < 0.1
+    values = reranking.judge(part, np.zeros(len(part)))
+    assert abs(values["P@1"].mean() - (1 / part.groups.sizes).mean()) < 0.1
 
 
 def test_the_choice_is_made_on_the_development_set() -> None:
@@ -143,14 +142,14 @@ def test_the_choice_is_made_on_the_development_set() -> None:
         def __init__(self, C: float, column: int) -> None:
             self.C, self.column = C, column
 
-        def predict(self, X: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-            return X[:, self.column]
+        def predict(self, lists: Lists) -> Any:
+            return lists.X[:, self.column]
 
-    dev = [split.dev.judge(split.dev.X[:, k])["MAP"].mean() for k in (1, 2)]
+    dev = [reranking.judge(split.dev, split.dev.X[:, k])["MAP"].mean() for k in (1, 2)]
     best = int(np.argmax(dev)) + 1
     chosen = reranking.choose(lambda *_: [Fixed(1.0, 1), Fixed(10.0, 2)], split, (1.0, 10.0), 1, 0)
     assert (1.0, 10.0)[best - 1] == chosen.C
-    expected = split.test.judge(split.test.X[:, best])["MAP"]
+    expected = reranking.judge(split.test, split.test.X[:, best])["MAP"]
     np.testing.assert_array_equal(chosen.test["MAP"], expected)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from didyma.data import Lists
 from reproductions import latent_reranking as reranking
 from reproductions import latent_reranking_cnn as cnn
 from tests.reproductions.test_latent_reranking import ask, data
@@ -34,10 +35,10 @@ def test_results_are_made_once(tmp_path: Path) -> None:
 
 def test_cross_entropy_learns_from_all_questions_and_the_hinge_from_mixed_ones() -> None:
     random = np.random.default_rng(0)
-    questions = [ask(random, 4) for _ in range(6)]
-    unanswered = reranking.qa.Question("what ?", ["Nobody knew .", "Nobody knew ."], np.zeros(2))
-    asked = {"all": [*questions, unanswered], "train": questions}
-    asked |= {"dev": questions[:2], "test": questions[2:]}
+    unanswered = ("what ?", ["Nobody knew .", "Nobody knew ."], [0, 0])
+    every = Lists.of_texts(*zip(*[ask(random, 4) for _ in range(6)], unanswered))
+    parts = {"train": range(6), "dev": range(2), "test": range(2, 6)}
+    asked = {"all": every} | {name: every.select_lists(part) for name, part in parts.items()}
     found = {
         loss: cnn.encode(asked, loss, 0, {**cnn.QUICK, "epochs": 1})
         for loss in cnn.NETWORKS.values()
@@ -47,7 +48,7 @@ def test_cross_entropy_learns_from_all_questions_and_the_hinge_from_mixed_ones()
         assert split.train.X.shape == (24, 40)
         assert len(own["test scores"]) == len(split.test.y) == 16
         row = cnn.judged(split, own)
-        expected = split.dev.judge(own["dev scores"])["MAP"]
+        expected = reranking.judge(split.dev, own["dev scores"])["MAP"]
         np.testing.assert_array_equal(row["dev MAP"], expected)
 
 

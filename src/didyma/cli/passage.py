@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +14,7 @@ from didyma.files import format_suffix, replace_when_done
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
-    from didyma.formats.qa import Question
+    from didyma.data import Lists
     from didyma.nn.passage import PassageRanker
 
 __all__ = ["app"]
@@ -160,7 +159,7 @@ def fit(
             checkpoint=checkpoint,
             callback=callback,
         ).fit(questions, held_out, given)
-    about = {"path": str(train), "questions": len(questions)}
+    about = {"path": str(train), "questions": len(questions.groups)}
     neural.conclude(ranker, output, about, dev, "MAP", {"loss": loss}, as_json=as_json)
 
 
@@ -188,20 +187,18 @@ def evaluate(
     """
     import numpy as np
 
-    from didyma.data import Groups
     from didyma.metrics import evaluate as measure
 
     ranker, asked = _load(model, device), _read(data)
-    questions = [question for question in asked if every or question.is_mixed]
-    if not questions:
+    questions = asked if every else asked.select_lists(np.flatnonzero(asked.mixed))
+    if not len(questions):
         raise DataError("no question has passages that answer it and others", path=data)
-    labels = np.concatenate([question.labels for question in questions])
-    groups = Groups.from_sizes([len(question.labels) for question in questions], len(labels))
     with waiting("scoring"):
         scores = ranker.predict(questions)
-    found = measure(scores, labels, groups, ", ".join(MEASURES.values()))
+    found = measure(scores, questions.y, questions.groups, ", ".join(MEASURES.values()))
     means = {name: float(found[ir_name].mean()) for name, ir_name in MEASURES.items()}
-    counts = {"questions": len(questions), "left_out": len(asked) - len(questions)}
+    n_questions = len(questions.groups)
+    counts = {"questions": n_questions, "left_out": len(asked.groups) - n_questions}
     if as_json:
         print_json({**means, **counts})
     else:
@@ -247,7 +244,7 @@ def rank(
         from didyma.formats.trec import write_run
 
         write_run(*_names(questions), scores, output)
-    say(f"{output}: {len(scores)} passages for {len(questions)} questions")
+    say(f"{output}: {len(scores)} passages for {len(questions.groups)} questions")
 
 
 @app.command()
@@ -285,18 +282,17 @@ def embed(
     with waiting("embedding"):
         X = ranker.embed(questions)
     qid, docid = map(np.array, _names(questions))
-    y = np.concatenate([question.labels for question in questions]).astype(np.float64)
     names = [f"{side}_{k}" for side in ("question", "passage") for k in range(X.shape[1] // 2)]
-    write(Lists(X, y, qid, docid, tuple(names)), output)
-    say(f"{output}: {X.shape[0]} rows of {X.shape[1]} features for {len(questions)} questions")
+    write(Lists(X, questions.y, qid, docid, tuple(names)), output)
+    size = f"{X.shape[0]} rows of {X.shape[1]} features"
+    say(f"{output}: {size} for {len(questions.groups)} questions")
 
 
-def _read(path: Path) -> list[Question]:
+def _read(path: Path) -> Lists:
     from didyma.formats import qa
 
     questions = qa.read_trecqa(path, lowercase=False)
-    n_passages = sum(len(question.labels) for question in questions)
-    say(f"{path}: {len(questions)} questions, {n_passages} passages")
+    say(f"{path}: {len(questions.groups)} questions, {len(questions)} passages")
     return questions
 
 
@@ -306,26 +302,24 @@ def _load(model: Path, device: neural.DeviceName) -> PassageRanker:
     return PassageRanker.load(model).set_params(device=device.value)
 
 
-def _names(questions: Sequence[Question]) -> tuple[list[str], list[str]]:
+def _names(questions: Lists) -> tuple[list[str], list[str]]:
     """A name for the question and the passage of each row."""
     pairs = [
         (f"{n}", f"{n}-{k}")
-        for n, question in enumerate(questions, start=1)
-        for k in range(1, len(question.labels) + 1)
+        for n, size in enumerate(questions.groups.sizes.tolist(), start=1)
+        for k in range(1, size + 1)
     ]
     qid, docid = map(list, zip(*pairs))
     return qid, docid
 
 
-def _write_table(path: Path, questions: Sequence[Question], scores: Any) -> None:
+def _write_table(path: Path, questions: Lists, scores: Any) -> None:
     import numpy as np
 
-    first = 0
+    groups, sentences = questions.groups, questions.texts
     with replace_when_done(path) as file:
         file.write("question\trank\tscore\tsentence\n")
-        for question in questions:
-            own = scores[first : first + len(question.labels)]
-            for place, k in enumerate(np.argsort(-own, kind="stable").tolist(), start=1):
-                sentence = question.sentences[k]
-                file.write(f"{question.text}\t{place}\t{own[k]:.6g}\t{sentence}\n")
-            first += len(own)
+        for text, first, stop in zip(questions.query_texts, groups.starts, groups.starts[1:]):
+            order = first + np.argsort(-scores[first:stop], kind="stable")
+            for place, k in enumerate(order.tolist(), start=1):
+                file.write(f"{text}\t{place}\t{scores[k]:.6g}\t{sentences[k]}\n")

@@ -1,4 +1,8 @@
-"""Answer sentence selection: questions, the candidate sentences of each, and which answer it."""
+"""Answer sentence selection: questions, the candidate sentences of each, and which answer it.
+
+Readers give `Lists` of sentences in the order of the file, whose queries are the questions, with
+labels 0 or 1.
+"""
 
 from __future__ import annotations
 
@@ -7,66 +11,26 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.files import PathName, read_lines
 
-__all__ = ["Question", "flatten", "read_trecqa", "read_wikiqa"]
+__all__ = ["read_trecqa", "read_wikiqa"]
 
 COLUMNS = ("question", "sentence", "label")
 FILES = ("id.txt", "a.toks", "b.toks", "sim.txt")
 
 
-class Question(NamedTuple):
-    """A question, its candidate sentences in the order of the file, and a label 0 or 1 for each.
-
-    >>> asked = Question("who ?", ["Ada .", "A machine .", "Babbage ."], np.array([1, 0, 1]))
-    >>> asked.is_mixed, asked.first(2).sentences
-    (True, ['Ada .', 'A machine .'])
-    """
-
-    text: str
-    sentences: list[str]
-    labels: NDArray[np.int64]
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether there is an answer and a sentence that is none, so that order matters."""
-        return bool(0 < self.labels.sum() < len(self.labels))
-
-    def first(self, n: int) -> Question:
-        """The same question with its first n candidates."""
-        return Question(self.text, self.sentences[:n], self.labels[:n])
-
-
-def flatten(
-    questions: Iterable[Question],
-) -> tuple[list[tuple[str, str]], NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs (question, sentence), the label of each, and the number of its question.
-
-    >>> pairs, y, qid = flatten([Question("who ?", ["Ada .", "A machine ."], np.array([1, 0]))])
-    >>> pairs, y.tolist(), qid.tolist()
-    ([('who ?', 'Ada .'), ('who ?', 'A machine .')], [1, 0], [0, 0])
-    """
-    asked = list(questions)
-    pairs = [(question.text, sentence) for question in asked for sentence in question.sentences]
-    labels = [question.labels for question in asked]
-    y = np.concatenate(labels) if labels else np.zeros(0, np.int64)
-    return pairs, y, np.repeat(np.arange(len(asked)), [len(part) for part in labels])
-
-
-def read_wikiqa(path: PathName) -> list[Question]:
+def read_wikiqa(path: PathName) -> Lists:
     """Read WikiQA: tab-separated question, sentence and label; rows of a question are contiguous.
 
     A header, as in the original release, may name these columns among others (``Question``,
     ``Sentence``, ``Label``, and ``QuestionID`` to tell questions apart). Plain or gzip.
     """
-    return _grouped(_rows(path))
+    return _lists(_rows(path))
 
 
-def read_trecqa(path: PathName, *, lowercase: bool = True) -> list[Question]:
+def read_trecqa(path: PathName, *, lowercase: bool = True) -> Lists:
     """Read TREC QA: a table with a header as in `read_wikiqa`, or a folder of parallel files.
 
     The folder has a line for each pair in ``a.toks`` (question), ``b.toks`` (sentence), ``sim.txt``
@@ -76,13 +40,12 @@ def read_trecqa(path: PathName, *, lowercase: bool = True) -> list[Question]:
     Answers stand before other candidates in these files: their order gives the labels away.
     """
     rows = _parallel(Path(path)) if Path(path).is_dir() else _rows(path)
-    questions = _grouped(rows)
     if not lowercase:
-        return questions
-    return [
-        Question(question.text.lower(), [s.lower() for s in question.sentences], question.labels)
-        for question in questions
-    ]
+        return _lists(rows)
+    lowered = (
+        row._replace(question=row.question.lower(), sentence=row.sentence.lower()) for row in rows
+    )
+    return _lists(lowered)
 
 
 class _Row(NamedTuple):
@@ -92,12 +55,14 @@ class _Row(NamedTuple):
     label: int
 
 
-def _grouped(rows: Iterable[_Row]) -> list[Question]:
-    questions = []
+def _lists(rows: Iterable[_Row]) -> Lists:
+    asked, sentences, labels = [], [], []
     for _, group in groupby(rows, key=lambda row: row.key):
-        _, texts, sentences, labels = zip(*group)
-        questions.append(Question(texts[0], list(sentences), np.array(labels, np.int64)))
-    return questions
+        _, questions, told, judged = zip(*group)
+        asked.append(questions[0])
+        sentences.append(told)
+        labels.append(judged)
+    return Lists.of_texts(asked, sentences, labels)
 
 
 def _rows(path: PathName) -> Iterator[_Row]:

@@ -69,7 +69,7 @@ def read(
     place, roles = Path(path), Roles(**names)
     if place.is_dir():
         if any((place / name).exists() for name in qa.FILES):
-            return _of_questions(qa.read_trecqa(place))
+            return qa.read_trecqa(place)
         found = collection.read_folder(place, part=part, run=run)
         if found.run is None and first_stage is not None:
             found = found.with_candidates(first_stage, depth)
@@ -125,10 +125,5 @@ def _read_tabs(path: PathName, roles: Roles) -> Lists:
     if "query" in found and "passage" in found:
         return text_table.read(path, roles)
     if len(header) == len(qa.COLUMNS):
-        return _of_questions(qa.read_wikiqa(path))
+        return qa.read_wikiqa(path)
     raise DataError(f"expected {KNOWN}, found {len(header)} other fields", path=path, line=1)
-
-
-def _of_questions(questions: list[qa.Question]) -> Lists:
-    texts, passages, labels = zip(*questions)
-    return Lists.of_texts(texts, passages, labels)

@@ -13,14 +13,14 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from didyma.data import Lists
 from didyma.errors import DataError
-from didyma.formats.qa import Question
 from didyma.metrics import Evaluator
 from didyma.model import Savable
 from didyma.nn.numbering import PADDING, RESERVED, Numbering
@@ -36,7 +36,6 @@ __all__ = ["PassageNetwork", "PassageRanker", "ScoredPassage"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
-Asked: TypeAlias = "Question | tuple[str, Sequence[str]] | tuple[str, Sequence[str], ArrayLike]"
 
 CROSS_ENTROPY = "cross-entropy"
 SPREAD = 0.3  # of word vectors that are learned
@@ -121,9 +120,8 @@ class ScoredPassage(NamedTuple):
 class PassageRanker(Savable, BaseEstimator):
     """Ranks passages by how well they answer a question: `PassageNetwork`, trained.
 
-    Questions are `didyma.formats.qa.Question` or tuples (question, passages, labels), the labels 1
-    for passages that answer it. Words that were seen once only, or never, share a vector; all
-    digits are one digit to it.
+    It is given `Lists` of passages with their questions, with labels of 1 for passages that answer
+    them. Words that were seen once only, or never, share a vector; all digits are one digit to it.
 
     Parameters
     ----------
@@ -166,13 +164,13 @@ class PassageRanker(Savable, BaseEstimator):
 
     Examples
     --------
-    >>> asked = [("who sings ?", ["Ann sings .", "Bob runs ."], [1, 0]),
-    ...          ("who runs ?", ["Ann sings .", "Bob runs ."], [0, 1])]
+    >>> asked, told = ["who sings ?", "who runs ?"], ["Ann sings .", "Bob runs ."]
+    >>> lists = Lists.of_texts(asked, [told, told], [[1, 0], [0, 1]])
     >>> settings = {"dimension": 4, "filters": 8, "epochs": 30, "learning_rate": 0.01}
-    >>> ranker = PassageRanker("ap", **settings).fit(asked)
+    >>> ranker = PassageRanker("ap", **settings).fit(lists)
     >>> ranker.rank("who jumps ?", ["Cid jumps .", "Dan sleeps ."])[0].passage
     'Cid jumps .'
-    >>> ranker.embed(asked).shape
+    >>> ranker.embed(lists).shape
     (4, 16)
     """
 
@@ -234,73 +232,71 @@ class PassageRanker(Savable, BaseEstimator):
         self.callback = callback
 
     def fit(
-        self,
-        questions: Sequence[Asked],
-        eval_set: Sequence[Asked] | None = None,
-        vectors: Vectors | None = None,
+        self, lists: Lists, eval_set: Lists | None = None, vectors: Vectors | None = None
     ) -> Self:
         """Learn from questions with judged passages.
 
-        ``eval_set`` are held-out questions, whose MAP chooses the epoch and the learning rate.
+        ``eval_set`` are held-out ones, whose MAP chooses the epoch and the learning rate.
         ``vectors`` are words and the vector of each, as `didyma.formats.vectors.read` gives them;
         other words that occur twice get random ones.
         """
         self._check_restored()
         loss = self._loss()
-        asked = _read(questions, "questions", judged=True)
+        judged = _read(lists, "lists")
         if loss is not None:
-            asked = [question for question in asked if len(np.unique(question.labels)) > 1]
-        if len({bool(label >= 1) for question in asked for label in question.labels}) < 2:
+            judged = judged.select_lists(np.flatnonzero(_differing(judged)))
+        if len(np.unique(judged.y >= 1)) < 2:
             raise DataError(
                 "there is nothing to learn from: expected passages that answer a question and "
                 "others that do not",
-                field="questions",
+                field="lists",
             )
         known, given = _by_shape(*as_vectors(vectors, self.dimension))
-        texts = [text for question in asked for text in (question.text, *question.sentences)]
+        texts = judged.query_texts + judged.texts
         often = Numbering.build(([*map(shape, tokenize(text))] for text in texts), min_count=2)
         self.words_ = sorted({*known, *often.words})
-        pairs, place = self._pairs(asked), choose_device(self.device)
+        pairs, place = self._pairs(judged), choose_device(self.device)
         network = self._start(known, given).to(place)
 
         def batches(rng: np.random.Generator) -> list[Integers]:
-            n_steps = -(-len(asked) // self.batch_size)
-            return np.array_split(rng.permutation(len(asked)), n_steps)
+            n_steps = -(-len(pairs) // self.batch_size)
+            return np.array_split(rng.permutation(len(pairs)), n_steps)
 
         def cost(chosen: Integers) -> Tensor:
             batch = pairs.batch(chosen)
-            scores = network(batch.questions.to(place), batch.passages.to(place))
+            assert batch.labels is not None
+            scores = network(batch.queries.to(place), batch.passages.to(place))
             if loss is not None:
                 return loss(scores, batch.labels, group=batch.sizes)
             relevant = torch.from_numpy(batch.labels >= 1).to(scores)
             return binary_cross_entropy_with_logits(scores, relevant)
 
         evaluate = None if eval_set is None else self._evaluation(network, eval_set, "eval_set")
-        trainer = Trainer.of(self, questions, eval_set, vectors)
+        trainer = Trainer.of(self, lists, eval_set, vectors)
         self.history_ = trainer.fit(network, batches, cost, evaluate, self.callback)
         self._network = network
         self.weights_ = {name: t.cpu().numpy() for name, t in network.state_dict().items()}
         return self
 
-    def predict(self, questions: Sequence[Asked]) -> Floats:
-        """Score of each passage, those of one question after those of the other."""
+    def predict(self, lists: Lists) -> Floats:
+        """Score of each passage."""
         network = self.network
-        return _apply(network, network, self._pairs(_read(questions, "questions")))
+        return _apply(network, network, self._pairs(lists))
 
-    def embed(self, questions: Sequence[Asked]) -> Floats:
+    def embed(self, lists: Lists) -> Floats:
         """[φ(q), φ(d)] of each passage, (n_passages, 2 · filters): features for other rankers."""
         network = self.network
-        return _apply(network, network.embed, self._pairs(_read(questions, "questions")))
+        return _apply(network, network.embed, self._pairs(lists))
 
     def rank(self, query: str, passages: Sequence[str]) -> list[ScoredPassage]:
         """The passages from the best to the worst, equals in the order they are given."""
-        scores = self.predict([(query, passages)])
+        scores = self.predict(Lists.of_texts([query], [passages]))
         order = np.argsort(-scores, kind="stable").tolist()
         return [ScoredPassage(k, passages[k], float(scores[k])) for k in order]
 
-    def score(self, questions: Sequence[Asked]) -> float:
+    def score(self, lists: Lists) -> float:
         """Mean average precision over the questions that have passages of both kinds."""
-        return self._evaluation(self.network, questions, "questions")()
+        return self._evaluation(self.network, lists, "lists")()
 
     @property
     def network(self) -> PassageNetwork:
@@ -347,42 +343,38 @@ class PassageRanker(Savable, BaseEstimator):
                 network.words.weight *= SPREAD
         return network
 
-    def _evaluation(
-        self, network: PassageNetwork, questions: Sequence[Asked], field: str
-    ) -> Callable[[], float]:
-        judged = _read(questions, field, judged=True)
-        asked = [question for question in judged if 0 < np.mean(question.labels >= 1) < 1]
-        if not asked:
+    def _evaluation(self, network: PassageNetwork, lists: Lists, field: str) -> Callable[[], float]:
+        judged = _read(lists, field)
+        judged = judged.select_lists(np.flatnonzero(judged.mixed))
+        if not len(judged):
             raise DataError("no question has answers and other passages", field=field)
-        pairs = self._pairs(asked)
-        evaluator = Evaluator(pairs.labels, pairs.groups, ["AP"])
+        pairs = self._pairs(judged)
+        evaluator = Evaluator(judged.y, judged.groups, ["AP"])
         return lambda: float(evaluator(_apply(network, network, pairs))["AP"].mean())
 
-    def _pairs(self, questions: Sequence[Question]) -> TextPairs:
-        return TextPairs(questions, Numbering(self.words_), self.max_length)
+    def _pairs(self, lists: Lists) -> TextPairs:
+        read = _read(lists, "lists", judged=False)
+        return TextPairs(read, Numbering(self.words_), self.max_length)
 
 
-def _read(questions: Sequence[Asked], field: str, *, judged: bool = False) -> list[Question]:
-    """Questions of any form; those without labels, where they need none, are given zeros."""
-    found = []
-    for place, asked in enumerate(questions):
-        where = f"{field}[{place}]"
-        if isinstance(asked, str) or not (2 + judged <= len(asked) <= 3):
-            labels = ", labels" if judged else ""
-            raise DataError(f"expected (question, passages{labels}), found {asked!r}", field=where)
-        text, passages, *rest = asked
-        if isinstance(passages, str):
-            raise DataError(f"expected a list of passages, found {passages!r}", field=where)
-        labels = np.asarray(rest[0] if rest else np.zeros(len(passages)))
-        if labels.shape != (len(passages),) or labels.dtype.kind not in "biuf":
-            raise DataError(
-                f"expected a number for each of {len(passages)} passages, found {rest[0]!r}",
-                field=where,
-            )
-        found.append(Question(text, list(passages), labels))
-    if not found:
+def _read(lists: Lists, field: str, *, judged: bool = True) -> Lists:
+    if not isinstance(lists, Lists):
+        raise DataError(
+            f"expected Lists, as Lists.of_texts makes them, found {type(lists).__name__}",
+            field=field,
+        )
+    if not len(lists.groups):
         raise DataError("expected a question at least, found none", field=field)
-    return found
+    if judged and lists.labels is None:
+        raise DataError("expected judged passages, found no labels", field=field)
+    return lists
+
+
+def _differing(lists: Lists) -> NDArray[np.bool_]:
+    """Whether a list has several labels."""
+    groups = lists.groups
+    pairs = np.unique(np.stack([groups.codes, lists.y]), axis=1)
+    return np.bincount(pairs[0].astype(np.int64), minlength=len(groups)) > 1
 
 
 def _by_shape(
@@ -396,11 +388,14 @@ def _by_shape(
 def _apply(
     network: PassageNetwork, function: Callable[[Texts, Texts], Tensor], pairs: TextPairs
 ) -> Floats:
-    """Values of a function of the network for all pairs, a few questions at a time."""
+    """Values of a function of the network for all rows, a few lists at a time."""
     place = network.output.weight.device
     with torch.inference_mode():
         values = []
         for first in range(0, len(pairs), AT_ONCE):
             batch = pairs.batch(np.arange(first, min(first + AT_ONCE, len(pairs))))
-            values.append(function(batch.questions.to(place), batch.passages.to(place)).cpu())
-        return torch.cat(values).double().numpy()
+            values.append(function(batch.queries.to(place), batch.passages.to(place)).cpu())
+        found = torch.cat(values).double().numpy()
+    placed = np.empty_like(found)
+    placed[pairs.rows] = found
+    return placed

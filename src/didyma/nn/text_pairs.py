@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from didyma.data import Groups
+from didyma.data import Lists
 from didyma.features.lexical import terms
 from didyma.features.similarity import STOP_WORDS, stem
-from didyma.formats.qa import Question
 from didyma.nn.numbering import Numbering
 
 __all__ = ["N_OVERLAPS", "PairBatch", "TextPairs", "Texts", "shape", "tokenize"]
@@ -56,19 +55,22 @@ class Texts(NamedTuple):
 
 
 class PairBatch(NamedTuple):
-    """Pairs of some questions, one question after the other."""
+    """Pairs of some queries, one query after the other; labels if they are known."""
 
-    questions: Texts
+    queries: Texts
     passages: Texts
-    labels: NDArray[Any]
+    labels: NDArray[np.float64] | None
     sizes: Integers
 
 
 class TextPairs:
-    """Each question with each of its passages; of a text the first ``max_length`` words.
+    """`Lists` of texts as a network reads them: each query with each of its passages, in numbers.
 
-    >>> asked = Question("Who sings?", ["Ann sang.", "A bird sings!"], np.array([0, 1]))
-    >>> pairs = TextPairs([asked], Numbering(["sings", "who"]), max_length=50)
+    Of a text the first ``max_length`` words are read. Rows of a list stand together here; ``rows``
+    are their places in the lists that were given.
+
+    >>> lists = Lists.of_texts(["Who sings?"], [["Ann sang.", "A bird sings!"]])
+    >>> pairs = TextPairs(lists, Numbering(["sings", "who"]), max_length=50)
     >>> batch = pairs.batch(np.array([0]))
     >>> batch.passages.words
     tensor([[1, 1, 1, 0],
@@ -78,38 +80,34 @@ class TextPairs:
             [1, 1, 3, 1]])
     """
 
-    def __init__(
-        self, questions: Sequence[Question], vocabulary: Numbering, max_length: int
-    ) -> None:
+    def __init__(self, lists: Lists, vocabulary: Numbering, max_length: int) -> None:
         @cache
         def read(text: str) -> _Text:
             words = tokenize(text)[:max_length]
             return _Text(vocabulary.ids(map(shape, words)), list(map(_key, words)))
 
+        self.lists, self.rows = lists.gathered(), lists.groups.rows
+        queries = list(map(read, self.lists.query_texts))
         rows: tuple[list[list[int]], ...] = ([], [], [], [])
-        for question in questions:
-            asked = read(question.text)
-            for sentence in question.sentences:
-                told = read(sentence)
-                found = (asked.ids, asked.overlaps(told), told.ids, told.overlaps(asked))
-                for column, numbers in zip(rows, found):
-                    column.append(numbers)
+        for number, passage in zip(self.lists.groups.codes.tolist(), self.lists.texts):
+            asked, told = queries[number], read(passage)
+            found = (asked.ids, asked.overlaps(told), told.ids, told.overlaps(asked))
+            for column, numbers in zip(rows, found):
+                column.append(numbers)
         self._columns = [_Ragged(column) for column in rows]
-        self.sizes = np.array([len(question.labels) for question in questions], np.int64)
-        self.groups = Groups.from_sizes(self.sizes, int(self.sizes.sum()))
-        self.labels = np.concatenate([question.labels for question in questions])
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return len(self.lists.groups)
 
-    def batch(self, questions: Integers) -> PairBatch:
-        """The pairs of some questions."""
-        ends = np.cumsum(self.sizes)
-        sizes = self.sizes[questions]
-        first = np.repeat((ends - self.sizes)[questions] - (np.cumsum(sizes) - sizes), sizes)
+    def batch(self, lists: Integers) -> PairBatch:
+        """The pairs of some lists, by number."""
+        groups, labels = self.lists.groups, self.lists.labels
+        sizes = groups.sizes[lists]
+        first = np.repeat(groups.starts[lists] - (np.cumsum(sizes) - sizes), sizes)
         rows = first + np.arange(len(first))
         asked, shared, told, sharing = (column.padded(rows) for column in self._columns)
-        return PairBatch(Texts(asked, shared), Texts(told, sharing), self.labels[rows], sizes)
+        known = None if labels is None else labels[rows]
+        return PairBatch(Texts(asked, shared), Texts(told, sharing), known, sizes)
 
 
 class _Text(NamedTuple):
