@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from didyma.nn.inference import infer
+from didyma.nn.autograd import infer
 from didyma.polytope.distributions import Distribution, Distributions
 from didyma.structure import Structure, check_structure
 

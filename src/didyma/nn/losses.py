@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from didyma.errors import DataError
-from didyma.nn.inference import infer
+from didyma.nn.autograd import infer
 from didyma.structure import Structure, check_structure
 
 __all__ = ["FenchelYoungLoss"]

@@ -1,0 +1,153 @@
+"""What is maximised: a regularised score over the hull of a structure's outputs.
+
+    Ω*(η) = max over u, v in the hull of the outputs   η_U·u + η_F·v − Ω(u)
+
+has the gradient [u; v]. With gold outputs g, the Fenchel-Young loss Ω*(η) + Ω(g) − η·g, whose
+gradient is [u; v] − g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.execution import threads
+from didyma.nn.maximum import Maximum
+from didyma.polytope.active_set import OPTIMAL
+from didyma.polytope.distributions import Distribution, Distributions
+from didyma.polytope.sparsemap import ActiveSet, scaled, solve
+from didyma.structure import Floats, Layout, Structure, flatten
+
+__all__ = ["Objective"]
+
+combine: Any = None  # bound per structure
+
+
+def argmax_only(problem, theta, noise, active, y, n, u, c, tol, max_iter):  # type: ignore[no-untyped-def]
+    """A solver without a regulariser: the first vertex, which is the argmax, is the optimum."""
+    combine(problem, active, y, n, u)
+    return n, 0.0, 0.0, 0, OPTIMAL
+
+
+@dataclass(frozen=True)
+class Argmax:
+    """The solver of Ω = 0."""
+
+    max_iter: ClassVar[int] = 1
+
+    @property
+    def template(self) -> Callable[..., Any]:
+        """No loop at all."""
+        return argmax_only
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A structure, a regulariser ("sparsemap", "crf"; "perceptron" means none), and how to solve.
+
+    ``margin`` is the cost of each part of the gold output that an output lacks, ``temperature`` the
+    weight of the regulariser.
+    """
+
+    structure: Structure
+    regularizer: str = "sparsemap"
+    margin: float = 0.0
+    temperature: float = 1.0
+    tol: float = 1e-9
+    max_iter: int | None = None
+    n_jobs: int | None = None
+    warm_start: Distributions | Sequence[Distribution | None] | None = None
+
+    def maximise(self, layout: Layout) -> Maximum:
+        """Ω* of each instance and its gradient."""
+        if self.regularizer == "crf":
+            return self._log_partition(layout)
+        solution = solve(
+            layout,
+            self.structure,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            temperature=self.temperature if self._squared else 1.0,
+            warm_start=self.warm_start,
+            solver=ActiveSet() if self._squared else Argmax(),
+            executor=threads(self.n_jobs),
+        )
+        u, v = solution.marginals.reshape(layout.scores.shape), solution.extra_marginals
+        value = _dot(layout.scores, u) + _dot(layout.extra, v)
+        if self._squared:
+            value -= 0.5 * self.temperature * _dot(u, u)
+        return Maximum(value, u, v, solution)
+
+    def loss(self, layout: Layout, outputs: NDArray[Any]) -> Maximum:
+        """The loss of each instance, given its gold output, and its gradient."""
+        gold, gold_extra = encode(self.structure, outputs, layout)
+        gold_score = _dot(layout.scores, gold) + _dot(layout.extra, gold_extra)
+        if (forbidden := np.flatnonzero(gold_score == -np.inf)).size:
+            raise DataError(
+                f"the gold output of instance {forbidden[0]} has a part with score -inf",
+                field="gold",
+            )
+        found = self.maximise(replace(layout, scores=layout.scores - self.margin * gold))
+        size = gold.sum(axis=1)  # Hamming cost of an output that shares nothing with the gold
+        offset = self.margin * size + (0.5 * self.temperature * size if self._squared else 0.0)
+        value = np.maximum(found.value + offset - gold_score, 0.0)  # rounding may leave -1e-17
+        return Maximum(value, found.u - gold, found.v - gold_extra, found.solution)
+
+    @property
+    def _squared(self) -> bool:
+        return self.regularizer == "sparsemap"
+
+    def _log_partition(self, layout: Layout) -> Maximum:
+        t = self.temperature
+        expectations = getattr(self.structure, "sums", None) or getattr(
+            self.structure, "expectations", None
+        )
+        if expectations is None:
+            raise NotImplementedError(
+                f"{type(self.structure).__name__} has no method expectations, which a CRF needs; "
+                "SparseMAP needs only an argmax"
+            )
+        value, u, v = expectations(scaled(layout, t))
+        return Maximum(t * value, u, v, None)
+
+
+def encode(structure: Structure, outputs: NDArray[Any], layout: Layout) -> tuple[Floats, Floats]:
+    """How often each part (B, d) and each additional part (B, f) is in the outputs.
+
+    A structure without a method ``encode`` takes 0/1 arrays of the scores' shape.
+    """
+    if not hasattr(structure, "encode"):
+        shape = (len(layout), *layout.shape)
+        if layout.extra.shape[1]:
+            raise DataError(
+                f"{type(structure).__name__} has additional scores and needs a method encode",
+                field="gold",
+            )
+        if outputs.shape != shape or not np.isin(outputs, (0, 1)).all():
+            raise DataError(
+                f"expected zeros and ones of shape {shape}, found shape {outputs.shape}",
+                field="gold",
+            )
+        return flatten(outputs).astype(np.float64), np.zeros((len(layout), 0))
+    from didyma.kernels.vertices import expectation
+
+    parts, extra_parts = structure.encode(outputs, layout)
+    gold, gold_extra = np.zeros_like(layout.scores), np.zeros((len(layout), layout.extra.shape[1]))
+    rows, ones = np.arange(len(layout) + 1), np.ones(len(layout))
+    expectation(rows, np.ascontiguousarray(parts), ones, gold)
+    expectation(rows, np.ascontiguousarray(extra_parts), ones, gold_extra)
+    return gold, gold_extra
+
+
+def _dot(scores: Floats, u: Floats) -> Floats:
+    """Row by row; where u is 0 the score may be −inf."""
+    from didyma.kernels.vertices import products
+
+    out = np.zeros(len(u))
+    products(scores, u, out)
+    return out
