@@ -153,6 +153,7 @@ class Search:
         self.fold[self.usable] = order % max(n_folds, 1)  # as even as can be where it matters
         self.n_folds = n_folds
         self.trials: list[Trial] = []
+        self.interrupted = False
 
     def values(self, scores: Vector) -> Vector:
         """The measure for each usable query."""
@@ -163,9 +164,20 @@ class Search:
     def run(
         self, rungs: Sequence[Rung], budget: float = np.inf, callback: Watcher | None = None
     ) -> None:
-        """Try rungs until the time is up; the first is always tried if there are two queries."""
+        """Try rungs until the time is up; the first is always tried if there are two queries.
+
+        Ctrl-C ends the search, if there is something to keep.
+        """
         if self.n_folds < 2:
             return
+        try:
+            self._run(rungs, budget, callback)
+        except KeyboardInterrupt:
+            if not self.trials:
+                raise
+            self.interrupted = True
+
+    def _run(self, rungs: Sequence[Rung], budget: float, callback: Watcher | None) -> None:
         began = time.perf_counter()
         longest = 0.0
         for number, rung in enumerate(rungs):
@@ -234,6 +246,8 @@ class Fitted:
         scaling = learn_scaling(rung.scaler, lists.X, lists.groups)
         scaled = SCALERS[rung.scaler](lists.X, lists.groups, scaling)
         svms = PlainSVM(loss).path(lists.with_items(scaled, lists.feature_names), Cs)
+        if svms[-1].result_.status == "interrupted":  # which it takes for an order to end well
+            raise KeyboardInterrupt
         return [cls(rung.scaler, scaling, svm, lists) for svm in svms]
 
     def scores(self, lists: Lists) -> Vector:

@@ -80,11 +80,18 @@ class TextReranker(Reranker):
         What was tried, and how it did.
     calibration_ : Calibration
         From raw scores to the chance of relevance.
+    out_of_fold_ : array of shape (n_rows,)
+        Raw scores of the best that was learned, kept or not, by models that had not seen the query.
+        Not saved.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search. Not saved.
     """
 
     gate_: Gate
     trials_: list[dict[str, Any]]
     calibration_: Calibration
+    out_of_fold_: NDArray[np.float64]
+    interrupted_: bool
 
     def __init__(
         self,
@@ -152,6 +159,9 @@ class TextReranker(Reranker):
             self.model_, raw = search.final(kept), kept.scores
         self.featuriser = everything.with_columns(self.model_.features.names or ())
         self.calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
+        best = kept or next(iter(preferred(search.trials)), None)
+        self.out_of_fold_ = raw if best is None else best.scores
+        self.interrupted_ = search.interrupted
         return self
 
     def _parts(self, lists: Lists) -> list[Part]:
@@ -161,6 +171,18 @@ class TextReranker(Reranker):
         if self.vectors is not None:
             parts.append(WordVectors(self.vectors))
         return parts
+
+    def baseline(self, lists: Lists) -> tuple[str, NDArray[np.float64]]:
+        """The order that reranking was compared with: its name, and a score for each row."""
+        name = self.gate_.baseline
+        if name in FirstStage().names:
+            if lists.scores is None:
+                raise DataError("expected the first stage's scores, found none", field="scores")
+            return name, lists.scores
+        features = TextFeatures([SmallFeatures()], self.language, self.window)
+        features.reader_ = cast("TextFeatures", self.featuriser).reader_
+        windowed = features.windowed(lists)
+        return name, windowed.best(windowed.X[:, features.names.index(name)])[0]
 
     def attach(self, vectors: Any) -> Self:
         """Give a loaded model the vectors of words that it was trained with."""
