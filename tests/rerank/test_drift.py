@@ -193,11 +193,8 @@ def test_collections_differ_and_halves_of_one_do_not(shared_data):
     from didyma.formats.qa import read_wikiqa
 
     asked = read_wikiqa(shared_data / "wikiqa" / "dev.txt")
-    order = np.random.default_rng(0).permutation(len(asked))
-    halves = [
-        Lists.of_texts([asked[n].text for n in half], [list(asked[n].sentences) for n in half])
-        for half in (order[::2], order[1::2])
-    ]
+    order = np.random.default_rng(0).permutation(len(asked.groups))
+    halves = [asked.select_lists(half) for half in (order[::2], order[1::2])]
     folder = shared_data / "rerank" / "cranfield"
     lines = {
         name: [line.split("\t", 1)[1] for line in (folder / name).read_text().splitlines()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -28,7 +29,7 @@ from didyma import (
 from didyma.errors import DataError
 from didyma.features.text.reading import Reader
 from didyma.model import Model
-from didyma.rerank.explanation import MatchedSpan, PassageExplanation, matched_spans
+from didyma.rerank.explanation import MatchedSpan, explain_rows, matched_spans
 from tests.features.text.texts import languages, texts
 from tests.test_imports import modules_after
 
@@ -66,6 +67,11 @@ def fitted(name, lists):
         return Model.of(ranker.fit(pd.DataFrame(lists.X, columns=NAMES), lists.y, qid=lists.qid))
 
 
+def explain(model, lists, row):
+    (found,) = explain_rows(model, lists, [row])
+    return found
+
+
 @pytest.fixture(scope="module")
 def models():
     return {name: fitted(name, judged()) for name in RANKERS}
@@ -75,8 +81,8 @@ def models():
 def test_contributions_add_up_to_the_score(models, name):
     model, others = models[name], judged(seed=1)
     scores = model.predict(others)
-    for row, score in enumerate(scores):
-        explanation = PassageExplanation.of(model, others, row)
+    found = explain_rows(model, others, np.arange(len(others)))
+    for explanation, score in zip(found, scores, strict=True):
         total = explanation.intercept + sum(part.amount for part in explanation.contributions)
         size = abs(explanation.intercept) + sum(abs(p.amount) for p in explanation.contributions)
         assert abs(total - score) <= 1e-13 * (1 + size)
@@ -90,7 +96,7 @@ def test_a_linear_contribution_is_weight_times_scaled_value(models):
     model, lists = models["scaled"], judged()
     scaler, ranker = (step for _, step in model.estimator.steps)
     scaled = (lists.X[3] - scaler.mean_) / scaler.scale_
-    found = {p.name: p for p in PassageExplanation.of(model, lists, 3).contributions}
+    found = {p.name: p for p in explain(model, lists, 3).contributions}
     for j, name in enumerate(NAMES):
         assert found[name].amount == pytest.approx(ranker.coef_[j] * scaled[j])
         assert found[name].value == lists.X[3, j]
@@ -99,7 +105,7 @@ def test_a_linear_contribution_is_weight_times_scaled_value(models):
 def test_an_additive_contribution_is_the_value_of_a_function(models):
     model, lists = models["pairs"], judged()
     ranker = model.estimator
-    explanation = PassageExplanation.of(model, lists, 3)
+    explanation = explain(model, lists, 3)
     found = {part.name: part for part in explanation.contributions}
     a, b = ranker.pairs_[0]
     assert found[f"{NAMES[a]} × {NAMES[b]}"].value is None
@@ -110,7 +116,7 @@ def test_an_additive_contribution_is_the_value_of_a_function(models):
         assert found[name].amount == pytest.approx(expected)
     assert explanation.intercept == pytest.approx(ranker.means_.sum())
     # Over the rows of training the amounts of each feature have mean zero.
-    every = [PassageExplanation.of(model, lists, row) for row in range(len(lists))]
+    every = explain_rows(model, lists, range(len(lists)))
     for name in found:
         amounts = [p.amount for e in every for p in e.contributions if p.name == name]
         assert np.mean(amounts) == pytest.approx(0, abs=1e-12)
@@ -120,7 +126,7 @@ def test_missing_values_are_explained_too():
     X = np.array([[3.0, 1.0], [1.0, 2.0], [2.0, 0.0], [np.nan, 1.0]])
     lists = Lists(X, np.array([0.0, 1, 0, 1]), np.array([0, 0, 1, 1]))
     model = Model.of(AdditiveSVMRanker(bins=4).fit(lists))
-    explanation = PassageExplanation.of(model, lists, 3)
+    explanation = explain(model, lists, 3)
     assert explanation.raw == pytest.approx(model.predict(lists)[3])
     assert "= nan" in str(explanation)
 
@@ -132,7 +138,7 @@ def test_sparse_rows_are_explained():
     ranker = make_pipeline(MaxAbsScaler(), SVMRanker(C=1.0)).fit(X, lists.y)
     model = Model.of(ranker)
     for row in range(5):
-        found = PassageExplanation.of(model, sparse, row)
+        found = explain(model, sparse, row)
         assert found.raw == pytest.approx(model.predict(sparse)[row])
 
 
@@ -140,20 +146,20 @@ def test_columns_are_matched_by_name(models):
     lists = judged()
     turned = Lists(lists.X[:, ::-1], lists.y, lists.qid, feature_names=NAMES[::-1])
     model = models["additive"]
-    assert PassageExplanation.of(model, turned, 2) == PassageExplanation.of(model, lists, 2)
+    assert explain(model, turned, 2) == explain(model, lists, 2)
 
 
 def test_a_ranker_without_contributions_is_refused():
     lists = judged()
     model = Model.of(PolynomialRanker(C=1.0, degree=2).fit(lists))
     with pytest.raises(DataError, match="found a PolynomialRanker: it has no contributions"):
-        PassageExplanation.of(model, lists, 0)
+        explain(model, lists, 0)
 
 
 @pytest.mark.parametrize("name", RANKERS)
 def test_a_relative_explanation_is_the_difference(models, name):
     lists, model = judged(), models[name]
-    first, second = (PassageExplanation.of(model, lists, row) for row in (0, 1))
+    first, second = (explain(model, lists, row) for row in (0, 1))
     relative = first.above(second)
     scores = model.predict(lists)
     total = relative.intercept + sum(part.amount for part in relative.differences)
@@ -169,7 +175,7 @@ def test_a_relative_explanation_is_the_difference(models, name):
 
 def test_explanations_of_different_models_have_no_difference(models):
     lists = judged()
-    first, second = (PassageExplanation.of(models[name], lists, 0) for name in ("linear", "pairs"))
+    first, second = (explain(models[name], lists, 0) for name in ("linear", "pairs"))
     with pytest.raises(DataError, match="the same model"):
         first.above(second)
 
@@ -178,9 +184,7 @@ def test_the_text_of_an_explanation(models):
     lists = judged()
     spans = (MatchedSpan(0, 4, ("emma",), "word"), MatchedSpan(5, 10, ("write",), "stem"))
     text = "Emma wrote\n" + "it " * 40
-    explanation = PassageExplanation.of(
-        models["scaled"], lists, 0, score=0.75, spans=spans, text=text
-    )
+    explanation = replace(explain(models["scaled"], lists, 0), score=0.75, spans=spans, text=text)
     lines = str(explanation).splitlines()
     assert lines[0].startswith(f"score 0.75, raw {explanation.raw:.3g}: Emma wrote it it")
     assert lines[0].endswith(" …")
@@ -196,7 +200,7 @@ def test_the_text_of_an_explanation(models):
 def test_many_features_are_summed_up():
     random = np.random.default_rng(0)
     lists = Lists(random.normal(size=(40, 20)), random.integers(0, 2, 40) * 1.0, np.arange(40) // 8)
-    explanation = PassageExplanation.of(Model.of(SVMRanker(C=1.0).fit(lists)), lists, 0)
+    explanation = explain(Model.of(SVMRanker(C=1.0).fit(lists)), lists, 0)
     lines = str(explanation).splitlines()
     assert lines[-1].endswith("12 others")
     shown = sum(float(line.split()[0]) for line in lines[1:])
@@ -297,10 +301,10 @@ def test_asking_needs_no_learner():
 import numpy as np
 from didyma.data import Features, Lists
 from didyma.model import Model
-from didyma.rerank.explanation import PassageExplanation
+from didyma.rerank.explanation import explain_rows
 learned = {"coef_": np.ones(1), "n_queries_": 1}
 model = Model.plain("SVMRanker", {}, learned, Features(1, ("x",)))
-PassageExplanation.of(model, Lists(np.ones((2, 1)), feature_names=("x",)), 1)
+explain_rows(model, Lists(np.ones((2, 1)), feature_names=("x",)), [1])
 import didyma.features.bins
 """
     assert not modules_after(code) & {"sklearn", "scipy"}

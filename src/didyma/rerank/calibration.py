@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data import Groups
 from didyma.errors import DataError
+from didyma.features.featuriser import State
 
 __all__ = ["Calibration", "Reliability", "Threshold", "wilson"]
 
@@ -23,7 +24,6 @@ CELL = 28  # bits of a score that are not looked at: 24 of its fraction remain
 GREATEST = 1e300  # scores beyond are as good as this one
 
 Vector: TypeAlias = NDArray[np.float64]
-State: TypeAlias = "tuple[dict[str, NDArray[Any]], dict[str, Any]]"
 
 
 class Reliability(NamedTuple):

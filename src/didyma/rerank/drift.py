@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from didyma.data import Groups
 from didyma.errors import DataError
+from didyma.features.featuriser import State
 
 __all__ = ["Drift", "FeatureDrift", "Ranges"]
 
@@ -20,7 +21,6 @@ DIFFERS, FAR = 0.2, 0.3  # distances that matter: of one feature, of the median 
 NAMED = 3  # features in a verdict
 
 Vector: TypeAlias = NDArray[np.float64]
-State: TypeAlias = "tuple[dict[str, NDArray[Any]], dict[str, Any]]"
 
 
 class FeatureDrift(NamedTuple):

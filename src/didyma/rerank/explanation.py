@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from didyma.data import Lists
 from didyma.errors import DataError
@@ -19,6 +19,7 @@ __all__ = [
     "MatchedSpan",
     "PassageExplanation",
     "RelativeExplanation",
+    "explain_rows",
     "matched_spans",
 ]
 
@@ -70,7 +71,7 @@ class PassageExplanation:
     >>> X, names = np.array([[3.0, 1.0], [1.0, 0.0]]), ("bm25", "length")
     >>> lists = Lists(X, np.array([1.0, 0.0]), feature_names=names)
     >>> model = Model.of(SVMRanker(C=1).fit(lists))
-    >>> explanation = PassageExplanation.of(model, lists, 0)
+    >>> [explanation] = explain_rows(model, lists, [0])
     >>> [part.name for part in explanation.contributions]
     ['bm25', 'length']
     >>> bool(np.isclose(explanation.raw, model.predict(lists)[0]))
@@ -83,24 +84,6 @@ class PassageExplanation:
     contributions: tuple[FeatureContribution, ...]
     spans: tuple[MatchedSpan, ...] = ()
     text: str = ""
-
-    @classmethod
-    def of(
-        cls,
-        model: Model,
-        lists: Lists,
-        row: int,
-        *,
-        score: float | None = None,
-        spans: Sequence[MatchedSpan] = (),
-        text: str = "",
-    ) -> PassageExplanation:
-        """Explain one row of features, given with all those of its query."""
-        contributions, intercept = _contributions(model, lists, row)
-        raw = intercept + sum(part.amount for part in contributions)
-        contributions.sort(key=lambda part: -abs(part.amount))
-        given = raw if score is None else score
-        return cls(raw, given, intercept, tuple(contributions), tuple(spans), text)
 
     def above(self, other: PassageExplanation) -> RelativeExplanation:
         """Why this passage has a higher score than another one, or not."""
@@ -192,7 +175,8 @@ def matched_spans(
     MatchedSpan(start=23, stop=28, matched=('wrote',), kind='word')
     MatchedSpan(start=29, stop=35, matched=('novel',), kind='stem')
     """
-    query, text = reading.queries[reading.query_of_row[row]], reading.rows[row]
+    query = reading.queries[np.searchsorted(reading.bounds, row, side="right") - 1]
+    text = reading.rows[row]
     asked = np.arange(reading.begins[query], reading.ends[query])
     content = asked[~reading.is_stop[reading.terms[asked]]]
     asked = content if len(content) else asked
@@ -228,32 +212,37 @@ def _merged(words: list[MatchedSpan]) -> Iterator[MatchedSpan]:
         yield last
 
 
-def _contributions(model: Model, lists: Lists, row: int) -> tuple[list[FeatureContribution], float]:
+def explain_rows(model: Model, lists: Lists, rows: ArrayLike) -> list[PassageExplanation]:
+    """Explain some rows of features, given with all those of their queries.
+
+    What is not known of features alone is left out: the raw score stands for the calibrated one.
+    """
     if not model.scales or model.name not in PARTS:
         raise DataError(
             f"expected a linear or additive ranker behind scalers, found a {model.name}: "
             "it has no contributions of features"
         )
+    wanted, learned = np.asarray(rows, np.int64), model.learned
     lists = model.features.arrange(lists)
-    rows = model.inputs(lists.select(lists.groups.codes == lists.groups.codes[row]))
-    place = int(np.count_nonzero(lists.groups.codes[:row] == lists.groups.codes[row]))
-    amounts, intercept = PARTS[model.name](_dense(rows[[place]]), model.learned)
-    names, values = model.features.labels, _dense(lists.X[[row]]).ravel().tolist()
-    for first, second in model.learned.get("pairs_", ()):
-        names.append(f"{names[first]} × {names[second]}")
-        values.append(None)
-    return [
-        FeatureContribution(name, amount, value)
-        for name, amount, value in zip(names, amounts.tolist(), values)
-    ], intercept
+    amounts, intercept = PARTS[model.name](_dense(model.inputs(lists)[wanted]), learned)
+    names, pairs = model.features.labels, learned.get("pairs_", np.zeros((0, 2), np.int64))
+    names += [f"{names[first]} × {names[second]}" for first, second in pairs.tolist()]
+    found = []
+    for own, given in zip(amounts.tolist(), _dense(lists.X[wanted]).tolist()):
+        values = [*given, *[None] * len(pairs)]
+        contributions = list(map(FeatureContribution, names, own, values))
+        contributions.sort(key=lambda part: -abs(part.amount))
+        raw = intercept + sum(own)
+        found.append(PassageExplanation(raw, raw, intercept, tuple(contributions)))
+    return found
 
 
-def _linear(row: NDArray[Any], learned: dict[str, Any]) -> tuple[NDArray[np.float64], float]:
+def _linear(rows: NDArray[Any], learned: dict[str, Any]) -> tuple[NDArray[np.float64], float]:
     """Weights times values."""
-    return row[0] * learned["coef_"], float(learned.get("intercept_", 0.0))
+    return rows * learned["coef_"], float(learned.get("intercept_", 0.0))
 
 
-def _additive(row: NDArray[Any], learned: dict[str, Any]) -> tuple[NDArray[np.float64], float]:
+def _additive(rows: NDArray[Any], learned: dict[str, Any]) -> tuple[NDArray[np.float64], float]:
     """Values of functions, of features and of pairs, less their means."""
     from didyma.features.bins import Bins
 
@@ -261,11 +250,11 @@ def _additive(row: NDArray[Any], learned: dict[str, Any]) -> tuple[NDArray[np.fl
     bins = Bins(*layout)
     tables = bins.empty.tables(learned["coef_"])
     means = (learned["mass_"] * tables).sum(axis=0)
-    own = bins.transform(row).bins[0]
-    return tables[own, np.arange(len(own))] - means, float(means.sum())
+    own = bins.transform(rows).bins
+    return tables[own, np.arange(own.shape[1])] - means, float(means.sum())
 
 
-# What the features of a row add to its score, by the class of the ranker.
+# What the features of rows add to their scores, by the class of the ranker.
 PARTS = {
     "SVMRanker": _linear,
     "ClassificationRanker": _linear,

@@ -103,7 +103,10 @@ def _gate(
     value, before = (float(own.mean()) if n else 0.0 for own in (values, base))
     queries = f"{n} held-out {'query' if n == 1 else 'queries'}"
     if learned == baseline:
-        verdict = f"{queries} are too few to learn from: the order is that of {baseline}."
+        verdict = (
+            "One query with relevant and irrelevant passages is too few to learn from: the order "
+            f"is that of {baseline}."
+        )
     else:
         found = (
             f"{measure} {value:.3f} against {before:.3f} of {baseline} on {queries} (p = {p:.2g})"

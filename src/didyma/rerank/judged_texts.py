@@ -35,7 +35,7 @@ def read_judged(queries: Any, passages: Any, labels: Any, scores: Any) -> Lists:
         else:
             lists = _nested(asked, given, labels, scores)
     check_queries(lists)
-    return lists
+    return lists.select(np.arange(len(lists)))  # queries without passages teach nothing
 
 
 def check_queries(lists: Lists) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -11,8 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.features.featuriser import Featuriser, State, packed, under, unpacked
+from didyma.features.text import TextFeatures
 from didyma.features.windowed import Windowed
 from didyma.model import Model, Savable
+from didyma.rerank.explanation import (
+    MatchedSpan,
+    PassageExplanation,
+    explain_rows,
+    matched_spans,
+)
 from didyma.rerank.ranked import Given, Ranked, read_documents
 
 if TYPE_CHECKING:
@@ -68,7 +76,7 @@ class Reranker(Savable):
 
     def predict(self, lists: Lists) -> NDArray[np.float64]:
         """Raw score of each row; higher ranks first within a list."""
-        return self._score(lists)[1]
+        return self._score(lists)[2]
 
     def rank(
         self,
@@ -90,13 +98,13 @@ class Reranker(Savable):
         scores : array of shape (n_documents,), optional
             The first stage's, if the reranker was trained with such.
         """
-        if top_k is not None and top_k < 0:
-            raise DataError(f"expected a number of documents, found {top_k}", field="top_k")
+        if top_k is not None and not (isinstance(top_k, int | np.integer) and top_k >= 0):
+            raise DataError(f"expected a number of documents, found {top_k!r}", field="top_k")
         read = self._read(documents)
         lists = self._lists(query, read, scores)
         if not read:
             return []
-        windowed, raw, window = self._score(lists)
+        windowed, _, raw, window = self._score(lists)
         order = np.argsort(-raw, kind="stable")[:top_k]
         score = self._calibrated(raw)
         spans = self._spans(windowed, window)
@@ -111,6 +119,31 @@ class Reranker(Savable):
                 raw=float(raw[n]),
             )
             for n in order.tolist()
+        ]
+
+    def explain(
+        self, query: Any, documents: Iterable[Any], scores: ArrayLike | None = None
+    ) -> list[PassageExplanation]:
+        """Why each document has its score, in the order given; arguments are those of `rank`.
+
+        Of a long document it is the best window that is explained.
+        """
+        read = self._read(documents)
+        lists = self._lists(query, read, scores)
+        if not read:
+            return []
+        windowed, rows, raw, window = self._score(lists)
+        score = self._calibrated(raw)
+        matched = self._matched(lists, self._spans(windowed, window))
+        return [
+            replace(
+                found,
+                raw=float(raw[n]),
+                score=float(score[n]),
+                spans=tuple(matched[n]),
+                text=read[n].text,
+            )
+            for n, found in enumerate(explain_rows(self.model_, rows, window))
         ]
 
     @staticmethod
@@ -135,14 +168,29 @@ class Reranker(Savable):
         given = None if scores is None else [scores]
         return Lists.of_texts([query], [[document.text for document in documents]], scores=given)
 
-    def _score(self, lists: Lists) -> tuple[Windowed, NDArray[np.float64], NDArray[np.int64]]:
-        """The windows, the score of each row and the window that has it."""
+    def _rows(self, lists: Lists) -> tuple[Windowed, Lists]:
+        """The windows of each row, and lists of them as rows of features."""
         if not hasattr(self, "model_"):
             raise DataError("the reranker is not fitted yet: call fit first")
         windowed = self.featuriser.windowed(lists)
         rows = lists if len(windowed.item) == len(lists) else lists.select(windowed.item)
-        found = self.model_.predict(rows.with_items(windowed.X, self.featuriser.names))
-        return windowed, *windowed.best(found)
+        return windowed, rows.with_items(windowed.X, self.featuriser.names)
+
+    def _score(
+        self, lists: Lists
+    ) -> tuple[Windowed, Lists, NDArray[np.float64], NDArray[np.int64]]:
+        """What `_rows` gives, the score of each row of ``lists`` and the window that has it."""
+        windowed, rows = self._rows(lists)
+        return windowed, rows, *windowed.best(self.model_.predict(rows))
+
+    def _matched(
+        self, lists: Lists, windows: dict[int, tuple[int, int]]
+    ) -> list[list[MatchedSpan]]:
+        """What matched in each row, or in its best window."""
+        if not isinstance(self.featuriser, TextFeatures):
+            return [[] for _ in range(len(lists))]
+        reading = self.featuriser.reader_.read(lists)
+        return [matched_spans(reading, n, windows.get(n)) for n in range(len(lists))]
 
     def _calibrated(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
         return raw

@@ -21,6 +21,7 @@ from didyma.features.text import (
 )
 from didyma.model import Model
 from didyma.rerank.calibration import Calibration
+from didyma.rerank.drift import Drift, Ranges
 from didyma.rerank.gate import Gate
 from didyma.rerank.judged_texts import check_queries, read_judged
 from didyma.rerank.ranked import Given
@@ -79,7 +80,9 @@ class TextReranker(Reranker):
     trials_ : list of dict
         What was tried, and how it did.
     calibration_ : Calibration
-        From raw scores to the chance of relevance.
+        From raw scores to the chance of relevance; it has thresholds, too.
+    ranges_ : Ranges
+        What the features that it ranks by were like in training, for `drift`.
     out_of_fold_ : array of shape (n_rows,)
         Raw scores of the best that was learned, kept or not, by models that had not seen the query.
         Not saved.
@@ -90,6 +93,7 @@ class TextReranker(Reranker):
     gate_: Gate
     trials_: list[dict[str, Any]]
     calibration_: Calibration
+    ranges_: Ranges
     out_of_fold_: NDArray[np.float64]
     interrupted_: bool
 
@@ -159,10 +163,25 @@ class TextReranker(Reranker):
             self.model_, raw = search.final(kept), kept.scores
         self.featuriser = everything.with_columns(self.model_.features.names or ())
         self.calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
+        rows = lists.select(windowed.item).with_items(windowed.X, everything.names)
+        seen = self.model_.features.arrange(rows)
+        self.ranges_ = Ranges.fit(seen.X, seen.groups, seen.features.labels)
         best = kept or next(iter(preferred(search.trials)), None)
         self.out_of_fold_ = raw if best is None else best.scores
         self.interrupted_ = search.interrupted
         return self
+
+    def drift(self, lists: Lists) -> Drift:
+        """How far queries are from those of training, by the features that it ranks by.
+
+        >>> queries, passages = ["where is it?", "who is it?"], [["Here.", "There."], ["Me.", "I."]]
+        >>> lists = Lists.of_texts(queries, passages, [[1, 0], [0, 1]])
+        >>> print(TextReranker(quick=True).fit(lists).drift(lists))
+        like training, as far as 2 queries can tell
+        """
+        _, rows = self._rows(lists)
+        seen = self.model_.features.arrange(rows)
+        return self.ranges_.compare(seen.X, seen.groups)
 
     def _parts(self, lists: Lists) -> list[Part]:
         parts: list[Part] = [SmallFeatures() if self.quick else ExtendedFeatures()]
@@ -203,8 +222,9 @@ class TextReranker(Reranker):
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""
         arrays, record = super().state()
-        calibration, record["calibration"] = self.calibration_.state()
-        arrays |= {f"calibration/{name}": array for name, array in calibration.items()}
+        for name, part in (("calibration", self.calibration_), ("ranges", self.ranges_)):
+            learned, record[name] = part.state()
+            arrays |= {f"{name}/{key}": array for key, array in learned.items()}
         record |= {"gate": self.gate_.state(), "trials": self.trials_}
         record["parameters"] = {name: getattr(self, name) for name in PARAMETERS}
         return arrays, record
@@ -215,6 +235,7 @@ class TextReranker(Reranker):
         self.calibration_ = Calibration.from_state(
             under("calibration/", arrays), record["calibration"]
         )
+        self.ranges_ = Ranges.from_state(under("ranges/", arrays), record["ranges"])
         self.gate_, self.trials_ = Gate.from_state(record["gate"]), record["trials"]
 
 

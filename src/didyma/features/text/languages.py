@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
 from importlib import import_module
@@ -65,10 +66,7 @@ def detect(terms: Iterable[str]) -> str | None:
     >>> detect(["你好"]) is None
     True
     """
-    counts, total = dict.fromkeys(LANGUAGES, 0), 0
-    for term in terms:
-        total += 1
-        for language in LANGUAGES:
-            counts[language] += term in stop_words(language)
+    found = Counter(terms)
+    counts = {language: sum(found[word] for word in stop_words(language)) for language in LANGUAGES}
     best = max(LANGUAGES, key=lambda language: counts[language])
-    return best if counts[best] > LEAST_SHARE * total else None
+    return best if counts[best] > LEAST_SHARE * found.total() else None
