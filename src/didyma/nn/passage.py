@@ -9,25 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.metrics import Evaluator
-from didyma.model import Savable
+from didyma.nn.estimator import NetworkEstimator, device_of
 from didyma.nn.numbering import PADDING, RESERVED, Numbering
 from didyma.nn.ranking_loss import RankingLoss
 from didyma.nn.text_pairs import N_OVERLAPS, TextPairs, Texts, shape, tokenize
-from didyma.nn.trainer import History, Step, Trainer, choose_device
-from didyma.nn.weights import restore
+from didyma.nn.trainer import Step
 from didyma.nn.word_vectors import Vectors, as_vectors, start_from
 from didyma.tasks import losses
 from didyma.tasks.feature_maps import FeatureMap
@@ -117,7 +114,7 @@ class ScoredPassage(NamedTuple):
     score: float
 
 
-class PassageRanker(Savable, BaseEstimator):
+class PassageRanker(NetworkEstimator[PassageNetwork]):
     """Ranks passages by how well they answer a question: `PassageNetwork`, trained.
 
     It is given `Lists` of passages with their questions, with labels of 1 for passages that answer
@@ -175,12 +172,8 @@ class PassageRanker(Savable, BaseEstimator):
     """
 
     _state: ClassVar[tuple[str, ...]] = ("weights_", "words_")
-    _transient: ClassVar[tuple[str, ...]] = ("device", "checkpoint", "callback")
 
-    weights_: dict[str, NDArray[Any]]
     words_: list[str]
-    history_: History
-    _network: PassageNetwork | None = None
 
     def __init__(
         self,
@@ -208,6 +201,16 @@ class PassageRanker(Savable, BaseEstimator):
         checkpoint: str | PathLike[str] | None = None,
         callback: Callable[[Step], None] | None = None,
     ) -> None:
+        super().__init__(
+            batch_size=batch_size,
+            epochs=epochs,
+            learning_rate=learning_rate,
+            patience=patience,
+            random_state=random_state,
+            device=device,
+            checkpoint=checkpoint,
+            callback=callback,
+        )
         self.loss = loss
         self.feature_map = feature_map
         self.latent = latent
@@ -220,16 +223,8 @@ class PassageRanker(Savable, BaseEstimator):
         self.dropout = dropout
         self.max_length = max_length
         self.tune_vectors = tune_vectors
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.decay = decay
-        self.patience = patience
-        self.random_state = random_state
-        self.device = device
-        self.checkpoint = checkpoint
-        self.callback = callback
 
     def fit(
         self, lists: Lists, eval_set: Lists | None = None, vectors: Vectors | None = None
@@ -255,15 +250,14 @@ class PassageRanker(Savable, BaseEstimator):
         texts = judged.query_texts + judged.texts
         often = Numbering.build(([*map(shape, tokenize(text))] for text in texts), min_count=2)
         self.words_ = sorted({*known, *often.words})
-        pairs, place = self._pairs(judged), choose_device(self.device)
-        network = self._start(known, given).to(place)
+        pairs, network = self._pairs(judged), self._start(known, given)
 
         def batches(rng: np.random.Generator) -> list[Integers]:
             n_steps = -(-len(pairs) // self.batch_size)
             return np.array_split(rng.permutation(len(pairs)), n_steps)
 
         def cost(chosen: Integers) -> Tensor:
-            batch = pairs.batch(chosen)
+            batch, place = pairs.batch(chosen), device_of(network)
             assert batch.labels is not None
             scores = network(batch.queries.to(place), batch.passages.to(place))
             if loss is not None:
@@ -272,11 +266,7 @@ class PassageRanker(Savable, BaseEstimator):
             return binary_cross_entropy_with_logits(scores, relevant)
 
         evaluate = None if eval_set is None else self._evaluation(network, eval_set, "eval_set")
-        trainer = Trainer.of(self, lists, eval_set, vectors)
-        self.history_ = trainer.fit(network, batches, cost, evaluate, self.callback)
-        self._network = network
-        self.weights_ = {name: t.cpu().numpy() for name, t in network.state_dict().items()}
-        return self
+        return self._train(network, batches, cost, evaluate, (lists, eval_set, vectors))
 
     def predict(self, lists: Lists) -> Floats:
         """Score of each passage."""
@@ -298,43 +288,26 @@ class PassageRanker(Savable, BaseEstimator):
         """Mean average precision over the questions that have passages of both kinds."""
         return self._evaluation(self.network, lists, "lists")()
 
-    @property
-    def network(self) -> PassageNetwork:
-        """The trained network."""
-        check_is_fitted(self)
-        if self._network is None:
-            self._network = self._restored().to(choose_device(self.device))
-        return self._network
-
-    def _restored(self) -> PassageNetwork:
-        dimension = self.weights_["words.weight"].shape[-1]
-        return restore(lambda: self._build(dimension), self.weights_)
-
-    def _check_state(self) -> None:
-        self._restored()
-
     def _loss(self) -> RankingLoss | None:
         if self.loss == CROSS_ENTROPY:
             return None
         return RankingLoss(self.loss, self.feature_map, latent=self.latent)
 
-    def _build(self, dimension: int) -> PassageNetwork:
-        return Trainer.of(self).seeded(
-            lambda: PassageNetwork(
-                len(self.words_) + RESERVED,
-                dimension,
-                overlap=self.overlap,
-                filters=self.filters,
-                width=self.width,
-                hidden=self.hidden,
-                dropout=self.dropout,
-                similarity=self.similarity,
-            )
+    def _build(self, dimension: int | None = None) -> PassageNetwork:
+        return PassageNetwork(
+            len(self.words_) + RESERVED,
+            dimension or self.weights_["words.weight"].shape[-1],
+            overlap=self.overlap,
+            filters=self.filters,
+            width=self.width,
+            hidden=self.hidden,
+            dropout=self.dropout,
+            similarity=self.similarity,
         )
 
     def _start(self, known: Sequence[str], given: NDArray[np.float32]) -> PassageNetwork:
         """The network before training, with the word vectors that are given."""
-        network = self._build(given.shape[1])
+        network = self._begin(lambda: self._build(given.shape[1]))
         if known:
             numbers = Numbering(self.words_).ids(known)
             start_from(network.words, numbers, given, tune=self.tune_vectors)
@@ -389,7 +362,7 @@ def _apply(
     network: PassageNetwork, function: Callable[[Texts, Texts], Tensor], pairs: TextPairs
 ) -> Floats:
     """Values of a function of the network for all rows, a few lists at a time."""
-    place = network.output.weight.device
+    place = device_of(network)
     with torch.inference_mode():
         values = []
         for first in range(0, len(pairs), AT_ONCE):
