@@ -181,6 +181,19 @@ class Features:
         first = 0 if self.zero_based else 1
         return list(self.names or map(str, range(first, first + self.count)))
 
+    def places(self, labels: Iterable[str], field: str | None = None) -> tuple[int, ...]:
+        """The columns of some of the `labels`; ``field`` is what an error names.
+
+        >>> Features(3, zero_based=False).places(["3", "1"])
+        (2, 0)
+        """
+        known = {label: place for place, label in enumerate(self.labels)}
+        wanted = tuple(labels)
+        for label in wanted:
+            if label not in known:
+                raise DataError(f"there is no feature {label!r}", field=field)
+        return tuple(known[label] for label in wanted)
+
     def remember(self, estimator: Any) -> None:
         """Make these the features that a fitted estimator asks for."""
         estimator.n_features_in_ = self.count

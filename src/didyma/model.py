@@ -31,8 +31,8 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from importlib import import_module
 from os import PathLike
@@ -46,7 +46,7 @@ from didyma.data import Features, Lists
 from didyma.errors import DataError, ModelFileError
 from didyma.files import replace_when_done
 from didyma.matrix import Matrix
-from didyma.scoring import RANKERS, SCALERS
+from didyma.scoring import RANKERS, SCALERS, learn_scaling
 
 __all__ = [
     "Lost",
@@ -217,6 +217,30 @@ class Model:
         return cls(record, arrays, {})
 
     @classmethod
+    def trained(
+        cls, ranker: Any, features: Features, summary: Mapping[str, Any] | None = None
+    ) -> Model:
+        """The model of an estimator, or of a `PlainSVM`, that was fitted to rows of features."""
+        if hasattr(ranker, "learned"):
+            model = cls.plain(ranker.name, ranker.parameters, ranker.learned, features)
+        else:
+            features.remember(ranker)
+            model = cls.of(ranker)
+        return replace(model, summary={**summary_of(ranker), **(summary or {})})
+
+    @classmethod
+    def scaler(cls, name: str, lists: Lists) -> Model:
+        """A scaler, of a class in `scoring.SCALERS`, that has learned from the rows of lists."""
+        state = learn_scaling(name, lists.X, lists.groups)
+        learned = {key: value for key, value in state.items() if key.endswith("_")}
+        parameters = {key: value for key, value in state.items() if key not in learned}
+        return cls.plain(name, parameters, learned, lists.features)
+
+    def transform(self, lists: Lists) -> Lists:
+        """The lists with rows as scalers make them, if there is nothing else."""
+        return replace(lists, items=self._scaled(lists, self.steps))
+
+    @classmethod
     def restored(cls, record: Record, tensors: Tensors, *described: Any) -> Model:
         """The model of a record that was read, once the sizes of its arrays have been checked."""
         model = cls(record, tensors, *(described or ({},)))
@@ -335,10 +359,13 @@ class Model:
     def inputs(self, data: Lists) -> Matrix:
         """The rows as the last step sees them, if the others scale features."""
         data = self.features.arrange(data)
+        return self._scaled(data, self.steps[:-1])
+
+    def _scaled(self, data: Lists, scalers: Sequence[tuple[Record, str]]) -> Matrix:
         rows = data.X
         if isinstance(rows, np.ndarray):  # scores do not depend on how rows are stored
             rows = np.ascontiguousarray(rows)
-        for part, prefix in self.steps[:-1]:
+        for part, prefix in scalers:
             rows = SCALERS[part["class"]](rows, data.groups, self._state(part, prefix))
         return rows
 

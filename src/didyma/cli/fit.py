@@ -15,19 +15,12 @@ from didyma.cli import options
 from didyma.cli.inputs import InputColumns, read_data
 from didyma.cli.interruption import exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
-from didyma.cli.training import (
-    Contender,
-    Scale,
-    model_of,
-    scaled,
-    train_each,
-    train_latent,
-    train_svm,
-)
+from didyma.cli.training import Scale, scaler_of, train, train_svm
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
     from didyma.data import Lists
+    from didyma.learning.contest import Contender, Contest
 
 __all__ = ["fit"]
 
@@ -395,29 +388,35 @@ def fit(
         from didyma.metrics import parse
 
         measure = str(parse(measure))
+    from didyma.model import Model
+
     began = time.perf_counter()
     data, held_out = _read(train, dev, InputColumns(label, qid, docid, group, missing))
-    data, held_out, scaler = scaled(data, held_out, scale)
-    candidates, interrupted = _learn(model_type, data, held_out, Cs, measure, parameters)
-    if not candidates:
+    features, scaler = data.features, scaler_of(data, scale)
+    if scaler is not None:
+        data = scaler.transform(data)
+        held_out = None if held_out is None else scaler.transform(held_out)
+    found = _learn(model_type, data, held_out, Cs, measure, parameters)
+    if not found.contenders:
         say("interrupted before there was anything to keep")
         raise typer.Exit(exit_code())
-    best = max(candidates, key=lambda candidate: candidate.dev or 0.0)  # of equals, the least C
+    best = found.best
     kept: dict[str, Any] = {
         "train": _counts(train, data),
         "dev": None,
-        "candidates": [candidate.summary() for candidate in candidates],
+        "candidates": [contender.summary() for contender in found.contenders],
     }
     if dev is not None and held_out is not None:
-        kept["dev"] = {**_counts(dev, held_out), "measure": measure, "value": best.dev}
-    model = model_of(best.ranker, data.features, scaler, kept)
+        kept["dev"] = {**_counts(dev, held_out), "measure": measure, "value": best.value}
+    model = Model.trained(best.ranker, features, kept)
+    model = model if scaler is None else model.behind(scaler)
     model.write(output)
     if as_json:
         kept |= {"class": model.name, "wall_seconds": time.perf_counter() - began}
         print_json({"model": str(output), **best.summary(), **kept})
     else:
-        _print_summary(model.name, best, candidates, measure, output)
-    if interrupted:
+        _print_summary(model.name, best, found.contenders, measure, output)
+    if found.interrupted:
         say("interrupted: the best model so far was kept")
         raise typer.Exit(exit_code())
 
@@ -468,17 +467,16 @@ def _learn(
     Cs: list[float],
     measure: str,
     parameters: dict[str, Any],
-) -> tuple[list[Contender], bool]:
+) -> Contest:
     if model_type is ModelType.svm:
         return train_svm(data, dev, Cs, measure, parameters)
-    name = {
-        ModelType.classification: "ClassificationRanker",
-        ModelType.polynomial: "PolynomialRanker",
-        ModelType.latent_perceptron: "LatentPerceptronRanker",
-        ModelType.latent_svm: "LatentSVMRanker",
+    module, name = {
+        ModelType.classification: ("classification", "ClassificationRanker"),
+        ModelType.polynomial: ("classification", "PolynomialRanker"),
+        ModelType.latent_perceptron: ("latent", "LatentPerceptronRanker"),
+        ModelType.latent_svm: ("latent", "LatentSVMRanker"),
     }[model_type]
-    train = train_latent if name.startswith("Latent") else train_each
-    return train(data, dev, Cs, measure, parameters, name)
+    return train(data, dev, Cs, measure, parameters, module, name)
 
 
 def _read_Cs(text: str | None, model_type: ModelType) -> list[float]:
@@ -522,15 +520,15 @@ def _counts(path: Path, data: Lists) -> dict[str, Any]:
 
 
 def _print_summary(
-    name: str, best: Contender, candidates: list[Contender], measure: str, output: Path
+    name: str, best: Contender, contenders: list[Contender], measure: str, output: Path
 ) -> None:
-    if len(candidates) > 1:
+    if len(contenders) > 1:
         rows = [["C", f"dev {measure}", "objective", "iterations"]]
-        for candidate in candidates:
-            mark = " *" if candidate is best else ""
-            result = candidate.ranker.result_
-            name = f"{candidate.ranker.C:g}{mark}"
-            rows.append([name, decimal(candidate.dev), f"{result.value:.6g}", str(result.n_iter)])
+        for contender in contenders:
+            mark = " *" if contender is best else ""
+            result = contender.ranker.result_
+            name = f"{contender.ranker.C:g}{mark}"
+            rows.append([name, decimal(contender.value), f"{result.value:.6g}", str(result.n_iter)])
         typer.echo(aligned(rows) + "\n")
     ranker, found = best.ranker, best.summary()
     loss = f", loss {ranker.loss or 'none'}" if hasattr(ranker, "loss") else ""
@@ -548,7 +546,7 @@ def _print_summary(
         lines["best epoch"] = f"{found['best_epoch']} of {found['n_iter']}"
     if "passes" in found:
         lines["passes"] = f"{found['passes']:.1f} in {found['seconds']:.2f} s"
-    if best.dev is not None:
-        lines[f"dev {measure}"] = decimal(best.dev)
+    if best.value is not None:
+        lines[f"dev {measure}"] = decimal(best.value)
     lines["saved to"] = str(output)
     typer.echo(listed(lines))

@@ -57,16 +57,10 @@ def read_data(path: Path, columns: InputColumns, *, like: Any = None, judged: bo
         roles = {"label": columns.label, "qid": columns.qid, "docid": columns.docid}
         options = {**roles, "judged": judged}
     elif kind != ".npz":
-        options = {"group": columns.group, "missing": columns.missing or _allows_missing(like)}
+        options = {"group": columns.group}
+        if columns.missing:
+            options["missing"] = True
     return formats.read(path, like=like, **options)
-
-
-def _allows_missing(like: Any) -> bool:
-    """Whether these columns are those of a model that knows missing values."""
-    if hasattr(like, "allows_missing"):
-        return bool(like.allows_missing)
-    final = like.steps[-1][1] if hasattr(like, "steps") else like
-    return bool(getattr(final, "_allows_missing", False))
 
 
 def read_model(path: Path) -> Model:

@@ -30,7 +30,8 @@ def read(path: PathName, *, like: Any = None, **options: Any) -> Lists:
 
     ``like`` is other data, or a fitted model, whose columns these must become: matched by name
     where both have names, by index otherwise. Every file but the first of a collection should be
-    read like it, since a LETOR file may lack the first feature, or the last.
+    read like it, since a LETOR file may lack the first feature, or the last. Values may be missing
+    where it is a model that knows what to make of them.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -47,12 +48,20 @@ def read(path: PathName, *, like: Any = None, **options: Any) -> Lists:
         return data
     features = Features.of(like)
     if reader is letor:
-        options |= {"n_features": features.count}
+        options = {"missing": _allows_missing(like), **options, "n_features": features.count}
         if features.zero_based is not None:
             options |= {"zero_based": features.zero_based}
     elif reader is table:
         options |= {"features": features.names}
     return features.arrange(reader.read(path, **options), path)
+
+
+def _allows_missing(like: Any) -> bool:
+    """Whether these columns are those of a model that knows missing values."""
+    if hasattr(like, "allows_missing"):
+        return bool(like.allows_missing)
+    final = like.steps[-1][1] if hasattr(like, "steps") else like
+    return bool(getattr(final, "_allows_missing", False))
 
 
 def write(data: Lists, path: PathName) -> None:

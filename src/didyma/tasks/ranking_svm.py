@@ -230,13 +230,18 @@ class PlainSVM(SVMTraining):
         """Those of the estimator that a model file keeps."""
         return {key: value for key, value in vars(self).items() if key in PARAMETERS}
 
-    def path(self, data: Lists, Cs: Iterable[float], evaluation: Lists | None = None) -> list[Self]:
+    @property
+    def learned(self) -> dict[str, Any]:
+        """What else a model file keeps."""
+        return {"coef_": self.coef_, "n_queries_": self.n_queries_}
+
+    def path(self, data: Lists, Cs: Iterable[float], eval_set: Lists | None = None) -> list[Self]:
         """One that is fitted for each C, in ascending order of C; see `SVMRanker.path`."""
         check_magnitude(data.X, data.feature_names)
         y = np.maximum(data.y, 0.0)
         self.n_queries_ = count_trainable(self._trainable(y, data.groups), None)
         descent = self._descent(data.X, y, data.groups, None)
-        return self._follow(descent, data.X, y, data.groups, evaluation, Cs)
+        return self._follow(descent, data.X, y, data.groups, eval_set, Cs)
 
     def predict(self, X: Matrix) -> NDArray[np.float64]:
         """Score of each row."""
