@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -111,7 +111,7 @@ def fit(
 
     didyma coref fit train.conll --model-type correlation --C 100
     """
-    Cs = _read_Cs(C)
+    Cs = options.read_Cs(C)
     if len(Cs) > 1 and dev is None:
         raise typer.BadParameter("several values of C need --dev, to choose by", param_hint="--C")
     if not 0 < r < math.inf:
@@ -125,35 +125,33 @@ def fit(
     from didyma import model as model_file
     from didyma.estimators.coreference import CoreferenceResolver
     from didyma.features.mentions import pair_features
+    from didyma.learning.contest import contest
 
     with waiting("computing features of pairs"):
         examples = [pair_features(document) for document in documents]
         unseen = [pair_features(document) for document in held_out]
     labels = [document.labels for document in documents]
-    candidates: list[tuple[Any, float | None]] = []
-    interrupted = False
-    for value in Cs:
-        resolver = CoreferenceResolver(
-            value, r, model.value, tol=tol, max_iter=max_iter, callback=_reporter(value, model)
-        ).fit_pairs(examples, labels)
-        interrupted = resolver.result_.status == "interrupted"
-        if not resolver.result_.n_iter:
-            break
-        found = None
-        if held_out:
-            found = _value(_evaluate(held_out, resolver.predict_pairs(unseen)), measure)
-            say(f"C={value:<8g}dev {measure.value} {decimal(found)}")
-        candidates.append((resolver, found))
-        if interrupted:
-            break
-    if not candidates:
+
+    def fits() -> Iterator[CoreferenceResolver]:
+        for value in Cs:
+            yield CoreferenceResolver(
+                value, r, model.value, tol=tol, max_iter=max_iter, callback=_reporter(value, model)
+            ).fit_pairs(examples, labels)
+
+    def judge(resolver: CoreferenceResolver) -> float:
+        found = _value(_evaluate(held_out, resolver.predict_pairs(unseen)), measure)
+        say(f"C={resolver.C:<8g}dev {measure.value} {decimal(found)}")
+        return found
+
+    found = contest(fits(), judge if held_out else None)
+    if not found.contenders:
         say("interrupted before there was anything to keep")
         raise typer.Exit(exit_code())
-    best, on_dev = max(candidates, key=lambda candidate: candidate[1] or 0.0)
+    best, on_dev = found.best.ranker, found.best.value
     kept = {
         "train": {"path": str(train), "documents": len(documents)},
         "dev": None if dev is None else {"path": str(dev), measure.value: on_dev},
-        "candidates": [_summary(*candidate) for candidate in candidates],
+        "candidates": [_summary(one.ranker, one.value) for one in found.contenders],
     }
     model_file.save(best, output, summary=kept)
     if as_json:
@@ -166,7 +164,7 @@ def fit(
             "saved to": str(output),
         }
         typer.echo(listed(lines))
-    if interrupted:
+    if found.interrupted:
         say("interrupted: the best model so far was kept")
         raise typer.Exit(exit_code())
 
@@ -262,18 +260,6 @@ def evaluate(
         print_json(record)
     else:
         typer.echo(_text(documents, found, single if per_document else []))
-
-
-def _read_Cs(text: str) -> list[float]:
-    try:
-        values = sorted({float(value) for value in text.split(",")})
-    except ValueError:
-        values = []
-    if not values or not all(0 < value < math.inf for value in values):
-        raise typer.BadParameter(
-            f"expected positive numbers with commas between them, found {text!r}", param_hint="--C"
-        )
-    return values
 
 
 def _read(path: Path) -> list[Document]:

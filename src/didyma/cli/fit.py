@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import replace
 from enum import StrEnum
@@ -483,15 +482,7 @@ def _read_Cs(text: str | None, model_type: ModelType) -> list[float]:
     """The values that were given, or one by default; none for an SVM, whose bound decides."""
     if text is None:
         return [] if model_type is ModelType.svm else [DEFAULT_C.get(model_type.value, 100.0)]
-    try:
-        values = sorted({float(value) for value in text.split(",")})
-    except ValueError:
-        values = []
-    if not values or not all(0 < value < math.inf for value in values):
-        raise typer.BadParameter(
-            f"expected positive numbers with commas between them, found {text!r}", param_hint="--C"
-        )
-    return values
+    return options.read_Cs(text)
 
 
 def _read(train: Path, dev: Path | None, columns: InputColumns) -> tuple[Lists, Lists | None]:

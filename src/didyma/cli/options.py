@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-__all__ = ["MEASURES", "Data", "Docid", "Group", "Jobs", "Json", "Label", "Measures", "Qid", "Seed"]
+__all__ = [
+    "MEASURES",
+    "Data",
+    "Docid",
+    "Group",
+    "Jobs",
+    "Json",
+    "Label",
+    "Measures",
+    "Qid",
+    "Seed",
+    "read_Cs",
+]
 
 MEASURES = "AP, RR, P@1, nDCG@10"
 
@@ -64,3 +77,16 @@ Jobs = Annotated[
     typer.Option("--jobs", min=1, callback=_limit, help="Threads.", show_default="every core"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
+
+
+def read_Cs(text: str) -> list[float]:
+    """The values of --C, in ascending order."""
+    try:
+        values = sorted({float(value) for value in text.split(",")})
+    except ValueError:
+        values = []
+    if not values or not all(0 < value < math.inf for value in values):
+        raise typer.BadParameter(
+            f"expected positive numbers with commas between them, found {text!r}", param_hint="--C"
+        )
+    return values
