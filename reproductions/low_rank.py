@@ -33,7 +33,6 @@ from threadpoolctl import threadpool_limits
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.boosting import BoostingReranker
-from didyma.estimators.candidates import read_lists
 from didyma.estimators.low_rank import LowRankReranker
 from didyma.estimators.tagger import TrigramTagger
 from didyma.features.bags import Bag
@@ -41,7 +40,7 @@ from didyma.features.joint import JointFeatures
 from didyma.files import replace_sections, replace_when_done
 from didyma.formats import conll
 from didyma.formats.conll import Field
-from didyma.formats.nbest import Candidate, NBest, losses, scores
+from didyma.formats.nbest import inputs_of, losses, of_outputs, outputs_of
 from didyma.learning.low_rank import RerankingProblem
 from didyma.metrics import randomisation, wins_losses
 from didyma.report.table import markdown
@@ -96,20 +95,14 @@ QUICK = Grid((0.03, 0.3), (0.2, 0.6), (10, 50), (0.95,), (1e-2,), (10.0,), 300, 
 
 @dataclass(frozen=True, eq=False)
 class Tagged:
-    """Sentences with their right tags and lists of guesses."""
+    """Sentences with their right tags and lists of guesses, with the number of wrong tags."""
 
-    lists: list[NBest]
-
-    @cached_property
-    def guesses(self) -> Lists:
-        """The number of wrong tags and the log-probability of each guess; no features."""
-        empty = [np.zeros((len(nbest), 0)) for nbest in self.lists]
-        return read_lists(empty, losses(self.lists, "hamming"), scores(self.lists))
+    guesses: Lists
 
     @cached_property
     def n_words(self) -> Vector:
         """Length of each sentence."""
-        return np.array([len((nbest.input or "").split()) for nbest in self.lists], np.float64)
+        return np.array([len((own.text or "").split()) for own in inputs_of(self.guesses)], float)
 
     def described(self, rows: Any, rates: bool = False) -> Lists:
         """The guesses with features, and with losses that weigh all sentences alike if wanted."""
@@ -141,15 +134,15 @@ def read(part: Part, folder: Path, grid: Grid, seed: int) -> tuple[dict[str, Tag
     guesses["train"] = tagger.jackknife(
         words["train"], tags["train"], N_BEST, grid.n_folds, random_state=seed
     )
-    sets = {
-        name: Tagged(
-            [
-                NBest(str(i), " ".join(w), " ".join(t), [Candidate(" ".join(g), s) for g, s in own])
-                for i, (w, t, own) in enumerate(zip(words[name], tags[name], guesses[name]))
-            ]
+    sets = {}
+    for name in SETS:
+        lists = of_outputs(
+            [" ".join(own) for own in words[name]],
+            [[" ".join(guess) for guess, _ in own] for own in guesses[name]],
+            scores=[[score for _, score in own] for own in guesses[name]],
+            references=[" ".join(own) for own in tags[name]],
         )
-        for name in SETS
-    }
+        sets[name] = Tagged(replace(lists, losses=losses(lists, "hamming")))
     unknown = {
         name: float(np.mean([not tagger.knows(w) for sentence in words[name] for w in sentence]))
         for name in ("dev", "test")
@@ -180,9 +173,9 @@ def describe(sets: Mapping[str, Tagged], min_count: int) -> dict[str, Views]:
     outputs = Bag("n-grams", min_count=N_BEST * min_count)
     texts = {
         name: (
-            [nbest.input or "" for nbest in part.lists],
-            [nbest.reference or "" for nbest in part.lists],
-            [candidate.text for nbest in part.lists for candidate in nbest.candidates],
+            [own.text or "" for own in inputs_of(part.guesses)],
+            [own.reference or "" for own in inputs_of(part.guesses)],
+            [output.text for output in outputs_of(part.guesses)],
         )
         for name, part in sets.items()
     }
@@ -212,8 +205,8 @@ def boost(
     sets: Mapping[str, Tagged], features: str, grid: Grid, say: Callable[[str], None]
 ) -> dict[str, Chosen]:
     """Collins and Koo's reranker, and the one with a ridge, on joint features."""
-    joint = JointFeatures(features, decoder=False).fit(sets["train"].lists)
-    rows = {name: joint.transform(part.lists) for name, part in sets.items()}
+    joint = JointFeatures(features, decoder=False).fit(sets["train"].guesses)
+    rows = {name: joint.transform(part.guesses) for name, part in sets.items()}
     dev = sets["dev"].described(rows["dev"])
     found = {}
     for name, parameter in (("Collins", "smoothing"), ("Regularised", "ridge")):
@@ -281,7 +274,7 @@ class LowRank:
         for name, column in COLUMNS.items():
             if name in chosen.settings and name != parameter:
                 kept &= table[column] == chosen.settings[name]
-        wrong = table["loss"][kept] * len(dev.lists)
+        wrong = table["loss"][kept] * len(dev.guesses.groups)
         accuracy = 100 * (1 - wrong / dev.n_words.sum())
         return list(zip(table[COLUMNS[parameter]][kept].tolist(), accuracy.tolist()))
 

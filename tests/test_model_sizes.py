@@ -50,7 +50,7 @@ from didyma.features.text import (
     WordVectors,
 )
 from didyma.formats.conll import Field, Sentence
-from didyma.formats.nbest import Candidate, NBest
+from didyma.formats.nbest import of_outputs
 from didyma.model import CLASSES, Model
 from didyma.rerank.reranker import Reranker
 from didyma.rerank.text import TextReranker
@@ -59,10 +59,12 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 5))
 Y = np.tile([1.0, 0.0, 0.0], 8)
 QID = np.repeat(np.arange(4), 6)
-LISTS = [
-    NBest("1", "the ring", "DT NN", [Candidate("DT VB", -3.0), Candidate("DT NN", -4.0)]),
-    NBest("2", "they ring", "PR VB", [Candidate("PR VB", -3.0), Candidate("PR NN", -4.0)]),
-]
+LISTS = of_outputs(
+    ["the ring", "they ring"],
+    [["DT VB", "DT NN"], ["PR VB", "PR NN"]],
+    scores=[[-3.0, -4.0], [-3.0, -4.0]],
+    references=["DT NN", "PR VB"],
+)
 TEXTS = didyma.Lists.of_texts(
     ["a ring", "who rings", "a bell"],
     [["the ring", "a cat"], ["they ring", "it is late"], ["a dog", "the bell"]],

@@ -16,7 +16,8 @@ import random
 from itertools import product
 from pathlib import Path
 
-from didyma.formats.nbest import Candidate, NBest, write
+from didyma.data import Lists
+from didyma.formats.nbest import Output, of_outputs, write
 
 SIZES = {"train": 240, "dev": 80, "test": 120}
 N_BEST = 8
@@ -66,8 +67,8 @@ def heard(sentence: list[str]) -> list[str]:
     return [SOUND_OF.get(word, word) for word in sentence]
 
 
-def guesses(sounds: list[str], rng: random.Random) -> list[Candidate]:
-    """The spellings that the machine thinks best."""
+def guesses(sounds: list[str], rng: random.Random) -> list[tuple[float, Output]]:
+    """The spellings that the machine thinks best, with their scores."""
     choices = []
     for sound in sounds:
         words = SOUNDS.get(sound, {sound: 1.0})
@@ -78,27 +79,34 @@ def guesses(sounds: list[str], rng: random.Random) -> list[Candidate]:
         text = " ".join(words).replace("_", " ")
         features = {"frequency": round(sum(frequency), 2), "fit": round(sum(fit), 2)}
         score = round(features["frequency"] + features["fit"], 2)
-        found.append(Candidate(text, score, features=features))
-    return heapq.nlargest(N_BEST, found, key=lambda candidate: candidate.score)
+        found.append((score, Output(text, features)))
+    return heapq.nlargest(N_BEST, found, key=lambda guess: guess[0])
 
 
-def make(name: str, size: int, rng: random.Random) -> list[NBest]:
+def make(name: str, size: int, rng: random.Random) -> Lists:
     """Some sentences as they were heard, meant, and written down."""
-    lists = []
-    for number in range(1, size + 1):
+    inputs, references, found = [], [], []
+    for _ in range(size):
         columns = rng.choice(GRAMMAR).split()
         sentence = [rng.choice(column.split("|")) for column in columns]
         sounds = heard(sentence)
-        reference = " ".join(sentence).replace("_", " ")
-        lists.append(NBest(f"{name}-{number}", " ".join(sounds), reference, guesses(sounds, rng)))
-    return lists
+        inputs.append(" ".join(sounds))
+        references.append(" ".join(sentence).replace("_", " "))
+        found.append(guesses(sounds, rng))
+    return of_outputs(
+        inputs,
+        [[output for _, output in own] for own in found],
+        scores=[[score for score, _ in own] for own in found],
+        references=references,
+        ids=[f"{name}-{number}" for number in range(1, size + 1)],
+    )
 
 
 def main() -> None:
     """Write the three files."""
     rng = random.Random(7)
     for name, size in SIZES.items():
-        write(Path(__file__).parent / f"nbest-{name}.jsonl", make(name, size, rng))
+        write(make(name, size, rng), Path(__file__).parent / f"nbest-{name}.jsonl")
 
 
 if __name__ == "__main__":

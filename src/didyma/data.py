@@ -60,10 +60,16 @@ class Groups:
         return cls(names[order], rows, _starts(np.bincount(code, minlength=len(names))))
 
     @classmethod
-    def from_lists(cls, sizes: ArrayLike) -> Groups:
-        """Consecutive rows by the size of each list, of which some may be empty."""
+    def from_lists(cls, sizes: ArrayLike, names: Sequence[Any] | None = None) -> Groups:
+        """Consecutive rows by the size of each list, of which some may be empty.
+
+        Lists are called 0, 1, … if they have no names.
+        """
         found = np.asarray(sizes, dtype=np.int64)
-        return cls(np.arange(len(found)), np.arange(found.sum()), _starts(found))
+        called = np.arange(len(found)) if names is None else np.array(names)
+        if called.shape != found.shape:
+            raise DataError(f"{len(called)} names for {len(found)} lists", field="names")
+        return cls(called, np.arange(found.sum()), _starts(found))
 
     @classmethod
     def from_sizes(cls, group: ArrayLike, n_rows: int) -> Groups:
@@ -85,6 +91,10 @@ class Groups:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def rows_of(self, number: int) -> NDArray[np.int64]:
+        """The rows of a query, by its number."""
+        return self.rows[self.starts[number] : self.starts[number + 1]]
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
@@ -452,7 +462,7 @@ class Lists:
         """Some of the lists, by their numbers, in this order."""
         groups = self.groups
         numbers = np.asarray(numbers, dtype=np.int64)
-        own = [groups.rows[groups.starts[n] : groups.starts[n + 1]] for n in numbers.tolist()]
+        own = [groups.rows_of(n) for n in numbers.tolist()]
         rows = np.concatenate([np.empty(0, np.int64), *own])
         return self._part(rows, numbers, Groups.from_lists(groups.sizes[numbers]))
 

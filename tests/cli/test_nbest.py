@@ -11,11 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from didyma.cli import app
-from didyma.cli.nbest import FeatureSet, LossName, ModelName, View
+from didyma.cli.nbest.options import FeatureSet, LossName, ModelName, View
 from didyma.estimators.nbest import MODELS, VECTORS, NBestReranker
 from didyma.features.bags import KINDS
 from didyma.features.joint import SETS
-from didyma.formats.nbest import LOSSES, NBest, losses, read, scores, write
+from didyma.formats.nbest import LOSSES, losses, read, write
+from tests.cases import cases, stack
 from tests.cli.conftest import Run
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
@@ -37,9 +38,10 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def moses(tmp_path: Path) -> Path:
     """The test lists as Moses, with their inputs and references beside them."""
     lists = read(TEST)
-    write(tmp_path / "test.nbest", [replace(nbest, id=str(k)) for k, nbest in enumerate(lists)])
-    (tmp_path / "test.in").write_text("".join(f"{nbest.input}\n" for nbest in lists))
-    (tmp_path / "test.out").write_text("".join(f"{nbest.reference}\n" for nbest in lists))
+    numbered = (case._replace(id=str(k)) for k, case in enumerate(cases(lists)))
+    write(stack(numbered), tmp_path / "test.nbest")
+    (tmp_path / "test.in").write_text("".join(f"{own.text}\n" for own in lists.queries))
+    (tmp_path / "test.out").write_text("".join(f"{own.reference}\n" for own in lists.queries))
     return tmp_path / "test.nbest"
 
 
@@ -61,17 +63,17 @@ def test_models_are_compared_by_one_command(run: Run, models: Path) -> None:
         ["low-rank:", "loss"],
     ]
     lists = read(TEST)
-    measured, given = losses(lists), scores(lists)
-    assert given is not None
-    first = np.array([v[s.argmax()] for v, s in zip(measured, given)])
+    lists = replace(lists, losses=losses(lists))
+    first = lists.loss_of(lists.groups.choose(lists.scores))
     assert systems["decoder"]["loss"] == pytest.approx(first.mean())
     assert systems["decoder"]["exact"] == pytest.approx((first == 0).mean())
-    n_tokens = sum(len(nbest.reference.split()) for nbest in lists)
+    n_tokens = sum(len(own.reference.split()) for own in lists.queries)
     assert systems["decoder"]["accuracy"] == pytest.approx(1 - first.sum() / n_tokens)
-    assert systems["oracle"]["loss"] == pytest.approx(np.mean([v.min() for v in measured]))
+    assert systems["oracle"]["loss"] == pytest.approx(
+        lists.loss_of(lists.groups.choose(-lists.losses)).mean()
+    )
     for path in files:
-        choices = NBestReranker.load(path).rerank(lists)
-        chosen = np.array([v[k] for v, k in zip(measured, choices)])
+        chosen = lists.loss_of(NBestReranker.load(path).rerank(lists))
         row = systems[path.stem]
         assert row["loss"] == pytest.approx(chosen.mean())
         assert row["gain"] == pytest.approx(first.mean() - chosen.mean())
@@ -104,21 +106,22 @@ def test_reranked_files_lose_nothing(run: Run, models: Path, tmp_path: Path) -> 
     output = tmp_path / "out.jsonl"
     model = models / "svm.safetensors"
     run("nbest", "rerank", model, TEST, "-o", output)
-    before, after = read(TEST), read(output)
-    expected = NBestReranker.load(model).score_candidates(before)
-    for old, new, values in zip(before, after, expected):
+    before, after = read(TEST), cases(read(output))
+    expected = NBestReranker.load(model).predict(before)
+    parts = np.split(expected, before.groups.starts[1:-1])
+    for old, new, values in zip(cases(before), after, parts):
         assert (old.id, old.input, old.reference) == (new.id, new.input, new.reference)
-        assert [c.score for c in new.candidates] == sorted(values.tolist(), reverse=True)
+        assert [c.score for c in new.guesses] == sorted(values.tolist(), reverse=True)
         restored = [
             (c.text, (c.features or {})["decoder_score"], (c.features or {})["fit"])
-            for c in new.candidates
+            for c in new.guesses
         ]
         assert sorted(restored) == sorted(
-            (c.text, c.score, (c.features or {})["fit"]) for c in old.candidates
+            (c.text, c.score, (c.features or {})["fit"]) for c in old.guesses
         )
     run("nbest", "rerank", model, TEST, "-o", tmp_path / "best.txt", "--best")
     best = (tmp_path / "best.txt").read_text().splitlines()
-    assert best == [nbest.candidates[0].text for nbest in after]
+    assert best == [case.guesses[0].text for case in after]
 
 
 def test_moses_goes_in_and_out(run: Run, models: Path, moses: Path, tmp_path: Path) -> None:
@@ -126,9 +129,9 @@ def test_moses_goes_in_and_out(run: Run, models: Path, moses: Path, tmp_path: Pa
     inputs = ("--inputs", moses.with_suffix(".in"))
     run("nbest", "rerank", model, moses, *inputs, "-o", output)
     run("nbest", "rerank", model, TEST, "-o", tmp_path / "out.jsonl")
-    for a, b in zip(read(output), read(tmp_path / "out.jsonl")):
-        assert [(c.text, c.score, c.features) for c in a.candidates] == [
-            (c.text, c.score, c.features) for c in b.candidates
+    for a, b in zip(cases(read(output)), cases(read(tmp_path / "out.jsonl"))):
+        assert [(c.text, c.score, c.features) for c in a.guesses] == [
+            (c.text, c.score, c.features) for c in b.guesses
         ]
     references = ("--references", moses.with_suffix(".out"))
     found = run("nbest", "eval", model, moses, *inputs, *references, "--json").stdout
@@ -137,11 +140,8 @@ def test_moses_goes_in_and_out(run: Run, models: Path, moses: Path, tmp_path: Pa
 
 def test_training_on_moses_with_a_loss_of_any_name(run: Run, moses: Path, tmp_path: Path) -> None:
     lists = read(moses, references=moses.with_suffix(".out"))
-    judged = [
-        replace(n, candidates=[replace(c, loss=float(v)) for c, v in zip(n.candidates, loss)])
-        for n, loss in zip(lists, losses(lists))
-    ]
-    write(tmp_path / "train.nbest", judged, loss="wer")
+    judged = replace(lists, losses=losses(lists))
+    write(judged, tmp_path / "train.nbest", loss="wer")
     found = run(
         *("nbest", "fit", tmp_path / "train.nbest", "--loss-column", "wer", "--model-type", "svm"),
         *("--dev", moses, "--dev-references", moses.with_suffix(".out"), "--set", "C=1,100"),
@@ -174,19 +174,19 @@ def test_settings_become_parameters(run: Run, tmp_path: Path) -> None:
 def test_the_oracle_improves_with_n(run: Run, tmp_path: Path) -> None:
     found = json.loads(run("nbest", "oracle", TEST, "--json").stdout)["oracle"]
     lists = read(TEST)
-    measured = losses(lists)
+    measured = np.split(losses(lists), lists.groups.starts[1:-1])
     assert [row["n"] for row in found] == list(range(1, 9))
     for row in found:
         best = np.mean([loss[: row["n"]].min() for loss in measured])
         assert row["loss"] == pytest.approx(best)
         assert row["lists"] == sum(len(loss) >= row["n"] for loss in measured)
     assert run("nbest", "oracle", TEST).stdout.split()[:4] == ["n", "lists", "loss", "exact"]
-    shuffled = [replace(nbest, candidates=nbest.candidates[::-1]) for nbest in lists]
-    write(tmp_path / "reversed.jsonl", shuffled)
+    shuffled = [case._replace(guesses=case.guesses[::-1]) for case in cases(lists)]
+    write(stack(shuffled), tmp_path / "reversed.jsonl")
     again = json.loads(run("nbest", "oracle", tmp_path / "reversed.jsonl", "--json").stdout)
     first = [
-        loss[::-1][np.argmax([c.score for c in nbest.candidates])]
-        for loss, nbest in zip(measured, shuffled)
+        loss[::-1][np.argmax([guess.score for guess in case.guesses])]
+        for loss, case in zip(measured, shuffled)
     ]
     assert again["oracle"][0]["loss"] == pytest.approx(np.mean(first))
 
@@ -205,19 +205,19 @@ def test_choices_are_explained(run: Run, models: Path, model: str) -> None:
 
 
 def test_lists_that_are_not_nice(run: Run, models: Path, tmp_path: Path) -> None:
-    lists = read(TEST)[:3]
-    single = replace(lists[1], candidates=lists[1].candidates[:1])
-    awkward = [replace(lists[0], candidates=[]), single, replace(lists[2], reference="plugh")]
+    first, second, third = cases(read(TEST))[:3]
+    single = second._replace(guesses=second.guesses[:1])
+    awkward = [first._replace(guesses=[]), single, third._replace(reference="plugh")]
     data, model = tmp_path / "awkward.jsonl", models / "svm.safetensors"
-    write(data, awkward)
+    write(stack(awkward), data)
     assert "3 lists, 9 candidates, 1 without any" in run("nbest", "oracle", data).stderr
     assert "(1 have no candidates)" in run("nbest", "eval", model, data).stdout
     run("nbest", "rerank", model, data, "-o", tmp_path / "best", "--best")
-    first, second, _ = (tmp_path / "best").read_text().splitlines()
-    assert (first, second) == ("", single.candidates[0].text)
+    best = (tmp_path / "best").read_text().splitlines()
+    assert best[:2] == ["", single.guesses[0].text]
     run("nbest", "rerank", model, data, "-o", tmp_path / "all.jsonl")
-    assert [len(nbest) for nbest in read(tmp_path / "all.jsonl")] == [0, 1, 8]
-    write(data, awkward[:1])
+    assert read(tmp_path / "all.jsonl").groups.sizes.tolist() == [0, 1, 8]
+    write(stack(awkward[:1]), data)
     assert "expected a list with candidates" in run("nbest", "eval", model, data, code=1).stderr
 
 
@@ -234,14 +234,10 @@ def test_mistakes_are_one_line(run: Run, models: Path, moses: Path, tmp_path: Pa
     found = run("nbest", "fit", TRAIN, "--set", "magic=1", "-o", output, code=1)
     assert "low-rank has no parameter 'magic'" in found.stderr
     found = run("nbest", "fit", TRAIN, "--set", "tau=0.1,0.9", "-o", output, code=1)
-    assert "several values of tau need dev" in found.stderr
+    assert "several values of tau need held-out lists" in found.stderr
     found = run("nbest", "eval", TRAIN, TEST, code=1)
     assert "not a model file" in found.stderr
-    bare = [
-        NBest(n.id, n.input, n.reference, [replace(c, score=None) for c in n.candidates])
-        for n in read(TEST)
-    ]
-    write(tmp_path / "bare.jsonl", bare)
+    write(replace(read(TEST), scores=None), tmp_path / "bare.jsonl")
     found = run("nbest", "rerank", model, tmp_path / "bare.jsonl", "-o", output, code=1)
     assert "score: expected a score for each candidate" in found.stderr
     for wrong in (("--set", "tau"), ("--weight", "101"), ("--model-type", "magic")):

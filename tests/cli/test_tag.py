@@ -12,6 +12,7 @@ from didyma.cli import app
 from didyma.estimators.tagger import TrigramTagger
 from didyma.formats import conll, nbest
 from didyma.formats.conll import Field
+from tests.cases import cases
 from tests.cli.conftest import Run
 from tests.estimators.test_tagger import corpus
 
@@ -76,15 +77,16 @@ def test_a_text_becomes_a_tagged_text(run: Run, treebank: Path, tmp_path: Path) 
     assert (tmp_path / "out.txt").read_text() == "Rex/P walks/V\n\nThe/D dog/N barks/V\n"
     run("tag", "nbest", treebank / "xpos", tmp_path / "in.txt", "-o", tmp_path / "out.jsonl")
     lists = nbest.read(tmp_path / "out.jsonl")
-    assert [own.id for own in lists] == ["1", "2", "3"]
-    assert all(own.reference is None for own in lists)
-    assert all(candidate.loss is None for own in lists for candidate in own.candidates)
-    assert [candidate.text for candidate in lists[1].candidates] == [""]
+    found = cases(lists)
+    assert [own.id for own in found] == ["1", "2", "3"]
+    assert all(own.reference is None for own in found)
+    assert lists.losses is None
+    assert [guess.text for guess in found[1].guesses] == [""]
 
 
 def test_lists_hold_what_a_reranker_needs(run: Run, treebank: Path, tmp_path: Path) -> None:
     run("tag", "nbest", treebank / "xpos", treebank / "test.conllu", "-n", 3, "-o", tmp_path / "l")
-    lists = nbest.read(tmp_path / "l")
+    lists = cases(nbest.read(tmp_path / "l"))
     sentences = conll.read(treebank / "test.conllu")
     tagger = TrigramTagger.load(treebank / "xpos")
     expected = tagger.n_best([sentence.words for sentence in sentences], n=3)
@@ -93,8 +95,8 @@ def test_lists_hold_what_a_reranker_needs(run: Run, treebank: Path, tmp_path: Pa
         assert own.id == f"s1-{k}"
         assert own.input == " ".join(sentence.words)
         assert own.reference == " ".join(gold)
-        assert [(c.text.split(), c.score) for c in own.candidates] == guesses
-        for candidate, (tags, _) in zip(own.candidates, guesses):
+        assert [(c.text.split(), c.score) for c in own.guesses] == guesses
+        for candidate, (tags, _) in zip(own.guesses, guesses):
             assert candidate.loss == sum(a != b for a, b in zip(tags, gold))
 
 
@@ -104,7 +106,8 @@ def test_lists_of_training_data_are_jackknifed(run: Run, treebank: Path, tmp_pat
     run("tag", "nbest", treebank / "xpos", train, "--jackknife", 4, "-n", 2, "-o", tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     expected = TrigramTagger().jackknife(*corpus(80), n=2, n_folds=4)
-    found = [[c.text.split() for c in own.candidates] for own in nbest.read(tmp_path / "a")]
+    lists = cases(nbest.read(tmp_path / "a"))
+    found = [[guess.text.split() for guess in own.guesses] for own in lists]
     assert found == [[tags for tags, _ in guesses] for guesses in expected]
     run("tag", "nbest", train, "--jackknife", 4, "--seed", 1, "-n", 2, "-o", tmp_path / "c")
     assert (tmp_path / "a").read_bytes() != (tmp_path / "c").read_bytes()
@@ -114,7 +117,7 @@ def test_spaces_within_words_and_repeated_ids(run: Run, treebank: Path, tmp_path
     word = "1\tNew York\t_\t_\t_\t_\t_\t_\t_\t_"
     (tmp_path / "in.conllu").write_text(f"# sent_id = 7\n{word}\n\n# sent_id = 7\n{word}\n\n")
     run("tag", "nbest", treebank / "xpos", tmp_path / "in.conllu", "-o", tmp_path / "out")
-    lists = nbest.read(tmp_path / "out")
+    lists = cases(nbest.read(tmp_path / "out"))
     assert [own.id for own in lists] == ["1", "2"]
     assert {own.input for own in lists} == {"New_York"}
     assert {own.reference for own in lists} == {None}

@@ -7,13 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from didyma import model as model_file
+from didyma.data import Lists
 from didyma.errors import DataError, ModelFileError
 from didyma.estimators.nbest import MODELS, NBestReranker
 from didyma.estimators.svm import SVMRanker
-from didyma.formats.nbest import Candidate, NBest, losses, read, scores
+from didyma.formats.nbest import losses, read
+from didyma.report.choices import first_choices
+from tests.cases import Case, Guess, cases, stack
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
 NAMES = list(MODELS)
@@ -26,7 +30,7 @@ WORDS = {
 }
 
 
-def tagged(seed: int, n_lists: int = 40) -> list[NBest]:
+def tagged(seed: int, n_lists: int = 40) -> list[Case]:
     """Nouns follow articles and verbs follow pronouns, which the decoder does not know."""
     random = np.random.default_rng(seed)
     lists = []
@@ -35,25 +39,19 @@ def tagged(seed: int, n_lists: int = 40) -> list[NBest]:
         word = ("ring", "watch")[random.integers(2)]
         guesses = [f"{WORDS[first][0]} {guess}" for guess in WORDS[word]]
         values = random.normal(size=2)
-        candidates = [Candidate(text, float(s)) for text, s in zip(guesses, values)]
-        candidates.sort(key=lambda candidate: -(candidate.score or 0.0))
+        scored = [Guess(text, float(s)) for text, s in zip(guesses, values)]
+        scored.sort(key=lambda guess: -(guess.score or 0.0))
         reference = f"{WORDS[first][0]} {tag}"
-        lists.append(NBest(str(number), f"{first} {word}", reference, candidates))
+        lists.append(Case(str(number), f"{first} {word}", reference, scored))
     return lists
 
 
 SMALL = 0.1  # the least weight that makes no mistake on dev lists may make some on others
-TRAIN, DEV, TEST = tagged(0), tagged(1), tagged(2)
+TRAIN, DEV, TEST = (stack(tagged(seed)) for seed in range(3))
 
 
-def mean_loss(lists: list[NBest], choices: list[int]) -> float:
-    return float(np.mean([loss[k] for loss, k in zip(losses(lists), choices)]))
-
-
-def first_choices(lists: list[NBest]) -> list[int]:
-    found = scores(lists)
-    assert found is not None
-    return [int(values.argmax()) for values in found]
+def mean_loss(lists: Lists, choices: NDArray[np.int64]) -> float:
+    return float(replace(lists, losses=losses(lists)).loss_of(choices).mean())
 
 
 @pytest.mark.parametrize("model", NAMES)
@@ -62,74 +60,64 @@ def test_every_model_learns_what_the_decoder_does_not_know(model: str, tmp_path:
     choices = reranker.rerank(TEST)
     assert mean_loss(TEST, first_choices(TEST)) > 0.3
     assert mean_loss(TEST, choices) < SMALL
-    found = reranker.score_candidates(TEST)
-    assert [int(values.argmax()) for values in found] == choices
+    found = reranker.predict(TEST)
+    assert TEST.groups.choose(found).tolist() == choices.tolist()
     reranker.save(tmp_path / "m.safetensors")
     again = NBestReranker.load(tmp_path / "m.safetensors")
-    for a, b in zip(found, again.score_candidates(TEST)):
-        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(again.predict(TEST), found)
     assert again.get_params()["model"] == model
 
 
 @pytest.mark.parametrize("model", NAMES)
 def test_weight_0_is_the_decoder_and_100_the_model(model: str) -> None:
     decoder = NBestReranker(model, weight=0).fit(TRAIN)
-    given = scores(TEST)
-    assert given is not None
-    for values, expected in zip(decoder.score_candidates(TEST), given):
-        np.testing.assert_array_equal(values, expected)
-    assert decoder.rerank(TEST) == first_choices(TEST)
+    np.testing.assert_array_equal(decoder.predict(TEST), TEST.scores)
+    np.testing.assert_array_equal(decoder.rerank(TEST), first_choices(TEST))
     alone = NBestReranker(model, weight=100).fit(TRAIN)
     half = NBestReranker(model, weight=50).fit(TRAIN)
-    for a, b, c in zip(given, alone.score_candidates(TEST), half.score_candidates(TEST)):
-        np.testing.assert_allclose(c, (a + b) / 2, atol=1e-12)
+    expected = (TEST.scores + alone.predict(TEST)) / 2
+    np.testing.assert_allclose(half.predict(TEST), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("model", NAMES)
 def test_the_scale_of_decoder_scores_does_not_matter(model: str) -> None:
-    def scaled(lists: list[NBest]) -> list[NBest]:
-        return [
-            replace(n, candidates=[replace(c, score=1e4 * (c.score or 0)) for c in n.candidates])
-            for n in lists
-        ]
+    def scaled(lists: Lists) -> Lists:
+        return replace(lists, scores=1e4 * lists.scores)
 
     reranker = NBestReranker(model, weight=50).fit(TRAIN)
     other = NBestReranker(model, weight=50).fit(scaled(TRAIN))
-    assert other.rerank(scaled(TEST)) == reranker.rerank(TEST)
+    np.testing.assert_array_equal(other.rerank(scaled(TEST)), reranker.rerank(TEST))
 
 
 @pytest.mark.parametrize("model", NAMES)
 def test_lists_that_are_not_nice(model: str) -> None:
     """Empty, of one candidate, of unseen words, without the reference, of equal losses."""
-    empty = NBest("e", "the ring", "DT NN", [])
-    single = NBest("s", "the ring", "DT NN", [Candidate("DT VB", 3.0)])
-    unseen = NBest(
-        "u", "xyzzy plugh", "XX YY", [Candidate("QQ ZZ", -2.0), Candidate("ZZ QQ", -1.0)]
-    )
-    absent = NBest("a", "the ring", "DT JJ", [Candidate("DT VB", 0.0), Candidate("DT NN", 0.0)])
+    empty = Case("e", "the ring", "DT NN", [])
+    single = Case("s", "the ring", "DT NN", [Guess("DT VB", 3.0)])
+    unseen = Case("u", "xyzzy plugh", "XX YY", [Guess("QQ ZZ", -2.0), Guess("ZZ QQ", -1.0)])
+    absent = Case("a", "the ring", "DT JJ", [Guess("DT VB", 0.0), Guess("DT NN", 0.0)])
     awkward = [empty, single, unseen, absent]
     reranker = NBestReranker(model, weight=50).fit(TRAIN)
-    assert reranker.rerank(awkward) == [-1, 0, 1, 1]
-    assert [len(values) for values in reranker.score_candidates(awkward)] == [0, 1, 2, 2]
-    assert reranker.rerank([empty]) == [-1]
-    taught = NBestReranker(model).fit([*awkward, *TRAIN], [*awkward, *DEV])
+    assert reranker.rerank(stack(awkward)).tolist() == [-1, 0, 1, 1]
+    assert reranker.predict(stack(awkward)).shape == (5,)
+    assert reranker.rerank(stack([empty])).tolist() == [-1]
+    train, dev = (stack([*awkward, *cases(lists)]) for lists in (TRAIN, DEV))
+    taught = NBestReranker(model).fit(train, dev)
     assert mean_loss(TEST, taught.rerank(TEST)) < SMALL
-    assert taught.rerank(awkward)[:2] == [-1, 0]
+    assert taught.rerank(stack(awkward))[:2].tolist() == [-1, 0]
 
 
 @pytest.mark.parametrize("model", NAMES)
 def test_decoder_scores_may_be_absent(model: str) -> None:
-    def bare(lists: list[NBest]) -> list[NBest]:
-        return [
-            replace(n, candidates=[replace(c, score=None) for c in n.candidates]) for n in lists
-        ]
+    def bare(lists: Lists) -> Lists:
+        return replace(lists, scores=None)
 
     reranker = NBestReranker(model).fit(bare(TRAIN), bare(DEV))
     assert not reranker.uses_decoder_
     assert mean_loss(TEST, reranker.rerank(bare(TEST))) == 0
-    assert reranker.rerank(TEST) == reranker.rerank(bare(TEST))
+    np.testing.assert_array_equal(reranker.rerank(TEST), reranker.rerank(bare(TEST)))
     first = NBestReranker(model, weight=0).fit(bare(TRAIN))
-    assert first.rerank(bare(TEST)) == [0] * len(TEST)
+    assert not first.rerank(bare(TEST)).any()
     scored = NBestReranker(model).fit(TRAIN)
     with pytest.raises(DataError, match="score: expected a score for each candidate, as in train"):
         scored.rerank(bare(TEST))
@@ -138,35 +126,36 @@ def test_decoder_scores_may_be_absent(model: str) -> None:
 @pytest.mark.parametrize("model", NAMES)
 def test_explanations_add_up(model: str) -> None:
     reranker = NBestReranker(model).fit(TRAIN, DEV)
-    for nbest in TEST[:10]:
-        found = reranker.explain(nbest, n=3)
-        (values,) = reranker.score_candidates([nbest])
+    for number in range(10):
+        found = reranker.explain(TEST, number, n=3)
+        values = reranker.predict(TEST)[TEST.groups.rows_of(number)]
         assert found.chosen == int(values.argmax())
-        assert found.first == first_choices([nbest])[0]
+        assert found.first == first_choices(TEST)[number]
         difference = values[found.chosen] - values[found.first]
         assert found.decoder + found.model == pytest.approx(difference)
         shown = sum(contribution.value for contribution in found.contributions)
         assert shown + found.rest == pytest.approx(found.model)
         assert len(found.contributions) <= 3
     with pytest.raises(DataError, match="list 'e': expected candidates, found none"):
-        reranker.explain(NBest("e", "the ring", None, []))
+        reranker.explain(stack([Case("e", "the ring", None, [])]))
 
 
 def test_an_explanation_names_what_matters() -> None:
-    wrong = NBest("w", "they ring", None, [Candidate("PR NN", 1.0), Candidate("PR VB", 0.0)])
+    wrong = stack([Case("w", "they ring", None, [Guess("PR NN", 1.0), Guess("PR VB", 0.0)])])
     found = NBestReranker("svm", features="n-gram").fit(TRAIN).explain(wrong)
     assert (found.chosen, found.first) == (1, 0)
     assert {"PR VB", "PR NN"} <= {contribution.name for contribution in found.contributions}
-    pairs = NBestReranker(input_view="n-grams", weight=100).fit(TRAIN).explain(wrong, 50)
+    pairs = NBestReranker(input_view="n-grams", weight=100).fit(TRAIN).explain(wrong, n=50)
     values = {contribution.name: contribution.value for contribution in pairs.contributions}
     assert values["they ~ PR VB"] > 0
 
 
 def test_the_weight_is_the_best_on_dev() -> None:
-    reranker = NBestReranker("perceptron").fit(TRAIN[:6], DEV)
+    few = TRAIN.select_lists(range(6))
+    reranker = NBestReranker("perceptron").fit(few, DEV)
     by_weight = {}
     for weight in range(101):
-        fixed = NBestReranker("perceptron", weight=weight).fit(TRAIN[:6], DEV)
+        fixed = NBestReranker("perceptron", weight=weight).fit(few, DEV)
         by_weight[weight] = mean_loss(DEV, fixed.rerank(DEV))
         assert fixed.tuning_ == [{"weight": weight, "loss": by_weight[weight]}]
     best = min(by_weight, key=lambda weight: (by_weight[weight], weight))
@@ -191,25 +180,24 @@ def test_parameters_are_chosen_on_dev(model: str, parameters: dict) -> None:
     for name, values in parameters.items():
         choices = values if isinstance(values, list) else [values]
         assert getattr(reranker.model_, name) in choices
-    with pytest.raises(DataError, match="need dev, to choose by"):
+    with pytest.raises(DataError, match="need held-out lists to choose by"):
         NBestReranker(model, {name: [1, 2] for name in list(parameters)[:1]}).fit(TRAIN)
 
 
-def vectors_of(lists: list[NBest], known: bool = True) -> list[NBest]:
+def vectors_of(lists: Lists, known: bool = True) -> Lists:
     """The same with vectors instead of words."""
     random = np.random.default_rng(0)
     of_input = {word: random.normal(size=8) for word in ("the", "they", "ring", "watch")}
     of_tag = {tag: random.normal(size=6) for tag in ("DT NN", "DT VB", "PR NN", "PR VB")}
-    return [
-        replace(
-            nbest,
+    return stack(
+        case._replace(
             input=None,
-            vector=np.sum([of_input[word] for word in (nbest.input or "").split()], axis=0),
-            reference_vector=of_tag[nbest.reference or ""] if known else None,
-            candidates=[replace(c, vector=of_tag[c.text]) for c in nbest.candidates],
+            vector=np.sum([of_input[word] for word in (case.input or "").split()], axis=0),
+            reference_vector=of_tag[case.reference or ""] if known else None,
+            guesses=[guess._replace(vector=of_tag[guess.text]) for guess in case.guesses],
         )
-        for nbest in lists
-    ]
+        for case in cases(lists)
+    )
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -218,20 +206,18 @@ def test_vectors_may_take_the_place_of_texts(tmp_path: Path, known: bool) -> Non
     reranker = NBestReranker(parameters={"n_components": 6, "tau": 0.01}).fit(train, dev)
     assert mean_loss(test, reranker.rerank(test)) < SMALL
     reranker.save(tmp_path / "m")
-    assert NBestReranker.load(tmp_path / "m").rerank(test) == reranker.rerank(test)
+    loaded = NBestReranker.load(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.rerank(test), reranker.rerank(test))
     with pytest.raises(DataError, match=r"vectors: expected vectors of one length, found \[0\]"):
         reranker.rerank(TEST)
-    found = reranker.explain(test[0])
+    found = reranker.explain(test)
     assert found.contributions or found.chosen == found.first
     linear = NBestReranker("svm").fit(train, dev)
     assert mean_loss(test, linear.rerank(test)) < mean_loss(test, first_choices(test))
 
 
 def test_losses_of_candidates_come_before_references() -> None:
-    inverted = [
-        replace(n, candidates=[replace(c, loss=1.0 - v) for c, v in zip(n.candidates, loss)])
-        for n, loss in zip(TRAIN, losses(TRAIN))
-    ]
+    inverted = replace(TRAIN, losses=1.0 - losses(TRAIN))
     reranker = NBestReranker("perceptron").fit(inverted)
     assert mean_loss(TEST, reranker.rerank(TEST)) == 1
 
@@ -268,17 +254,17 @@ def test_parameters_are_checked(parameters: dict, problem: str) -> None:
 
 @pytest.mark.parametrize("model", NAMES)
 def test_nothing_to_learn_from(model: str) -> None:
-    lists = [NBest("1", "the ring", "DT NN", [])]
+    lists = [Case("1", "the ring", "DT NN", [])]
     if model != "low-rank":
-        lists.append(NBest("2", "the ring", "DT NN", [Candidate("DT NN", 1.0)]))
+        lists.append(Case("2", "the ring", "DT NN", [Guess("DT NN", 1.0)]))
     with pytest.raises(DataError, match="nothing to learn from"):
-        NBestReranker(model).fit(lists)
+        NBestReranker(model).fit(stack(lists))
     with pytest.raises(DataError, match="lists: expected at least one list"):
-        NBestReranker(model).fit(TRAIN, [])
+        NBestReranker(model).fit(TRAIN, stack([]))
 
 
 def test_an_input_is_needed_where_it_is_looked_at() -> None:
-    blind = [replace(nbest, input=None) for nbest in TRAIN]
+    blind = stack(case._replace(input=None) for case in cases(TRAIN))
     with pytest.raises(DataError, match="list '0': expected an input, found none"):
         NBestReranker().fit(blind)
     assert NBestReranker("svm").fit(blind).joint_.features_ == "text"

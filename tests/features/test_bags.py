@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from didyma.errors import DataError
-from didyma.features.bags import Bag, Vocabulary, character_pieces, ngrams, suffixes
+from didyma.features.bags import Bag, FeatureColumns, character_pieces, ngrams, suffixes
 
 words = st.text("abé", min_size=1, max_size=6)
 texts = st.lists(words, max_size=6).map(" ".join)
@@ -75,9 +75,9 @@ def test_names_are_kept_in_an_array() -> None:
     np.testing.assert_array_equal(
         again.transform(["à né 東"]).toarray(), bag.transform(["à né 東"]).toarray()
     )
-    assert Vocabulary.decode(Vocabulary([]).encode()).names == ()
+    assert FeatureColumns.decode(FeatureColumns([]).encode()).names == ()
     with pytest.raises(DataError, match="several lines"):
-        Vocabulary(["a\nb"]).encode()
+        FeatureColumns(["a\nb"]).encode()
 
 
 @pytest.mark.parametrize(
@@ -100,6 +100,6 @@ def test_one_text_is_no_collection() -> None:
 
 
 def test_values_of_known_names() -> None:
-    vocabulary = Vocabulary(["lm", "tm"])
+    vocabulary = FeatureColumns(["lm", "tm"])
     found = vocabulary.values([{"tm": 2.0, "other": 1.0}, {}, {"lm": -1.0, "tm": 0.5}])
     np.testing.assert_array_equal(found.toarray(), [[0, 2], [0, 0], [-1, 0.5]])

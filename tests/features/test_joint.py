@@ -8,22 +8,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.features.joint import JointFeatures, ngram_features, suffix_features
-from didyma.formats.nbest import Candidate, NBest
+from tests.cases import Case, Guess, stack
 
 words = st.lists(st.sampled_from(["a", "the", "selling", "ring"]), min_size=1, max_size=5)
 
 
 @st.composite
-def aligned_lists(draw: st.DrawFn) -> NBest:
+def aligned_lists(draw: st.DrawFn) -> Case:
     sentence = draw(words)
     tags = st.lists(
         st.sampled_from(["DT", "NN", "VB"]), min_size=len(sentence), max_size=len(sentence)
     )
     outputs = draw(st.lists(tags, min_size=0, max_size=4))
-    candidates = [Candidate(" ".join(output), -float(k)) for k, output in enumerate(outputs)]
-    return NBest("1", " ".join(sentence), None, candidates)
+    guesses = [Guess(" ".join(output), -float(k)) for k, output in enumerate(outputs)]
+    return Case("1", " ".join(sentence), None, guesses)
 
 
 def slow_features(kind: str, sentence: list[str], tags: list[str]) -> list[str]:
@@ -42,14 +43,14 @@ def slow_features(kind: str, sentence: list[str], tags: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("kind", ["suffix", "n-gram"])
 @given(train=st.lists(aligned_lists(), min_size=1, max_size=3), test=aligned_lists())
-def test_differences_are_those_of_all_features(kind: str, train: list[NBest], test: NBest) -> None:
-    joint = JointFeatures(kind, decoder=False).fit(train)
+def test_differences_are_those_of_all_features(kind: str, train: list[Case], test: Case) -> None:
+    joint = JointFeatures(kind, decoder=False).fit(stack(train))
     names = joint.get_feature_names_out().tolist()
     assert len(set(names)) == len(names)
-    found = joint.transform([test]).toarray()
+    found = joint.transform(stack([test])).toarray()
     everything = [
         slow_features(kind, (test.input or "").split(), candidate.text.split())
-        for candidate in test.candidates
+        for candidate in test.guesses
     ]
     expected = np.array([[row.count(name) for name in names] for row in everything])
     expected = expected.reshape(found.shape)
@@ -58,10 +59,10 @@ def test_differences_are_those_of_all_features(kind: str, train: list[NBest], te
     differs = (expected != expected[:1]).any(axis=0) if len(expected) else []
     np.testing.assert_array_equal(found[:, differs], expected[:, differs])
     varying = set()
-    for nbest in train:
+    for case in train:
         rows = [
-            slow_features(kind, (nbest.input or "").split(), c.text.split())
-            for c in nbest.candidates
+            slow_features(kind, (case.input or "").split(), guess.text.split())
+            for guess in case.guesses
         ]
         for name in {name for row in rows for name in row}:
             if len({row.count(name) for row in rows}) > 1:
@@ -85,52 +86,56 @@ def test_the_n_gram_set_sees_neighbours() -> None:
 
 
 TEXTS = [
-    NBest("1", "x", None, [Candidate("he goes", -3.0), Candidate("him goes home", -5.0)]),
-    NBest("2", "x", None, [Candidate("yes", -1.0)]),
+    Case("1", "x", None, [Guess("he goes", -3.0), Guess("him goes home", -5.0)]),
+    Case("2", "x", None, [Guess("yes", -1.0)]),
+]
+
+
+UNSCORED = [
+    case._replace(id=f"{case.id}x", guesses=[Guess(guess.text) for guess in case.guesses])
+    for case in TEXTS
 ]
 
 
 def test_texts_have_words_pairs_and_lengths() -> None:
-    joint = JointFeatures().fit(TEXTS)
+    joint = JointFeatures().fit(stack(TEXTS))
     assert joint.features_ == "text"
     names = joint.get_feature_names_out().tolist()
     assert set(names) == {
         *("he", "he goes", "him", "home", "him goes", "goes home"),
         *("length", "decoder score"),
     }
-    found = joint.transform(TEXTS).toarray()
+    found = joint.transform(stack(TEXTS)).toarray()
     row = dict(zip(names, found[1]))
     assert (row["him"], row["he"], row["length"], row["decoder score"]) == (1, 0, 1, -1)
     assert not found[2].any()
 
 
-def numbered(*rows: dict[str, float], scored: bool = False) -> NBest:
-    candidates = [
-        Candidate("a", -k if scored else None, features=row) for k, row in enumerate(rows)
-    ]
-    return NBest("1", "x", None, candidates)
+def numbered(*rows: dict[str, float], scored: bool = False) -> Case:
+    guesses = [Guess("a", -k if scored else None, features=row) for k, row in enumerate(rows)]
+    return Case("1", "x", None, guesses)
 
 
 def test_numbers_are_centred_and_scaled() -> None:
     lists = [numbered({"lm": -300.0, "c": 0.1}, {"lm": -304.0, "c": 0.1}, {"lm": -302.0, "c": 0.1})]
-    joint = JointFeatures("text").fit(lists)
+    joint = JointFeatures("text").fit(stack(lists))
     names = joint.get_feature_names_out().tolist()
     assert names == ["lm", "c", "length"]
     deviation = np.sqrt(8 / 3)
-    found = joint.transform(lists).toarray()
+    found = joint.transform(stack(lists)).toarray()
     np.testing.assert_allclose(found[:, 0], np.array([2, -2, 0]) / deviation)
     assert not found[:, 1:].any()
     unseen = [numbered({"lm": 1.0, "new": 7.0}, {"c": 3.0}, {}), numbered({"lm": 5.0})]
-    found = joint.transform(unseen).toarray()
+    found = joint.transform(stack(unseen)).toarray()
     np.testing.assert_allclose(found[:, 0], np.array([2 / 3, -1 / 3, -1 / 3, 0]) / deviation)
     assert not found[:, 1:].any()
 
 
 def test_boosting_gets_indicators() -> None:
     lists = [numbered({"lm": 1.0}, {"lm": 0.0}, {"lm": -1.0})]
-    joint = JointFeatures("text", binary=True).fit(lists)
+    joint = JointFeatures("text", binary=True).fit(stack(lists))
     names = joint.get_feature_names_out().tolist()
-    found = joint.transform(lists).toarray()
+    found = joint.transform(stack(lists)).toarray()
     for name, test in (
         ("lm > 0", lambda z: z > 0),
         ("lm > 1", lambda z: z > 1),
@@ -144,55 +149,77 @@ def test_boosting_gets_indicators() -> None:
 
 
 def test_vectors_are_numbers() -> None:
-    candidates = [Candidate("a", vector=np.array([1.0, 2.0])), Candidate("a", vector=np.ones(2))]
-    lists = [NBest("1", None, None, candidates), NBest("2", None, None, [])]
-    joint = JointFeatures("text").fit(lists)
+    guesses = [Guess("a", vector=np.array([1.0, 2.0])), Guess("a", vector=np.ones(2))]
+    lists = [Case("1", None, None, guesses), Case("2", None, None, [])]
+    joint = JointFeatures("text").fit(stack(lists))
     assert joint.get_feature_names_out().tolist() == ["length", "vector[0]", "vector[1]"]
-    np.testing.assert_allclose(joint.transform(lists).toarray(), [[0, 0, 1], [0, 0, -1]])
+    np.testing.assert_allclose(joint.transform(stack(lists)).toarray(), [[0, 0, 1], [0, 0, -1]])
     with pytest.raises(DataError, match=r"vector: expected 2 numbers .*, found 0"):
-        joint.transform(TEXTS)
-    wrong = [NBest("1", None, None, [Candidate("a", vector=np.ones(3))])]
+        joint.transform(stack(TEXTS))
+    wrong = [Case("1", None, None, [Guess("a", vector=np.ones(3))])]
     with pytest.raises(DataError, match=r"vector: expected 2 numbers .*, found 3"):
-        joint.transform(wrong)
+        joint.transform(stack(wrong))
 
 
 def test_rare_differences_are_left_out() -> None:
     lists = [
-        NBest("1", "ring", None, [Candidate("NN"), Candidate("VB")]),
-        NBest("2", "ring", None, [Candidate("NN"), Candidate("JJ")]),
+        Case("1", "ring", None, [Guess("NN"), Guess("VB")]),
+        Case("2", "ring", None, [Guess("NN"), Guess("JJ")]),
     ]
-    joint = JointFeatures("n-gram", min_count=2).fit(lists)
+    joint = JointFeatures("n-gram", min_count=2).fit(stack(lists))
     names = joint.get_feature_names_out().tolist()
     assert "w=ring/NN" in names
     assert not any("VB" in name or "JJ" in name for name in names)
 
 
 def test_alignment_is_found_or_asked_for() -> None:
-    aligned = NBest("1", "the ring", None, [Candidate("DT NN"), Candidate("DT VB")])
-    assert JointFeatures().fit([aligned]).features_ == "suffix"
-    assert JointFeatures().fit([aligned, *TEXTS]).features_ == "text"
-    joint = JointFeatures("n-gram").fit([aligned])
-    for wrong in (TEXTS[:1], [NBest("1", None, None, [Candidate("DT")])]):
+    aligned = Case("1", "the ring", None, [Guess("DT NN"), Guess("DT VB")])
+    assert JointFeatures().fit(stack([aligned])).features_ == "suffix"
+    assert JointFeatures().fit(stack([aligned, *UNSCORED])).features_ == "text"
+    joint = JointFeatures("n-gram").fit(stack([aligned]))
+    for wrong in (TEXTS[:1], [Case("1", None, None, [Guess("DT")])]):
         with pytest.raises(DataError, match="list '1': n-gram features need an input and cand"):
-            joint.transform(wrong)
+            joint.transform(stack(wrong))
     with pytest.raises(DataError, match="features: expected one of 'auto', 'suffix'"):
-        JointFeatures("stems").fit([aligned])
+        JointFeatures("stems").fit(stack([aligned]))
 
 
 def test_names_do_not_depend_on_hashes_and_are_kept() -> None:
-    joint = JointFeatures().fit(TEXTS)
+    joint = JointFeatures().fit(stack(TEXTS))
     expected = ["he", "he goes", "him", "home", "him goes", "goes home", "length", "decoder score"]
     assert joint.get_feature_names_out().tolist() == expected
     again = clone(joint)
     for name in joint._state:
         setattr(again, name, getattr(joint, name))
     np.testing.assert_array_equal(
-        again.transform(TEXTS).toarray(), joint.transform(TEXTS).toarray()
+        again.transform(stack(TEXTS)).toarray(), joint.transform(stack(TEXTS)).toarray()
     )
 
 
 def test_no_lists_and_empty_lists_have_no_rows() -> None:
-    joint = JointFeatures().fit(TEXTS)
-    assert joint.transform([]).shape == (0, 8)
-    assert joint.transform([NBest("1", "x", None, [])]).shape == (0, 8)
-    assert JointFeatures("text").fit([]).transform(TEXTS).shape[0] == 3
+    joint = JointFeatures().fit(stack(TEXTS))
+    assert joint.transform(stack([])).shape == (0, 8)
+    assert joint.transform(stack([Case("1", "x", None, [])])).shape == (0, 8)
+    assert JointFeatures("text").fit(stack([])).transform(stack(TEXTS)).shape[0] == 3
+
+
+def test_rows_stand_where_they_did() -> None:
+    lists = stack(TEXTS)
+    joint = JointFeatures().fit(lists)
+    order = [2, 1, 0]
+    mixed_up = Lists(
+        [lists.items[row] for row in order],
+        qid=lists.qid[order],
+        scores=lists.scores[order],
+        queries=lists.queries[::-1],
+    )
+    expected = joint.transform(lists).toarray()[order]
+    np.testing.assert_array_equal(joint.transform(mixed_up).toarray(), expected)
+    scattered = Lists(
+        [lists.items[row] for row in (0, 2, 1)],
+        qid=lists.qid[[0, 2, 1]],
+        scores=lists.scores[[0, 2, 1]],
+        queries=lists.queries,
+    )
+    expected = joint.transform(lists).toarray()[[0, 2, 1]]
+    np.testing.assert_array_equal(joint.transform(scattered).toarray(), expected)

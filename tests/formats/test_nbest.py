@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -12,19 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.formats.nbest import (
-    Candidate,
-    NBest,
     edit,
     hamming,
     is_jsonl,
     loss_measure,
     losses,
+    of_outputs,
     read,
-    scores,
     write,
 )
+from tests.cases import Case, Guess, cases, stack
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
 
@@ -53,9 +52,10 @@ MOSES = """0 ||| he goes ||| lm= -3.5 tm= -1.0 -0.5 -2.0 ||| -9.1 ||| 0-0 1-1
 """
 
 
-def plain(lists: list[NBest]) -> list[dict]:
+def plain(lists: Lists | list[Case]) -> list:
     """Lists as values that can be compared."""
-    return json.loads(json.dumps([asdict(nbest) for nbest in lists], default=np.ndarray.tolist))
+    found = cases(lists) if isinstance(lists, Lists) else lists
+    return json.loads(json.dumps(found, default=np.ndarray.tolist))
 
 
 def save(path: Path, *records: object) -> Path:
@@ -65,15 +65,15 @@ def save(path: Path, *records: object) -> Path:
 
 def test_json_lines_keep_everything(tmp_path: Path) -> None:
     path = save(tmp_path / "a.jsonl", LINE, {"candidates": []}, {"id": 9, "candidates": []})
-    first, second, third = read(path)
+    first, second, third = cases(read(path))
     assert (first.id, first.input, first.reference) == ("7", "time flies", "NN VBZ")
     assert first.vector is not None
     assert first.vector.tolist() == [0.5, 1.0]
-    assert first.candidates[0].features == {"lm": -3.2, "tm": 0.25}
-    assert first.candidates[0].other == {"colour": "red"}
-    assert (second.id, second.input, len(second)) == ("1", None, 0)
+    assert first.guesses[0].features == {"lm": -3.2, "tm": 0.25}
+    assert first.guesses[0].other == {"colour": "red"}
+    assert (second.id, second.input, len(second.guesses)) == ("1", None, 0)
     assert third.id == "9"
-    write(tmp_path / "b.jsonl", [first])
+    write(stack([first]), tmp_path / "b.jsonl")
     assert json.loads((tmp_path / "b.jsonl").read_text()) == LINE
 
 
@@ -81,12 +81,11 @@ def test_moses_is_read_and_written_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "a.nbest"
     path.write_text(MOSES)
     lists = read(path)
-    assert [len(nbest) for nbest in lists] == [2, 1]
-    assert lists[0].candidates[1].text == "him goes"
-    assert lists[0].candidates[1].score == -9.5
-    expected = {"lm": -4.5, "tm.1": -1.0, "tm.2": -0.5, "tm.3": -2.5}
-    assert lists[0].candidates[1].features == expected
-    write(tmp_path / "b.nbest", lists)
+    assert lists.groups.sizes.tolist() == [2, 1]
+    second = cases(lists)[0].guesses[1]
+    assert (second.text, second.score) == ("him goes", -9.5)
+    assert second.features == {"lm": -4.5, "tm.1": -1.0, "tm.2": -0.5, "tm.3": -2.5}
+    write(lists, tmp_path / "b.nbest")
     assert (tmp_path / "b.nbest").read_text() == MOSES
     assert not is_jsonl(path)
 
@@ -94,10 +93,10 @@ def test_moses_is_read_and_written_as_it_was(tmp_path: Path) -> None:
 def test_moses_features_may_have_no_names(tmp_path: Path) -> None:
     path = tmp_path / "a.nbest"
     path.write_text("0 ||| a ||| -1.5 2.0 lm= 3.0 ||| -1.0\n0 |||  |||  ||| 5e-1\n")
-    ((first, empty),) = (nbest.candidates for nbest in read(path))
+    ((first, empty),) = (case.guesses for case in cases(read(path)))
     assert first.features == {"1": -1.5, "2": 2.0, "lm": 3.0}
     assert (empty.text, empty.features, empty.score) == ("", {}, 0.5)
-    write(tmp_path / "b.nbest", read(path))
+    write(read(path), tmp_path / "b.nbest")
     assert plain(read(tmp_path / "b.nbest")) == plain(read(path))
 
 
@@ -107,7 +106,7 @@ def test_inputs_and_references_are_files_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("er geht\r\nja\n")
     (tmp_path / "out").write_text("he goes\n\n")
     lists = read(path, inputs=tmp_path / "in", references=tmp_path / "out")
-    assert [(nbest.input, nbest.reference) for nbest in lists] == [
+    assert [(case.input, case.reference) for case in cases(lists)] == [
         ("er geht", "he goes"),
         ("ja", ""),
     ]
@@ -118,8 +117,8 @@ def test_inputs_and_references_are_files_of_their_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.nbest.gz"])
 def test_files_may_be_compressed(tmp_path: Path, name: str) -> None:
-    lists = [NBest("x", None, None, [Candidate("é|x", -1.0, features={"lm": 2.0})])]
-    write(tmp_path / name, lists)
+    lists = [Case("x", None, None, [Guess("é|x", -1.0, features={"lm": 2.0})])]
+    write(stack(lists), tmp_path / name)
     assert (tmp_path / name).read_bytes()[:2] == b"\x1f\x8b"
     assert plain(read(tmp_path / name)) == plain(lists)
     packed = (tmp_path / name).read_bytes()
@@ -131,22 +130,21 @@ def test_files_may_be_compressed(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("format", ["jsonl", "moses"])
 def test_a_loss_may_have_any_name(tmp_path: Path, format: str) -> None:
     path = tmp_path / "a"
-    candidates = [Candidate("a", -1.0, 0.25, {"lm": 1.0}), Candidate("b", -2.0, 0.5, {"lm": 2.0})]
-    write(path, [NBest("x", None, None, candidates)], format=format, loss="bleu_loss")
-    (nbest,) = read(path, loss="bleu_loss")
-    assert [(c.loss, c.features) for c in nbest.candidates] == [
+    guesses = [Guess("a", -1.0, 0.25, {"lm": 1.0}), Guess("b", -2.0, 0.5, {"lm": 2.0})]
+    write(stack([Case("x", None, None, guesses)]), path, format=format, loss="bleu_loss")
+    (case,) = cases(read(path, loss="bleu_loss"))
+    assert [(guess.loss, guess.features) for guess in case.guesses] == [
         (0.25, {"lm": 1.0}),
         (0.5, {"lm": 2.0}),
     ]
-    (unread,) = read(path)
-    assert [c.loss for c in unread.candidates] == [None, None]
+    assert read(path).losses is None
 
 
 def test_a_loss_among_the_features_is_no_feature(tmp_path: Path) -> None:
     line = {"candidates": [{"text": "a", "features": {"lm": 1, "ter": 0.5}}]}
-    (nbest,) = read(save(tmp_path / "a.jsonl", line), loss="ter")
-    assert nbest.candidates[0].loss == 0.5
-    assert nbest.candidates[0].features == {"lm": 1.0}
+    (case,) = cases(read(save(tmp_path / "a.jsonl", line), loss="ter"))
+    assert case.guesses[0].loss == 0.5
+    assert case.guesses[0].features == {"lm": 1.0}
 
 
 def with_candidate(**fields: object) -> dict:
@@ -179,6 +177,10 @@ def with_candidate(**fields: object) -> dict:
         (
             {"candidates": [{"text": "a", "score": 1}, {"text": "b"}]},
             "line 2, candidates.score: expected one for each of the 2 candidates or for none",
+        ),
+        (
+            {"candidates": [{"text": "a", "loss": 1}, {"text": "b", "loss": 2}]},
+            "line 2, candidates.score: expected one for each candidate, as at line 1",
         ),
     ],
 )
@@ -235,32 +237,33 @@ def test_files_that_are_wrong(tmp_path: Path, contents: bytes, problem: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("nbest", "problem"),
+    ("case", "problem"),
     [
-        (NBest("1", None, None, []), "a list without candidates"),
-        (NBest("1", None, None, [Candidate("a")]), "needs a score"),
-        (NBest("1", None, None, [Candidate("a ||| b", 1.0)]), "cannot be written as Moses"),
-        (NBest("1", None, None, [Candidate("a\nb", 1.0)]), "cannot be written as Moses"),
-        (NBest("1", None, None, [Candidate("a", 1.0, vector=np.ones(2))]), "vectors cannot"),
-        (NBest("1", None, None, [Candidate("a", 1.0, features={"x y": 1.0})]), "name 'x y'"),
+        (Case("1", None, None, []), "a list without candidates"),
+        (Case("1", None, None, [Guess("a")]), "needs a score"),
+        (Case("1", None, None, [Guess("a ||| b", 1.0)]), "cannot be written as Moses"),
+        (Case("1", None, None, [Guess("a\nb", 1.0)]), "cannot be written as Moses"),
+        (Case("1", None, None, [Guess("a", 1.0, vector=np.ones(2))]), "vectors cannot"),
+        (Case("1", None, None, [Guess("a", 1.0, features={"x y": 1.0})]), "name 'x y'"),
     ],
 )
-def test_what_moses_cannot_say_leaves_no_file(tmp_path: Path, nbest: NBest, problem: str) -> None:
+def test_what_moses_cannot_say_leaves_no_file(tmp_path: Path, case: Case, problem: str) -> None:
+    before = [] if "score" in problem else [Case("0", None, None, [Guess("a", 1.0)])]
     with pytest.raises(DataError, match=problem):
-        write(tmp_path / "a.nbest", [NBest("0", None, None, [Candidate("a", 1.0)]), nbest])
+        write(stack([*before, case]), tmp_path / "a.nbest")
     assert not list(tmp_path.iterdir())
 
 
 def test_formats_have_names(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="expected 'jsonl' or 'moses', found 'xml'"):
-        write(tmp_path / "a", [], format="xml")
+        write(stack([]), tmp_path / "a", format="xml")
 
 
 texts = st.lists(st.sampled_from(["a", "b", "é"]), max_size=3).map(" ".join)
 numbers = st.floats(-1e6, 1e6)
 names = st.sampled_from(["lm", "tm.1", "tm.2", "tm", "x y", "1"])
-candidates = st.builds(
-    Candidate,
+guesses = st.builds(
+    Guess,
     texts,
     numbers,
     st.floats(0, 10),
@@ -268,35 +271,36 @@ candidates = st.builds(
     st.lists(numbers, min_size=2, max_size=2).map(np.array),
     st.dictionaries(st.sampled_from(["a", "b"]), st.integers() | st.none() | texts, max_size=2),
 )
-lists = st.lists(candidates, max_size=3).map(lambda c: NBest("1", "a b", None, c))
+some_cases = st.lists(guesses, max_size=3).map(lambda own: Case("1", "a b", None, own))
 
 
-@given(lists)
-def test_json_lines_round_trip(nbest: NBest) -> None:
+@given(some_cases)
+def test_json_lines_round_trip(case: Case) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder, "a.jsonl"), [nbest])
-        assert plain(read(Path(folder, "a.jsonl"))) == plain([nbest])
+        write(stack([case]), Path(folder, "a.jsonl"))
+        assert plain(read(Path(folder, "a.jsonl"))) == plain([case])
 
 
 moses_names = st.sampled_from(["1", "2", "lm", "tm", "tm.1", "tm.2", "tm.3", "a.b", "n.1", ".1"])
-moses_candidates = st.builds(
-    Candidate, texts, numbers, features=st.dictionaries(moses_names, numbers, max_size=5)
+moses_guesses = st.builds(
+    lambda text, score, features: Guess(text, score, features=features),
+    *(texts, numbers, st.dictionaries(moses_names, numbers, max_size=5)),
 )
 
 
-@given(st.lists(moses_candidates, min_size=1, max_size=3))
-def test_moses_round_trip_of_names(found: list[Candidate]) -> None:
+@given(st.lists(moses_guesses, min_size=1, max_size=3))
+def test_moses_round_trip_of_names(found: list[Guess]) -> None:
     import tempfile
 
-    nbest = NBest("1", None, None, found)
+    case = Case("1", None, None, found)
     with tempfile.TemporaryDirectory() as folder:
-        write(Path(folder, "a"), [nbest])
-        again = read(Path(folder, "a"))
-    assert plain(again) == plain([nbest])
-    assert [list(c.features or {}) for c in again[0].candidates] == [
-        list(c.features or {}) for c in found
+        write(stack([case]), Path(folder, "a"))
+        (again,) = cases(read(Path(folder, "a")))
+    assert plain([again]) == plain([case])
+    assert [list(guess.features or {}) for guess in again.guesses] == [
+        list(guess.features or {}) for guess in found
     ]
 
 
@@ -324,74 +328,62 @@ def test_hamming_counts_differences(pairs: list[tuple[str, str]]) -> None:
 
 
 def test_losses_are_given_or_by_reference() -> None:
-    given_ones = NBest("1", None, "a b", [Candidate("x", loss=0.5), Candidate("y", loss=0.0)])
-    assert loss_measure([given_ones]) == "given"
-    assert losses([given_ones])[0].tolist() == [0.5, 0.0]
-    equal = NBest("2", None, "a b", [Candidate("a c"), Candidate("c d")])
-    shorter = NBest("3", None, "a b", [Candidate("b")])
-    empty = NBest("4", None, None, [])
-    assert loss_measure([equal, empty]) == "hamming"
-    assert [values.tolist() for values in losses([equal, empty])] == [[1.0, 2.0], []]
-    assert loss_measure([equal, shorter]) == "edit"
-    assert [values.tolist() for values in losses([equal, shorter])] == [[0.5, 1.0], [0.5]]
-    assert losses([equal], "edit")[0].tolist() == [0.5, 1.0]
+    given_ones = stack([Case("1", None, "a b", [Guess("x", loss=0.5), Guess("y", loss=0.0)])])
+    assert loss_measure(given_ones) == "given"
+    assert losses(given_ones).tolist() == [0.5, 0.0]
+    equal = Case("2", None, "a b", [Guess("a c"), Guess("c d")])
+    shorter = Case("3", None, "a b", [Guess("b")])
+    empty = Case("4", None, None, [])
+    assert loss_measure(stack([equal, empty])) == "hamming"
+    assert losses(stack([equal, empty])).tolist() == [1.0, 2.0]
+    assert loss_measure(stack([equal, shorter])) == "edit"
+    assert losses(stack([equal, shorter])).tolist() == [0.5, 1.0, 0.5]
+    assert losses(stack([equal]), "edit").tolist() == [0.5, 1.0]
 
 
 @pytest.mark.parametrize(
     ("found", "measure", "problem"),
     [
-        ([NBest("1", None, None, [Candidate("a")])], "auto", "list '1': expected losses or a ref"),
-        ([NBest("1", None, "a b", [Candidate("a")])], "hamming", "list '1': the Hamming loss"),
+        ([Case("1", None, None, [Guess("a")])], "auto", "list '1': expected losses or a ref"),
+        ([Case("1", None, "a b", [Guess("a")])], "hamming", "list '1': the Hamming loss"),
         ([], "bleu", "loss: expected one of 'auto', 'hamming', 'edit', found 'bleu'"),
-        (
-            [
-                NBest("1", None, "a", [Candidate("a", loss=1.0)]),
-                NBest("2", None, "a", [Candidate("a")]),
-            ],
-            "auto",
-            "list '2': expected a loss for every candidate, as in list '1'",
-        ),
     ],
 )
-def test_losses_that_are_missing(found: list[NBest], measure: str, problem: str) -> None:
+def test_losses_that_are_missing(found: list[Case], measure: str, problem: str) -> None:
     with pytest.raises(DataError, match=problem):
-        losses(found, measure)
+        losses(stack(found), measure)
 
 
-def test_scores_are_all_or_none() -> None:
-    scored = NBest("1", None, None, [Candidate("a", -1.0)])
-    bare = NBest("2", None, None, [Candidate("a")])
-    empty = NBest("3", None, None, [])
-    found = scores([scored, empty])
-    assert found is not None
-    assert [values.tolist() for values in found] == [[-1.0], []]
-    assert scores([bare, empty]) is None
-    with pytest.raises(DataError, match="list '2': expected a score for every candidate"):
-        scores([scored, bare])
+def test_what_is_no_list_of_outputs_is_refused() -> None:
+    for wrong in ([Guess("a")], Lists(["a"]), Lists(np.eye(2))):
+        with pytest.raises(DataError, match="expected Lists"):
+            losses(wrong)
+    with pytest.raises(DataError, match="outputs: 1 lists for 2 inputs"):
+        of_outputs(["a", "b"], [["c"]])
 
 
 @pytest.mark.parametrize("part", ["train", "dev", "test"])
 def test_the_examples_can_be_read(part: str) -> None:
     found = read(EXAMPLES / f"nbest-{part}.jsonl")
-    assert all(nbest.input and nbest.reference and len(nbest) > 0 for nbest in found)
-    assert scores(found) is not None
+    assert all(case.input and case.reference and case.guesses for case in cases(found))
+    assert found.scores is not None
 
 
 def test_compressed_by_others(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(gzip.compress(b'\xef\xbb\xbf{"candidates": []}\n'))
     assert is_jsonl(tmp_path / "a")
-    assert len(read(tmp_path / "a")) == 1
+    assert len(read(tmp_path / "a").groups) == 1
 
 
 def test_numbers_that_json_lacks_are_not_written(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"candidates": [], "x": 1e999}')
     with pytest.raises(DataError, match="list '0': expected finite numbers"):
-        write(tmp_path / "b.jsonl", read(tmp_path / "a.jsonl"))
+        write(read(tmp_path / "a.jsonl"), tmp_path / "b.jsonl")
     assert not (tmp_path / "b.jsonl").exists()
 
 
 @pytest.mark.parametrize("end", ["\n", "\r"])
 def test_texts_of_several_lines_are_not_written_as_moses(tmp_path: Path, end: str) -> None:
-    lists = [NBest("1", None, None, [Candidate(f"a{end}b", 1.0)])]
+    lists = [Case("1", None, None, [Guess(f"a{end}b", 1.0)])]
     with pytest.raises(DataError, match="several lines cannot be written as Moses"):
-        write(tmp_path / "a.moses", lists)
+        write(stack(lists), tmp_path / "a.moses")

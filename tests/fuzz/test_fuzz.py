@@ -143,10 +143,9 @@ def resolve(path: Path) -> None:
 
 def rerank(path: Path) -> None:
     lists = nbest.read(path)
-    nbest.scores(lists)
     for name in ("again.jsonl", "again.moses"):
         try:
-            nbest.write(path.with_name(name), lists)
+            nbest.write(lists, path.with_name(name))
         except DidymaError:
             continue
         assert len(nbest.read(path.with_name(name))) == len(lists)

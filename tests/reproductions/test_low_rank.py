@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from didyma.formats.nbest import Candidate, NBest
+from didyma.formats.nbest import of_outputs
 from reproductions import low_rank
+from tests.cases import cases
 
 NOUNS = ["bak er", "teach er", "sad ness", "kind ness", "nation", "station", "walk", "fish"]
 VERBS = ["cre ates", "rot ates", "walks", "fishes", "glows", "grows", "walk", "fish"]
@@ -51,18 +52,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tagged() -> low_rank.Tagged:
     """Three sentences with two, one and three guesses."""
-    return low_rank.Tagged(
-        [
-            NBest("0", "a b", "X Y", [Candidate("X X", -1.0), Candidate("X Y", -2.0)]),
-            NBest("1", "a", "X", [Candidate("Z", -1.0)]),
-            NBest(
-                "2",
-                "a b c",
-                "X X X",
-                [Candidate("Y Y Y", -1.0), Candidate("X X Y", -1.5), Candidate("Y Y X", -3.0)],
-            ),
-        ]
+    lists = of_outputs(
+        ["a b", "a", "a b c"],
+        [["X X", "X Y"], ["Z"], ["Y Y Y", "X X Y", "Y Y X"]],
+        scores=[[-1.0, -2.0], [-1.0], [-1.0, -1.5, -3.0]],
+        losses=[[1, 0], [1], [3, 1, 2]],
+        references=["X Y", "X", "X X X"],
     )
+    return low_rank.Tagged(lists)
 
 
 def test_accuracy_counts_words() -> None:
@@ -92,19 +89,18 @@ def test_neighbours_of_a_value() -> None:
 def test_lists_come_from_taggers_that_have_not_seen_them(data: Path) -> None:
     sets, facts = low_rank.read(low_rank.PARTS["vi"], data, low_rank.QUICK, seed=0)
     assert facts["sentences"] == {"train": 80, "dev": 25, "test": 25}
-    assert all("bak_er" not in nbest.reference for nbest in sets["train"].lists)
-    assert any("bak_er" in nbest.input for nbest in sets["train"].lists)
+    train = cases(sets["train"].guesses)
+    assert all("bak_er" not in case.reference for case in train)
+    assert any("bak_er" in case.input for case in train)
     for part in sets.values():
-        for nbest in part.lists:
-            assert 1 <= len(nbest) <= low_rank.N_BEST
-            values = [candidate.score for candidate in nbest.candidates]
+        for case in cases(part.guesses):
+            assert 1 <= len(case.guesses) <= low_rank.N_BEST
+            values = [guess.score for guess in case.guesses]
             assert values == sorted(values, reverse=True)
-            length = len(nbest.reference.split())
-            assert {len(candidate.text.split()) for candidate in nbest.candidates} == {length}
+            length = len(case.reference.split())
+            assert {len(guess.text.split()) for guess in case.guesses} == {length}
     other, _ = low_rank.read(low_rank.PARTS["vi"], data, low_rank.QUICK, seed=1)
-    first, second = (
-        [c.score for nbest in s["train"].lists for c in nbest.candidates] for s in (sets, other)
-    )
+    first, second = (s["train"].guesses.scores.tolist() for s in (sets, other))
     assert first != second
     same = (s["dev"].guesses.scores for s in (sets, other))
     np.testing.assert_array_equal(*same)

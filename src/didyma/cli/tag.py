@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -17,9 +17,9 @@ from didyma.files import format_suffix, read_lines, replace_when_done
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
+    from didyma.data import Lists
     from didyma.estimators.tagger import TrigramTagger
     from didyma.formats.conll import Field, Sentence
-    from didyma.formats.nbest import NBest
 
 __all__ = ["app"]
 
@@ -123,7 +123,7 @@ def fit(
     didyma tag fit train.conllu --tags upos --rare 5
     """
     check_output(output, train)
-    data = _Data.read(train)
+    data = _Sentences.read(train)
     words, gold = data.words, data.gold(tags)
 
     from didyma import model as model_file
@@ -171,7 +171,7 @@ def predict(
     """
     check_output(output, model, data)
     tagger, column = _load(model, tags)
-    sentences = _Data.read(data)
+    sentences = _Sentences.read(data)
     with waiting("tagging"):
         guesses = tagger.predict(sentences.words)
     sentences.write_tagged(column, guesses, output)
@@ -225,7 +225,7 @@ def nbest(
         from didyma.estimators.tagger import TrigramTagger
 
         tagger, column = TrigramTagger(), tags or Tags.xpos
-    data = _Data.read(paths[-1])
+    data = _Sentences.read(paths[-1])
     with waiting("tagging"):
         if jackknife is None:
             lists = tagger.n_best(data.words, n)
@@ -234,7 +234,7 @@ def nbest(
 
     from didyma.formats import nbest as nbest_file
 
-    nbest_file.write(output, data.nbest(column, lists), format="jsonl")
+    nbest_file.write(data.nbest(column, lists), output, format="jsonl")
     say(f"{len(lists)} lists written to {output}")
 
 
@@ -260,7 +260,7 @@ def evaluate(
     didyma tag eval tagger.didyma.safetensors test.conllu --n 10 --json
     """
     tagger, column = _load(model, tags)
-    sentences = _Data.read(data)
+    sentences = _Sentences.read(data)
     gold = sentences.gold(column)
     with waiting("tagging"):
         lists = tagger.n_best(sentences.words, n)
@@ -303,7 +303,7 @@ def _measure(
 
 
 @dataclass(frozen=True)
-class _Data:
+class _Sentences:
     """Sentences of a CoNLL file or, with words only, of a text."""
 
     path: Path
@@ -311,7 +311,7 @@ class _Data:
     is_text: bool
 
     @classmethod
-    def read(cls, path: Path) -> _Data:
+    def read(cls, path: Path) -> _Sentences:
         from didyma.formats import conll
 
         is_text = format_suffix(path) == ".txt"
@@ -352,22 +352,31 @@ class _Data:
             for words, own in zip(self.words, guesses):
                 file.write(" ".join(f"{word}/{tag}" for word, tag in zip(words, own)) + "\n")
 
-    def nbest(self, tags: Tags, lists: Sequence[Any]) -> Iterator[NBest]:
-        """The lists, with what the file says about their sentences."""
-        from didyma.formats.nbest import Candidate, NBest, hamming
+    def nbest(self, tags: Tags, lists: Sequence[Any]) -> Lists:
+        """The lists, with what the file says about their sentences.
 
-        for name, sentence, guesses in zip(self._names(), self.sentences, lists):
-            gold = sentence.column(tags.field)
-            missing = self.is_text or "_" in gold
-            yield NBest(
-                name,
-                _joined(sentence.words),
-                None if missing else _joined(gold),
-                [
-                    Candidate(_joined(way), score, None if missing else hamming(gold, way))
-                    for way, score in guesses
-                ],
-            )
+        There are losses if all sentences have their tags.
+        """
+        from didyma.formats.nbest import Input, hamming, of_outputs
+
+        gold = [sentence.column(tags.field) for sentence in self.sentences]
+        known = [not self.is_text and "_" not in own for own in gold]
+        inputs = [
+            Input(_joined(sentence.words), _joined(own) if is_known else None)
+            for sentence, own, is_known in zip(self.sentences, gold, known)
+        ]
+        losses = None
+        if all(known):
+            losses = [
+                [hamming(own, way) for way, _ in guesses] for own, guesses in zip(gold, lists)
+            ]
+        return of_outputs(
+            inputs,
+            [[_joined(way) for way, _ in guesses] for guesses in lists],
+            scores=[[score for _, score in guesses] for guesses in lists],
+            losses=losses,
+            ids=self._names(),
+        )
 
     def _names(self) -> list[str]:
         """The ids that comments give to sentences if these are distinct, otherwise numbers."""

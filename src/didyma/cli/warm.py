@@ -165,15 +165,17 @@ def _structures() -> None:
 def _tag() -> None:
     from didyma.estimators.nbest import NBestReranker
     from didyma.estimators.tagger import TrigramTagger
-    from didyma.formats.nbest import Candidate, NBest
+    from didyma.formats.nbest import of_outputs
 
     tagger = TrigramTagger().fit([["a", "ring"], ["they", "ring"]], [["D", "N"], ["P", "V"]])
     tagger.predict([["a", "ring"]])
     tagger.n_best([["a", "ring"]], 2)
-    lists = [
-        NBest("1", "a ring", "D N", [Candidate("D V", -3.0), Candidate("D N", -4.0)]),
-        NBest("2", "they ring", "P V", [Candidate("P V", -3.0), Candidate("P N", -4.0)]),
-    ]
+    lists = of_outputs(
+        ["a ring", "they ring"],
+        [["D V", "D N"], ["P V", "P N"]],
+        scores=[[-3.0, -4.0], [-3.0, -4.0]],
+        references=["D N", "P V"],
+    )
     for model in ("low-rank", "boosting", "perceptron"):
         NBestReranker(model).fit(lists).rerank(lists)
 

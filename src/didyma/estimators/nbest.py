@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise, product
+from dataclasses import replace
+from itertools import product
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from didyma.data import Groups, Lists
+from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.boosting import BoostingReranker
 from didyma.estimators.latent import LatentPerceptronRanker
@@ -21,7 +21,7 @@ from didyma.estimators.low_rank import LowRankReranker
 from didyma.estimators.svm import SVMRanker
 from didyma.features.bags import KINDS, Bag
 from didyma.features.joint import DECODER, JointFeatures
-from didyma.formats.nbest import Candidate, NBest, losses, scores
+from didyma.formats.nbest import Output, inputs_of, losses, outputs_of
 from didyma.matrix import Matrix
 from didyma.model import Savable
 from didyma.scoring import linear_scores
@@ -70,40 +70,6 @@ class Explanation(NamedTuple):
     rest: float
 
 
-@dataclass(frozen=True, eq=False)
-class _Data:
-    """Lists as a model sees them; ``inputs`` are for the low-rank one."""
-
-    lists: Lists
-    inputs: Matrix | None
-
-    def split(self, values: Any) -> list[Any]:
-        """Rows or values of all candidates, list by list."""
-        starts = self.lists.groups.starts.tolist()
-        return [values[i:j] for i, j in pairwise(starts)]
-
-    @property
-    def decoder(self) -> Vector:
-        """The decoder's score of each candidate, 0 if there is none."""
-        n_rows = self.lists.X.shape[0]
-        return np.zeros(n_rows) if self.lists.scores is None else self.lists.scores
-
-    @property
-    def boosted(self) -> tuple[list[Matrix], list[Vector] | None]:
-        """Candidates and decoder scores of each list."""
-        found = self.lists.scores
-        return self.split(self.lists.X), None if found is None else self.split(found)
-
-    @property
-    def best(self) -> Vector:
-        """1 for the candidates of least loss of their list, 0 for others."""
-        assert self.lists.losses is not None
-        full = self.lists.groups.sizes > 0
-        least = np.full(len(self.lists.groups), np.inf)
-        least[full] = np.minimum.reduceat(self.lists.losses, self.lists.groups.starts[:-1][full])
-        return (self.lists.losses == least[self.lists.groups.codes]).astype(np.float64)
-
-
 class NBestReranker(Savable, BaseEstimator):
     """Chooses among the candidates of n-best lists, by a model and the decoder's score together.
 
@@ -124,8 +90,8 @@ class NBestReranker(Savable, BaseEstimator):
         "perceptron" and "latent-perceptron" (`LatentPerceptronRanker`, the former for the first
         place only). They learn to put the candidates of least loss first.
     parameters : mapping, optional
-        Parameters of that model. Of several values, in a list, the best on ``dev`` is taken; with
-        ``dev``, those of C for "svm" are 100, 1000 and 10000 unless it is given.
+        Parameters of that model. Of several values, in a list, the best on ``eval_set`` is taken;
+        with it, those of C for "svm" are 100, 1000 and 10000 unless C is given.
     features : {"auto", "suffix", "n-gram", "text"}
         Joint features; see `JointFeatures`.
     input_view, output_view : {"auto", "suffixes", "n-grams", "characters", "vectors"}
@@ -136,8 +102,8 @@ class NBestReranker(Savable, BaseEstimator):
     loss : {"auto", "hamming", "edit"}
         How losses come from references, for lists without any; see `didyma.formats.nbest.losses`.
     weight : float, optional
-        w. None takes the best on ``dev`` of 0, 1, … 100, the smallest among equals; without ``dev``
-        it is 100 for joint features, and chosen by cross-validation for "low-rank".
+        w. None takes the best on ``eval_set`` of 0, 1, … 100, the smallest among equals; without
+        it w is 100 for joint features, and chosen by cross-validation for "low-rank".
     callback : callable, optional
         Given to the model.
 
@@ -151,17 +117,20 @@ class NBestReranker(Savable, BaseEstimator):
     uses_decoder_ : bool
         Whether training lists had decoder scores.
     tuning_ : list of dict
-        Parameters, weight and mean loss on ``dev`` of each model that was tried.
+        Parameters, weight and mean loss on ``eval_set`` of each model that was tried.
     interrupted_ : bool
         Whether Ctrl-C ended training early; the best so far is kept.
 
-    >>> train = [
-    ...     NBest("1", "the ring", "DT NN", [Candidate("DT VB", -3.0), Candidate("DT NN", -4.0)]),
-    ...     NBest("2", "they ring", "PR VB", [Candidate("PR VB", -3.0), Candidate("PR NN", -4.0)]),
-    ... ]
+    >>> from didyma.formats.nbest import of_outputs
+    >>> train = of_outputs(
+    ...     ["the ring", "they ring"],
+    ...     [["DT VB", "DT NN"], ["PR VB", "PR NN"]],
+    ...     scores=[[-3.0, -4.0], [-3.0, -4.0]],
+    ...     references=["DT NN", "PR VB"],
+    ... )
     >>> reranker = NBestReranker("perceptron").fit(train)
     >>> reranker.rerank(train)
-    [1, 0]
+    array([1, 0])
     """
 
     _state: ClassVar[tuple[str, ...]] = (
@@ -203,33 +172,31 @@ class NBestReranker(Savable, BaseEstimator):
         self.weight = weight
         self.callback = callback
 
-    def fit(self, lists: Sequence[NBest], dev: Sequence[NBest] | None = None) -> Self:
-        """Learn from lists; ``dev`` are others, to choose the weight and parameters by.
+    def fit(self, lists: Lists, eval_set: Lists | None = None) -> Self:
+        """Learn from lists of outputs; ``eval_set`` are others, to choose weight and parameters by.
 
         Empty lists teach nothing and are left out, as are those whose candidates have all the same
         loss where a model learns an order only, that is, with joint features.
         """
-        grid = self._grid(dev is not None)
-        measured = losses(lists, self.loss)
-        useful = [i for i, loss in enumerate(measured) if self._teaches(loss)]
-        if not useful:
+        grid = self._grid(eval_set is not None)
+        judged = self._judged(lists)
+        judged = judged.select_lists(np.flatnonzero(self._teaches(judged)))
+        if not len(judged):
             raise DataError(
                 "there is nothing to learn from: no list has candidates of different losses"
             )
-        kept, known = [lists[i] for i in useful], [measured[i] for i in useful]
-        self.uses_decoder_ = scores(kept) is not None
-        self._learn_features(kept)
-        train = self._read(kept, known)
-        right = self._right_outputs(kept, known)
-        held_out = None if dev is None else self._read(dev, losses(dev, self.loss))
+        self.uses_decoder_ = judged.scores is not None
+        self._learn_features(judged)
+        train = self._read(judged)
+        right = self._right_outputs(judged) if self._has_views else None
+        held_out = None if eval_set is None else self._read(self._judged(eval_set))
         best = np.inf
         self.tuning_ = []
         self.interrupted_ = False
         try:
             for fitted in self._models(grid, train, right, held_out):
-                scale = _deviation(train, train.decoder) / _deviation(
-                    train, self._model_scores(fitted, train)
-                )
+                found = self._model_scores(fitted, train)
+                scale = _deviation(train, _decoder(train)) / _deviation(train, found)
                 weight, loss = self._choose_weight(fitted, scale, held_out)
                 chosen = {name: getattr(fitted, name) for name in grid}
                 self.tuning_.append({**chosen, "weight": weight, "loss": loss})
@@ -245,26 +212,30 @@ class NBestReranker(Savable, BaseEstimator):
             self.interrupted_ = True
         return self
 
-    def score_candidates(self, lists: Sequence[NBest]) -> list[Vector]:
-        """The score of each candidate of each list; higher is better."""
-        data = self._read(lists)
-        return np.split(self._combined(data), data.lists.groups.starts[1:-1])
+    def predict(self, lists: Lists) -> Vector:
+        """The score of each output; higher is better."""
+        found = np.empty(len(lists))
+        found[lists.groups.rows] = self._combined(self._read(lists.gathered()))
+        return found
 
-    def rerank(self, lists: Sequence[NBest]) -> list[int]:
-        """The place of the best candidate of each list, the first among equals; −1 if empty."""
-        data = self._read(lists)
-        return data.lists.groups.choose(self._combined(data)).tolist()
+    def rerank(self, lists: Lists) -> NDArray[np.int64]:
+        """The place of the best output of each list, the first among equals; −1 if empty."""
+        return lists.groups.choose(self.predict(lists))
 
-    def explain(self, nbest: NBest, n: int = 10) -> Explanation:
-        """Which features speak for the chosen candidate, and which for the decoder's.
+    def explain(self, lists: Lists, number: int = 0, n: int = 10) -> Explanation:
+        """Which features speak for what is chosen from a list, and which for the decoder's choice.
 
-        Positive contributions, in the unit of scores, are in favour of the chosen one.
+        ``number`` is that of the list. Positive contributions, in the unit of scores, are in favour
+        of the chosen one.
         """
-        if not nbest.candidates:
-            raise DataError("expected candidates, found none", field=f"list {nbest.id!r}")
-        data = self._read([nbest])
-        chosen = int(data.lists.groups.choose(self._combined(data))[0])
-        first = int(data.lists.groups.choose(data.decoder)[0])
+        single = lists.select_lists([number])
+        if not len(single):
+            name = str(lists.groups.names[number])
+            raise DataError("expected candidates, found none", field=f"list {name!r}")
+        data = self._read(single)
+        decoder = _decoder(data)
+        chosen = int(data.groups.choose(self._combined(data))[0])
+        first = int(data.groups.choose(decoder)[0])
         unit = self.weight_ / 100 * self.scale_
         found = [
             Contribution(name, unit * value)
@@ -275,7 +246,7 @@ class NBestReranker(Savable, BaseEstimator):
         return Explanation(
             chosen,
             first,
-            (1 - self.weight_ / 100) * float(data.decoder[chosen] - data.decoder[first]),
+            (1 - self.weight_ / 100) * float(decoder[chosen] - decoder[first]),
             sum(contribution.value for contribution in found),
             found[:n],
             sum(contribution.value for contribution in found[n:]),
@@ -314,13 +285,28 @@ class NBestReranker(Savable, BaseEstimator):
                 raise DataError(f"{self.model} has no parameter {name!r}", field="parameters")
             grid[name] = list(value) if isinstance(value, (list, tuple)) else [value]
             if len(grid[name]) != 1 and not can_choose:
-                raise DataError(f"several values of {name} need dev, to choose by", field="dev")
+                raise DataError(
+                    f"several values of {name} need held-out lists to choose by", field="eval_set"
+                )
         return grid
 
-    def _teaches(self, loss: Vector) -> bool:
-        return len(loss) > 0 and (self._has_views or bool(loss.min() < loss.max()))
+    def _judged(self, lists: Lists) -> Lists:
+        """The lists with their losses, and with the rows of each together."""
+        return replace(lists, losses=losses(lists, self.loss)).gathered()
 
-    def _learn_features(self, lists: Sequence[NBest]) -> None:
+    def _teaches(self, lists: Lists) -> NDArray[np.bool_]:
+        """Whether there is something to learn from each list."""
+        assert lists.losses is not None
+        full = lists.groups.sizes > 0
+        if self._has_views:
+            return full
+        starts = lists.groups.starts[:-1][full]
+        differs = np.zeros(len(full), np.bool_)
+        least, most = (f.reduceat(lists.losses, starts) for f in (np.minimum, np.maximum))
+        differs[full] = least < most
+        return differs
+
+    def _learn_features(self, lists: Lists) -> None:
         self.joint_ = self.input_view_ = self.output_view_ = None
         if not self._has_views:
             boosted = MODELS[self.model][0] is BoostingReranker
@@ -329,66 +315,55 @@ class NBestReranker(Savable, BaseEstimator):
             )
             self.joint_ = joint.fit(lists)
             return
-        outputs = [candidate for nbest in lists for candidate in nbest.candidates]
+        inputs, outputs = inputs_of(lists), outputs_of(lists)
         kind = self.input_view
         if kind == "auto":
-            kind = "suffixes" if any(nbest.vector is None for nbest in lists) else VECTORS
+            kind = "suffixes" if any(input.vector is None for input in inputs) else VECTORS
         if kind != VECTORS:
-            self.input_view_ = Bag(kind, min_count=self.min_count).fit(map(_input_text, lists))
+            self.input_view_ = Bag(kind, min_count=self.min_count).fit(_input_texts(lists))
         kind = self.output_view
         if kind == "auto":
             kind = "n-grams" if any(output.vector is None for output in outputs) else VECTORS
         if kind != VECTORS:
-            texts = [nbest.reference for nbest in lists if nbest.reference is not None]
+            texts = [input.reference for input in inputs if input.reference is not None]
             texts += [output.text for output in outputs]
             self.output_view_ = Bag(kind, min_count=self.min_count).fit(texts)
 
-    def _read(self, lists: Sequence[NBest], measured: Sequence[Vector] | None = None) -> _Data:
-        """Lists as the model sees them, with their losses where these are needed."""
+    def _read(self, lists: Lists) -> Lists:
+        """Lists as the model sees them: of features, and of the scores that it was trained with."""
         check_is_fitted(self, "joint_")
-        if not len(lists):
+        if not len(lists.groups):
             raise DataError("expected at least one list, found none", field="lists")
-        decoder = scores(lists) if self.uses_decoder_ else None
-        candidates = [candidate for nbest in lists for candidate in nbest.candidates]
-        if self.uses_decoder_ and decoder is None and candidates:
+        if self.uses_decoder_ and lists.scores is None and len(lists):
             raise DataError("expected a score for each candidate, as in training", field="score")
-        rows = self._outputs(candidates) if self.joint_ is None else self.joint_.transform(lists)
-        found = Lists(
-            rows,
-            grouping=Groups.from_lists([len(nbest) for nbest in lists]),
-            losses=None if measured is None else np.concatenate(measured),
-            scores=None if decoder is None else np.concatenate(decoder),
-        )
-        return _Data(found, self._inputs(lists) if self._has_views else None)
+        outputs = outputs_of(lists)
+        rows = self._outputs(outputs) if self.joint_ is None else self.joint_.transform(lists)
+        return replace(lists, items=rows, scores=lists.scores if self.uses_decoder_ else None)
 
-    def _inputs(self, lists: Sequence[NBest]) -> Matrix:
+    def _inputs(self, lists: Lists) -> Matrix:
         if self.input_view_ is not None:
-            return self.input_view_.transform(map(_input_text, lists))
-        return _stacked([nbest.vector for nbest in lists])
+            return self.input_view_.transform(_input_texts(lists))
+        return _stacked([input.vector for input in inputs_of(lists)])
 
-    def _outputs(self, candidates: Sequence[Candidate]) -> Matrix:
+    def _outputs(self, outputs: Sequence[Output]) -> Matrix:
         if self.output_view_ is not None:
-            return self.output_view_.transform(candidate.text for candidate in candidates)
-        return _stacked([candidate.vector for candidate in candidates])
+            return self.output_view_.transform(output.text for output in outputs)
+        return _stacked([output.vector for output in outputs])
 
-    def _right_outputs(self, lists: Sequence[NBest], measured: Sequence[Vector]) -> Matrix | None:
+    def _right_outputs(self, lists: Lists) -> Matrix:
         """References, or the best candidates where there are none."""
-        if not self._has_views:
-            return None
+        assert lists.losses is not None
+        best = lists.groups.starts[:-1] + lists.groups.choose(-lists.losses)
+        outputs = outputs_of(lists)
         right = []
-        for nbest, loss in zip(lists, measured):
-            known = nbest.reference if self.output_view_ is not None else nbest.reference_vector
-            best = nbest.candidates[int(loss.argmin())]
-            reference = Candidate(nbest.reference or "", vector=nbest.reference_vector)
-            right.append(best if known is None else reference)
+        for input, row in zip(inputs_of(lists), best.tolist()):
+            known = input.reference if self.output_view_ is not None else input.reference_vector
+            reference = Output(input.reference or "", vector=input.reference_vector)
+            right.append(outputs[row] if known is None else reference)
         return self._outputs(right)
 
     def _models(
-        self,
-        grid: Mapping[str, list[Any]],
-        train: _Data,
-        right: Matrix | None,
-        dev: _Data | None,
+        self, grid: Mapping[str, list[Any]], train: Lists, right: Matrix | None, dev: Lists | None
     ) -> Iterator[Any]:
         """A fitted model for each combination of parameters."""
         kind, defaults = MODELS[self.model]
@@ -397,33 +372,51 @@ class NBestReranker(Savable, BaseEstimator):
         for values in product(*others.values()):
             fitted = kind(**{**defaults, **dict(zip(others, values)), "callback": self.callback})
             if self._has_views:
-                _fit_views(fitted, tuned, train, right, dev)
+                self._fit_views(fitted, tuned, train, right, dev)
             elif kind is BoostingReranker:
-                _fit_boosting(fitted, train, dev)
+                fitted.fit(train, eval_set=dev)
             else:
                 _fit_ranker(fitted, train, dev)
             yield fitted
 
-    def _model_scores(self, fitted: Any, data: _Data) -> Vector:
+    def _fit_views(
+        self,
+        fitted: LowRankReranker,
+        tuned: Mapping[str, list[Any]],
+        train: Lists,
+        right: Matrix | None,
+        dev: Lists | None,
+    ) -> None:
+        """Fit the low-rank model; of ``tuned`` parameters, the best on dev lists are taken."""
+        fitted.set_params(**{name: values[0] for name, values in tuned.items()})
+        if dev is not None:
+            fitted.set_params(weight=1.0)  # no cross-validation: dev lists tell
+        fitted.fit(self._inputs(train), right, train)
+        if dev is not None and tuned:
+            choices = {TUNED[name]: values for name, values in tuned.items()}
+            fitted.tune(self._inputs(dev), dev, **choices)
+
+    def _model_scores(self, fitted: Any, data: Lists) -> Vector:
         """The score p of each candidate."""
-        if not data.lists.X.shape[0]:
+        if not len(data):
             return np.zeros(0)
         if self._has_views:
-            return np.concatenate(fitted.similarities(data.inputs, data.lists))
+            return np.concatenate(fitted.similarities(self._inputs(data), data))
         if isinstance(fitted, BoostingReranker):
-            return np.concatenate(fitted.score_candidates(*data.boosted))
-        return linear_scores(data.lists.X, fitted.coef_)
+            return np.concatenate(fitted.score_candidates(data))
+        return linear_scores(data.X, fitted.coef_)
 
-    def _combined(self, data: _Data) -> Vector:
+    def _combined(self, data: Lists) -> Vector:
         """The score of each candidate."""
-        return self._mix(data, self._model_scores(self.model_, data), self.scale_, self.weight_)
+        found = self._model_scores(self.model_, data)
+        return self._mix(data, found, self.scale_, self.weight_)
 
-    def _mix(self, data: _Data, found: Vector, scale: float, weight: Any) -> Vector:
+    def _mix(self, data: Lists, found: Vector, scale: float, weight: Any) -> Vector:
         share = weight / 100
-        return (1 - share) * data.decoder + share * (scale * found)
+        return (1 - share) * _decoder(data) + share * (scale * found)
 
     def _choose_weight(
-        self, fitted: Any, scale: float, dev: _Data | None
+        self, fitted: Any, scale: float, dev: Lists | None
     ) -> tuple[float, float | None]:
         """The weight of a model, and its mean loss on dev lists."""
         if dev is None:
@@ -434,22 +427,25 @@ class NBestReranker(Savable, BaseEstimator):
             return 100.0 * fitted.weight_ / (fitted.weight_ + scale), None
         weights = WEIGHTS if self.weight is None else np.array([float(self.weight)])
         found = self._model_scores(fitted, dev)
-        groups = dev.lists.groups
-        chosen = (groups.choose(self._mix(dev, found, scale, weight)) for weight in weights)
-        total = np.array([dev.lists.loss_of(choice).sum() for choice in chosen])
+        chosen = (dev.groups.choose(self._mix(dev, found, scale, weight)) for weight in weights)
+        total = np.array([dev.loss_of(choice).sum() for choice in chosen])
         best = int(np.argmin(total))
-        n_lists = max(1, np.count_nonzero(groups.sizes))
+        n_lists = max(1, np.count_nonzero(dev.groups.sizes))
         return float(weights[best]), float(total[best] / n_lists)
 
-    def _contributions(self, data: _Data, chosen: int, first: int) -> list[tuple[str, float]]:
+    def _contributions(self, data: Lists, chosen: int, first: int) -> list[tuple[str, float]]:
         """What each feature adds to p of one candidate more than to that of another."""
-        rows, fitted = data.lists.X, self.model_
+        rows, fitted = data.X, self.model_
         if self._has_views:
             inputs, outputs = _names(self.input_view_), _names(self.output_view_)
             pairs: dict[str, float] = {}
             for place, sign in ((chosen, 1.0), (first, -1.0)):
                 found = fitted.explain(
-                    data.inputs, rows[[place]], None, input_names=inputs, output_names=outputs
+                    self._inputs(data),
+                    rows[[place]],
+                    None,
+                    input_names=inputs,
+                    output_names=outputs,
                 )
                 for source, target, value in found.pairs:
                     name = f"{source} ~ {target}"
@@ -460,46 +456,35 @@ class NBestReranker(Savable, BaseEstimator):
         extra = []
         if isinstance(fitted, BoostingReranker):
             dense = (dense > 0).astype(np.float64)
-            difference = data.decoder[chosen] - data.decoder[first]
-            extra = [(DECODER, float(fitted.decoder_weight_ * difference))]
+            decoder = _decoder(data)
+            difference = float(decoder[chosen] - decoder[first])
+            extra = [(DECODER, fitted.decoder_weight_ * difference)]
         values = (dense[0] - dense[1]) * fitted.coef_
         names = self.joint_.get_feature_names_out()
         return extra + [(str(names[k]), float(values[k])) for k in np.flatnonzero(values)]
 
 
-def _fit_views(
-    fitted: LowRankReranker,
-    tuned: Mapping[str, list[Any]],
-    train: _Data,
-    right: Matrix | None,
-    dev: _Data | None,
-) -> None:
-    """Fit the low-rank model; of ``tuned`` parameters, the best on dev lists are taken."""
-    fitted.set_params(**{name: values[0] for name, values in tuned.items()})
-    if dev is not None:
-        fitted.set_params(weight=1.0)  # no cross-validation: dev lists tell
-    fitted.fit(train.inputs, right, train.lists)
-    if dev is not None and tuned:
-        choices = {TUNED[name]: values for name, values in tuned.items()}
-        fitted.tune(dev.inputs, dev.lists, **choices)
+def _decoder(data: Lists) -> Vector:
+    """The decoder's score of each candidate, 0 if there is none."""
+    return np.zeros(len(data)) if data.scores is None else data.scores
 
 
-def _fit_boosting(fitted: BoostingReranker, train: _Data, dev: _Data | None) -> None:
-    """Fit a boosting model, whose number of rounds dev lists tell."""
-    held_out = None
-    if dev is not None:
-        rows, decoder = dev.boosted
-        held_out = (rows, dev.split(dev.lists.losses), decoder)
-    rows, decoder = train.boosted
-    fitted.fit(rows, train.split(train.lists.losses), decoder, eval_set=held_out)
+def _best(data: Lists) -> Lists:
+    """The same lists with labels: 1 for the candidates of least loss of their list."""
+    assert data.losses is not None
+    groups = data.groups
+    full = groups.sizes > 0
+    least = np.full(len(groups), np.inf)
+    least[full] = np.minimum.reduceat(data.losses, groups.starts[:-1][full])
+    return replace(data, labels=(data.losses == least[groups.codes]).astype(np.float64))
 
 
-def _fit_ranker(fitted: Any, train: _Data, dev: _Data | None) -> None:
+def _fit_ranker(fitted: Any, train: Lists, dev: Lists | None) -> None:
     """Fit a ranker of rows; dev lists tell the best epoch of a perceptron."""
-    watched: dict[str, Any] = {}
+    watched = None
     if dev is not None and isinstance(fitted, LatentPerceptronRanker):
-        watched = {"eval_set": (dev.lists.X, dev.best), "eval_qid": dev.lists.groups.codes}
-    fitted.fit(train.lists.X, train.best, qid=train.lists.groups.codes, **watched)
+        watched = _best(dev)
+    fitted.fit(_best(train), eval_set=watched)
 
 
 def _was_interrupted(fitted: Any) -> bool:
@@ -509,26 +494,29 @@ def _was_interrupted(fitted: Any) -> bool:
     return status == "interrupted" or getattr(fitted, "interrupted_", False)
 
 
-def _input_text(nbest: NBest) -> str:
-    if nbest.input is None:
-        raise DataError("expected an input, found none", field=f"list {nbest.id!r}")
-    return nbest.input
+def _input_texts(lists: Lists) -> list[str]:
+    texts = []
+    for name, input in zip(lists.groups.names, inputs_of(lists)):
+        if input.text is None:
+            raise DataError("expected an input, found none", field=f"list {str(name)!r}")
+        texts.append(input.text)
+    return texts
 
 
 def _stacked(vectors: Sequence[Vector | None]) -> Vector:
     lengths = {0 if vector is None else len(vector) for vector in vectors}
     if 0 in lengths or len(lengths) > 1:
         raise DataError(f"expected vectors of one length, found {sorted(lengths)}", field=VECTORS)
-    return np.array(vectors, dtype=np.float64)
+    return np.array(vectors, dtype=np.float64).reshape(len(vectors), max(lengths, default=0))
 
 
 def _names(view: Bag | None) -> Any:
     return None if view is None else view.get_feature_names_out()
 
 
-def _deviation(data: _Data, values: Vector) -> float:
+def _deviation(data: Lists, values: Vector) -> float:
     """The root mean square of values less the mean of their list; 1 if that is 0."""
-    groups = data.lists.groups
+    groups = data.groups
     means = np.add.reduceat(values, groups.starts[:-1]) / groups.sizes
     compared = groups.sizes[groups.codes] > 1
     centred = (values - means[groups.codes])[compared]

@@ -23,9 +23,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from didyma.errors import DataError
 
-__all__ = ["KINDS", "Bag", "Memory", "Vocabulary", "character_pieces", "ngrams", "suffixes"]
+__all__ = ["KINDS", "Bag", "FeatureColumns", "Memory", "character_pieces", "ngrams", "suffixes"]
 
-Tokens: TypeAlias = "str | Sequence[str]"
+TokenText: TypeAlias = "str | Sequence[str]"
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
@@ -73,10 +73,10 @@ class Memory(dict[Key, Value]):
         return value
 
 
-class Vocabulary:
+class FeatureColumns:
     """Names of features and the column of each.
 
-    >>> vocabulary = Vocabulary.count([["a", "b"], ["b"]], min_count=2)
+    >>> vocabulary = FeatureColumns.count([["a", "b"], ["b"]], min_count=2)
     >>> vocabulary.names, vocabulary.columns(["b", "c", "b"])
     (('b',), [0, 0])
     """
@@ -162,7 +162,7 @@ class Bag(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    vocabulary_ : Vocabulary
+    vocabulary_ : FeatureColumns
 
     >>> bag = Bag("n-grams", min_count=2).fit([["DT", "NN"], "DT NN NN"])
     >>> bag.get_feature_names_out().tolist()
@@ -170,7 +170,7 @@ class Bag(TransformerMixin, BaseEstimator):
     """
 
     _state: ClassVar[tuple[str, ...]] = ("names_",)
-    vocabulary_: Vocabulary
+    vocabulary_: FeatureColumns
 
     def __init__(
         self,
@@ -182,13 +182,13 @@ class Bag(TransformerMixin, BaseEstimator):
         self.lengths = lengths
         self.min_count = min_count
 
-    def fit(self, X: Iterable[Tokens], y: object = None) -> Self:
+    def fit(self, X: Iterable[TokenText], y: object = None) -> Self:
         """Learn the features of texts, each a list of tokens or text with white space between."""
         features = self._features()
-        self.vocabulary_ = Vocabulary.count(map(features, _tokenised(X)), self.min_count)
+        self.vocabulary_ = FeatureColumns.count(map(features, _tokenised(X)), self.min_count)
         return self
 
-    def transform(self, X: Iterable[Tokens]) -> sp.csr_array:
+    def transform(self, X: Iterable[TokenText]) -> sp.csr_array:
         """How often each feature occurs in each text; shape (n_texts, n_features)."""
         check_is_fitted(self, "vocabulary_")
         vocabulary = self.vocabulary_
@@ -216,7 +216,7 @@ class Bag(TransformerMixin, BaseEstimator):
 
     @names_.setter
     def names_(self, codes: NDArray[np.uint8]) -> None:
-        self.vocabulary_ = Vocabulary.decode(codes)
+        self.vocabulary_ = FeatureColumns.decode(codes)
 
     def _features(self) -> Callable[[Sequence[str]], Iterable[str]]:
         """The function that cuts a text into features."""
@@ -247,7 +247,7 @@ class Bag(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _tokenised(texts: Iterable[Tokens]) -> Iterator[Sequence[str]]:
+def _tokenised(texts: Iterable[TokenText]) -> Iterator[Sequence[str]]:
     if isinstance(texts, str):
         raise DataError("expected texts, found one text")
     for text in texts:

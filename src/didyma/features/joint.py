@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -27,15 +27,16 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from didyma.data import Lists
 from didyma.errors import DataError
-from didyma.features.bags import Vocabulary, ngrams, suffixes
-from didyma.formats.nbest import Candidate, NBest
+from didyma.features.bags import FeatureColumns, ngrams, suffixes
+from didyma.formats.nbest import Output, inputs_of, outputs_of
 
-__all__ = ["SETS", "JointFeatures", "is_aligned", "ngram_features", "suffix_features"]
+__all__ = ["SETS", "JointFeatures", "ngram_features", "suffix_features"]
 
 Window: TypeAlias = "tuple[str, ...]"
 Vector: TypeAlias = "NDArray[np.float64]"
-Feature = TypeVar("Feature", str, int)
+Code = TypeVar("Code", str, int)  # what rows are made of: names or columns
 
 BEGIN, END = "<s>", "</s>"
 DECODER, LENGTH = "decoder score", "length"
@@ -93,7 +94,7 @@ SETS = ("auto", *ALIGNED, "text")
 
 
 class JointFeatures(TransformerMixin, BaseEstimator):
-    """N-best lists as one sparse matrix with a row for each candidate, list after list.
+    """N-best lists as one sparse matrix with a row for each candidate.
 
     Only differences within a list can change its order. So what all its candidates have equally
     often is left out there, features that make no difference in any training list get no column,
@@ -116,17 +117,17 @@ class JointFeatures(TransformerMixin, BaseEstimator):
     ----------
     features_ : str
         The set in use.
-    vocabulary_ : Vocabulary
+    vocabulary_ : FeatureColumns
         Names of the features that are counted.
-    numbers_ : Vocabulary
+    numbers_ : FeatureColumns
         Names of the numbers; those of the entries of a vector come last.
     vector_length_ : int
         How many entries the vectors of candidates have; 0 if there are none.
     deviations_ : array of shape (n_numbers,)
         Deviation of each number within lists, infinite if it never differs.
 
-    >>> from didyma.formats.nbest import Candidate, NBest
-    >>> lists = [NBest("1", "the ring", None, [Candidate("DT NN", -3.0), Candidate("DT VB", -5.0)])]
+    >>> from didyma.formats.nbest import of_outputs
+    >>> lists = of_outputs(["the ring"], [["DT NN", "DT VB"]], scores=[[-3.0, -5.0]])
     >>> joint = JointFeatures().fit(lists)
     >>> joint.get_feature_names_out()[[0, 6, 12]].tolist()
     ['-ng/NN', '-ng/VB', 'decoder score']
@@ -138,8 +139,8 @@ class JointFeatures(TransformerMixin, BaseEstimator):
         *("features_", "names_", "number_names_", "vector_length_", "deviations_"),
     )
     features_: str
-    vocabulary_: Vocabulary
-    numbers_: Vocabulary
+    vocabulary_: FeatureColumns
+    numbers_: FeatureColumns
     vector_length_: int
     deviations_: Vector
 
@@ -155,41 +156,43 @@ class JointFeatures(TransformerMixin, BaseEstimator):
         self.decoder = decoder
         self.binary = binary
 
-    def fit(self, X: Sequence[NBest], y: object = None) -> Self:
+    def fit(self, X: Lists, y: object = None) -> Self:
         """Learn which features make a difference, and the deviation of numbers."""
         if self.features not in SETS:
             names = ", ".join(map(repr, SETS))
             raise DataError(f"expected one of {names}, found {self.features!r}", field="features")
+        lists, outputs = X.gathered(), outputs_of(X)
         self.features_ = self.features
         if self.features == "auto":
-            self.features_ = "suffix" if all(map(is_aligned, X)) else "text"
-        rows = self._rows(X, list[str])
+            self.features_ = "suffix" if _first_unaligned(lists) is None else "text"
+        rows = self._rows(lists, list[str])
         differing = (dict.fromkeys(chain.from_iterable(candidates)) for candidates in rows)
-        self.vocabulary_ = Vocabulary.count(differing, self.min_count)
-        candidates = [candidate for nbest in X for candidate in nbest.candidates]
-        vectors = (c.vector for c in candidates if c.vector is not None)
+        self.vocabulary_ = FeatureColumns.count(differing, self.min_count)
+        vectors = (output.vector for output in outputs if output.vector is not None)
         self.vector_length_ = len(next(vectors, ()))
         entries = [f"vector[{k}]" for k in range(self.vector_length_)]
-        named = dict.fromkeys(chain.from_iterable(map(self._numbers, candidates)))
-        self.numbers_ = Vocabulary([*named, *entries])
-        squares = (self._centred(X) ** 2).sum(axis=0)
-        n_compared = sum(len(nbest) for nbest in X if len(nbest) > 1)
-        deviations = np.sqrt(squares / max(n_compared, 1))
+        named = dict.fromkeys(chain.from_iterable(self._numbers(lists)))
+        self.numbers_ = FeatureColumns([*named, *entries])
+        squares = (self._centred(lists) ** 2).sum(axis=0)
+        sizes = lists.groups.sizes
+        deviations = np.sqrt(squares / max(sizes[sizes > 1].sum(), 1))
         self.deviations_ = np.where(deviations > 0, deviations, np.inf)
         return self
 
-    def transform(self, X: Sequence[NBest]) -> sp.csr_array:
+    def transform(self, X: Lists) -> sp.csr_array:
         """Features of all candidates; shape (n_candidates, n_features)."""
         check_is_fitted(self, "vocabulary_")
-        rows = chain.from_iterable(self._rows(X, self.vocabulary_.columns))
+        lists = X.gathered()
+        rows = chain.from_iterable(self._rows(lists, self.vocabulary_.columns))
         blocks = [self.vocabulary_.matrix(rows)]
         if len(self.numbers_):
-            numbers = self._centred(X) @ sp.diags_array(1.0 / self.deviations_)
+            numbers = self._centred(lists) @ sp.diags_array(1.0 / self.deviations_)
             if self.binary:
                 blocks += [sp.csr_array(sign * numbers > cut) for sign in (1, -1) for cut in CUTS]
             else:
                 blocks.append(numbers)
-        return sp.csr_array(sp.hstack(blocks, format="csr", dtype=np.float64))
+        found = sp.csr_array(sp.hstack(blocks, format="csr", dtype=np.float64))
+        return found if lists is X else found[np.argsort(X.groups.rows)]
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
         """The name of each column."""
@@ -213,7 +216,7 @@ class JointFeatures(TransformerMixin, BaseEstimator):
 
     @names_.setter
     def names_(self, codes: NDArray[np.uint8]) -> None:
-        self.vocabulary_ = Vocabulary.decode(codes)
+        self.vocabulary_ = FeatureColumns.decode(codes)
 
     @property
     def number_names_(self) -> list[str]:
@@ -222,51 +225,52 @@ class JointFeatures(TransformerMixin, BaseEstimator):
 
     @number_names_.setter
     def number_names_(self, names: Sequence[str]) -> None:
-        self.numbers_ = Vocabulary(names)
+        self.numbers_ = FeatureColumns(names)
 
     def _rows(
-        self, lists: Sequence[NBest], read: Callable[[Sequence[str]], list[Feature]]
-    ) -> Iterator[list[list[Feature]]]:
+        self, lists: Lists, read: Callable[[Sequence[str]], list[Code]]
+    ) -> Iterator[list[list[Code]]]:
         """For each list the features of each candidate that not all have equally often.
 
         ``read`` turns names into what rows are made of.
         """
+        tokens = [output.text.split() for output in outputs_of(lists)]
+        own = (tokens[start:stop] for start, stop in pairwise(lists.groups.starts.tolist()))
         if self.features_ == "text":
-            for nbest in lists:
-                yield _differing([read(list(ngrams(c.text.split()))) for c in nbest.candidates])
+            for candidates in own:
+                yield _differing([read(list(ngrams(words))) for words in candidates])
             return
+        if (wrong := _first_unaligned(lists)) is not None:
+            raise DataError(
+                f"{self.features_} features need an input and candidates with as many tokens",
+                field=f"list {str(lists.groups.names[wrong])!r}",
+            )
         windows_of, features_of = ALIGNED[self.features_]
         remembered = lru_cache(REMEMBERED)(lambda window: read(features_of(window)))
-        for nbest in lists:
-            if not is_aligned(nbest):
-                raise DataError(
-                    f"{self.features_} features need an input and candidates with as many tokens",
-                    field=f"list {nbest.id!r}",
-                )
-            words = (nbest.input or "").split()
-            windows = [windows_of(words, c.text.split()) for c in nbest.candidates]
-            yield _aligned(windows, remembered)
+        for input, candidates in zip(inputs_of(lists), own):
+            words = (input.text or "").split()
+            yield _aligned([windows_of(words, tags) for tags in candidates], remembered)
 
-    def _numbers(self, candidate: Candidate) -> dict[str, float]:
-        """The numbers of a candidate that have names."""
-        numbers = dict(candidate.features or {})
-        if self.features_ == "text":
-            numbers[LENGTH] = len(candidate.text.split())
-        if self.decoder and candidate.score is not None:
-            numbers[DECODER] = candidate.score
-        return numbers
+    def _numbers(self, lists: Lists) -> Iterator[dict[str, float]]:
+        """The numbers of each candidate that have names."""
+        for row, output in enumerate(outputs_of(lists)):
+            numbers = dict(output.features or {})
+            if self.features_ == "text":
+                numbers[LENGTH] = len(output.text.split())
+            if self.decoder and lists.scores is not None:
+                numbers[DECODER] = float(lists.scores[row])
+            yield numbers
 
-    def _centred(self, lists: Sequence[NBest]) -> sp.csr_array:
+    def _centred(self, lists: Lists) -> sp.csr_array:
         """All numbers, less the mean of their list; shape (n_candidates, n_numbers)."""
-        candidates = [candidate for nbest in lists for candidate in nbest.candidates]
-        values = self.numbers_.values(map(self._numbers, candidates))
+        values = self.numbers_.values(self._numbers(lists))
         if self.vector_length_:
-            vectors = sp.csr_array(self._vectors(candidates))
+            vectors = sp.csr_array(self._vectors(outputs_of(lists)))
             n_named = len(self.numbers_) - self.vector_length_
             values = sp.csr_array(sp.hstack([values[:, :n_named], vectors], format="csr"))
         if not values.nnz:
             return values
-        sizes = np.array([len(nbest) for nbest in lists if len(nbest)], dtype=np.int64)
+        sizes = lists.groups.sizes[lists.groups.sizes > 0]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         members = sp.csr_array((np.ones(starts[-1]), np.arange(starts[-1]), starts))
         mean = sp.diags_array(1.0 / sizes) @ (members @ values)
@@ -276,7 +280,7 @@ class JointFeatures(TransformerMixin, BaseEstimator):
         centred.eliminate_zeros()
         return centred
 
-    def _vectors(self, candidates: Sequence[Candidate]) -> Vector:
+    def _vectors(self, candidates: Sequence[Output]) -> Vector:
         vectors = [c.vector for c in candidates if c.vector is not None]
         lengths = {*map(len, vectors)} | ({0} if len(vectors) < len(candidates) else set())
         if wrong := lengths - {self.vector_length_}:
@@ -288,22 +292,24 @@ class JointFeatures(TransformerMixin, BaseEstimator):
         return np.array(vectors).reshape(len(candidates), self.vector_length_)
 
 
-def is_aligned(nbest: NBest) -> bool:
-    """Whether each candidate has as many tokens as the input."""
-    if nbest.input is None:
-        return False
-    n_tokens = len(nbest.input.split())
-    return all(len(candidate.text.split()) == n_tokens for candidate in nbest.candidates)
+def _first_unaligned(lists: Lists) -> int | None:
+    """The first list that has no input, or a candidate with another number of tokens."""
+    inputs = inputs_of(lists)
+    lengths = [-1 if input.text is None else len(input.text.split()) for input in inputs]
+    wrong = np.array(lengths) < 0
+    for number, output in zip(lists.groups.codes.tolist(), outputs_of(lists)):
+        wrong[number] |= len(output.text.split()) != lengths[number]
+    return int(wrong.argmax()) if wrong.any() else None
 
 
 def _aligned(
-    windows: Sequence[Iterator[Window]], features_of: Callable[[Window], list[Feature]]
-) -> list[list[Feature]]:
+    windows: Sequence[Iterator[Window]], features_of: Callable[[Window], list[Code]]
+) -> list[list[Code]]:
     """The features of each candidate, from its windows; those of windows that all share only where
     others make a difference in them.
     """
-    rows: list[list[Feature]] = [[] for _ in windows]
-    shared: list[Feature] = []
+    rows: list[list[Code]] = [[] for _ in windows]
+    shared: list[Code] = []
     for place in zip(*windows):
         if place.count(place[0]) == len(place):
             shared += features_of(place[0])
@@ -315,7 +321,7 @@ def _aligned(
     return [row + repeated for row in rows]
 
 
-def _differing(rows: Sequence[list[Feature]]) -> list[list[Feature]]:
+def _differing(rows: Sequence[list[Code]]) -> list[list[Code]]:
     """The features of each candidate, without those that all have equally often."""
     counts = [set(Counter(row).items()) for row in rows]
     constant = dict(set.intersection(*counts)) if counts else {}

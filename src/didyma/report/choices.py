@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data import Lists
 from didyma.errors import DataError
-from didyma.formats.nbest import NBest, hamming, loss_measure, losses, scores
+from didyma.formats.nbest import hamming, inputs_of, loss_measure, losses, outputs_of
 from didyma.report.table import Row
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Judge", "first_choices"]
 
 
-def first_choices(lists: Sequence[NBest]) -> list[int]:
+Choices: TypeAlias = NDArray[np.int64]
+
+
+def first_choices(lists: Lists) -> Choices:
     """What the decoder chooses: its highest score, or the first without scores; -1 if empty."""
-    found = scores(lists)
-    if found is None:
-        return [0 if len(nbest) else -1 for nbest in lists]
-    return [int(values.argmax()) if len(values) else -1 for values in found]
+    return lists.groups.choose(np.zeros(len(lists)) if lists.scores is None else lists.scores)
 
 
 class Judge:
@@ -32,40 +31,36 @@ class Judge:
     ``loss`` says how losses come from references, as in `didyma.formats.nbest.losses`.
     """
 
-    def __init__(self, lists: Sequence[NBest], loss: str = "auto") -> None:
+    def __init__(self, lists: Lists, loss: str = "auto") -> None:
         self.measure = loss_measure(lists, loss)
-        full = [i for i, nbest in enumerate(lists) if len(nbest)]
-        if not full:
+        full = np.flatnonzero(lists.groups.sizes)
+        if not len(full):
             raise DataError("expected a list with candidates, found none")
-        measured = losses(lists, loss)
-        self.lists = [lists[i] for i in full]
-        self.losses = [measured[i] for i in full]
+        self.lists = replace(lists, losses=losses(lists, loss)).select_lists(full)
         self.first = first_choices(self.lists)
-        self.n_empty = len(lists) - len(full)
-        self.references = [(nbest.reference or "").split() for nbest in self.lists]
-        self.aligned = any(self.references) and all(
-            len(candidate.text.split()) == len(reference)
-            for nbest, reference in zip(self.lists, self.references)
-            for candidate in nbest.candidates
-        )
+        self.n_empty = len(lists.groups) - len(full)
+        self.references = [(input.reference or "").split() for input in inputs_of(self.lists)]
+        lengths = np.array(list(map(len, self.references)))[self.lists.groups.codes]
+        own = [len(output.text.split()) for output in outputs_of(self.lists)]
+        self.aligned = any(self.references) and bool((lengths == own).all())
 
-    def of(self, choices: Sequence[int]) -> NDArray[np.float64]:
+    def of(self, choices: Choices) -> NDArray[np.float64]:
         """The loss of each choice."""
-        return np.array([loss[k] for loss, k in zip(self.losses, choices)])
+        return self.lists.loss_of(choices)
 
-    def summary(self, choices: Sequence[int]) -> dict[str, float]:
+    def summary(self, choices: Choices) -> dict[str, float]:
         """Mean loss, share of choices without any and, if tokens are aligned, of right tokens."""
         values = self.of(choices)
         found = {"loss": float(values.mean()), "exact": float((values == 0).mean())}
         if self.aligned:
-            texts = [nbest.candidates[k].text for nbest, k in zip(self.lists, choices)]
-            wrong = sum(hamming(r, text.split()) for r, text in zip(self.references, texts))
+            outputs = outputs_of(self.lists)
+            rows = self.lists.groups.starts[:-1] + choices
+            texts = [outputs[row].text.split() for row in rows.tolist()]
+            wrong = sum(map(hamming, self.references, texts))
             found["accuracy"] = 1 - wrong / sum(map(len, self.references))
         return found
 
-    def compare(
-        self, choices: Mapping[str, Sequence[int]], test: str, *, correct: bool
-    ) -> list[Row]:
+    def compare(self, choices: Mapping[str, Choices], test: str, *, correct: bool) -> list[Row]:
         """The decoder, the oracle and the choices of systems, with gains against the decoder."""
         from didyma.metrics.significance import TESTS, compare
 
@@ -75,7 +70,7 @@ class Judge:
             test=TESTS[test.removesuffix("-test")],
             correct=correct,
         )
-        best = [int(values.argmin()) for values in self.losses]
+        best = self.lists.groups.choose(-self._losses)
         rows = [Row("decoder", self.summary(self.first)), Row("oracle", self.summary(best))]
         for name, chosen in choices.items():
             c = found[name]
@@ -85,11 +80,19 @@ class Judge:
 
     def oracles(self) -> Iterator[dict[str, Any]]:
         """The best choice among the first n, for n = 1, 2, … 10, 20, 50, 100, … and all."""
-        given = scores(self.lists) or [-np.arange(float(len(nbest))) for nbest in self.lists]
-        ranked = [np.argsort(-values, kind="stable") for values in given]
-        longest = max(map(len, ranked))
+        groups, scores = self.lists.groups, self.lists.scores
+        place = np.arange(len(self.lists)) - groups.starts[groups.codes]
+        order = np.lexsort((place if scores is None else -scores, groups.codes))
+        rank = np.empty_like(order)
+        rank[order] = place
+        longest = int(groups.sizes.max())
         steps = {*range(1, 11), *(k * 10**e for e in range(1, 7) for k in (1, 2, 5)), longest}
         for n in sorted(step for step in steps if step <= longest):
-            best = [int(order[own[order[:n]].argmin()]) for order, own in zip(ranked, self.losses)]
-            n_long = sum(len(order) >= n for order in ranked)
+            best = groups.choose(np.where(rank < n, -self._losses, -np.inf))
+            n_long = int(np.count_nonzero(groups.sizes >= n))
             yield {"n": n, "lists": n_long, **self.summary(best)}
+
+    @property
+    def _losses(self) -> NDArray[np.float64]:
+        assert self.lists.losses is not None
+        return self.lists.losses
