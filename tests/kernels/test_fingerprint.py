@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -103,3 +106,14 @@ def test_defaults_and_closures_count():
 def test_what_cannot_be_described_is_refused():
     with pytest.raises(TypeError, match="global value of type object"):
         fingerprint(bind(outer, "outer", SCALE=object()))
+
+
+def test_a_fingerprint_is_the_same_in_every_process():
+    """Else a kernel that calls a sum would be compiled again and again: its options are a set."""
+    code = "from didyma.kernels import fingerprint, rows; print(fingerprint.fingerprint(rows.dot))"
+    found = set()
+    for seed in range(6):
+        environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+        command = [sys.executable, "-c", code]
+        found.add(subprocess.run(command, env=environment, capture_output=True, check=True).stdout)
+    assert len(found) == 1

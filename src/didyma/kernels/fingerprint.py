@@ -68,7 +68,8 @@ def _value(value: Any, names: list[str], callers: tuple[Any, ...]) -> Any:
         used = [name for name in names if hasattr(value, name)]
         return [(name, _value(getattr(value, name), names, callers)) for name in used]
     if hasattr(value, "py_func"):  # a kernel
-        return value.options, _function(value.py_func, callers)
+        options = {name: _ordered(option) for name, option in sorted(value.options.items())}
+        return options, _function(value.py_func, callers)
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.shape, value.tobytes()
     if isinstance(value, tuple):
@@ -78,3 +79,8 @@ def _value(value: Any, names: list[str], callers: tuple[Any, ...]) -> Any:
     if isinstance(value, type | BuiltinFunctionType | np.ufunc):
         return type(value).__name__, value.__name__, getattr(value, "_fields", ())
     raise TypeError(f"a kernel uses a global value of type {type(value).__name__}")
+
+
+def _ordered(option: Any) -> Any:
+    """The same with the elements of a set in order, which otherwise differs between processes."""
+    return sorted(option) if isinstance(option, set | frozenset) else option
