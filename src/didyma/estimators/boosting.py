@@ -27,9 +27,9 @@ __all__ = ["BoostingReranker", "BoostingRound"]
 
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Candidates = Sequence[Any] | Lists
+CandidateVectors = Sequence[Any] | Lists
 Values = Sequence[ArrayLike] | None
-Judged = tuple[Candidates, Values, Values] | Lists
+Judged = tuple[CandidateVectors, Values, Values] | Lists
 
 NOTHING = 1e-14  # share of the first loss below which a gain is rounding, or all pairs are right
 
@@ -120,7 +120,7 @@ class BoostingReranker(Savable, BaseEstimator):
 
     def fit(
         self,
-        candidates: Candidates,
+        candidates: CandidateVectors,
         losses: Values = None,
         decoder_scores: Values = None,
         eval_set: Judged | None = None,
@@ -202,18 +202,18 @@ class BoostingReranker(Savable, BaseEstimator):
             yield BoostingRound(n_iter, feature, step, state.value, loss, seconds)
 
     def score_candidates(
-        self, candidates: Candidates, decoder_scores: Values = None
+        self, candidates: CandidateVectors, decoder_scores: Values = None
     ) -> list[Vector]:
         """F of each candidate of each list; decoder scores are needed if `fit` had them."""
         lists, scores = self._score(candidates, decoder_scores)
         return np.split(scores, lists.groups.starts[1:-1])
 
-    def rerank(self, candidates: Candidates, decoder_scores: Values = None) -> Integers:
+    def rerank(self, candidates: CandidateVectors, decoder_scores: Values = None) -> Integers:
         """The place of the best candidate of each list, the first among equals; −1 if empty."""
         lists, scores = self._score(candidates, decoder_scores)
         return lists.groups.choose(scores)
 
-    def _score(self, candidates: Candidates, decoder_scores: Values) -> tuple[Lists, Vector]:
+    def _score(self, candidates: CandidateVectors, decoder_scores: Values) -> tuple[Lists, Vector]:
         check_is_fitted(self)
         lists = read_lists(candidates, None, decoder_scores, self.n_features_in_)
         scores = _binary(lists) @ self.coef_
