@@ -153,6 +153,14 @@ def test_damaged_treebanks_are_refused_before_training(
     assert not output.exists()
 
 
+def test_an_empty_dev_file_is_called_as_the_option_is(run: Run, tmp_path: Path) -> None:
+    good, empty = tmp_path / "good", tmp_path / "empty"
+    good.write_text(TREE)
+    empty.write_text("# no words\n\n")
+    found = run("parse", "fit", good, "--dev", empty, "-o", tmp_path / "m.safetensors", code=1)
+    assert "error: --dev: expected sentences with words" in found.stderr
+
+
 def test_files_must_belong_together(run: Run, model: Path, tmp_path: Path) -> None:
     sentences = conll.read(TEST)
     conll.write(sentences[1:], tmp_path / "fewer.conllu")

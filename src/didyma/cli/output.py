@@ -43,8 +43,15 @@ def say_warning(message: object) -> None:
     say(f"warning: {message}")
 
 
+# What parameters are called here.
+FLAGS = {"eval_set": "--dev", "random_state": "--seed"}
+
+
 def explain(error: BaseException) -> str:
     """An error as one line."""
+    if isinstance(error, DataError) and error.field in FLAGS:
+        flag = FLAGS[error.field]
+        error = DataError(error.problem, path=error.path, line=error.line, field=flag)
     if isinstance(error, OSError) and error.strerror:
         place = f"{error.filename}: " if error.filename is not None else ""
         return f"{place}{error.strerror}"
