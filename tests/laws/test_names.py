@@ -14,8 +14,7 @@ import didyma
 PACKAGE = Path(didyma.__file__).parent
 MODULES = {path.relative_to(PACKAGE): ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
 
-# To be renamed with the containers of n-best lists and texts.
-UNDER_WAY = {"BM25", "Feature", "Tokens", "Vocabulary"}
+UNDER_WAY = {"BM25"}  # until `features.lexical` has left
 
 
 def types_of(module: ast.Module) -> Iterator[tuple[str, str | None]]:
@@ -80,7 +79,7 @@ def positional(function: ast.FunctionDef) -> list[str]:
     return names[1:] if names[:1] in (["self"], ["cls"]) else names
 
 
-@pytest.mark.parametrize("path", MODULES.keys() - {Path("formats", "nbest.py")}, ids=str)
+@pytest.mark.parametrize("path", sorted(MODULES), ids=str)
 def test_what_is_written_stands_before_where(path: Path) -> None:
     for function in public_functions(MODULES[path]):
         if function.name.startswith(("write", "save", "export")) and path.parts[0] != "cli":
@@ -93,7 +92,7 @@ def test_what_is_written_stands_before_where(path: Path) -> None:
 SYNONYMS = {"seed": "random_state", "dev": "eval_set"}
 
 
-@pytest.mark.parametrize("path", MODULES.keys() - {Path("estimators", "nbest.py")}, ids=str)
+@pytest.mark.parametrize("path", sorted(MODULES), ids=str)
 def test_a_parameter_has_one_name_everywhere(path: Path) -> None:
     if path.parts[0] == "cli":
         return
