@@ -175,7 +175,7 @@ def test_plots_are_described(page):
 def test_drift_is_told(page, text, contents):
     drift = contents["drifts"]["new & <better>"]
     assert f"{drift.verdict}." in page.text
-    assert drift.verdict.startswith("differs: bm25 & <more> is higher (distance 1.00, 100% outside")
+    assert drift.verdict.startswith("far: bm25 & <more> is higher (distance 1.00, 100% outside")
     assert re.findall(r'<th scope="row">(\S+).*</th><td class="much">(\S+?)<', text) == [
         ("bm25", "1.0000")
     ]

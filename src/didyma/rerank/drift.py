@@ -17,7 +17,8 @@ __all__ = ["Drift", "FeatureDrift", "Ranges"]
 
 QUANTILES = 33
 RISK = 0.01  # that a batch like training is said to differ
-DIFFERS, FAR = 0.2, 0.3  # distances that matter: of one feature, of the median feature
+DIFFERS, FAR = 0.05, 0.25  # mean distances, by importance
+UNSURE = 0.4  # distances that a batch cannot show even if they are greater
 NAMED = 3  # features in a verdict
 
 Vector: TypeAlias = NDArray[np.float64]
@@ -46,34 +47,44 @@ class FeatureDrift(NamedTuple):
 
 @dataclass(frozen=True)
 class Drift:
-    """What `Ranges.compare` found: each feature, the most distant first, and a verdict.
+    """What `Ranges.compare` found, and a verdict.
 
-    Distances up to ``threshold`` are what so few queries show by chance.
+    Attributes
+    ----------
+    features : tuple of FeatureDrift
+        Those first whose distance weighs most by their importance.
+    distance : float
+        Mean over features, by importance, of the distance of values or spread, whichever is more;
+        what may be chance counts as 0.
+    threshold : float
+        Distances up to this are what so few queries show by chance.
+    n_queries : int
     """
 
     features: tuple[FeatureDrift, ...]
+    distance: float
     threshold: float
     n_queries: int
 
     @property
-    def differing(self) -> tuple[FeatureDrift, ...]:
-        """Features with a distance that is more than chance, and matters."""
-        least = max(self.threshold, DIFFERS)
-        return tuple(feature for feature in self.features if feature.distance > least)
+    def level(self) -> str:
+        """One of "like training", "differs" and "far"."""
+        if self.distance < DIFFERS:
+            return "like training"
+        return "differs" if self.distance < FAR else "far"
 
     @property
-    def level(self) -> str:
-        """One of "like training", "differs", and "far" where half of all features differ much."""
-        if not self.differing:
-            return "like training"
-        median = self.features[len(self.features) // 2].distance
-        return "far" if median > max(self.threshold, FAR) else "differs"
+    def differing(self) -> tuple[FeatureDrift, ...]:
+        """Features that are not as in training, if that matters in all."""
+        if self.level == "like training":
+            return ()
+        return tuple(own for own in self.features if own.distance > self.threshold)
 
     @property
     def verdict(self) -> str:
         """The level, and the features that differ most."""
         if not self.differing:
-            doubt = self.threshold > 2 * DIFFERS
+            doubt = self.threshold > UNSURE
             return self.level + f", as far as {_queries(self.n_queries)} can tell" * doubt
         named = "; ".join(map(str, self.differing[:NAMED]))
         rest = len(self.differing) - NAMED
@@ -87,6 +98,7 @@ class Drift:
         return {
             "level": self.level,
             "verdict": self.verdict,
+            "distance": self.distance,
             "n_queries": self.n_queries,
             "threshold": self.threshold,
             "features": [feature._asdict() for feature in self.features],
@@ -105,7 +117,8 @@ class Ranges:
 
         √(½ log(2 · number of features / risk) · (1/m + 1/n))
 
-    in some feature with a chance below the risk of 1%, or little more.
+    in some feature with a chance below the risk of 1%, or little more. What such a distance means
+    depends on what the feature means to the ranker: its importance.
 
     >>> random = np.random.default_rng(0)
     >>> X, groups = random.normal(size=(2000, 2)), Groups.from_sizes([10] * 200, 2000)
@@ -113,7 +126,7 @@ class Ranges:
     >>> print(ranges.compare(random.normal(size=(500, 2)), Groups.from_sizes([10] * 50, 500)))
     like training
     >>> print(ranges.compare(X + [0.0, 2.0], groups))
-    differs: length is higher (distance 0.68, 11% outside its range)
+    far: length is higher (distance 0.68, 11% outside its range)
 
     Attributes
     ----------
@@ -123,18 +136,29 @@ class Ranges:
         Values in training, the least first and the greatest last.
     shares : array of shape (n_names, n_quantiles)
         Share of values in training up to each of them.
+    importance : array of shape (n_features,)
+        Shares of the features in what moves scores.
     n_queries : int
     """
 
     names: tuple[str, ...]
     edges: NDArray[np.float32]
     shares: NDArray[np.float32]
+    importance: Vector
     n_queries: int
 
     @classmethod
-    def fit(cls, X: NDArray[Any], groups: Groups, names: Sequence[str]) -> Self:
-        """Look at the features of training, one row a passage."""
+    def fit(
+        cls,
+        X: NDArray[Any],
+        groups: Groups,
+        names: Sequence[str],
+        importance: Vector | None = None,
+    ) -> Self:
+        """Look at the features of training, one row a passage; all are as important if not told."""
         _check(X, groups, len(names))
+        weights = np.ones(len(names)) if importance is None else np.asarray(importance)
+        total = weights.sum()
         columns = list(_columns(X, groups))
         edges = np.stack([_quantiles(*column) for column in columns])
         shares = np.stack([_shares(own, *column)[1] for own, column in zip(edges, columns)])
@@ -143,6 +167,7 @@ class Ranges:
             (*names, *spreads, "number of passages"),
             edges,
             shares.astype(np.float32),
+            weights / total if total else weights,
             int(np.count_nonzero(groups.sizes)),
         )
 
@@ -157,24 +182,35 @@ class Ranges:
             shift = np.mean(1 - upto - below)
             outside = below[0] + above
             found.append(FeatureDrift(name, *map(float, (distance, shift, outside))))
-        found.sort(key=lambda feature: -feature.distance)
         n_queries = int(np.count_nonzero(groups.sizes))
         tests = 0.5 * np.log(2 * len(self.names) / RISK)
         threshold = float(np.sqrt(tests * (1 / n_queries + 1 / self.n_queries)))
-        return Drift(tuple(found), threshold, n_queries)
+        # The number of passages is told, but no feature.
+        distances = np.array([own.distance for own in found[:-1]])
+        worst = distances.reshape(2, -1).max(axis=0)
+        mean = float(self.importance @ np.where(worst > threshold, worst, 0.0))
+        order = np.argsort(-np.tile(self.importance, 2) * distances, kind="stable").tolist()
+        listed = tuple(found[n] for n in [*order, len(order)])
+        return Drift(listed, mean, threshold, n_queries)
 
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""
-        arrays: dict[str, NDArray[Any]] = {"edges": self.edges, "shares": self.shares}
+        arrays: dict[str, NDArray[Any]] = {
+            "edges": self.edges,
+            "shares": self.shares,
+            "importance": self.importance,
+        }
         return arrays, {"names": list(self.names), "n_queries": self.n_queries}
 
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The ranges that have been learned."""
         edges, shares, names = arrays["edges"], arrays["shares"], tuple(values["names"])
-        if not edges.shape == shares.shape == (len(names), QUANTILES):
+        importance = arrays["importance"]
+        expected = len(names), QUANTILES
+        if not edges.shape == shares.shape == expected == (2 * len(importance) + 1, QUANTILES):
             raise ValueError(f"ranges have {len(names)} names and {edges.shape} edges")
-        return cls(names, edges, shares, values["n_queries"])
+        return cls(names, edges, shares, importance, values["n_queries"])
 
 
 def _columns(X: NDArray[Any], groups: Groups) -> Iterator[tuple[NDArray[np.float32], Vector]]:

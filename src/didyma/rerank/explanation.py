@@ -19,6 +19,7 @@ __all__ = [
     "MatchedSpan",
     "PassageExplanation",
     "RelativeExplanation",
+    "contributions",
     "explain_rows",
     "matched_spans",
 ]
@@ -212,28 +213,37 @@ def _merged(words: list[MatchedSpan]) -> Iterator[MatchedSpan]:
         yield last
 
 
-def explain_rows(model: Model, lists: Lists, rows: ArrayLike) -> list[PassageExplanation]:
-    """Explain some rows of features, given with all those of their queries.
+def contributions(model: Model, lists: Lists) -> tuple[NDArray[np.float64], float]:
+    """What each feature, and each pair of them, adds to each row's score, and what is added to all.
 
-    What is not known of features alone is left out: the raw score stands for the calibrated one.
+    Amounts have the shape (n_rows, n_features + n_pairs).
     """
     if not model.scales or model.name not in PARTS:
         raise DataError(
             f"expected a linear or additive ranker behind scalers, found a {model.name}: "
             "it has no contributions of features"
         )
+    return PARTS[model.name](_dense(model.inputs(lists)), model.learned)
+
+
+def explain_rows(model: Model, lists: Lists, rows: ArrayLike) -> list[PassageExplanation]:
+    """Explain some rows of features, given with all those of their queries.
+
+    What is not known of features alone is left out: the raw score stands for the calibrated one.
+    """
     wanted, learned = np.asarray(rows, np.int64), model.learned
     lists = model.features.arrange(lists)
-    amounts, intercept = PARTS[model.name](_dense(model.inputs(lists)[wanted]), learned)
+    amounts, intercept = contributions(model, lists)
     names, pairs = model.features.labels, learned.get("pairs_", np.zeros((0, 2), np.int64))
     names += [f"{names[first]} × {names[second]}" for first, second in pairs.tolist()]
     found = []
-    for own, given in zip(amounts.tolist(), _dense(lists.X[wanted]).tolist()):
+    for own, given in zip(amounts[wanted].tolist(), _dense(lists.X[wanted]).tolist()):
         values = [*given, *[None] * len(pairs)]
-        contributions = list(map(FeatureContribution, names, own, values))
-        contributions.sort(key=lambda part: -abs(part.amount))
+        parts = sorted(
+            map(FeatureContribution, names, own, values), key=lambda part: -abs(part.amount)
+        )
         raw = intercept + sum(own)
-        found.append(PassageExplanation(raw, raw, intercept, tuple(contributions)))
+        found.append(PassageExplanation(raw, raw, intercept, tuple(parts)))
     return found
 
 

@@ -22,6 +22,7 @@ from didyma.features.text import (
 from didyma.model import Model
 from didyma.rerank.calibration import Calibration
 from didyma.rerank.drift import Drift, Ranges
+from didyma.rerank.explanation import contributions
 from didyma.rerank.gate import Gate
 from didyma.rerank.judged_texts import check_queries, read_judged
 from didyma.rerank.ranked import Given
@@ -31,6 +32,7 @@ from didyma.rerank.target import Target
 __all__ = ["TextReranker"]
 
 WINDOW = 200  # words
+SAMPLE = 1000  # queries that tell how important features are
 ORDERS = ("stem_bm25", "bm25")  # that need no training, where there is no first stage
 PARAMETERS = ("language", "measure", "window", "time_budget", "quick", "random_state")
 
@@ -164,12 +166,17 @@ class TextReranker(Reranker):
         self.featuriser = everything.with_columns(self.model_.features.names or ())
         self.calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
         rows = lists.select(windowed.item).with_items(windowed.X, everything.names)
-        seen = self.model_.features.arrange(rows)
-        self.ranges_ = Ranges.fit(seen.X, seen.groups, seen.features.labels)
+        self.ranges_ = self._ranges(self.model_.features.arrange(rows))
         best = kept or next(iter(preferred(search.trials)), None)
         self.out_of_fold_ = raw if best is None else best.scores
         self.interrupted_ = search.interrupted
         return self
+
+    def _ranges(self, rows: Lists) -> Ranges:
+        names = rows.features.labels
+        some = rows.select_lists(np.arange(min(len(rows.groups), SAMPLE)))
+        amounts, _ = contributions(self.model_, some)
+        return Ranges.fit(rows.X, rows.groups, names, amounts[:, : len(names)].std(axis=0))
 
     def drift(self, lists: Lists) -> Drift:
         """How far queries are from those of training, by the features that it ranks by.
