@@ -194,3 +194,20 @@ def test_what_is_not_fitted():
         TextReranker().rank("a", ["b"])
     with pytest.raises(DataError, match="call fit first"):
         TextReranker().save("nowhere")
+
+
+def test_long_documents_are_as_good_as_their_best_window(lists):
+    reranker = TextReranker(quick=True, window=20).fit(lists)
+    answer = "The ship of the storm sails in 1902."
+    long = "nothing here " * 50 + answer + " nothing there" * 50
+    best, other = reranker.rank(QUERY, ["It is late.", long])
+    assert best.index == 1
+    assert "ship of the storm" in long[slice(*best.window)]
+    assert other.window is None
+    (explanation,) = reranker.explain(QUERY, [long])
+    assert explanation.raw == pytest.approx(best.raw, abs=1e-9)
+    assert {long[span.start : span.stop] for span in explanation.spans} == {
+        "ship",
+        "storm",
+        "sails",
+    }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -17,13 +17,18 @@ from didyma.features.text import FirstStage, SmallFeatures, WordVectors
 from didyma.features.windowed import Windowed
 from didyma.metrics import Evaluator
 from didyma.model import Model
+from didyma.rerank.gate import IN_QUERY
 from didyma.rerank.target import Target
-from didyma.scoring import SCALERS, learn_scaling, linear_scores
+from didyma.scoring import SCALERS, linear_scores
 from didyma.tasks.ranking_svm import PlainSVM
 
-__all__ = ["Featured", "Rung", "Search", "Trial", "Tried", "ladder", "preferred"]
+__all__ = ["Featured", "Rung", "Search", "Trial", "Tried", "ladder"]
 
 FOLDS = 5
+CLIPPED = "MinMaxScaler"
+FEWEST = 8  # queries to learn from
+SHARES = (1.0, 0.5)  # of what was learned, beside the order that needs no training
+DEVIATIONS = 4.0  # from the mean: what is farther off counts as that
 SMALL = {*SmallFeatures().names, *FirstStage().names}
 VECTORS = set(WordVectors(None).names)
 Vector: TypeAlias = NDArray[np.float64]
@@ -35,25 +40,27 @@ class Rung:
 
     name: str
     columns: tuple[str, ...]
-    scaler: str = "StandardScaler"
-    Cs: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0, 10.0)
+    scaler: str = CLIPPED
+    Cs: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0)
 
     def __str__(self) -> str:
         return f"{self.name}, {_SCALED[self.scaler]}"
 
 
-_SCALED = {"StandardScaler": "scaled over all", "QueryStandardScaler": "scaled within queries"}
+_SCALED = {CLIPPED: "scaled over all queries", IN_QUERY: "scaled within queries"}
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
     """How a rung did with one C: scores of each query by a model that has not seen it.
 
+    ``share`` is that of what was learned where it is mixed with the order that needs no training;
     ``values`` are those of the measure, one for each query that has a better and a worse passage.
     """
 
     rung: Rung
     C: float
+    share: float
     scores: Vector
     values: Vector
 
@@ -63,7 +70,8 @@ class Trial:
         return float(self.values.mean())
 
     def __str__(self) -> str:
-        return f"{self.rung}, C={self.C:g}"
+        mixed = "" if self.share == 1 else f", mixed with {1 - self.share:.0%} of the old order"
+        return f"{self.rung}, C={self.C:g}{mixed}"
 
 
 @dataclass(frozen=True)
@@ -125,14 +133,9 @@ def ladder(names: Sequence[str], *, quick: bool = False) -> list[Rung]:
     distinct = {own: name for name, own in reversed(sets.items())}
     return [
         Rung(name, own, scaler)
-        for scaler in ("StandardScaler", "QueryStandardScaler")
+        for scaler in (CLIPPED, IN_QUERY)
         for own, name in reversed(distinct.items())
     ]
-
-
-def preferred(trials: Sequence[Trial]) -> list[Trial]:
-    """Trials in the order in which they should be taken."""
-    return sorted(trials, key=lambda trial: -trial.mean)
 
 
 class Search:
@@ -142,7 +145,9 @@ class Search:
     use, but no labels.
     """
 
-    def __init__(self, judged: Featured, target: Target, random_state: int = 0) -> None:
+    def __init__(
+        self, judged: Featured, target: Target, orders: Sequence[str], random_state: int = 0
+    ) -> None:
         self.judged, self.target = judged, target
         groups = judged.lists.groups
         positive = np.bincount(groups.codes, target.grades > _least(target, groups))
@@ -154,6 +159,9 @@ class Search:
         self.n_folds = n_folds
         self.trials: list[Trial] = []
         self.interrupted = False
+        known = {name: self.values(judged.best(name)) for name in orders}
+        self.baseline = max(known, key=lambda name: known[name].mean()) if n_folds else orders[0]
+        self.baseline_values = known[self.baseline]
 
     def values(self, scores: Vector) -> Vector:
         """The measure for each usable query."""
@@ -164,11 +172,11 @@ class Search:
     def run(
         self, rungs: Sequence[Rung], budget: float = np.inf, callback: Watcher | None = None
     ) -> None:
-        """Try rungs until the time is up; the first is always tried if there are two queries.
+        """Try rungs until the time is up, the first in any case; none with too few queries.
 
         Ctrl-C ends the search, if there is something to keep.
         """
-        if self.n_folds < 2:
+        if len(self.usable) < FEWEST:
             return
         try:
             self._run(rungs, budget, callback)
@@ -198,28 +206,31 @@ class Search:
         rows, windows = self.judged.columns(rung.columns)
         codes = self.judged.lists.groups.codes
         item = self.judged.windowed.item
-        scores = np.zeros((len(rung.Cs), len(windows)))
+        settings = [(C, share) for C in rung.Cs for share in SHARES]
+        scores = np.zeros((len(settings), len(windows)))
 
         def work(fold: int) -> None:
             train, test = self.fold[codes] != fold, self.fold[codes[item]] == fold
-            lists = self.judged.lists.with_items(rows).select(train)
-            fitted = Fitted.path(rung, lists, self.target.loss, rung.Cs)
+            lists = self.judged.lists.with_items(rows, rung.columns).select(train)
+            path = Fitted.path(rung, lists, self.target.loss, rung.Cs)
+            fitted = [own.mixed(share, self.baseline) for own in path for share in SHARES]
             held_out = self.judged.lists.select(item[test]).with_items(windows[test])
-            scores[:, test] = [own.scores(held_out) for own in fitted]
+            scores[:, test] = Fitted.scores(fitted, held_out)
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a fold may teach nothing
             threads()(work, range(self.n_folds))
-        for C, found in zip(rung.Cs, scores):
+        for (C, share), found in zip(settings, scores):
             best, _ = self.judged.windowed.best(found)
-            yield Trial(rung, C, best, self.values(best))
+            yield Trial(rung, C, share, best, self.values(best))
 
     def final(self, trial: Trial) -> Model:
         """The model of a trial, learned from all queries."""
         rows, _ = self.judged.columns(trial.rung.columns)
         lists = self.judged.lists.with_items(rows, trial.rung.columns)
         smaller = [C for C in trial.rung.Cs if C < trial.C]
-        return Fitted.path(trial.rung, lists, self.target.loss, [*smaller[-1:], trial.C])[-1].model
+        fitted = Fitted.path(trial.rung, lists, self.target.loss, [*smaller[-1:], trial.C])[-1]
+        return fitted.mixed(trial.share, self.baseline).model
 
 
 def _least(target: Target, groups: Any) -> Vector:
@@ -231,29 +242,75 @@ def _least(target: Target, groups: Any) -> Vector:
     return least[groups.codes]
 
 
+def clipping(X: NDArray[Any]) -> dict[str, Any]:
+    """What a `MinMaxScaler` learns if it takes four deviations around the mean for the range.
+
+    Columns have a deviation of 1 then, and values far from those of training, which queries from
+    elsewhere have, cannot outweigh all other columns.
+    """
+    mean, deviation = X.mean(axis=0), X.std(axis=0)
+    deviation = np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)  # of a constant: 1
+    low, high = mean - DEVIATIONS * deviation, mean + DEVIATIONS * deviation
+    return {
+        "feature_range": (-DEVIATIONS, DEVIATIONS),
+        "copy": True,
+        "clip": True,
+        "scale_": 1 / deviation,
+        "min_": -mean / deviation,
+        "data_min_": low,
+        "data_max_": high,
+        "data_range_": high - low,
+        "n_samples_seen_": len(X),
+    }
+
+
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A scaler and a linear ranker behind it."""
+    """A scaler and a linear ranker behind it; ``lists`` are those of training, scaled."""
 
     name: str
     scaling: dict[str, Any]
     svm: PlainSVM
+    coef: Vector
     lists: Lists
 
     @classmethod
     def path(cls, rung: Rung, lists: Lists, loss: str, Cs: Sequence[float]) -> list[Self]:
         """One for each C."""
-        scaling = learn_scaling(rung.scaler, lists.X, lists.groups)
+        scaling = clipping(lists.X) if rung.scaler == CLIPPED else {"n_queries_": len(lists.groups)}
         scaled = SCALERS[rung.scaler](lists.X, lists.groups, scaling)
-        svms = PlainSVM(loss).path(lists.with_items(scaled, lists.feature_names), Cs)
+        known = lists.with_items(scaled, lists.feature_names)
+        svms = PlainSVM(loss).path(known, Cs)
         if svms[-1].result_.status == "interrupted":  # which it takes for an order to end well
             raise KeyboardInterrupt
-        return [cls(rung.scaler, scaling, svm, lists) for svm in svms]
+        return [cls(rung.scaler, scaling, svm, svm.coef_, known) for svm in svms]
 
-    def scores(self, lists: Lists) -> Vector:
-        """Score of each row."""
-        scaled = SCALERS[self.name](lists.X, lists.groups, self.scaling)
-        return linear_scores(scaled, self.svm.coef_)
+    def mixed(self, share: float, column: str) -> Self:
+        """The mean of what was learned, which has this share, and of one column.
+
+        Both are measured in their deviations within queries.
+        """
+        if share == 1:
+            return self
+        assert self.lists.feature_names is not None
+        alone = np.zeros_like(self.coef)
+        alone[self.lists.feature_names.index(column)] = 1.0
+        parts = [own / (self._deviation(own) or 1.0) for own in (self.coef, alone)]
+        return replace(self, coef=share * parts[0] + (1 - share) * parts[1])
+
+    def _deviation(self, coef: Vector) -> float:
+        scores, groups = linear_scores(self.lists.X, coef), self.lists.groups
+        means = np.bincount(groups.codes, scores, minlength=len(groups)) / np.maximum(
+            groups.sizes, 1
+        )
+        return float(np.std(scores - means[groups.codes]))
+
+    @staticmethod
+    def scores(fitted: Sequence[Fitted], lists: Lists) -> NDArray[np.float64]:
+        """Scores of each row by rankers behind one scaler; shape (n_rankers, n_rows)."""
+        first = fitted[0]
+        scaled = SCALERS[first.name](lists.X, lists.groups, first.scaling)
+        return np.stack([linear_scores(scaled, own.coef) for own in fitted])
 
     @property
     def model(self) -> Model:
@@ -262,6 +319,6 @@ class Fitted:
         learned = {key: value for key, value in self.scaling.items() if key.endswith("_")}
         parameters = {key: value for key, value in self.scaling.items() if key not in learned}
         scaler = Model.plain(self.name, parameters, learned, features)
-        own = {"coef_": self.svm.coef_, "n_queries_": self.svm.n_queries_}
+        own = {"coef_": self.coef, "n_queries_": self.svm.n_queries_}
         ranker = Model.plain(self.svm.name, self.svm.parameters, own, features)
         return ranker.behind(scaler)

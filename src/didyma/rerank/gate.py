@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from didyma.rerank.choice import Trial
 
-__all__ = ["Gate", "decide"]
+__all__ = ["Gate", "decide", "surest"]
 
-LEVEL = 0.1  # of the test that a gain must pass
+IN_QUERY = "QueryStandardScaler"
 
 
 @dataclass(frozen=True)
@@ -68,57 +68,52 @@ class Gate:
         return cls(**values)
 
 
-def decide(
-    trials: list[Trial], baselines: Mapping[str, NDArray[np.float64]], measure: str
-) -> tuple[Trial | None, Gate]:
-    """The trial that is kept, or None for the baseline, and why.
+def surest(trials: Sequence[Trial], base: NDArray[np.float64]) -> Trial | None:
+    """The trial that helps most surely, if there is any.
 
-    ``trials`` are in the order in which they are preferred; ``baselines`` are values of the measure
-    for each query under orders that need no training, of which the best counts.
+    That is the one whose mean gain over held-out queries, less its standard error, is greatest.
+    Scaling within queries makes scores of different queries incomparable, so it must be better than
+    all else by a standard error. ``base`` are values of the measure before reranking.
     """
-    name = max(baselines, key=lambda key: baselines[key].mean())
-    base = baselines[name]
-    for trial in trials:
-        p = p_of_gain(trial.values, base)
-        if p <= LEVEL:
-            return trial, _gate(str(trial), name, measure, trial.values, base, p, passed=True)
     if not trials:
-        return None, _gate(name, name, measure, base, base, 1.0, passed=False)
-    first = trials[0]
-    p = p_of_gain(first.values, base)
-    return None, _gate(str(first), name, measure, first.values, base, p, passed=False)
+        return None
+    over_all, in_query = (
+        [trial for trial in trials if (trial.rung.scaler == IN_QUERY) == wanted]
+        for wanted in (False, True)
+    )
+    best = max(over_all, key=lambda trial: surely(trial.values, base))
+    other = max(in_query, key=lambda trial: surely(trial.values, base), default=best)
+    return other if surely(other.values, best.values) > 0 else best
 
 
-def _gate(
-    learned: str,
-    baseline: str,
-    measure: str,
-    values: NDArray[np.float64],
-    base: NDArray[np.float64],
-    p: float,
-    *,
-    passed: bool,
-) -> Gate:
-    n = len(base)
-    value, before = (float(own.mean()) if n else 0.0 for own in (values, base))
-    queries = f"{n} held-out {'query' if n == 1 else 'queries'}"
-    if learned == baseline:
-        verdict = (
-            "One query with relevant and irrelevant passages is too few to learn from: the order "
-            f"is that of {baseline}."
-        )
+def surely(values: NDArray[np.float64], base: NDArray[np.float64]) -> float:
+    """Mean gain less its standard error."""
+    gain = values - base
+    return float(gain.mean() - gain.std(ddof=1) / np.sqrt(len(gain)))
+
+
+def decide(best: Trial | None, baseline: str, base: NDArray[np.float64], measure: str) -> Gate:
+    """Whether a trial is kept, which it is if its gain is greater than its standard error."""
+    values = base if best is None else best.values
+    n, value, before = len(base), float(values.mean()), float(base.mean())
+    p, passed = (
+        (1.0, False) if best is None else (p_of_gain(values, base), surely(values, base) > 0)
+    )
+    if best is None:
+        queries = "One query is" if n == 1 else f"{n} queries are"
+        verdict = f"{queries} too few to learn from, so the order is that of {baseline}."
     else:
         found = (
-            f"{measure} {value:.3f} against {before:.3f} of {baseline} on {queries} (p = {p:.2g})"
+            f"{measure} {value:.3f} against {before:.3f} of {baseline} on {n} held-out queries "
+            f"(p = {p:.2g})"
         )
-        if passed:
-            verdict = f"What was learned ({learned}) ranks: {found}."
-        else:
-            verdict = (
-                f"No gain is certain, so the order is that of {baseline}. "
-                f"The best that was learned ({learned}) had {found}."
-            )
-    kept = learned if passed else baseline
+        verdict = (
+            f"What was learned ranks ({best}): {found}."
+            if passed
+            else f"No gain is certain, so the order is that of {baseline}. What was learned "
+            f"({best}) had {found}."
+        )
+    kept = str(best) if passed else baseline
     return Gate(kept, baseline, measure, n, value, before, p, passed, verdict)
 
 

@@ -84,7 +84,7 @@ class TextReranker(Reranker):
     calibration_ : Calibration
         From raw scores to the chance of relevance; it has thresholds, too.
     ranges_ : Ranges
-        What the features that it ranks by were like in training, for `drift`.
+        What features were like in training, for `drift`.
     out_of_fold_ : array of shape (n_rows,)
         Raw scores of the best that was learned, kept or not, by models that had not seen the query.
         Not saved.
@@ -135,8 +135,8 @@ class TextReranker(Reranker):
         scores : as ``passages``, optional
             The first stage's; `rank` must then be given them too.
         """
-        from didyma.rerank.choice import Featured, Search, ladder, preferred
-        from didyma.rerank.gate import decide
+        from didyma.rerank.choice import Featured, Search, ladder
+        from didyma.rerank.gate import decide, surest
 
         lists = read_judged(queries, passages, labels, scores)
         target = Target.of(lists.y, lists.groups, self.measure)
@@ -144,30 +144,28 @@ class TextReranker(Reranker):
         orders = FirstStage().names[:1] if lists.scores is not None else ORDERS
         windowed = everything.windowed(lists)
         judged = Featured.of(lists, windowed, everything.names, target, by=ORDERS[0])
-        search = Search(judged, target, self.random_state)
+        search = Search(judged, target, orders, self.random_state)
         if not len(search.usable):
             raise DataError(
                 "expected a query with a relevant and an irrelevant passage, found none",
                 field="labels",
             )
         search.run(ladder(everything.names, quick=self.quick), self.time_budget, self.callback)
-        scores_of = {name: judged.best(name) for name in orders}
-        baselines = {name: search.values(found) for name, found in scores_of.items()}
-        kept, self.gate_ = decide(preferred(search.trials), baselines, target.measure)
+        best = surest(search.trials, search.baseline_values)
+        self.gate_ = decide(best, search.baseline, search.baseline_values, target.measure)
         self.trials_ = [
-            {"rung": str(trial.rung), "C": trial.C, target.measure: trial.mean}
-            for trial in search.trials
+            {"rung": str(own.rung), "C": own.C, "share": own.share, target.measure: own.mean}
+            for own in search.trials
         ]
-        if kept is None:
-            self.model_ = alone(self.gate_.baseline, len(search.usable))
-            raw = scores_of[self.gate_.baseline]
+        if best is None or not self.gate_.passed:
+            self.model_ = alone(search.baseline, len(search.usable))
+            raw = judged.best(search.baseline)
         else:
-            self.model_, raw = search.final(kept), kept.scores
+            self.model_, raw = search.final(best), best.scores
         self.featuriser = everything.with_columns(self.model_.features.names or ())
         self.calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
         rows = lists.select(windowed.item).with_items(windowed.X, everything.names)
         self.ranges_ = self._ranges(self.model_.features.arrange(rows))
-        best = kept or next(iter(preferred(search.trials)), None)
         self.out_of_fold_ = raw if best is None else best.scores
         self.interrupted_ = search.interrupted
         return self
