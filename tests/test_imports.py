@@ -38,7 +38,8 @@ LAYERS = [
     {"nn"},
     {"report"},
     {"demo"},
-    {"cli", "service"},
+    {"service"},
+    {"cli"},
     {"__main__"},
 ]
 HEIGHT = {name: height for height, layer in enumerate(LAYERS) for name in layer}

@@ -50,6 +50,10 @@ COMMANDS = {
         "demo.demo",
         "Learn to find passages of Python's own language reference, and write a report.",
     ),
+    "serve": (
+        "serve.serve",
+        "Answer the rerank requests of Cohere's, Jina's, vLLM's and TEI's clients.",
+    ),
     "warm": ("warm.warm", "Compile everything once, for images and servers."),
     "coref": ("coref.app", "Find which mentions of a text refer to the same thing."),
     "motif": ("motif.app", "Find the motif that some DNA sequences share and others lack."),

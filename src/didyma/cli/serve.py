@@ -1,0 +1,140 @@
+"""`didyma serve`: a reranker behind the interfaces that clients already call."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from didyma.errors import MissingExtraError
+from didyma.service.limits import Limits
+
+__all__ = ["serve"]
+
+LIMITS = "Limits"
+ACCESS = "Who may ask"
+
+
+def serve(
+    models: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="MODEL [NAME=MODEL]…",
+            help="Model files of didyma rerank fit. One without a name answers to every name that "
+            "no other has.",
+            show_default=False,
+        ),
+    ],
+    host: Annotated[
+        str,
+        typer.Option(
+            "--host", metavar="ADDRESS", rich_help_panel=ACCESS, help="Address to listen on."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port; 0 takes a free one.")
+    ] = 8000,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--token-file",
+            metavar="FILE",
+            rich_help_panel=ACCESS,
+            help="Tokens, one a line, of which a request must have one. DIDYMA_TOKENS in the "
+            "environment adds others, separated by spaces.",
+        ),
+    ] = None,
+    insecure: Annotated[
+        bool,
+        typer.Option(
+            "--insecure", rich_help_panel=ACCESS, help="Let other machines ask without a token."
+        ),
+    ] = False,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            "--threads",
+            min=1,
+            help="Requests that are answered at the same time.",
+            show_default="every core",
+        ),
+    ] = None,
+    log_queries: Annotated[
+        bool, typer.Option("--log-queries", help="Write queries into the log.")
+    ] = False,
+    max_body: Annotated[
+        int,
+        typer.Option("--max-body", min=1, rich_help_panel=LIMITS, help="Bytes of a request."),
+    ] = Limits.body,
+    max_documents: Annotated[
+        int,
+        typer.Option(
+            "--max-documents", min=1, rich_help_panel=LIMITS, help="Documents of a request."
+        ),
+    ] = Limits.documents,
+    max_characters: Annotated[
+        int,
+        typer.Option(
+            "--max-characters",
+            min=1,
+            rich_help_panel=LIMITS,
+            help="Length of a query, and of each document.",
+        ),
+    ] = Limits.characters,
+    max_seconds: Annotated[
+        float,
+        typer.Option(
+            "--max-seconds",
+            min=0.1,
+            rich_help_panel=LIMITS,
+            help="To read a request, and again to answer it.",
+        ),
+    ] = Limits.seconds,
+    max_waiting: Annotated[
+        int,
+        typer.Option(
+            "--max-waiting",
+            min=0,
+            rich_help_panel=LIMITS,
+            help="Requests that wait while all threads work; more are refused (429).",
+        ),
+    ] = Limits.waiting,
+) -> None:
+    """Answer the rerank requests of Cohere's, Jina's, vLLM's and TEI's clients.
+
+    Give a client the address of this server in place of its service's:
+    POST …/v2/rerank is Cohere's, …/v1/rerank and /rerank are Jina's and vLLM's,
+    and with "texts" in place of "documents" TEI's. GET /health, /ready, /info,
+    /metrics (Prometheus) and /openapi.json tell about the server. "explain":
+    true in a request adds to each result what makes its score.
+
+    A model whose file changes is loaded anew, on SIGHUP all are, and no request
+    is lost. SIGTERM and Ctrl-C end the server when it has answered. Its log, on
+    stderr, is one JSON object a line.
+
+    [bold]Examples[/bold]
+
+    didyma serve model.didyma.safetensors
+
+    didyma serve news=news.safetensors law=law.safetensors --host 0.0.0.0 --token-file tokens.txt
+
+    curl localhost:8000/v2/rerank -d '{"query": "…", "documents": ["…", "…"]}'
+    """
+    try:
+        from didyma.service.app import Service
+        from didyma.service.logs import log_to_stderr
+        from didyma.service.models import ModelSource, ServedModels
+        from didyma.service.server import check_host
+        from didyma.service.server import serve as run
+        from didyma.service.tokens import BearerTokens
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("didyma"):
+            raise
+        raise MissingExtraError("a server", "serve") from None
+    tokens = BearerTokens.read(token_file)
+    check_host(host, has_tokens=bool(tokens), insecure=insecure)
+    limits = Limits(max_body, max_documents, max_characters, max_seconds, max_waiting)
+    served = ServedModels([ModelSource.of(model) for model in models])
+    log_to_stderr()
+    run(Service(served, limits, tokens, threads=threads, log_queries=log_queries), host, port)

@@ -1,0 +1,59 @@
+"""What the server tells Prometheus about itself."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from didyma.service.models import ServedModels
+from didyma.service.work import WorkQueue
+
+__all__ = ["ServiceMetrics"]
+
+SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
+DOCUMENTS = (1, 10, 20, 50, 100, 200, 500, 1000, 10_000)
+
+
+class ServiceMetrics:
+    """Counts and durations of requests, and the state of the line and of the models."""
+
+    media_type = CONTENT_TYPE_LATEST
+
+    def __init__(self, queue: WorkQueue, models: ServedModels) -> None:
+        own = self._registry = CollectorRegistry()
+        self.requests = Counter(
+            "didyma_requests", "Rerank requests.", ["dialect", "status"], registry=own
+        )
+        self.seconds = Histogram(
+            "didyma_request_seconds",
+            "From the head of a request to its answer.",
+            ["dialect"],
+            buckets=SECONDS,
+            registry=own,
+        )
+        self.rank_seconds = Histogram(
+            "didyma_rank_seconds", "Of that, ranking.", ["model"], buckets=SECONDS, registry=own
+        )
+        self.documents = Histogram(
+            "didyma_request_documents", "Documents.", buckets=DOCUMENTS, registry=own
+        )
+        self.reloads = Counter(
+            "didyma_reloads", "Models that were loaded anew.", ["model", "outcome"], registry=own
+        )
+        pending = Gauge("didyma_pending", "Requests at work or waiting.", registry=own)
+        pending.set_function(lambda: queue.pending)
+        loaded = Gauge(
+            "didyma_model_loaded_timestamp", "When, in Unix time.", ["model"], registry=own
+        )
+        for name in models.models:
+            loaded.labels(name).set_function(partial(_loaded, models, name))
+
+    def text(self) -> bytes:
+        """All of them, as Prometheus reads them."""
+        return generate_latest(self._registry)
+
+
+def _loaded(models: ServedModels, name: str) -> float:
+    return models.models[name].loaded

@@ -1,0 +1,76 @@
+"""The process: where it listens, what it does on signals, how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import signal
+import socket
+from contextlib import suppress
+
+import uvicorn
+
+from didyma.errors import DataError
+from didyma.service.app import Service
+from didyma.service.logs import log
+
+__all__ = ["check_host", "listen", "serve"]
+
+
+def check_host(host: str, *, has_tokens: bool, insecure: bool) -> None:
+    """Refuse to let everybody in.
+
+    >>> check_host("127.0.0.1", has_tokens=False, insecure=False)
+    >>> check_host("0.0.0.0", has_tokens=False, insecure=False)
+    Traceback (most recent call last):
+    didyma.errors.DataError: 0.0.0.0 is open to other machines: give a file of tokens, or --insecure
+    """
+    if not (_is_loopback(host) or has_tokens or insecure):
+        raise DataError(f"{host} is open to other machines: give a file of tokens, or --insecure")
+
+
+def _is_loopback(host: str) -> bool:
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket that is bound to an address; port 0 takes a free one.
+
+    It says that it speaks TCP, which asyncio looks at before it turns off Nagle's delays.
+    """
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
+        )[0]
+        found = socket.socket(family, kind, protocol)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind(address)
+    except OSError as error:
+        raise DataError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
+    return found
+
+
+def serve(service: Service, host: str, port: int) -> None:
+    """Answer until SIGINT or SIGTERM; what has begun is ended first. SIGHUP loads models anew."""
+    listening = listen(host, port)
+    config = uvicorn.Config(
+        service.app,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=int(service.limits.seconds) + 1,
+    )
+    server = uvicorn.Server(config)
+
+    async def run() -> None:
+        if hasattr(signal, "SIGHUP"):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, service.reload)
+        log(logging.INFO, "listening", host=host, port=listening.getsockname()[1])
+        await server.serve([listening])
+
+    with suppress(KeyboardInterrupt):  # which uvicorn raises again when it has ended well
+        asyncio.run(run())
+    log(logging.INFO, "ended")
