@@ -47,7 +47,7 @@ def test_a_port_that_is_taken(tmp_path):
         port = taken.getsockname()[1]
         with pytest.raises(server.DataError, match=f"127.0.0.1, port {port}: Address already in"):
             server.listen("127.0.0.1", port)
-    with pytest.raises(server.DataError, match="cannot listen on no.such.host"):
+    with pytest.raises(server.DataError, match="cannot listen on no"):
         server.listen("no.such.host.invalid", 0)
 
 

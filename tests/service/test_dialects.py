@@ -125,10 +125,10 @@ def test_relevant_spans_count_code_points(client):
     (found,) = answered(client, "/v2/rerank", body)["results"]
     spans = [(span["start"], span["end"]) for span in found["relevant_spans"]]
     assert [text[start:end] for start, end in spans] == ["Emma", "wrote"]
-    assert all(span["score"] == 0.5 for span in found["relevant_spans"])
+    assert all(span["score"] == 1 for span in found["relevant_spans"])
     body["relevant_spans"] |= {"max_spans": 1}
     assert len(answered(client, "/v2/rerank", body)["results"][0]["relevant_spans"]) == 1
-    body["relevant_spans"] = {"mode": "enabled", "threshold": 0.9}
+    body["relevant_spans"] = {"mode": "enabled", "threshold": 1.5}
     assert answered(client, "/v2/rerank", body)["results"][0]["relevant_spans"] == []
     for nothing in ({"mode": "disabled"}, None):
         body["relevant_spans"] = nothing

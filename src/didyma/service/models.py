@@ -111,7 +111,9 @@ class ServedModels:
     def _loaded(self, name: str, path: Path) -> ServedModel:
         self._seen[name] = _stamp(path)  # before it is read: it may change meanwhile
         reranker = self._load(path)
-        reranker.rank("which", ["this", "that"])  # so that no request waits for kernels
+        reranker.rank(
+            "which", ["this", "that"], scores=[1.0, 0.0]
+        )  # so that no request waits for kernels
         return ServedModel(path, reranker, time.time())
 
 

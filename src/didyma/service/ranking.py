@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["rank", "relevant_spans"]
 
+THRESHOLD = 0.1  # Cohere's, for spans
+
 
 def rank(reranker: TextReranker, question: Question) -> list[RankedItem]:
     """The documents of a question, the best first."""
@@ -44,14 +46,13 @@ def rank(reranker: TextReranker, question: Question) -> list[RankedItem]:
 def relevant_spans(spans: Sequence[MatchedSpan], asked: SpanRequest) -> list[RelevantSpan]:
     """The spans that match most, in the order of the text.
 
-    The score of a span is the share of the query's words, among those that the document has, that
-    it matches.
+    The score of a span is the number of the query's words that it matches, as a share of those
+    that the best span of the document does.
     """
-    words = {word for span in spans for word in span.matched}
-    found = [
-        RelevantSpan(span.start, span.stop, len(set(span.matched)) / len(words)) for span in spans
-    ]
-    found = [span for span in found if span.score >= (asked.threshold or 0.0)]
+    most = max((len(span.matched) for span in spans), default=1)
+    found = [RelevantSpan(span.start, span.stop, len(span.matched) / most) for span in spans]
+    least = THRESHOLD if asked.threshold is None else asked.threshold
+    found = [span for span in found if span.score >= least]
     found.sort(key=lambda span: -span.score)
     kept = found if asked.max_spans is None else found[: max(asked.max_spans, 0)]
     return sorted(kept, key=lambda span: span.start)

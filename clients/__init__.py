@@ -1,0 +1,1 @@
+"""Client packages of rerank services, driven against `didyma serve`."""

@@ -1,0 +1,37 @@
+"""What all clients are asked, and how checks are run; needs the standard library alone."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+
+__all__ = ["BEST", "QUERY", "TEXTS", "expect", "run"]
+
+QUERY = "when does the ship of the storm sail?"
+TEXTS = ["It is late.", "The ship of the storm sails in 1902.", "A ship ship ship."]
+BEST = 1
+
+Check = Callable[[str, str], None]
+
+
+def expect(indices: Sequence[int], scores: Sequence[float]) -> None:
+    """The best text first, and scores that fall."""
+    assert indices[0] == BEST, indices
+    assert list(scores) == sorted(scores, reverse=True), scores
+    assert all(0 < score < 1 for score in scores), scores
+
+
+def run(*checks: Check) -> None:
+    """Run checks with the address and the token of the command line, and end with their number."""
+    address, token = sys.argv[1:]
+    failed = 0
+    for check in checks:
+        try:
+            check(address, token)
+            outcome = "passed"
+        except Exception:
+            traceback.print_exc()
+            outcome, failed = "failed", failed + 1
+        print(f"{outcome}  {check.__doc__}", flush=True)
+    sys.exit(failed)

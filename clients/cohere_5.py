@@ -1,0 +1,73 @@
+"""cohere 5, and what needs it: LangChain's and LlamaIndex's Cohere classes."""
+
+from __future__ import annotations
+
+import cohere
+from checks import BEST, QUERY, TEXTS, expect, run
+
+
+def v2(address: str, token: str) -> None:
+    """cohere 5, ClientV2"""
+    client = cohere.ClientV2(token, base_url=address)
+    found = client.rerank(model="m", query=QUERY, documents=TEXTS).results
+    expect([one.index for one in found], [one.relevance_score for one in found])
+    assert len(client.rerank(model="m", query=QUERY, documents=TEXTS, top_n=1).results) == 1
+
+
+def v1(address: str, token: str) -> None:
+    """cohere 5, Client"""
+    client = cohere.Client(token, base_url=address)
+    documents = [{"text": text, "year": "1902"} for text in TEXTS]
+    found = client.rerank(model="m", query=QUERY, documents=documents, return_documents=True)
+    expect([one.index for one in found.results], [one.relevance_score for one in found.results])
+    assert found.results[0].document.text == TEXTS[BEST]
+
+
+def errors(address: str, token: str) -> None:
+    """cohere 5, errors as its own classes"""
+    try:
+        cohere.ClientV2("wrong", base_url=address).rerank(model="m", query=QUERY, documents=TEXTS)
+    except cohere.UnauthorizedError as error:
+        assert "token" in error.body["message"]
+    else:
+        raise AssertionError("a wrong token was accepted")
+    try:
+        cohere.ClientV2(token, base_url=address).rerank(model="m", query=QUERY, documents=[7])
+    except cohere.BadRequestError as error:
+        assert "documents" in error.body["message"]
+    else:
+        raise AssertionError("a number was accepted as a document")
+
+
+def langchain(address: str, token: str) -> None:
+    """langchain-cohere, CohereRerank"""
+    from langchain_cohere import CohereRerank
+    from langchain_core.documents import Document
+
+    compressor = CohereRerank(model="m", cohere_api_key=token, base_url=address, top_n=2)
+    documents = [Document(text, metadata={"n": n}) for n, text in enumerate(TEXTS)]
+    found = compressor.compress_documents(documents, QUERY)
+    assert len(found) == 2
+    expect(
+        [one.metadata["n"] for one in found], [one.metadata["relevance_score"] for one in found]
+    )
+    everything = compressor.rerank([{"text": text} for text in TEXTS], QUERY, top_n=None)
+    assert len(everything) == len(TEXTS)
+
+
+def llama_index(address: str, token: str) -> None:
+    """LlamaIndex, CohereRerank"""
+    from llama_index.core.schema import NodeWithScore, TextNode
+    from llama_index.postprocessor.cohere_rerank import CohereRerank
+
+    ranker = CohereRerank(top_n=3, model="m", api_key=token, base_url=address)
+    nodes = [
+        NodeWithScore(node=TextNode(text=text, metadata={"n": n}), score=0.0)
+        for n, text in enumerate(TEXTS)
+    ]
+    found = ranker.postprocess_nodes(nodes, query_str=QUERY)
+    expect([one.node.metadata["n"] for one in found], [one.score for one in found])
+
+
+if __name__ == "__main__":
+    run(v2, v1, errors, langchain, llama_index)

@@ -1,0 +1,125 @@
+"""cohere 7, LlamaIndex's Jina and TEI classes, Haystack's rankers, and rerankers."""
+
+from __future__ import annotations
+
+import asyncio
+
+import cohere
+from checks import QUERY, TEXTS, expect, run
+
+
+def v2(address: str, token: str) -> None:
+    """cohere 7, ClientV2"""
+    client = cohere.ClientV2(token, base_url=address)
+    found = client.rerank(model="m", query=QUERY, documents=TEXTS).results
+    expect([one.index for one in found], [one.relevance_score for one in found])
+
+
+def spans(address: str, token: str) -> None:
+    """cohere 7, relevant spans"""
+    client = cohere.ClientV2(token, base_url=address)
+    wanted = cohere.RerankRelevantSpans(mode="enabled", threshold=0.1, max_spans=3)
+    best, *_ = client.rerank(
+        model="m", query=QUERY, documents=TEXTS, relevant_spans=wanted
+    ).results
+    found = [TEXTS[best.index][span.start : span.end] for span in best.relevant_spans]
+    assert found, best
+    assert any("ship" in text for text in found), found
+
+
+def asynchronous(address: str, token: str) -> None:
+    """cohere 7, AsyncClientV2"""
+
+    async def ask() -> None:
+        client = cohere.AsyncClientV2(token, base_url=address)
+        answers = [client.rerank(model="m", query=QUERY, documents=TEXTS) for _ in range(8)]
+        for answer in await asyncio.gather(*answers):
+            found = answer.results
+            expect([one.index for one in found], [one.relevance_score for one in found])
+
+    asyncio.run(ask())
+
+
+def llama_index_jina(address: str, token: str) -> None:
+    """LlamaIndex, JinaRerank"""
+    from llama_index.postprocessor.jinaai_rerank import JinaRerank
+
+    ranker = JinaRerank(top_n=3, model="m", api_key=token, base_url=f"{address}/v1")
+    found = ranker.postprocess_nodes(_nodes(), query_str=QUERY)
+    expect([one.node.metadata["n"] for one in found], [one.score for one in found])
+    wrong = JinaRerank(top_n=3, model="m", api_key="wrong", base_url=f"{address}/v1")
+    try:
+        wrong.postprocess_nodes(_nodes(), query_str=QUERY)
+    except RuntimeError as error:
+        assert "token" in str(error)
+    else:
+        raise AssertionError("a wrong token was accepted")
+
+
+def llama_index_tei(address: str, token: str) -> None:
+    """LlamaIndex, TextEmbeddingInference"""
+    from llama_index.postprocessor.tei_rerank import TextEmbeddingInference
+
+    for given in (token, f"Bearer {token}"):
+        ranker = TextEmbeddingInference(top_n=3, base_url=address, auth_token=given)
+        found = ranker.postprocess_nodes(_nodes(), query_str=QUERY)
+        expect([one.node.metadata["n"] for one in found], [one.score for one in found])
+
+
+def haystack_cohere(address: str, token: str) -> None:
+    """Haystack, CohereRanker"""
+    from haystack.utils import Secret
+    from haystack_integrations.components.rankers.cohere import CohereRanker
+
+    ranker = CohereRanker(api_key=Secret.from_token(token), api_base_url=address)
+    _expect_documents(ranker.run(query=QUERY, documents=_documents())["documents"])
+
+
+def haystack_jina(address: str, token: str) -> None:
+    """Haystack, JinaRanker"""
+    from haystack.utils import Secret
+    from haystack_integrations.components.rankers.jina import JinaRanker
+
+    ranker = JinaRanker(api_key=Secret.from_token(token), base_url=f"{address}/v1/rerank")
+    _expect_documents(ranker.run(query=QUERY, documents=_documents())["documents"])
+
+
+def rerankers(address: str, token: str) -> None:
+    """rerankers, as Cohere, Jina and TEI"""
+    from rerankers.models.api_rankers import APIRanker
+
+    for provider, path in (
+        ("cohere", "/v1/rerank"),
+        ("cohere", "/v2/rerank"),
+        ("jina", "/v1/rerank"),
+        ("text-embeddings-inference", "/rerank"),
+    ):
+        ranker = APIRanker("m", token, provider, verbose=0, url=f"{address}{path}")
+        found = ranker.rank(QUERY, TEXTS, doc_ids=list(range(len(TEXTS)))).results
+        expect([one.doc_id for one in found], [one.score for one in found])
+
+
+def _nodes() -> list:
+    from llama_index.core.schema import NodeWithScore, TextNode
+
+    return [
+        NodeWithScore(node=TextNode(text=text, metadata={"n": n}), score=0.0)
+        for n, text in enumerate(TEXTS)
+    ]
+
+
+def _documents() -> list:
+    from haystack import Document
+
+    return [Document(content=text, meta={"n": n}) for n, text in enumerate(TEXTS)]
+
+
+def _expect_documents(found: list) -> None:
+    expect([one.meta["n"] for one in found], [one.score for one in found])
+
+
+if __name__ == "__main__":
+    run(
+        *(v2, spans, asynchronous, llama_index_jina, llama_index_tei),
+        *(haystack_cohere, haystack_jina, rerankers),
+    )
