@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from didyma.rerank.text import TextReranker
 from tests.rerank.texts import made
+
+from didyma.rerank.text import TextReranker
 
 FOLDER = Path(__file__).parent
 TOKEN = "a-token"

@@ -6,13 +6,22 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 
-__all__ = ["BEST", "QUERY", "TEXTS", "expect", "run"]
+__all__ = ["BEST", "QUERY", "TEXTS", "expect", "refused", "run"]
 
 QUERY = "when does the ship of the storm sail?"
 TEXTS = ["It is late.", "The ship of the storm sails in 1902.", "A ship ship ship."]
 BEST = 1
 
 Check = Callable[[str, str], None]
+
+
+def refused(kind: type[Exception], ask: Callable[[], object]) -> Exception:
+    """The exception of a client that is refused."""
+    try:
+        ask()
+    except kind as error:
+        return error
+    raise AssertionError("was answered")
 
 
 def expect(indices: Sequence[int], scores: Sequence[float]) -> None:
@@ -22,16 +31,16 @@ def expect(indices: Sequence[int], scores: Sequence[float]) -> None:
     assert all(0 < score < 1 for score in scores), scores
 
 
-def run(*checks: Check) -> None:
-    """Run checks with the address and the token of the command line, and end with their number."""
+def run(checks: dict[str, Check]) -> None:
+    """Run checks with the address and token of the command line; the exit code is how many fail."""
     address, token = sys.argv[1:]
     failed = 0
-    for check in checks:
+    for name, check in checks.items():
         try:
             check(address, token)
             outcome = "passed"
         except Exception:
             traceback.print_exc()
             outcome, failed = "failed", failed + 1
-        print(f"{outcome}  {check.__doc__}", flush=True)
+        print(f"{outcome}  {name}", flush=True)
     sys.exit(failed)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import cohere
-from checks import BEST, QUERY, TEXTS, expect, run
+from checks import BEST, QUERY, TEXTS, expect, refused, run
 
 
 def v2(address: str, token: str) -> None:
-    """cohere 5, ClientV2"""
     client = cohere.ClientV2(token, base_url=address)
     found = client.rerank(model="m", query=QUERY, documents=TEXTS).results
     expect([one.index for one in found], [one.relevance_score for one in found])
@@ -15,7 +14,6 @@ def v2(address: str, token: str) -> None:
 
 
 def v1(address: str, token: str) -> None:
-    """cohere 5, Client"""
     client = cohere.Client(token, base_url=address)
     documents = [{"text": text, "year": "1902"} for text in TEXTS]
     found = client.rerank(model="m", query=QUERY, documents=documents, return_documents=True)
@@ -24,23 +22,19 @@ def v1(address: str, token: str) -> None:
 
 
 def errors(address: str, token: str) -> None:
-    """cohere 5, errors as its own classes"""
-    try:
-        cohere.ClientV2("wrong", base_url=address).rerank(model="m", query=QUERY, documents=TEXTS)
-    except cohere.UnauthorizedError as error:
-        assert "token" in error.body["message"]
-    else:
-        raise AssertionError("a wrong token was accepted")
-    try:
-        cohere.ClientV2(token, base_url=address).rerank(model="m", query=QUERY, documents=[7])
-    except cohere.BadRequestError as error:
-        assert "documents" in error.body["message"]
-    else:
-        raise AssertionError("a number was accepted as a document")
+    stranger, client = (cohere.ClientV2(key, base_url=address) for key in ("wrong", token))
+    error = refused(
+        cohere.UnauthorizedError,
+        lambda: stranger.rerank(model="m", query=QUERY, documents=TEXTS),
+    )
+    assert "token" in error.body["message"]
+    error = refused(
+        cohere.BadRequestError, lambda: client.rerank(model="m", query=QUERY, documents=[7])
+    )
+    assert "documents" in error.body["message"]
 
 
 def langchain(address: str, token: str) -> None:
-    """langchain-cohere, CohereRerank"""
     from langchain_cohere import CohereRerank
     from langchain_core.documents import Document
 
@@ -48,15 +42,12 @@ def langchain(address: str, token: str) -> None:
     documents = [Document(text, metadata={"n": n}) for n, text in enumerate(TEXTS)]
     found = compressor.compress_documents(documents, QUERY)
     assert len(found) == 2
-    expect(
-        [one.metadata["n"] for one in found], [one.metadata["relevance_score"] for one in found]
-    )
+    expect([one.metadata["n"] for one in found], [one.metadata["relevance_score"] for one in found])
     everything = compressor.rerank([{"text": text} for text in TEXTS], QUERY, top_n=None)
     assert len(everything) == len(TEXTS)
 
 
 def llama_index(address: str, token: str) -> None:
-    """LlamaIndex, CohereRerank"""
     from llama_index.core.schema import NodeWithScore, TextNode
     from llama_index.postprocessor.cohere_rerank import CohereRerank
 
@@ -70,4 +61,12 @@ def llama_index(address: str, token: str) -> None:
 
 
 if __name__ == "__main__":
-    run(v2, v1, errors, langchain, llama_index)
+    run(
+        {
+            "cohere 5, ClientV2": v2,
+            "cohere 5, Client": v1,
+            "cohere 5, errors as its own classes": errors,
+            "langchain-cohere, CohereRerank": langchain,
+            "LlamaIndex, CohereRerank": llama_index,
+        }
+    )

@@ -5,31 +5,25 @@ from __future__ import annotations
 import asyncio
 
 import cohere
-from checks import QUERY, TEXTS, expect, run
+from checks import QUERY, TEXTS, expect, refused, run
 
 
 def v2(address: str, token: str) -> None:
-    """cohere 7, ClientV2"""
     client = cohere.ClientV2(token, base_url=address)
     found = client.rerank(model="m", query=QUERY, documents=TEXTS).results
     expect([one.index for one in found], [one.relevance_score for one in found])
 
 
 def spans(address: str, token: str) -> None:
-    """cohere 7, relevant spans"""
     client = cohere.ClientV2(token, base_url=address)
     wanted = cohere.RerankRelevantSpans(mode="enabled", threshold=0.1, max_spans=3)
-    best, *_ = client.rerank(
-        model="m", query=QUERY, documents=TEXTS, relevant_spans=wanted
-    ).results
+    best, *_ = client.rerank(model="m", query=QUERY, documents=TEXTS, relevant_spans=wanted).results
     found = [TEXTS[best.index][span.start : span.end] for span in best.relevant_spans]
     assert found, best
     assert any("ship" in text for text in found), found
 
 
 def asynchronous(address: str, token: str) -> None:
-    """cohere 7, AsyncClientV2"""
-
     async def ask() -> None:
         client = cohere.AsyncClientV2(token, base_url=address)
         answers = [client.rerank(model="m", query=QUERY, documents=TEXTS) for _ in range(8)]
@@ -41,23 +35,17 @@ def asynchronous(address: str, token: str) -> None:
 
 
 def llama_index_jina(address: str, token: str) -> None:
-    """LlamaIndex, JinaRerank"""
     from llama_index.postprocessor.jinaai_rerank import JinaRerank
 
     ranker = JinaRerank(top_n=3, model="m", api_key=token, base_url=f"{address}/v1")
     found = ranker.postprocess_nodes(_nodes(), query_str=QUERY)
     expect([one.node.metadata["n"] for one in found], [one.score for one in found])
     wrong = JinaRerank(top_n=3, model="m", api_key="wrong", base_url=f"{address}/v1")
-    try:
-        wrong.postprocess_nodes(_nodes(), query_str=QUERY)
-    except RuntimeError as error:
-        assert "token" in str(error)
-    else:
-        raise AssertionError("a wrong token was accepted")
+    error = refused(RuntimeError, lambda: wrong.postprocess_nodes(_nodes(), query_str=QUERY))
+    assert "token" in str(error)
 
 
 def llama_index_tei(address: str, token: str) -> None:
-    """LlamaIndex, TextEmbeddingInference"""
     from llama_index.postprocessor.tei_rerank import TextEmbeddingInference
 
     for given in (token, f"Bearer {token}"):
@@ -67,7 +55,6 @@ def llama_index_tei(address: str, token: str) -> None:
 
 
 def haystack_cohere(address: str, token: str) -> None:
-    """Haystack, CohereRanker"""
     from haystack.utils import Secret
     from haystack_integrations.components.rankers.cohere import CohereRanker
 
@@ -76,7 +63,6 @@ def haystack_cohere(address: str, token: str) -> None:
 
 
 def haystack_jina(address: str, token: str) -> None:
-    """Haystack, JinaRanker"""
     from haystack.utils import Secret
     from haystack_integrations.components.rankers.jina import JinaRanker
 
@@ -85,7 +71,6 @@ def haystack_jina(address: str, token: str) -> None:
 
 
 def rerankers(address: str, token: str) -> None:
-    """rerankers, as Cohere, Jina and TEI"""
     from rerankers.models.api_rankers import APIRanker
 
     for provider, path in (
@@ -120,6 +105,14 @@ def _expect_documents(found: list) -> None:
 
 if __name__ == "__main__":
     run(
-        *(v2, spans, asynchronous, llama_index_jina, llama_index_tei),
-        *(haystack_cohere, haystack_jina, rerankers),
+        {
+            "cohere 7, ClientV2": v2,
+            "cohere 7, relevant spans": spans,
+            "cohere 7, AsyncClientV2": asynchronous,
+            "LlamaIndex, JinaRerank": llama_index_jina,
+            "LlamaIndex, TextEmbeddingInference": llama_index_tei,
+            "Haystack, CohereRanker": haystack_cohere,
+            "Haystack, JinaRanker": haystack_jina,
+            "rerankers, as Cohere, Jina and TEI": rerankers,
+        }
     )
