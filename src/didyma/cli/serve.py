@@ -20,9 +20,9 @@ def serve(
     models: Annotated[
         list[str],
         typer.Argument(
-            metavar="MODEL [NAME=MODEL]…",
-            help="Model files of didyma rerank fit. One without a name answers to every name that "
-            "no other has.",
+            metavar="MODEL",
+            help="Model files of didyma rerank fit, each as FILE or NAME=FILE. One without a name "
+            "answers to every name that no other has.",
             show_default=False,
         ),
     ],
