@@ -7,7 +7,7 @@ import ipaddress
 import logging
 import signal
 import socket
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import uvicorn
 
@@ -45,12 +45,14 @@ def listen(host: str, port: int) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )[0]
-        found = socket.socket(family, kind, protocol)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
+        with ExitStack() as closing:
+            found = closing.enter_context(socket.socket(family, kind, protocol))
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(address)
+            closing.pop_all()  # which is needed only if it cannot be bound
+        return found
     except OSError as error:
         raise DataError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
-    return found
 
 
 def serve(service: Service, host: str, port: int) -> None:
