@@ -82,7 +82,7 @@ def served(model: Path) -> Iterator[tuple[httpx.Client, float]]:
     """A client of a server on one core, and the seconds from its start to its first answer."""
     began = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "didyma", "serve", str(model), "--port", "0", "--threads", "1"],
+        [sys.executable, "-m", "didyma", "serve", str(model), "--port", "0", "--jobs", "1"],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},

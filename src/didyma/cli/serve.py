@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from didyma.cli import options
 from didyma.errors import MissingExtraError
 from didyma.service.limits import Limits
 
@@ -51,15 +52,7 @@ def serve(
             "--insecure", rich_help_panel=ACCESS, help="Let other machines ask without a token."
         ),
     ] = False,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "--threads",
-            min=1,
-            help="Requests that are answered at the same time.",
-            show_default="every core",
-        ),
-    ] = None,
+    jobs: options.Jobs = None,
     log_queries: Annotated[
         bool, typer.Option("--log-queries", help="Write queries into the log.")
     ] = False,
@@ -137,4 +130,4 @@ def serve(
     limits = Limits(max_body, max_documents, max_characters, max_seconds, max_waiting)
     served = ServedModels([ModelSource.of(model) for model in models])
     log_to_stderr()
-    run(Service(served, limits, tokens, threads=threads, log_queries=log_queries), host, port)
+    run(Service(served, limits, tokens, log_queries=log_queries), host, port)
