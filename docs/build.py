@@ -19,6 +19,7 @@ COMMANDS = [
     *("coref fit", "coref predict", "coref eval"),
     *("motif fit", "motif scan", "motif eval"),
     *("nbest fit", "nbest rerank", "nbest eval", "nbest compare", "nbest oracle", "nbest explain"),
+    *("rerank fit", "rerank rank", "rerank eval", "rerank explain"),
     *("tag fit", "tag predict", "tag nbest", "tag eval"),
     *("parse fit", "parse predict", "parse eval"),
     *("nli fit", "nli predict", "nli eval"),

@@ -95,6 +95,8 @@ MODELS = {
 COMMANDS = {
     "--help": set(),
     "fit --help": {"rich"},
+    "rerank --help": {"rich"},
+    "rerank rank RERANKER TEXTS -o OUT": {"numpy", "numba", "scipy"},  # which Numba loads
     "inspect MODEL": {"numpy"},
     "inspect DATA": {"numpy"},
     "predict MODEL DATA": {"numpy"},
@@ -115,6 +117,12 @@ def files(tmp_path_factory):
     didyma.write(data, folder / "DATA")
     for name, make in MODELS.items():
         didyma.save(make().fit(X, y), folder / name)
+    passages = [["They ring .", "It rains ."], ["It is late .", "They rang ."]]
+    reranker = didyma.TextReranker(quick=True).fit(
+        ["who rings ?", "who rang ?"], passages, [[1, 0], [0, 1]]
+    )
+    reranker.save(folder / "RERANKER")
+    (folder / "TEXTS").write_text("query\tpassage\nwho rings ?\tThey ring .\n")
     (folder / "RUN").write_text("a Q0 d1 1 3.0 t\na Q0 d2 2 1.0 t\n")
     (folder / "QRELS").write_text("a 0 d1 1\n")
     return folder

@@ -292,6 +292,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "words.conllu": ("tag fit {} -o {}.model --tags upos",),
     "tale.conll": ("coref eval {} {}",),
     "lists.jsonl": ("nbest oracle {}",),
+    "texts.jsonl": ("rerank fit {} -o {}.model --quick",),
     "dna.fa": ("motif fit {} --negatives {} -o {}.model -l 2 --restarts 1",),
 }
 

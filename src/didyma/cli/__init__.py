@@ -57,6 +57,10 @@ COMMANDS = {
     "warm": ("warm.warm", "Compile everything once, for images and servers."),
     "coref": ("coref.app", "Find which mentions of a text refer to the same thing."),
     "motif": ("motif.app", "Find the motif that some DNA sequences share and others lack."),
+    "rerank": (
+        "rerank.app",
+        "Rank passages for queries, learned from texts and judgements.",
+    ),
     "nbest": ("nbest.app", "Choose better among the candidates that a decoder proposes."),
     "tag": ("tag.app", "Tag words by a second-order hidden Markov model."),
     "parse": ("parse.app", "Find the head of each word of a sentence, and its relation to it."),

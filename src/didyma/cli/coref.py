@@ -12,7 +12,7 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.inputs import is_model
-from didyma.cli.interruption import exit_code
+from didyma.cli.interruption import end_if_interrupted, exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
 from didyma.errors import DataError
 from didyma.report.table import decimal
@@ -164,9 +164,7 @@ def fit(
             "saved to": str(output),
         }
         typer.echo(listed(lines))
-    if found.interrupted:
-        say("interrupted: the best model so far was kept")
-        raise typer.Exit(exit_code())
+    end_if_interrupted(found.interrupted, "model")
 
 
 @app.command()

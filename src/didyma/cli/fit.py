@@ -12,7 +12,7 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.inputs import InputColumns, read_data
-from didyma.cli.interruption import exit_code
+from didyma.cli.interruption import end_if_interrupted, exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
 from didyma.cli.training import Scale, scaler_of, train, train_svm
 from didyma.report.table import decimal
@@ -415,9 +415,7 @@ def fit(
         print_json({"model": str(output), **best.summary(), **kept})
     else:
         _print_summary(model.name, best, found.contenders, measure, output)
-    if found.interrupted:
-        say("interrupted: the best model so far was kept")
-        raise typer.Exit(exit_code())
+    end_if_interrupted(found.interrupted, "model")
 
 
 def _parameters(chosen: dict[str, Any], model_type: ModelType) -> dict[str, Any]:

@@ -6,7 +6,11 @@ import signal
 from types import FrameType
 from typing import NoReturn
 
-__all__ = ["exit_code", "listen"]
+import typer
+
+from didyma.cli.output import say
+
+__all__ = ["end_if_interrupted", "exit_code", "listen"]
 
 _received: int = signal.SIGINT
 
@@ -19,6 +23,13 @@ def listen() -> None:
 def exit_code() -> int:
     """That of a process which was interrupted: 130 after Ctrl-C, 143 after SIGTERM."""
     return 128 + _received
+
+
+def end_if_interrupted(interrupted: bool, what: str) -> None:
+    """End the command with the exit code of an interruption, if there was one."""
+    if interrupted:
+        say(f"interrupted: the best {what} so far was kept")
+        raise typer.Exit(exit_code())
 
 
 def _interrupt(number: int, frame: FrameType | None) -> NoReturn:

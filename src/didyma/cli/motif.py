@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli import options
-from didyma.cli.interruption import exit_code
+from didyma.cli.interruption import end_if_interrupted, exit_code
 from didyma.cli.output import check_output, listed, print_json, say, terminal, waiting
 from didyma.errors import DataError
 
@@ -172,9 +172,7 @@ def fit(
             "saved to": str(output),
         }
         typer.echo(listed(lines))
-    if interrupted:
-        say("interrupted: the best motif so far was kept")
-        raise typer.Exit(exit_code())
+    end_if_interrupted(interrupted, "motif")
 
 
 @app.command()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma.cli.interruption import exit_code
+from didyma.cli.interruption import end_if_interrupted
 from didyma.cli.output import listed, print_json, say, terminal
 from didyma.cli.progress import PAUSE, progress_bars
 from didyma.report.table import decimal
@@ -205,9 +205,7 @@ def conclude(
             "saved to": str(output),
         }
         typer.echo(listed(lines))
-    if history.status == "interrupted":
-        say("interrupted: the best epoch so far was kept")
-        raise typer.Exit(exit_code())
+    end_if_interrupted(history.status == "interrupted", "epoch")
 
 
 def _line(step: Step, measure: str) -> str:

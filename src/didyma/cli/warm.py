@@ -73,7 +73,7 @@ def _works() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "latent rankings", partial(_rank_latent, data)
     yield "additive rankings", partial(_rank_additive, data)
     yield "measures", partial(_measure, data)
-    yield "features of texts", _read_texts
+    yield "rerankers of texts", _rerank
     yield "structures", _structures
     yield "tags and n-best lists", _tag
     yield "motifs", _find_motif
@@ -141,12 +141,24 @@ def _measure(data: Lists) -> None:
     evaluator(data.X[:, 0])
 
 
-def _read_texts() -> None:
-    from didyma.data import Lists
-    from didyma.features.text import ExtendedFeatures, TextFeatures
+def _rerank() -> None:
+    from didyma.rerank.text import TextReranker
 
-    lists = Lists.of_texts(["who rings ?"], [["They ring .", "A ring of 3 grams ."]])
-    TextFeatures([ExtendedFeatures()]).fit(lists).transform(lists)
+    queries = ["who rings ?", "what is a ring ?"]
+    passages = [["They ring .", "A ring of 3 grams ."], ["A ring is round .", "They rang twice ."]]
+    scores = [[2.0, 1.0], [1.0, 2.0]]
+    table = {"ring": [1.0, 0.5], "round": [0.5, 1.0]}
+    for labels, given in (([[1, 0], [1, 0]], None), ([[0.5, -2.0], [3.5, 0.0]], table)):
+        reranker = TextReranker(vectors=given).fit(queries, passages, labels, scores)
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "model")
+            reranker.save(path)
+            loaded = TextReranker.load(path)
+        if given is not None:
+            loaded.attach(given)
+        long = "They ring bells . " * 100  # of several windows
+        loaded.rank(queries[0], [long, *passages[0]], scores=[1.0, 2.0, 3.0])
+        loaded.explain(queries[0], passages[0], scores[0])
 
 
 def _structures() -> None:

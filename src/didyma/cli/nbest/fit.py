@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli import options as common
-from didyma.cli.interruption import exit_code
+from didyma.cli.interruption import end_if_interrupted
 from didyma.cli.nbest import options
 from didyma.cli.nbest.options import FeatureSet, LossName, ModelName, View
 from didyma.cli.nbest.reading import read_lists
@@ -120,9 +120,7 @@ def fit(
         print_json({"model": str(output), "kind": model.value, **summary})
     else:
         _print_choice(reranker, best, held_out, output)
-    if reranker.interrupted_:
-        say("interrupted: the best model so far was kept")
-        raise typer.Exit(exit_code())
+    end_if_interrupted(reranker.interrupted_, "model")
 
 
 def _read_settings(settings: Sequence[str]) -> dict[str, Any]:

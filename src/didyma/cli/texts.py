@@ -1,0 +1,230 @@
+"""What commands read of texts: queries with their passages, or passages alone."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from didyma.cli.output import say, waiting
+from didyma.errors import DataError, placed
+
+if TYPE_CHECKING:
+    from didyma.data import Lists
+
+__all__ = [
+    "Depth",
+    "Names",
+    "Part",
+    "Passages",
+    "Qrels",
+    "Queries",
+    "RunFile",
+    "TextFiles",
+    "Texts",
+    "read_passages",
+]
+
+FILES = "Texts"
+
+Texts = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="DATA",
+        help="JSON lines, a table (.tsv, .csv, .parquet) with query, passage and label, lines of "
+        "question, sentence and label, or a folder as of BEIR, MS MARCO or TREC QA.",
+        show_default=False,
+    ),
+]
+Part = Annotated[
+    str | None,
+    typer.Option(
+        "--part",
+        metavar="NAME",
+        rich_help_panel=FILES,
+        help="Part of a folder that has several, such as train or test.",
+    ),
+]
+Queries = Annotated[
+    Path | None,
+    typer.Option(
+        "--queries",
+        metavar="FILE",
+        rich_help_panel=FILES,
+        help="Instead of DATA: id and text of each query (.tsv, .jsonl).",
+    ),
+]
+Passages = Annotated[
+    Path | None,
+    typer.Option(
+        "--passages",
+        metavar="FILE",
+        rich_help_panel=FILES,
+        help="Id and text of each passage (.tsv, .jsonl).",
+    ),
+]
+Qrels = Annotated[
+    Path | None,
+    typer.Option("--qrels", metavar="FILE", rich_help_panel=FILES, help="TREC judgements."),
+]
+RunFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--run",
+        metavar="FILE",
+        rich_help_panel=FILES,
+        help="TREC run of the first stage: the candidates of each query. Without one, BM25 finds "
+        "them among all passages.",
+    ),
+]
+Depth = Annotated[
+    int,
+    typer.Option("--depth", min=1, rich_help_panel=FILES, help="Candidates that BM25 finds."),
+]
+Names = Annotated[
+    str,
+    typer.Option(
+        "--names",
+        metavar="ROLE=NAME,…",
+        rich_help_panel=FILES,
+        help="What columns or fields are called: roles are query, passage, label, score, qid, "
+        "docid. A teacher's scores are labels: label=score.",
+    ),
+]
+
+
+class TextFiles:
+    """The options above, and what they lead to."""
+
+    def __init__(
+        self,
+        data: Path | None,
+        part: str | None,
+        queries: Path | None,
+        passages: Path | None,
+        qrels: Path | None,
+        run: Path | None,
+        depth: int,
+        names: str,
+    ) -> None:
+        if data is None and (queries is None or passages is None):
+            raise typer.BadParameter("give it, or --queries and --passages", param_hint="DATA")
+        if data is not None and not (queries is passages is qrels is None):
+            raise typer.BadParameter("give DATA or these", param_hint="--queries / --passages")
+        self.data, self.part, self.depth, self.names = data, part, depth, _roles(names)
+        self.queries, self.passages, self.qrels, self.run = queries, passages, qrels, run
+
+    @property
+    def path(self) -> Path:
+        """What messages name."""
+        path = self.data or self.passages
+        assert path is not None
+        return path
+
+    @property
+    def paths(self) -> list[Path]:
+        """All files, none of which may be written to."""
+        given = (self.data, self.queries, self.passages, self.qrels, self.run)
+        return [path for path in given if path is not None and not path.is_dir()]
+
+    def read(self, language: str | None = "auto") -> Lists:
+        """The lists of texts, with candidates by BM25 where there are none."""
+        from didyma.formats import texts
+
+        with waiting(f"reading {self.path}"):
+            given: dict[str, Any] = {"run": self.run, "depth": self.depth}
+            given["first_stage"] = _BM25(language)
+            if self.data is not None:
+                given |= {"part": self.part, **self.names}
+                lists = texts.read(self.data, **given)
+            else:
+                assert self.queries is not None
+                assert self.passages is not None
+                lists = texts.read_files(
+                    queries=self.queries, passages=self.passages, qrels=self.qrels, **given
+                )
+        known = "" if lists.labels is not None else ", not judged"
+        first = "" if lists.scores is None else ", with scores of the first stage"
+        say(f"{self.path}: {len(lists.groups)} queries, {len(lists)} passages{first}{known}")
+        return lists
+
+
+class _BM25:
+    """`didyma.features.BM25`, imported when it is needed."""
+
+    def __init__(self, language: str | None) -> None:
+        self.language = language
+
+    def fit(self, passages: Any) -> Any:
+        from didyma.features import BM25
+
+        return BM25(self.language).fit(passages)
+
+
+def _roles(text: str) -> dict[str, str]:
+    """The names that were given, by role."""
+    from didyma.formats.roles import Roles
+
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        role, equals, name = part.partition("=")
+        if not equals or role.strip() not in Roles.__dataclass_fields__:
+            known = ", ".join(Roles.__dataclass_fields__)
+            raise typer.BadParameter(
+                f"expected {known}, each with = and a name, found {part!r}", param_hint="--names"
+            )
+        found[role.strip()] = name.strip()
+    return found
+
+
+def read_passages(path: Path | None) -> tuple[list[Any], list[float] | None]:
+    """Passages of one query, a line each, and their scores if all have one.
+
+    Lines are texts, or objects in JSON if the first is one. ``None`` or ``-`` is stdin.
+    """
+    from didyma.files import read_lines
+    from didyma.formats.text import parse_json
+
+    if path is None or str(path) == "-":
+        path = Path("stdin")
+        if sys.stdin.isatty():
+            say("passages, one a line; Ctrl-D ends them")
+        try:
+            lines = sys.stdin.buffer.read().decode().splitlines()
+        except UnicodeDecodeError:
+            raise DataError("expected UTF-8 text", path=path) from None
+    else:
+        lines = read_lines(path)
+    numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    if not numbered:
+        raise DataError("expected passages, one a line, found none", path=path)
+    if not numbered[0][1].lstrip().startswith("{"):
+        return [line for _, line in numbered], None
+    passages, scores = [], []
+    for number, line in numbered:
+        with placed(path, number):
+            try:
+                passage = parse_json(line)
+            except ValueError as error:
+                raise DataError(f"expected a JSON object ({error})") from None
+            if isinstance(passage, dict) and "score" in passage:
+                scores.append(_score(passage.pop("score")))
+            passages.append(_checked(passage))
+    if scores and len(scores) < len(passages):
+        raise DataError("expected a score for each passage, or for none", path=path, field="score")
+    return passages, scores or None
+
+
+def _score(value: Any) -> float:
+    from didyma.formats.rows import number_of
+
+    return number_of(value, "score")
+
+
+def _checked(value: Any) -> Any:
+    from didyma.formats.passage import Passage
+
+    Passage.of(value)
+    return value
