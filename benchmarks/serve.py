@@ -1,7 +1,6 @@
-"""`didyma serve` over loopback, one client: passages of 100 words, a model of the extended set.
+"""`didyma serve` on one core, asked over loopback by one client for passages of 100 words.
 
-The server has one core. Its own share is what a request takes beyond ranking, as the answer's
-``server-timing`` tells.
+Its own share is what a request takes beyond ranking, as the answer's ``server-timing`` tells.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -81,26 +81,25 @@ def train(rng: np.random.Generator, n_lists: int) -> TextReranker:
 def served(model: Path) -> Iterator[tuple[httpx.Client, float]]:
     """A client of a server on one core, and the seconds from its start to its first answer."""
     began = time.perf_counter()
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "didyma", "serve", str(model), "--port", "0", "--jobs", "1"],
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    try:
+    ) as process:
+        assert process.stderr is not None
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(process.pid, [max(os.sched_getaffinity(0))])
-        assert process.stderr is not None
         port = json.loads(process.stderr.readline())["port"]
-        drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
-            body = {"query": "first", "documents": ["the first", "the second"]}
-            assert client.post("/v2/rerank", json=body).status_code == 200
-            yield client, time.perf_counter() - began
-    finally:
-        process.terminate()
-        process.wait()
-        drain.wait()
+        reading = threading.Thread(target=process.stderr.read)  # the log, which must not fill up
+        reading.start()
+        try:
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+                body = {"query": "first", "documents": ["the first", "the second"]}
+                assert client.post("/v2/rerank", json=body).status_code == 200
+                yield client, time.perf_counter() - began
+        finally:
+            process.terminate()
+            reading.join()
 
 
 def text(rng: np.random.Generator, n_words: int) -> str:

@@ -10,12 +10,10 @@ import json
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tests.rerank.texts import made
+from tests.service.process import ServerProcess
 
 from didyma.rerank.text import TextReranker
 
@@ -40,15 +38,21 @@ PACKAGES = {
 
 def main() -> int:
     """Run all checks; the exit code is the number of environments in which one has failed."""
-    with served() as address:
-        return sum(
-            subprocess.run([environment(name), FOLDER / f"{name}.py", address, TOKEN]).returncode
-            != 0
-            for name in PACKAGES
-        )
+    with tempfile.TemporaryDirectory() as name:
+        model, tokens = Path(name) / "model.safetensors", Path(name) / "tokens"
+        TextReranker(quick=True).fit(made(12)).save(model)
+        tokens.write_text(TOKEN)
+        with ServerProcess(model, "--token-file", tokens) as server:
+            return sum(not passed(environment, server.address) for environment in PACKAGES)
 
 
-def environment(name: str) -> Path:
+def passed(environment: str, address: str) -> bool:
+    """Whether the checks of an environment pass."""
+    command = [python_of(environment), FOLDER / f"{environment}.py", address, TOKEN]
+    return subprocess.run(command).returncode == 0
+
+
+def python_of(name: str) -> Path:
     """The Python that has the packages of a name; they are installed the first time."""
     folder = FOLDER / ".venvs" / name
     python, ready = folder / "bin" / "python", folder / "packages.json"
@@ -59,27 +63,6 @@ def environment(name: str) -> Path:
         subprocess.run(install, check=True)
         ready.write_text(wanted)
     return python
-
-
-@contextmanager
-def served() -> Iterator[str]:
-    """The address of a server that has a small model."""
-    with tempfile.TemporaryDirectory() as name:
-        model, tokens = Path(name) / "model.safetensors", Path(name) / "tokens"
-        TextReranker(quick=True).fit(made(12)).save(model)
-        tokens.write_text(TOKEN)
-        command = [sys.executable, "-m", "didyma", "serve", model, "--port", "0"]
-        process = subprocess.Popen(
-            [*command, "--token-file", tokens], stderr=subprocess.PIPE, text=True
-        )
-        assert process.stderr is not None
-        port = json.loads(process.stderr.readline())["port"]
-        threading.Thread(target=process.stderr.read).start()
-        try:
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait()
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from benchmarks import (
     passes,
     peers,
     scaling,
+    serve,
     sparsemap,
     startup,
     structure_kernels,
@@ -37,7 +38,7 @@ TINY = 0.005
 
 MODULES = [
     *(passes, fits, additive, oracle, scaling, letor_reader, sparsemap, latent, boosting),
-    *(esim, passage, text_features),
+    *(esim, passage, text_features, serve),
 ]
 
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import httpx
 import pytest
 
 from didyma.rerank.text import TextReranker
 from tests.rerank.texts import made
+from tests.service.process import ServerProcess
 
 QUERY = "when does the ship of the storm sail?"
 TEXTS = ["It is late.", "The ship of the storm sails in 1902.", "A ship ship ship."]
-SECONDS = 60
 
 
 @pytest.fixture(scope="module")
@@ -33,74 +29,40 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return paths
 
 
-class Running:
-    """A server process and a client of it."""
-
-    def __init__(self, *arguments: object) -> None:
-        command = [sys.executable, "-m", "didyma", "serve", *map(str, arguments), "--port", "0"]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        port = self.said("listening")["port"]
-        self.client = httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=SECONDS)
-
-    def said(self, event: str) -> dict[str, Any]:
-        """Read the log up to an event."""
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            found = json.loads(line)
-            if found["event"] == event:
-                return found
-        raise AssertionError(f"the server ended before {event}")
-
-    def scores(self) -> list[float]:
-        body = {"query": QUERY, "documents": TEXTS}
-        found = self.client.post("/v2/rerank", json=body)
-        assert found.status_code == 200, found.text
-        results = found.json()["results"]
-        assert results[0]["index"] == 1
-        return [one["relevance_score"] for one in results]
-
-
-@pytest.fixture
-def start() -> Iterator[Any]:
-    started: list[Running] = []
-
-    def begin(*arguments: object) -> Running:
-        started.append(Running(*arguments))
-        return started[-1]
-
-    yield begin
-    for one in started:
-        one.client.close()
-        one.process.kill()
-        one.process.communicate()
+def scores(server: ServerProcess) -> list[float]:
+    found = server.client.post("/v2/rerank", json={"query": QUERY, "documents": TEXTS})
+    assert found.status_code == 200, found.text
+    results = found.json()["results"]
+    assert results[0]["index"] == 1
+    return [one["relevance_score"] for one in results]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_from_start_to_end(models, start, tmp_path):
+def test_from_start_to_end(models, tmp_path):
     path = tmp_path / "model.safetensors"
     shutil.copy(models[0], path)
-    server = start(path)
-    first = server.scores()
-    assert all(0 < score < 1 for score in first)
-    ranked = TextReranker.load(path).rank(QUERY, TEXTS)
-    assert first == [one.score for one in ranked]
-    tei = server.client.post("/rerank", json={"query": QUERY, "texts": TEXTS}).json()
-    assert [(one["index"], one["score"]) for one in tei] == [(r.index, r.score) for r in ranked]
-    body = {"query": QUERY, "documents": TEXTS, "explain": True, "relevant_spans": {}}
-    best, *_ = server.client.post("/v1/rerank", json=body).json()["results"]
-    parts = best["explanation"]["contributions"]
-    assert sum(part["amount"] for part in parts) + best["explanation"]["intercept"] == (
-        pytest.approx(ranked[0].raw)
-    )
-    found = [TEXTS[1][span["start"] : span["end"]] for span in best["relevant_spans"]]
-    assert "ship" in found
-    os.replace(shutil.copy(models[1], tmp_path / "next"), path)
-    server.process.send_signal(signal.SIGHUP)
-    assert server.said("reload")["model"] == "model"
-    assert server.scores() != first
-    server.process.send_signal(signal.SIGTERM)
-    assert server.said("ended")
-    assert server.process.wait(SECONDS) == 0
+    with ServerProcess(path) as server:
+        first = scores(server)
+        assert all(0 < score < 1 for score in first)
+        ranked = TextReranker.load(path).rank(QUERY, TEXTS)
+        assert first == [one.score for one in ranked]
+        tei = server.client.post("/rerank", json={"query": QUERY, "texts": TEXTS}).json()
+        assert [(one["index"], one["score"]) for one in tei] == [(r.index, r.score) for r in ranked]
+        body = {"query": QUERY, "documents": TEXTS, "explain": True, "relevant_spans": {}}
+        best, *_ = server.client.post("/v1/rerank", json=body).json()["results"]
+        parts = best["explanation"]["contributions"]
+        assert sum(part["amount"] for part in parts) + best["explanation"]["intercept"] == (
+            pytest.approx(ranked[0].raw)
+        )
+        found = [TEXTS[1][span["start"] : span["end"]] for span in best["relevant_spans"]]
+        assert "ship" in found
+        os.replace(shutil.copy(models[1], tmp_path / "next"), path)
+        server.process.send_signal(signal.SIGHUP)
+        assert server.said("reload")["model"] == "model"
+        assert scores(server) != first
+        server.process.send_signal(signal.SIGTERM)
+        assert server.said("ended")
+        assert server.process.wait(60) == 0
 
 
 def test_nothing_heavy_is_imported(models):

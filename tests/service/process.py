@@ -1,0 +1,37 @@
+"""A server in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any, Self
+
+import httpx
+
+
+class ServerProcess:
+    """`didyma serve` on a free port, and a client of it."""
+
+    def __init__(self, *arguments: object) -> None:
+        command = [sys.executable, "-m", "didyma", "serve", *map(str, arguments), "--port", "0"]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.address = f"http://127.0.0.1:{self.said('listening')['port']}"
+        self.client = httpx.Client(base_url=self.address, timeout=60)
+
+    def said(self, event: str) -> dict[str, Any]:
+        """Read the log up to an event."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            found = json.loads(line)
+            if found["event"] == event:
+                return found
+        raise AssertionError(f"the server ended before {event}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close()
+        self.process.terminate()
+        self.process.communicate()
