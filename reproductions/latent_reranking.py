@@ -36,7 +36,7 @@ from didyma.errors import DataError
 from didyma.estimators.classification import PolynomialRanker
 from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
 from didyma.estimators.svm import SVMRanker
-from didyma.features.similarity import TextSimilarity, place_in_document
+from didyma.features import ExtendedFeatures, TextFeatures
 from didyma.files import replace_sections, replace_when_done
 from didyma.formats import qa
 from didyma.metrics import evaluate, wilcoxon, wins_losses
@@ -52,6 +52,16 @@ CS = (1.0, 10.0, 100.0, 1000.0, 2000.0, 5000.0)  # slow models try every other o
 MEASURES = {"MAP": "AP", "MRR": "RR", "P@1": "P@1"}
 PARTS = ("wikiqa", "trecqa")
 SIMILARITIES = ("paper", "extended")
+# Those of the paper's section 5.1.1: tf-idf cosine, longest common substring and subsequence,
+# Jaccard similarity and containment of word n-grams (n = 1, 2, 3), greedy string tiling and ESA.
+# Two are replaced so that nothing need be downloaded: the concepts of ESA are the sentences given
+# with one question instead of Wikipedia's articles, and a gappy subsequence kernel of the words
+# stands in for the partial tree kernel.
+PAPER_FEATURES = (
+    *("tfidf_cosine", "word_substring", "word_subsequence", "word_tiling", "word_gappy"),
+    *("word_jaccard", "pair_jaccard", "triple_jaccard"),
+    *("word_coverage", "pair_coverage", "triple_coverage", "concepts"),
+)
 N_CANDIDATES = 10
 
 # --- Data -----------------------------------------------------------------------------------------
@@ -119,25 +129,21 @@ def read(part: str, folder: Path, seed: int) -> dict[str, Lists]:
     return asked
 
 
-def pairs(lists: Lists) -> list[tuple[str, str]]:
-    """Each question with each of its candidates."""
-    questions = lists.query_texts
-    return [(questions[q], text) for q, text in zip(lists.groups.codes, lists.texts)]
-
-
 def describe(asked: Mapping[str, Lists], kind: str) -> Split:
-    """Features of a set of questions; the similarity sees all training texts, but no label."""
-    similarity = TextSimilarity(kind).fit(*map(list, zip(*pairs(asked["all"]))))
+    """Features of a set of questions; they know all training texts, but no label."""
+    features = TextFeatures([ExtendedFeatures()], "english").fit(asked["all"])
+    names = PAPER_FEATURES if kind == "paper" else features.names
+    columns = [features.names.index(name) for name in names]
     parts = (asked[name] for name in ("train", "dev", "test"))
-    return Split(*(part.with_items(similarity.transform(pairs(part))) for part in parts))
+    return Split(*(part.with_items(features.transform(part)[:, columns]) for part in parts))
 
 
 def with_place(split: Split) -> Split:
     """The same features, and 1 / the candidate's place in its document."""
     parts = []
     for part in (split.train, split.dev, split.test):
-        place = place_in_document(part.groups.codes.astype(str).tolist())
-        parts.append(part.with_items(np.hstack([part.X, place])))
+        place = 1 + np.arange(len(part)) - part.groups.starts[part.groups.codes]
+        parts.append(part.with_items(np.column_stack([part.X, 1 / place])))
     return Split(*parts)
 
 

@@ -8,7 +8,7 @@ import pytest
 from didyma.demo.candidates import retrieve, split
 from didyma.demo.corpus import Corpus, Topic, language_reference
 from didyma.errors import DataError
-from didyma.features.lexical import BM25
+from didyma.features import BM25
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +38,12 @@ def test_each_kept_topic_has_relevant_candidates_and_others(candidates):
 def test_rows_are_the_first_stage_and_grades_are_membership(corpus, candidates):
     data = candidates.data
     names = list(corpus.passages)
-    index = BM25().fit(corpus.passages.values())
+    index = BM25("english").fit(corpus.passages.values())
     for topic in candidates.topics:
         rows = data.qid == topic.name
-        assert data.docid[rows].tolist() == [names[i] for i in index.top(topic.title, 20)[0]]
+        ((places, scores),) = index.top([topic.title], 20)
+        assert data.docid[rows].tolist() == [names[i] for i in places]
+        np.testing.assert_array_equal(data.scores[rows], scores)
         assert [name in topic.passages for name in data.docid[rows]] == data.y[rows].tolist()
 
 

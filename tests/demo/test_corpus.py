@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from didyma.demo.corpus import language_reference, read_corpus
-from didyma.features.lexical import terms
+from didyma.demo.corpus import language_reference, read_corpus, words
 
 LONG = "this paragraph has enough words to be taken as a passage"
 
@@ -106,7 +105,7 @@ def test_passages_are_single_lines_of_text_that_differ(reference):
     assert len(set(texts)) == len(texts)
     for text in texts:
         assert text == " ".join(text.split())
-        assert len(terms(text)) >= 8
+        assert len(words(text)) >= 8
 
 
 def test_headings_are_not_passages(reference):

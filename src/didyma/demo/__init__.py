@@ -83,7 +83,8 @@ def run(
 
     test = data["test"]
     evaluator = Evaluator(test.y, test.groups, MEASURES, docid=test.docid)
-    scores = {FIRST_STAGE: test.X[:, candidates.features.index("bm25")]}
+    assert test.scores is not None
+    scores = {FIRST_STAGE: test.scores}
     scores |= {name: model.predict(test.X) for name, model in models.items()}
     evaluations = {name: evaluator(values) for name, values in scores.items()}
     table = comparison(evaluations, baseline=FIRST_STAGE)

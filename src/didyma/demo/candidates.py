@@ -9,8 +9,9 @@ import numpy as np
 from didyma.data import Lists
 from didyma.demo.corpus import Corpus, Topic
 from didyma.errors import DataError
-from didyma.features.lexical import BM25, LexicalFeatures
 from didyma.features.scaling import QueryStandardScaler
+from didyma.features.text import FirstStage, SmallFeatures, TextFeatures
+from didyma.features.text.bm25 import BM25
 
 __all__ = ["Candidates", "retrieve", "split"]
 
@@ -43,28 +44,29 @@ def retrieve(corpus: Corpus, depth: int = DEPTH) -> Candidates:
 
     A feature is standardised within each topic, as only differences within one matter.
     """
-    index = BM25().fit(corpus.passages.values())
-    features = LexicalFeatures().fit(corpus.passages.values())
-    names = list(corpus.passages)
+    names, texts = list(corpus.passages), list(corpus.passages.values())
+    found = BM25("english").fit(texts).top([topic.title for topic in corpus.topics], depth)
     kept, dropped, recall = [], [], []
-    rows, grades, qid, docid = [], [], [], []
-    for topic in corpus.topics:
-        found = [names[place] for place in index.top(topic.title, depth)[0]]
-        relevant = [name in topic.passages for name in found]
+    passages, grades, scores, docid = [], [], [], []
+    for topic, (places, values) in zip(corpus.topics, found):
+        relevant = [names[place] in topic.passages for place in places]
         recall.append(sum(relevant) / len(topic.passages))
         if not any(relevant) or all(relevant):
             dropped.append(topic)
             continue
         kept.append(topic)
-        rows.append(features.transform(topic.title, [corpus.passages[name] for name in found]))
-        grades += relevant
-        qid += [topic.name] * len(found)
-        docid += found
+        passages.append([texts[place] for place in places])
+        docid.append([names[place] for place in places])
+        grades.append(relevant)
+        scores.append(values)
     if not kept:
         raise DataError("no topic has candidates that are relevant and others that are not")
-    X = QueryStandardScaler().fit_transform(np.vstack(rows), qid=qid)
-    y = np.array(grades, dtype=np.float64)
-    data = Lists(X, y, np.array(qid), np.array(docid), features.names)
+    titles = [topic.title for topic in kept]
+    lists = Lists.of_texts(titles, passages, grades, scores, docid)
+    features = TextFeatures([SmallFeatures(), FirstStage()], "english").fit(lists)
+    qid = np.array([topic.name for topic in kept])[lists.groups.codes]
+    X = QueryStandardScaler().fit_transform(features.transform(lists), qid=qid)
+    data = Lists(X, lists.y, qid, lists.docid, features.names, scores=lists.scores)
     return Candidates(data, tuple(kept), tuple(dropped), float(np.mean(recall)))
 
 

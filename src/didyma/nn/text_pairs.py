@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from didyma.data import Lists
-from didyma.features.lexical import terms
-from didyma.features.similarity import STOP_WORDS, stem
+from didyma.features.text.characters import fold
+from didyma.features.text.languages import stemmer, stop_words
 from didyma.nn.numbering import Numbering
 
 __all__ = ["N_OVERLAPS", "PairBatch", "TextPairs", "Texts", "shape", "tokenize"]
@@ -27,6 +27,8 @@ N_OVERLAPS = 4
 
 _WORD = re.compile(r"[^\W_]+(?:[.,'][^\W_]+)*|[^\w\s]")
 _DIGIT = re.compile(r"\d")
+_PART = re.compile(r"[^\W_]+")
+LANGUAGE = "english"  # of stop words and stems
 
 
 def tokenize(text: str) -> list[str]:
@@ -139,7 +141,10 @@ class _Ragged:
 @lru_cache(maxsize=1 << 16)
 def _key(word: str) -> tuple[str, int]:
     """What words of both texts are compared by, and the overlap if they agree."""
-    found = terms(word)
-    if not found or found[0] in STOP_WORDS:
+    found = _PART.findall(fold(word))
+    if not found or found[0] in stop_words(LANGUAGE):
         return word, STOP_WORD
-    return stem("".join(found)), SHARED
+    return _stem_of(LANGUAGE)("".join(found)), SHARED
+
+
+_stem_of = cache(stemmer)
