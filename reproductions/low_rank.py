@@ -179,10 +179,10 @@ def describe(sets: Mapping[str, Tagged], min_count: int) -> dict[str, Views]:
         )
         for name, part in sets.items()
     }
-    inputs.fit(texts["train"][0])
-    outputs.fit([*texts["train"][1], *texts["train"][2]])
+    inputs.learn(texts["train"][0])
+    outputs.learn([*texts["train"][1], *texts["train"][2]])
     return {
-        name: Views(inputs.transform(x), outputs.transform(y), outputs.transform(guesses))
+        name: Views(inputs.count(x), outputs.count(y), outputs.count(guesses))
         for name, (x, y, guesses) in texts.items()
     }
 

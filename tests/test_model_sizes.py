@@ -106,6 +106,12 @@ def passages() -> Any:
     return PassageRanker(epochs=1, **sizes).fit(asked)
 
 
+def embedding() -> Any:
+    from didyma.nn.embedding import PassageEmbedding
+
+    return PassageEmbedding(passages())
+
+
 def reranker() -> Any:
     return Reranker(joined(), SVMRanker(C=1.0)).fit(TEXTS)
 
@@ -160,6 +166,7 @@ FITTED: dict[str, Callable[[], Any]] = {
     "Reranker": reranker,
     "TextReranker": lambda: TextReranker(vectors=VECTORS).fit(TEXTS),
     "Joined": joined,
+    "PassageEmbedding": embedding,
     "TextFeatures": lambda: TextFeatures([WordVectors(VECTORS)]).fit(TEXTS),
     "Bag": lambda: NBestReranker().fit(LISTS),
     "JointFeatures": lambda: NBestReranker("boosting").fit(LISTS),

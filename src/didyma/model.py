@@ -86,6 +86,7 @@ CLASSES = {
     "Reranker": "didyma.rerank.reranker",
     "TextReranker": "didyma.rerank.text",
     "Joined": "didyma.features.featuriser",
+    "PassageEmbedding": "didyma.nn.embedding",
     "TextFeatures": "didyma.features.text.features",
     "Bag": "didyma.features.bags",
     "JointFeatures": "didyma.features.joint",
@@ -184,7 +185,7 @@ class Model:
     @classmethod
     def of(cls, estimator: Any, summary: Mapping[str, Any] | None = None) -> Model:
         """The model of a fitted estimator, or of a pipeline of such; see `save`."""
-        if not hasattr(estimator, "from_state"):
+        if not _keeps_state(type(estimator)):
             from sklearn.utils.validation import check_is_fitted
 
             check_is_fitted(estimator)
@@ -483,7 +484,7 @@ def _record(estimator: Any, tensors: Tensors, prefix: str) -> Record:
     if name not in CLASSES or type(estimator) is not class_of(name):
         known = ", ".join(CLASSES)
         raise DataError(f"a {name} cannot be saved in a model file; what can is {known}")
-    if hasattr(estimator, "from_state"):
+    if _keeps_state(type(estimator)):
         return _stated(estimator, tensors, prefix)
     parameters, lost = _parameters(estimator)
     described = {"class": name, "parameters": parameters, "lost": lost}
@@ -525,7 +526,7 @@ def _stated(model: Any, tensors: Tensors, prefix: str) -> Record:
 def _build(record: Record, tensors: Tensors, prefix: str) -> Any:
     """The estimator of a record; the inverse of `_record`."""
     name = record["class"]
-    if hasattr(class_of(name), "from_state"):
+    if _keeps_state(class_of(name)):
         own = {
             key.removeprefix(prefix): array
             for key, array in tensors.items()
@@ -677,6 +678,11 @@ def _checksum(texts: Mapping[str, str], tensors: Tensors) -> str:
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
+
+
+def _keeps_state(kind: type[Any]) -> bool:
+    """Whether it is no estimator, and says itself what it has learned."""
+    return hasattr(kind, "from_state") and not hasattr(kind, "get_params")
 
 
 def class_of(name: str) -> Any:

@@ -152,8 +152,8 @@ def test_training_on_moses_with_a_loss_of_any_name(run: Run, moses: Path, tmp_pa
     assert record["dev"]["loss"] == min(row["loss"] for row in record["tuning"])
     joint = NBestReranker.load(tmp_path / "m").joint_
     assert joint is not None
-    assert "wer" not in joint.get_feature_names_out()
-    assert {"fit", "frequency", "decoder score"} <= {*joint.get_feature_names_out()}
+    assert "wer" not in joint.names
+    assert {"fit", "frequency", "decoder score"} <= {*joint.names}
 
 
 def test_settings_become_parameters(run: Run, tmp_path: Path) -> None:

@@ -226,11 +226,11 @@ def test_views_and_features_can_be_chosen() -> None:
     reranker = NBestReranker(input_view="characters", output_view="suffixes").fit(TRAIN)
     assert reranker.input_view_ is not None
     assert reranker.output_view_ is not None
-    assert "th" in reranker.input_view_.get_feature_names_out()
-    assert "-NN" in reranker.output_view_.get_feature_names_out()
+    assert "th" in reranker.input_view_.names
+    assert "-NN" in reranker.output_view_.names
     joint = NBestReranker("svm", features="n-gram", min_count=5).fit(TRAIN).joint_
     assert joint is not None
-    assert "w=ring/NN" in joint.get_feature_names_out()
+    assert "w=ring/NN" in joint.names
 
 
 @pytest.mark.parametrize(

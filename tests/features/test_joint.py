@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.base import clone
 
 from didyma.data import Lists
 from didyma.errors import DataError
@@ -45,7 +46,7 @@ def slow_features(kind: str, sentence: list[str], tags: list[str]) -> list[str]:
 @given(train=st.lists(aligned_lists(), min_size=1, max_size=3), test=aligned_lists())
 def test_differences_are_those_of_all_features(kind: str, train: list[Case], test: Case) -> None:
     joint = JointFeatures(kind, decoder=False).fit(stack(train))
-    names = joint.get_feature_names_out().tolist()
+    names = list(joint.names)
     assert len(set(names)) == len(names)
     found = joint.transform(stack([test])).toarray()
     everything = [
@@ -100,7 +101,7 @@ UNSCORED = [
 def test_texts_have_words_pairs_and_lengths() -> None:
     joint = JointFeatures().fit(stack(TEXTS))
     assert joint.features_ == "text"
-    names = joint.get_feature_names_out().tolist()
+    names = list(joint.names)
     assert set(names) == {
         *("he", "he goes", "him", "home", "him goes", "goes home"),
         *("length", "decoder score"),
@@ -119,7 +120,7 @@ def numbered(*rows: dict[str, float], scored: bool = False) -> Case:
 def test_numbers_are_centred_and_scaled() -> None:
     lists = [numbered({"lm": -300.0, "c": 0.1}, {"lm": -304.0, "c": 0.1}, {"lm": -302.0, "c": 0.1})]
     joint = JointFeatures("text").fit(stack(lists))
-    names = joint.get_feature_names_out().tolist()
+    names = list(joint.names)
     assert names == ["lm", "c", "length"]
     deviation = np.sqrt(8 / 3)
     found = joint.transform(stack(lists)).toarray()
@@ -134,7 +135,7 @@ def test_numbers_are_centred_and_scaled() -> None:
 def test_boosting_gets_indicators() -> None:
     lists = [numbered({"lm": 1.0}, {"lm": 0.0}, {"lm": -1.0})]
     joint = JointFeatures("text", binary=True).fit(stack(lists))
-    names = joint.get_feature_names_out().tolist()
+    names = list(joint.names)
     found = joint.transform(stack(lists)).toarray()
     for name, test in (
         ("lm > 0", lambda z: z > 0),
@@ -152,7 +153,7 @@ def test_vectors_are_numbers() -> None:
     guesses = [Guess("a", vector=np.array([1.0, 2.0])), Guess("a", vector=np.ones(2))]
     lists = [Case("1", None, None, guesses), Case("2", None, None, [])]
     joint = JointFeatures("text").fit(stack(lists))
-    assert joint.get_feature_names_out().tolist() == ["length", "vector[0]", "vector[1]"]
+    assert list(joint.names) == ["length", "vector[0]", "vector[1]"]
     np.testing.assert_allclose(joint.transform(stack(lists)).toarray(), [[0, 0, 1], [0, 0, -1]])
     with pytest.raises(DataError, match=r"vector: expected 2 numbers .*, found 0"):
         joint.transform(stack(TEXTS))
@@ -167,7 +168,7 @@ def test_rare_differences_are_left_out() -> None:
         Case("2", "ring", None, [Guess("NN"), Guess("JJ")]),
     ]
     joint = JointFeatures("n-gram", min_count=2).fit(stack(lists))
-    names = joint.get_feature_names_out().tolist()
+    names = list(joint.names)
     assert "w=ring/NN" in names
     assert not any("VB" in name or "JJ" in name for name in names)
 
@@ -187,10 +188,11 @@ def test_alignment_is_found_or_asked_for() -> None:
 def test_names_do_not_depend_on_hashes_and_are_kept() -> None:
     joint = JointFeatures().fit(stack(TEXTS))
     expected = ["he", "he goes", "him", "home", "him goes", "goes home", "length", "decoder score"]
-    assert joint.get_feature_names_out().tolist() == expected
-    again = clone(joint)
-    for name in joint._state:
-        setattr(again, name, getattr(joint, name))
+    assert list(joint.names) == expected
+    arrays, record = joint.state()
+    again = JointFeatures.from_state(arrays, json.loads(json.dumps(record)))
+    with pytest.raises(ValueError, match="2 numbers have other deviations"):
+        JointFeatures.from_state({**arrays, "deviations_": np.ones(3)}, record)
     np.testing.assert_array_equal(
         again.transform(stack(TEXTS)).toarray(), joint.transform(stack(TEXTS)).toarray()
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -10,9 +12,12 @@ from didyma import model
 from didyma.data import Lists
 from didyma.errors import DataError, ModelFileError
 from didyma.estimators.latent import LatentPerceptronRanker
+from didyma.estimators.svm import SVMRanker
+from didyma.nn.embedding import PassageEmbedding
 from didyma.nn.numbering import Numbering
 from didyma.nn.passage import PassageNetwork, PassageRanker, ScoredPassage
 from didyma.nn.text_pairs import TextPairs, Texts, shape, tokenize
+from didyma.rerank.reranker import Reranker
 
 SMALL = {"dimension": 6, "filters": 8, "hidden": 8, "epochs": 8, "learning_rate": 0.02}
 NOUNS = ["river", "castle", "engine", "poet", "planet", "bridge", "island", "metal", "garden"]
@@ -242,6 +247,19 @@ def test_embeddings_are_features_of_other_rankers(ranker, questions):
     assert (X >= 0).all()
     latent = LatentPerceptronRanker(epochs=20).fit(X[:120], y[:120], group=sizes[:30])
     assert latent.score(X[120:], y[120:], group=sizes[30:]) > 0.9
+
+
+def test_embeddings_are_a_featuriser(ranker, train, dev):
+    embedding = PassageEmbedding(ranker)
+    assert (len(embedding.names), embedding.names[8]) == (16, "passage_0")
+    arrays, record = embedding.state()
+    again = PassageEmbedding.from_state(arrays, json.loads(json.dumps(record)))
+    np.testing.assert_array_equal(again.transform(dev), ranker.embed(dev))
+    reranker = Reranker(embedding, SVMRanker()).fit(train)
+    assert reranker.evaluate(dev, "AP").mean("AP") > 0.9
+    other = model.Model.of(reranker.ranker)
+    with pytest.raises(ValueError, match="expected a PassageRanker, found SVMRanker"):
+        PassageEmbedding.from_state(other.tensors, {"ranker": other.record})
 
 
 def test_a_model_file_gives_the_same_ranker(ranker, questions, tmp_path):

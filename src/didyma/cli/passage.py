@@ -277,13 +277,13 @@ def embed(
 
     from didyma.data import Lists
     from didyma.formats.numpy_file import write
+    from didyma.nn.embedding import PassageEmbedding
 
-    ranker, questions = _load(model, device), _read(data)
+    embedding, questions = PassageEmbedding(_load(model, device)), _read(data)
     with waiting("embedding"):
-        X = ranker.embed(questions)
+        X = embedding.transform(questions)
     qid, docid = map(np.array, _names(questions))
-    names = [f"{side}_{k}" for side in ("question", "passage") for k in range(X.shape[1] // 2)]
-    write(Lists(X, questions.y, qid, docid, tuple(names)), output)
+    write(Lists(X, questions.y, qid, docid, embedding.names), output)
     size = f"{X.shape[0]} rows of {X.shape[1]} features"
     say(f"{output}: {size} for {len(questions.groups)} questions")
 

@@ -259,9 +259,8 @@ class NBestReranker(Savable, BaseEstimator):
         else:
             weighted += [(self.joint_, model.coef_)]
         for features, weights in weighted:
-            if features is not None and features.n_features_out != len(weights):
-                count = features.n_features_out
-                raise ValueError(f"{count} features have {len(weights)} weights")
+            if features is not None and len(features.names) != len(weights):
+                raise ValueError(f"{len(features.names)} features have {len(weights)} weights")
 
     @property
     def _has_views(self) -> bool:
@@ -320,14 +319,14 @@ class NBestReranker(Savable, BaseEstimator):
         if kind == "auto":
             kind = "suffixes" if any(input.vector is None for input in inputs) else VECTORS
         if kind != VECTORS:
-            self.input_view_ = Bag(kind, min_count=self.min_count).fit(_input_texts(lists))
+            self.input_view_ = Bag(kind, min_count=self.min_count).learn(_input_texts(lists))
         kind = self.output_view
         if kind == "auto":
             kind = "n-grams" if any(output.vector is None for output in outputs) else VECTORS
         if kind != VECTORS:
             texts = [input.reference for input in inputs if input.reference is not None]
             texts += [output.text for output in outputs]
-            self.output_view_ = Bag(kind, min_count=self.min_count).fit(texts)
+            self.output_view_ = Bag(kind, min_count=self.min_count).learn(texts)
 
     def _read(self, lists: Lists) -> Lists:
         """Lists as the model sees them: of features, and of the scores that it was trained with."""
@@ -342,12 +341,12 @@ class NBestReranker(Savable, BaseEstimator):
 
     def _inputs(self, lists: Lists) -> Matrix:
         if self.input_view_ is not None:
-            return self.input_view_.transform(_input_texts(lists))
+            return self.input_view_.count(_input_texts(lists))
         return _stacked([input.vector for input in inputs_of(lists)])
 
     def _outputs(self, outputs: Sequence[Output]) -> Matrix:
         if self.output_view_ is not None:
-            return self.output_view_.transform(output.text for output in outputs)
+            return self.output_view_.count(output.text for output in outputs)
         return _stacked([output.vector for output in outputs])
 
     def _right_outputs(self, lists: Lists) -> Matrix:
@@ -460,7 +459,7 @@ class NBestReranker(Savable, BaseEstimator):
             difference = float(decoder[chosen] - decoder[first])
             extra = [(DECODER, fitted.decoder_weight_ * difference)]
         values = (dense[0] - dense[1]) * fitted.coef_
-        names = self.joint_.get_feature_names_out()
+        names = self.joint_.names
         return extra + [(str(names[k]), float(values[k])) for k in np.flatnonzero(values)]
 
 
@@ -511,7 +510,7 @@ def _stacked(vectors: Sequence[Vector | None]) -> Vector:
 
 
 def _names(view: Bag | None) -> Any:
-    return None if view is None else view.get_feature_names_out()
+    return None if view is None else view.names
 
 
 def _deviation(data: Lists, values: Vector) -> float:

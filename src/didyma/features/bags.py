@@ -1,9 +1,9 @@
 """Bags: how often each suffix, n-gram or piece of a word occurs in a text.
 
->>> bag = Bag("suffixes").fit(["selling pressure", "the selling"])
->>> bag.get_feature_names_out().tolist()
-['-ng', '-ing', '-ling', '-re', '-ure', '-sure', '-he', '-the']
->>> bag.transform(["telling ring"]).toarray().tolist()
+>>> bag = Bag("suffixes").learn(["selling pressure", "the selling"])
+>>> bag.names
+('-ng', '-ing', '-ling', '-re', '-ure', '-sure', '-he', '-the')
+>>> bag.count(["telling ring"]).toarray().tolist()
 [[2.0, 2.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]
 """
 
@@ -13,15 +13,16 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from didyma.data import Lists
 from didyma.errors import DataError
+from didyma.features.learned import LearnedFeatures
 
 __all__ = ["KINDS", "Bag", "FeatureColumns", "Memory", "character_pieces", "ngrams", "suffixes"]
 
@@ -148,8 +149,10 @@ PIECES: dict[str, Callable[[str, Sequence[int]], list[str]]] = {
 KINDS = {"suffixes": (2, 3, 4), "n-grams": (1, 2), "characters": (1, 2)}
 
 
-class Bag(TransformerMixin, BaseEstimator):
+class Bag(LearnedFeatures):
     """Texts as sparse counts of their features; those that training did not show are left out.
+
+    As a featuriser it counts what is in the items of `Lists`, texts or outputs.
 
     Parameters
     ----------
@@ -164,9 +167,9 @@ class Bag(TransformerMixin, BaseEstimator):
     ----------
     vocabulary_ : FeatureColumns
 
-    >>> bag = Bag("n-grams", min_count=2).fit([["DT", "NN"], "DT NN NN"])
-    >>> bag.get_feature_names_out().tolist()
-    ['DT', 'NN', 'DT NN']
+    >>> bag = Bag("n-grams", min_count=2).learn([["DT", "NN"], "DT NN NN"])
+    >>> bag.names
+    ('DT', 'NN', 'DT NN')
     """
 
     _state: ClassVar[tuple[str, ...]] = ("names_",)
@@ -182,31 +185,37 @@ class Bag(TransformerMixin, BaseEstimator):
         self.lengths = lengths
         self.min_count = min_count
 
-    def fit(self, X: Iterable[TokenText], y: object = None) -> Self:
+    def fit(self, lists: Lists) -> Self:
+        """Learn the features of the items."""
+        return self.learn(_texts(lists))
+
+    def transform(self, lists: Lists) -> sp.csr_array:
+        """How often each feature occurs in each item; shape (n_rows, n_features)."""
+        return self.count(_texts(lists))
+
+    def learn(self, texts: Iterable[TokenText]) -> Self:
         """Learn the features of texts, each a list of tokens or text with white space between."""
         features = self._features()
-        self.vocabulary_ = FeatureColumns.count(map(features, _tokenised(X)), self.min_count)
+        self.vocabulary_ = FeatureColumns.count(map(features, _tokenised(texts)), self.min_count)
         return self
 
-    def transform(self, X: Iterable[TokenText]) -> sp.csr_array:
+    def count(self, texts: Iterable[TokenText]) -> sp.csr_array:
         """How often each feature occurs in each text; shape (n_texts, n_features)."""
         check_is_fitted(self, "vocabulary_")
         vocabulary = self.vocabulary_
         if self.kind in PIECES:
             columns = Memory[str, list[int]](lambda word: vocabulary.columns(self._pieces(word)))
-            rows = (chain.from_iterable(columns[word] for word in text) for text in _tokenised(X))
-            return vocabulary.matrix(rows)
-        return vocabulary.matrix(map(vocabulary.columns, map(self._features(), _tokenised(X))))
-
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """The name of each column."""
-        check_is_fitted(self, "vocabulary_")
-        return np.array(self.vocabulary_.names, dtype=object)
+            cut = _tokenised(texts)
+            return vocabulary.matrix(
+                chain.from_iterable(columns[word] for word in text) for text in cut
+            )
+        return vocabulary.matrix(map(vocabulary.columns, map(self._features(), _tokenised(texts))))
 
     @property
-    def n_features_out(self) -> int:
-        """Number of features."""
-        return len(self.vocabulary_)
+    def names(self) -> tuple[str, ...]:
+        """Name of each column."""
+        check_is_fitted(self, "vocabulary_")
+        return self.vocabulary_.names
 
     @property
     def names_(self) -> NDArray[np.uint8]:
@@ -240,11 +249,9 @@ class Bag(TransformerMixin, BaseEstimator):
         if not self._lengths or min(self._lengths) < 1:
             raise DataError(f"expected lengths from 1 up, found {self.lengths!r}", field="lengths")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        return tags
+
+def _texts(lists: Lists) -> Iterator[str]:
+    return (item if isinstance(item, str) else item.text for item in lists.items)
 
 
 def _tokenised(texts: Iterable[TokenText]) -> Iterator[Sequence[str]]:

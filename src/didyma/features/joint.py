@@ -19,17 +19,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar
+from typing import ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.features.bags import FeatureColumns, ngrams, suffixes
+from didyma.features.learned import LearnedFeatures
 from didyma.formats.nbest import Output, inputs_of, outputs_of
 
 __all__ = ["SETS", "JointFeatures", "ngram_features", "suffix_features"]
@@ -93,7 +93,7 @@ ALIGNED: dict[str, tuple[Callable[..., Iterator[Window]], Callable[[Window], lis
 SETS = ("auto", *ALIGNED, "text")
 
 
-class JointFeatures(TransformerMixin, BaseEstimator):
+class JointFeatures(LearnedFeatures):
     """N-best lists as one sparse matrix with a row for each candidate.
 
     Only differences within a list can change its order. So what all its candidates have equally
@@ -129,7 +129,7 @@ class JointFeatures(TransformerMixin, BaseEstimator):
     >>> from didyma.formats.nbest import of_outputs
     >>> lists = of_outputs(["the ring"], [["DT NN", "DT VB"]], scores=[[-3.0, -5.0]])
     >>> joint = JointFeatures().fit(lists)
-    >>> joint.get_feature_names_out()[[0, 6, 12]].tolist()
+    >>> [joint.names[k] for k in (0, 6, 12)]
     ['-ng/NN', '-ng/VB', 'decoder score']
     >>> joint.transform(lists).toarray().astype(int)[:, [0, 6, 12]].tolist()
     [[1, 0, 1], [0, 1, -1]]
@@ -156,12 +156,12 @@ class JointFeatures(TransformerMixin, BaseEstimator):
         self.decoder = decoder
         self.binary = binary
 
-    def fit(self, X: Lists, y: object = None) -> Self:
+    def fit(self, lists: Lists) -> Self:
         """Learn which features make a difference, and the deviation of numbers."""
         if self.features not in SETS:
             names = ", ".join(map(repr, SETS))
             raise DataError(f"expected one of {names}, found {self.features!r}", field="features")
-        lists, outputs = X.gathered(), outputs_of(X)
+        outputs, lists = outputs_of(lists), lists.gathered()
         self.features_ = self.features
         if self.features == "auto":
             self.features_ = "suffix" if _first_unaligned(lists) is None else "text"
@@ -179,10 +179,10 @@ class JointFeatures(TransformerMixin, BaseEstimator):
         self.deviations_ = np.where(deviations > 0, deviations, np.inf)
         return self
 
-    def transform(self, X: Lists) -> sp.csr_array:
+    def transform(self, lists: Lists) -> sp.csr_array:
         """Features of all candidates; shape (n_candidates, n_features)."""
         check_is_fitted(self, "vocabulary_")
-        lists = X.gathered()
+        places, lists = np.argsort(lists.groups.rows), lists.gathered()
         rows = chain.from_iterable(self._rows(lists, self.vocabulary_.columns))
         blocks = [self.vocabulary_.matrix(rows)]
         if len(self.numbers_):
@@ -191,23 +191,22 @@ class JointFeatures(TransformerMixin, BaseEstimator):
                 blocks += [sp.csr_array(sign * numbers > cut) for sign in (1, -1) for cut in CUTS]
             else:
                 blocks.append(numbers)
-        found = sp.csr_array(sp.hstack(blocks, format="csr", dtype=np.float64))
-        return found if lists is X else found[np.argsort(X.groups.rows)]
+        return sp.csr_array(sp.hstack(blocks, format="csr", dtype=np.float64))[places]
 
-    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
-        """The name of each column."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each column."""
         check_is_fitted(self, "vocabulary_")
         numbers = list(self.numbers_.names)
         if self.binary:
             tests = [f"> {cut:g}" for cut in CUTS] + [f"< {0 - cut:g}" for cut in CUTS]
             numbers = [f"{name} {test}" for test in tests for name in numbers]
-        return np.array([*self.vocabulary_.names, *numbers], dtype=object)
+        return (*self.vocabulary_.names, *numbers)
 
-    @property
-    def n_features_out(self) -> int:
-        """Number of features."""
-        tests = 2 * len(CUTS) if self.binary else 1
-        return len(self.vocabulary_) + tests * len(self.numbers_)
+    def _check_learned(self) -> None:
+        n_numbers = len(self.numbers_)
+        if self.deviations_.shape != (n_numbers,) or not 0 <= self.vector_length_ <= n_numbers:
+            raise ValueError(f"{n_numbers} numbers have other deviations")
 
     @property
     def names_(self) -> NDArray[np.uint8]:

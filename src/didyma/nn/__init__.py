@@ -22,6 +22,7 @@ from didyma.nn.layers import SparseMAP, sparsemap
 from didyma.nn.losses import FenchelYoungLoss
 
 if TYPE_CHECKING:
+    from didyma.nn.embedding import PassageEmbedding
     from didyma.nn.esim import EntailmentClassifier
     from didyma.nn.parser import DependencyParser
     from didyma.nn.passage import PassageRanker
@@ -31,6 +32,7 @@ __all__ = [
     "DependencyParser",
     "EntailmentClassifier",
     "FenchelYoungLoss",
+    "PassageEmbedding",
     "PassageRanker",
     "RankingLoss",
     "SparseMAP",
@@ -41,6 +43,7 @@ __all__ = [
 _HOMES = {
     "DependencyParser": "didyma.nn.parser",
     "EntailmentClassifier": "didyma.nn.esim",
+    "PassageEmbedding": "didyma.nn.embedding",
     "PassageRanker": "didyma.nn.passage",
     "RankingLoss": "didyma.nn.ranking_loss",
 }
