@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Self
@@ -16,7 +15,6 @@ from didyma.features.featuriser import State, check_array
 from didyma.features.text.languages import check_language, detect
 from didyma.features.text.lexicon import Lexicon, Tokens
 from didyma.features.text.vocabulary import Counts, Vocabulary
-from didyma.matrix import is_sparse
 
 __all__ = ["LONGEST_QUERY", "Reader", "Reading"]
 
@@ -107,8 +105,8 @@ class Reader:
     @classmethod
     def fit(cls, lists: Lists, language: str | None = "auto") -> Self:
         """Count the words of the distinct passages."""
-        queries = _queries(lists)
-        texts = list(dict.fromkeys(_passages(lists)))
+        queries = lists.query_texts
+        texts = list(dict.fromkeys(lists.texts))
         if language == "auto":
             sample = Lexicon(None)
             asked = list(dict.fromkeys(queries))
@@ -130,7 +128,7 @@ class Reader:
 
     def read(self, lists: Lists) -> Reading:
         """The words of each query and of its passages."""
-        queries, passages, groups = _queries(lists), _passages(lists), lists.groups
+        queries, passages, groups = lists.query_texts, lists.texts, lists.groups
         asked = {query: n for n, query in enumerate(dict.fromkeys(queries))}
         given = dict.fromkeys(passages)
         number = {text: n for n, text in enumerate(given, start=len(asked))}
@@ -224,31 +222,6 @@ def _check_state(arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Non
     check_array("stem_of", arrays["stem_of"], np.uint64, arrays["term_hashes"].shape)
     if not (isinstance(values["n_texts"], int) and 0 < values["mean_length"] < np.inf):
         raise ValueError("expected a number of texts and their mean length")
-
-
-def _queries(lists: Lists) -> Sequence[str]:
-    if lists.queries is None:
-        raise DataError("expected the text of each query, found none", field="queries")
-    for q, query in enumerate(lists.queries):
-        if not isinstance(query, str):
-            raise DataError(_expected(query), field=f"query {q}")
-    return lists.queries
-
-
-def _passages(lists: Lists) -> Sequence[str]:
-    if isinstance(lists.items, np.ndarray) or is_sparse(lists.items):
-        raise DataError("expected texts, found a matrix", field="items")
-    for row, text in enumerate(lists.items):
-        if not isinstance(text, str):
-            groups = lists.groups
-            q = groups.codes[row]
-            n = int((groups.rows[groups.starts[q] : groups.starts[q + 1]] == row).argmax())
-            raise DataError(_expected(text), field=f"query {q}, passage {n}")
-    return lists.items
-
-
-def _expected(found: object) -> str:
-    return f"expected a text, found {type(found).__name__} {found!r:.40}"
 
 
 def _first_stage(lists: Lists) -> NDArray[np.float64] | None:
