@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from didyma.data import Lists
 from didyma.execution import threads
 from didyma.features.text import FirstStage, SmallFeatures, WordVectors
+from didyma.features.text.features import IN_LIST
 from didyma.features.windowed import Windowed
 from didyma.metrics import Evaluator
 from didyma.model import Model
-from didyma.rerank.gate import IN_QUERY
 from didyma.rerank.target import Target
 from didyma.scoring import SCALERS, linear_scores
 from didyma.tasks.ranking_svm import PlainSVM
@@ -25,8 +25,9 @@ from didyma.tasks.ranking_svm import PlainSVM
 __all__ = ["Featured", "Rung", "Search", "Trial", "Tried", "ladder"]
 
 FOLDS = 5
-CLIPPED = "MinMaxScaler"
-FEWEST = 8  # queries to learn from
+SCALER = "MinMaxScaler"
+FEWEST, MANY = 8, 200  # queries to learn from
+CS = (0.01, 0.1, 1.0, 10.0, 100.0)
 SHARES = (1.0, 0.5)  # of what was learned, beside the order that needs no training
 DEVIATIONS = 4.0  # from the mean: what is farther off counts as that
 SMALL = {*SmallFeatures().names, *FirstStage().names}
@@ -36,18 +37,14 @@ Vector: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rung:
-    """A way to rank that is tried: some columns, how they are scaled, and a path over C."""
+    """A way to rank that is tried: some columns and a path over C."""
 
     name: str
     columns: tuple[str, ...]
-    scaler: str = CLIPPED
-    Cs: tuple[float, ...] = (0.01, 0.1, 1.0, 10.0)
+    Cs: tuple[float, ...]
 
     def __str__(self) -> str:
-        return f"{self.name}, {_SCALED[self.scaler]}"
-
-
-_SCALED = {CLIPPED: "scaled over all queries", IN_QUERY: "scaled within queries"}
+        return self.name
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,23 +116,24 @@ class Featured:
         return (windows if whole else windows[self.shown]), windows
 
 
-def ladder(names: Sequence[str], *, quick: bool = False) -> list[Rung]:
-    """What to try with these columns, the cheapest first."""
-    small = tuple(name for name in names if name in SMALL)
+def ladder(names: Sequence[str], n_queries: int, *, quick: bool = False) -> list[Rung]:
+    """What to try with these columns, the cheapest first; few queries bear no large C."""
+    own = [name for name in names if not name.endswith(IN_LIST)]
+    sets = {"small set": [name for name in own if name in SMALL]}
     if quick:
-        return [Rung("small set", small, Cs=(0.01, 0.1, 1.0))]
-    plain = tuple(name for name in names if ":" not in name and name not in VECTORS)
-    extended = tuple(name for name in names if name not in VECTORS)
-    sets = {"small set": small, "plain set": plain, "extended set": extended}
-    if len(extended) < len(names):
-        given = tuple(name for name in names if name in VECTORS)
-        sets |= {f"{name} and vectors": (*own, *given) for name, own in sets.items()}
-    distinct = {own: name for name, own in reversed(sets.items())}
-    return [
-        Rung(name, own, scaler)
-        for scaler in (CLIPPED, IN_QUERY)
-        for own, name in reversed(distinct.items())
-    ]
+        return [Rung("small set", tuple(sets["small set"]), CS[:3])]
+    sets["plain set"] = [name for name in own if ":" not in name and name not in VECTORS]
+    sets["extended set"] = [name for name in own if name not in VECTORS]
+    given = [name for name in own if name in VECTORS]
+    if given:
+        sets |= {f"{name} and vectors": [*columns, *given] for name, columns in sets.items()}
+    present = set(names)
+    for name, columns in list(sets.items()):
+        beside = [column + IN_LIST for column in columns if column + IN_LIST in present]
+        sets[f"{name} in lists"] = [*columns, *beside]
+    distinct = {tuple(columns): name for name, columns in reversed(sets.items())}
+    Cs = CS if n_queries >= MANY else CS[:-1]
+    return [Rung(name, columns, Cs) for columns, name in reversed(distinct.items())]
 
 
 class Search:
@@ -212,7 +210,7 @@ class Search:
         def work(fold: int) -> None:
             train, test = self.fold[codes] != fold, self.fold[codes[item]] == fold
             lists = self.judged.lists.with_items(rows, rung.columns).select(train)
-            path = Fitted.path(rung, lists, self.target.loss, rung.Cs)
+            path = Fitted.path(lists, self.target.loss, rung.Cs)
             fitted = [own.mixed(share, self.baseline) for own in path for share in SHARES]
             held_out = self.judged.lists.select(item[test]).with_items(windows[test])
             scores[:, test] = Fitted.scores(fitted, held_out)
@@ -229,7 +227,7 @@ class Search:
         rows, _ = self.judged.columns(trial.rung.columns)
         lists = self.judged.lists.with_items(rows, trial.rung.columns)
         smaller = [C for C in trial.rung.Cs if C < trial.C]
-        fitted = Fitted.path(trial.rung, lists, self.target.loss, [*smaller[-1:], trial.C])[-1]
+        fitted = Fitted.path(lists, self.target.loss, [*smaller[-1:], trial.C])[-1]
         return fitted.mixed(trial.share, self.baseline).model
 
 
@@ -268,22 +266,21 @@ def clipping(X: NDArray[Any]) -> dict[str, Any]:
 class Fitted:
     """A scaler and a linear ranker behind it; ``lists`` are those of training, scaled."""
 
-    name: str
     scaling: dict[str, Any]
     svm: PlainSVM
     coef: Vector
     lists: Lists
 
     @classmethod
-    def path(cls, rung: Rung, lists: Lists, loss: str, Cs: Sequence[float]) -> list[Self]:
+    def path(cls, lists: Lists, loss: str, Cs: Sequence[float]) -> list[Self]:
         """One for each C."""
-        scaling = clipping(lists.X) if rung.scaler == CLIPPED else {"n_queries_": len(lists.groups)}
-        scaled = SCALERS[rung.scaler](lists.X, lists.groups, scaling)
+        scaling = clipping(lists.X)
+        scaled = SCALERS[SCALER](lists.X, lists.groups, scaling)
         known = lists.with_items(scaled, lists.feature_names)
         svms = PlainSVM(loss).path(known, Cs)
         if svms[-1].result_.status == "interrupted":  # which it takes for an order to end well
             raise KeyboardInterrupt
-        return [cls(rung.scaler, scaling, svm, svm.coef_, known) for svm in svms]
+        return [cls(scaling, svm, svm.coef_, known) for svm in svms]
 
     def mixed(self, share: float, column: str) -> Self:
         """The mean of what was learned, which has this share, and of one column.
@@ -308,8 +305,7 @@ class Fitted:
     @staticmethod
     def scores(fitted: Sequence[Fitted], lists: Lists) -> NDArray[np.float64]:
         """Scores of each row by rankers behind one scaler; shape (n_rankers, n_rows)."""
-        first = fitted[0]
-        scaled = SCALERS[first.name](lists.X, lists.groups, first.scaling)
+        scaled = SCALERS[SCALER](lists.X, lists.groups, fitted[0].scaling)
         return np.stack([linear_scores(scaled, own.coef) for own in fitted])
 
     @property
@@ -318,7 +314,7 @@ class Fitted:
         features = self.lists.features
         learned = {key: value for key, value in self.scaling.items() if key.endswith("_")}
         parameters = {key: value for key, value in self.scaling.items() if key not in learned}
-        scaler = Model.plain(self.name, parameters, learned, features)
+        scaler = Model.plain(SCALER, parameters, learned, features)
         own = {"coef_": self.coef, "n_queries_": self.svm.n_queries_}
         ranker = Model.plain(self.svm.name, self.svm.parameters, own, features)
         return ranker.behind(scaler)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Gate", "decide", "surest"]
 
-IN_QUERY = "QueryStandardScaler"
-
 
 @dataclass(frozen=True)
 class Gate:
@@ -72,18 +70,9 @@ def surest(trials: Sequence[Trial], base: NDArray[np.float64]) -> Trial | None:
     """The trial that helps most surely, if there is any.
 
     That is the one whose mean gain over held-out queries, less its standard error, is greatest.
-    Scaling within queries makes scores of different queries incomparable, so it must be better than
-    all else by a standard error. ``base`` are values of the measure before reranking.
+    ``base`` are values of the measure before reranking.
     """
-    if not trials:
-        return None
-    over_all, in_query = (
-        [trial for trial in trials if (trial.rung.scaler == IN_QUERY) == wanted]
-        for wanted in (False, True)
-    )
-    best = max(over_all, key=lambda trial: surely(trial.values, base))
-    other = max(in_query, key=lambda trial: surely(trial.values, base), default=best)
-    return other if surely(other.values, best.values) > 0 else best
+    return max(trials, key=lambda trial: surely(trial.values, base), default=None)
 
 
 def surely(values: NDArray[np.float64], base: NDArray[np.float64]) -> float:

@@ -19,6 +19,7 @@ from didyma.features.text import (
     TextFeatures,
     WordVectors,
 )
+from didyma.features.text.features import IN_LIST
 from didyma.model import Model
 from didyma.rerank.calibration import Calibration
 from didyma.rerank.drift import Drift, Ranges
@@ -140,7 +141,9 @@ class TextReranker(Reranker):
 
         lists = read_judged(queries, passages, labels, scores)
         target = Target.of(lists.y, lists.groups, self.measure)
-        everything = TextFeatures(self._parts(lists), self.language, self.window).fit(lists)
+        fitted = TextFeatures(self._parts(lists), self.language, self.window).fit(lists)
+        beside = [] if self.quick else [name for name in fitted.names if ":" not in name]
+        everything = fitted.with_columns([*fitted.names, *(name + IN_LIST for name in beside)])
         orders = FirstStage().names[:1] if lists.scores is not None else ORDERS
         windowed = everything.windowed(lists)
         judged = Featured.of(lists, windowed, everything.names, target, by=ORDERS[0])
@@ -150,7 +153,8 @@ class TextReranker(Reranker):
                 "expected a query with a relevant and an irrelevant passage, found none",
                 field="labels",
             )
-        search.run(ladder(everything.names, quick=self.quick), self.time_budget, self.callback)
+        rungs = ladder(everything.names, len(search.usable), quick=self.quick)
+        search.run(rungs, self.time_budget, self.callback)
         best = surest(search.trials, search.baseline_values)
         self.gate_ = decide(best, search.baseline, search.baseline_values, target.measure)
         self.trials_ = [

@@ -125,6 +125,23 @@ def test_only_languages_with_cues_have_products_with_kinds(language, count):
     assert features.transform(LISTS).shape == (5, count)
 
 
+def test_columns_in_lists_compare_passages_with_those_beside_them():
+    lists = Lists.of_texts(["flow", "wing", "none"], [["flow flow", "a flow", "x"], ["wing"], []])
+    features = TextFeatures([SmallFeatures()], "english", None, ["length", "bm25"]).fit(lists)
+    X, names = features.transform(lists), features.names
+    assert names[-2:] == ("length in list", "bm25 in list")
+    for name in ("length", "bm25"):
+        own = X[:3, names.index(name)]
+        expected = (own - own.mean()) / own.std()
+        assert X[:3, names.index(f"{name} in list")] == pytest.approx(expected)
+    assert X[3, -2:].tolist() == [0, 0]  # which stands alone
+    again = TextFeatures.from_state(*features.state())
+    assert again.transform(lists).tobytes() == X.tobytes()
+    few = features.with_columns(["bm25", "length in list"])
+    assert few.names == (*SmallFeatures().names, "length in list")
+    assert few.transform(lists)[:, -1].tolist() == X[:, -2].tolist()
+
+
 def test_known_stems_come_from_the_state():
     arrays, record = fitted().state()
     arrays["reader/stem_of"][:] = 0  # all words are one

@@ -19,8 +19,11 @@ from didyma.features.text.small import SmallFeatures
 from didyma.features.text.windows import cut
 from didyma.features.text.word_vectors import WordVectors
 from didyma.features.windowed import Windowed
+from didyma.scoring import standard_in_query
 
-__all__ = ["TextFeatures"]
+__all__ = ["IN_LIST", "TextFeatures"]
+
+IN_LIST = " in list"  # ends the names of columns that compare passages with those beside them
 
 # What a saved state may name.
 PARTS: dict[str, type[Part]] = {
@@ -47,6 +50,9 @@ class TextFeatures(Featuriser):
         without both.
     window : int, optional
         `windowed` cuts passages of more words than this into windows of so many.
+    relative : sequence of str
+        Columns that stand there once more as "… in list": in deviations from their mean over the
+        passages of the query.
 
     >>> long = Lists.of_texts(["x y"], [["a b c x y", "z"]])
     >>> windowed = TextFeatures([SmallFeatures()], window=3).fit(long).windowed(long)
@@ -56,14 +62,23 @@ class TextFeatures(Featuriser):
     """
 
     def __init__(
-        self, parts: Sequence[Part], language: str | None = "auto", window: int | None = None
+        self,
+        parts: Sequence[Part],
+        language: str | None = "auto",
+        window: int | None = None,
+        relative: Sequence[str] = (),
     ) -> None:
         self.parts, self.language, self.window = tuple(parts), language, window
+        self.relative = tuple(relative)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Name of each column."""
         self._reader()  # which columns there are may depend on the language
+        return (*self._own_names, *(name + IN_LIST for name in self.relative))
+
+    @property
+    def _own_names(self) -> tuple[str, ...]:
         return tuple(name for part in self.parts for name in part.names)
 
     def fit(self, lists: Lists) -> Self:
@@ -88,15 +103,22 @@ class TextFeatures(Featuriser):
         return Windowed(X[order], item[order], spans[order])
 
     def _columns(self, reading: Reading) -> NDArray[np.float64]:
-        return np.hstack([part.columns(reading) for part in self.parts])
+        X = np.hstack([part.columns(reading) for part in self.parts])
+        if not self.relative:
+            return X
+        sizes = np.diff(reading.bounds)
+        places = [self._own_names.index(name) for name in self.relative]
+        return np.hstack([X, standard_in_query(X[:, places], Groups.from_lists(sizes[sizes > 0]))])
 
     def with_columns(self, names: Iterable[str]) -> TextFeatures:
-        """The same reader with only the parts that these columns need."""
-        wanted = set(names)
+        """The same reader with the parts that these columns need, and those of them in lists."""
+        given = list(names)
+        relative = [name.removesuffix(IN_LIST) for name in given if name.endswith(IN_LIST)]
+        wanted = {name.removesuffix(IN_LIST) for name in given}
         parts = [part for part in self.parts if not wanted.isdisjoint(part.names)]
         if wanted <= {*SmallFeatures().names, *FirstStage().names}:
             parts = [SmallFeatures() if isinstance(p, ExtendedFeatures) else p for p in parts]
-        features = TextFeatures(parts, self.language, self.window)
+        features = TextFeatures(parts, self.language, self.window, relative)
         features.reader_ = self._reader()
         return features
 
@@ -107,6 +129,7 @@ class TextFeatures(Featuriser):
         record: dict[str, Any] = {
             "language": self.language,
             "window": self.window,
+            "relative": list(self.relative),
             "reader": values,
             "parts": [],
         }
@@ -123,7 +146,9 @@ class TextFeatures(Featuriser):
             PARTS[name].from_state(under(f"{n}/", arrays), values)
             for n, (name, values) in enumerate(record["parts"])
         ]
-        features = cls(parts, record["language"], record["window"])
+        features = cls(parts, record["language"], record["window"], record["relative"])
+        if not set(features.relative) <= set(features._own_names):
+            raise ValueError("columns are asked for in lists that are not there")
         features.reader_ = Reader.from_state(under("reader/", arrays), record["reader"])
         return features
 
