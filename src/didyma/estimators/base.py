@@ -9,7 +9,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array, check_is_fitted, check_X_y, validate_data
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_array,
+    check_is_fitted,
+    check_X_y,
+    validate_data,
+)
 
 from didyma.data import Features, Groups, Lists, group_rows, judgements
 from didyma.errors import DataError
@@ -17,7 +23,7 @@ from didyma.learning.learned import Learner
 from didyma.matrix import Matrix, as_csr
 from didyma.model import Savable
 from didyma.scoring import linear_scores
-from didyma.tasks.ranking import LARGEST, check_magnitude, count_trainable
+from didyma.tasks.ranking import LARGEST, all_moderate, check_magnitude, count_trainable
 
 __all__ = ["LinearRanker", "Ranker", "weights_of_queries"]
 
@@ -167,10 +173,13 @@ class Ranker(Savable, BaseEstimator):
         relevant = np.bincount(groups.codes, weights=y >= 1, minlength=len(groups))
         return (relevant > 0) & (relevant < groups.sizes)
 
-    def _read_rows(self, X: Any, *, reset: bool, **judged: Any) -> Any:
-        """Rows as arrays whose columns are those of training, and ``y`` if it is given."""
+    def _read_rows(self, X: Any, *, reset: bool, check: bool = True, **judged: Any) -> Any:
+        """Rows as arrays whose columns are those of training, and ``y`` if it is given.
+
+        Without ``check`` the numbers in X are not looked at.
+        """
         form = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C", **judged}
-        form["ensure_all_finite"] = "allow-nan" if self._allows_missing else True
+        form["ensure_all_finite"] = check and ("allow-nan" if self._allows_missing else True)
         data = None
         if isinstance(X, Lists):
             data = X if reset else Features.of(self).arrange(X)
@@ -190,18 +199,29 @@ class Ranker(Savable, BaseEstimator):
         return read
 
     def _read_judged(
-        self, X: Any, y: ArrayLike | None, *, reset: bool
+        self, X: Any, y: ArrayLike | None, *, reset: bool, check: bool = True
     ) -> tuple[Matrix, NDArray[np.float64]]:
-        rows, grades = self._read_rows(X, reset=reset, y=y, y_numeric=True)
+        rows, grades = self._read_rows(X, reset=reset, check=check, y=y, y_numeric=True)
         if grades.dtype.kind not in "biuf":
             raise DataError(f"expected numbers, found {grades.dtype}", field="y")
         grades = grades.astype(np.float64, copy=False)
         return _as_matrix(rows), np.maximum(grades, 0.0) if np.any(grades < 0) else grades
 
     def _read_training(self, X: Any, y: ArrayLike) -> tuple[Matrix, NDArray[np.float64]]:
-        rows, grades = self._read_judged(X, y, reset=True)
-        check_magnitude(rows, getattr(self, "feature_names_in_", None))
+        rows, grades = self._read_judged(X, y, reset=True, check=False)
+        if not all_moderate(rows):  # one look tells; only then look for what is wrong
+            self._check_numbers(rows)
         return rows, grades
+
+    def _check_numbers(self, X: Matrix) -> None:
+        name = type(self).__name__
+        try:
+            assert_all_finite(
+                X, allow_nan=self._allows_missing, estimator_name=name, input_name="X"
+            )
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        check_magnitude(X, getattr(self, "feature_names_in_", None))
 
     def _read_evaluation(self, eval_set: Any, eval_qid: Any, eval_group: Any) -> Lists | None:
         if eval_set is None:

@@ -199,8 +199,7 @@ def sweep(problem, order, planes, losses, alpha, scales, gaps, v, table):
     on the simplex. A visit moves weight to the most violated cut, from each plane in proportion to
     what it lacks of that cut's value; how far is told by one histogram of what would change.
     """
-    (bins, running, units, signs), queries = problem
-    rows, starts = queries[0], queries[1]
+    (bins, running, units, signs), (rows, starts, _), _ = problem
     direction = np.empty(table.shape[0])
     slack = np.empty(planes.shape[1])
     leaving = np.empty(planes.shape[1])
@@ -211,7 +210,7 @@ def sweep(problem, order, planes, losses, alpha, scales, gaps, v, table):
         coef = np.empty(own.shape[0])
         _score(bins, own, table, scores)
         new = _slot(planes, losses[i], alpha[i], own)
-        losses[i, new] = answer(queries, i, scores, coef)
+        losses[i, new] = answer(problem, i, scores, coef)
         for r in range(own.shape[0]):
             planes[own[r], new] = coef[r]
         _slacks(planes, losses[i], own, scores, slack)
@@ -266,8 +265,7 @@ def sweep_thoroughly(problem, order, planes, losses, alpha, scales, gaps, v, tab
 
     It costs a histogram for each plane. Few queries need it, most of all one that is alone.
     """
-    (bins, running, units, signs), queries = problem
-    rows, starts = queries[0], queries[1]
+    (bins, running, units, signs), (rows, starts, _), _ = problem
     n_planes = planes.shape[1]
     d = running.shape[0]
     direction = np.empty(table.shape[0])
@@ -284,7 +282,7 @@ def sweep_thoroughly(problem, order, planes, losses, alpha, scales, gaps, v, tab
         image = np.empty(n)
         _score(bins, own, table, scores)
         new = _slot(planes, losses[i], alpha[i], own)
-        losses[i, new] = answer(queries, i, scores, coef)
+        losses[i, new] = answer(problem, i, scores, coef)
         for r in range(n):
             planes[own[r], new] = coef[r]
         _slacks(planes, losses[i], own, scores, slack)

@@ -17,7 +17,8 @@ __all__ = ["Learner", "concordance", "gain_over_zero", "warn_if_nothing_learned"
 
 Vector = NDArray[np.float64]
 
-SAMPLE = 100  # queries that tell whether a ranking is better than none
+SAMPLE = 100  # queries that tell whether a ranking is better than none ...
+FEW, CLEARLY = 10, 4.0  # ... unless a few already do, by so many standard errors
 
 
 def concordance(scores: Vector, relevant: NDArray[np.bool_]) -> float:
@@ -36,16 +37,17 @@ def gain_over_zero(problem: Problem, C: float, solution: Solution, tol: float) -
     """How far the objective of a solution is below that of zero weights, relative to the latter.
 
     By strong convexity that is at least ½‖w‖², up to the tolerance; only if this is too small to
-    tell is the cut at zero computed, which takes a pass. Where C is so small that w is this cut
-    times −C, nothing stands against it, and its direction is all that counts.
+    tell is the loss at zero asked for. Where C is so small that w is the cut at zero times −C,
+    nothing stands against it, and its direction is all that counts.
     """
     value, norm = solution.result.value, float(np.linalg.norm(solution.w))
     if 0.5 * norm**2 > 2.0 * tol * value:
         return np.inf
-    cut = problem.cut_all(np.zeros(problem.n_features))
-    if norm > 0.5 * C * np.linalg.norm(cut.direction) > 0.0:
-        return np.inf
-    return 1.0 - value / (C * cut.loss) if cut.loss > 0.0 else 0.0
+    coefficients, loss = problem.respond(problem.scores(np.zeros(problem.n_features)))
+    gain = 1.0 - value / (C * loss) if loss > 0.0 else 0.0
+    if gain > tol or not norm > 0.5 * C * np.linalg.norm(problem.gather(coefficients)) > 0.0:
+        return gain
+    return np.inf
 
 
 def warn_if_nothing_learned(
@@ -83,16 +85,19 @@ def _by_chance(
     usable = np.flatnonzero((count > 0) & (count < groups.sizes))
     if len(usable) == 0:
         return ""
-    chosen = usable[np.linspace(0, len(usable) - 1, min(SAMPLE, len(usable))).astype(np.int64)]
-    queries = [groups.rows[groups.starts[q] : groups.starts[q + 1]] for q in chosen]
-    parts = np.split(score(np.concatenate(queries)), np.cumsum([len(q) for q in queries])[:-1])
-    shares = np.array([concordance(s, relevant[q]) for s, q in zip(parts, queries)])
-    error = shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
-    if shares.mean() > 0.5 + error:
-        return ""
+    mean = 0.0
+    for most, errors in ((FEW, CLEARLY), (SAMPLE, 1.0)):
+        places = np.linspace(0, len(usable) - 1, min(most, len(usable))).astype(np.int64)
+        queries = [groups.rows[groups.starts[q] : groups.starts[q + 1]] for q in usable[places]]
+        parts = np.split(score(np.concatenate(queries)), np.cumsum([len(q) for q in queries])[:-1])
+        shares = np.array([concordance(s, relevant[q]) for s, q in zip(parts, queries)])
+        error = shares.std(ddof=1) / np.sqrt(len(shares)) if len(shares) > 1 else 0.0
+        mean = shares.mean()
+        if mean > 0.5 + errors * error:
+            return ""
     return (
-        f"of the pairs of a training query {shares.mean():.3f} are in the right order, and of a "
-        "constant score 0.5"
+        f"of the pairs of a training query {mean:.3f} are in the right order, and of a constant "
+        "score 0.5"
     )
 
 

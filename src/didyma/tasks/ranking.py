@@ -33,6 +33,7 @@ from didyma.tasks.losses import NDCG, ItemwiseLoss, StepLoss
 __all__ = [
     "Answer",
     "RankingProblem",
+    "all_moderate",
     "answer_by_oracle",
     "check_magnitude",
     "count_trainable",
@@ -67,15 +68,28 @@ def answer_by_oracle(queries, i, scores, coef):  # type: ignore[no-untyped-def]
     return oracle(scores, order, counts[i], v, gains, k, coef)
 
 
+def _answer_stored(problem, i, scores, coef):  # type: ignore[no-untyped-def]
+    """`answer` for the rows of query i as they are stored, which is how they are read fastest."""
+    _, (_, starts, graded), queries = problem
+    own = graded[starts[i] : starts[i + 1]]
+    by_grade = np.empty(own.shape[0])
+    found = np.empty(own.shape[0])
+    for r in range(own.shape[0]):
+        by_grade[r] = scores[own[r]]
+    loss = answer(queries, i, by_grade, found)
+    for r in range(own.shape[0]):
+        coef[own[r]] = found[r]
+    return loss
+
+
 def _cut(problem, w, i, direction):  # type: ignore[no-untyped-def]
     """Cut of query i while its rows are in cache: score, argmax, combine."""
-    X, queries = problem
-    rows, starts = queries[0], queries[1]
+    X, (rows, starts, _), _ = problem
     own = rows[starts[i] : starts[i + 1]]
     scores = np.empty(own.shape[0])
     coef = np.empty(own.shape[0])
     score(X, own, w, scores)
-    loss = answer(queries, i, scores, coef)
+    loss = answer(problem, i, scores, coef)
     zero(direction)
     combine(X, own, coef, direction)
     return loss
@@ -86,15 +100,14 @@ def _visit(problem, w, weights, first, last, risks, direction):  # type: ignore[
 
     The weighted cuts are added to ``direction``, unless that is empty.
     """
-    X, queries = problem
-    rows, starts = queries[0], queries[1]
+    X, (rows, starts, _), _ = problem
     total = 0.0
     for i in range(first, last):
         own = rows[starts[i] : starts[i + 1]]
         scores = np.empty(own.shape[0])
         coef = np.empty(own.shape[0])
         score(X, own, w, scores)
-        loss = answer(queries, i, scores, coef)
+        loss = answer(problem, i, scores, coef)
         risks[i] = loss + dot(coef, scores)
         total += weights[i] * loss
         if direction.shape[0] > 0:
@@ -138,16 +151,17 @@ class _Kernels:
     def __init__(self, name: str, cached: bool, storage: str, answer: Any) -> None:
         self.score, self.combine = STORAGES[storage]
         self.name, self.cached = f"{storage}_{name}", cached
-        self._bound = {"score": self.score, "combine": self.combine, "answer": answer}
-        self.cut = self._compile(_cut)
-        self.visit = self._compile(_visit)
-        self.respond = self._compile(_respond)
-        self.sweep = self._compile(binned.sweep)
-        self.sweep_thoroughly = self._compile(binned.sweep_thoroughly)
+        self.respond = self._compile(_respond, answer=answer)
+        stored = self._compile(_answer_stored, answer=answer)
+        bound = {"score": self.score, "combine": self.combine, "answer": stored}
+        self.cut = self._compile(_cut, **bound)
+        self.visit = self._compile(_visit, **bound)
+        self.sweep = self._compile(binned.sweep, **bound)
+        self.sweep_thoroughly = self._compile(binned.sweep_thoroughly, **bound)
 
-    def _compile(self, template: Any) -> Any:
+    def _compile(self, template: Any, **bound: Any) -> Any:
         name = f"ranking_{template.__name__.strip('_')}_{self.name}"
-        return specialise(template, name, cached=self.cached, **self._bound)
+        return specialise(template, name, cached=self.cached, **bound)
 
 
 _kernels = cache(_Kernels)
@@ -236,7 +250,8 @@ class RankingProblem:
         self.n_rows = X.shape[0]
         self._binned = X if isinstance(X, Binned) else None
         self._queries = (rows, starts, *about)
-        self._arrays = (self._storage, self._queries)
+        self._stored = _as_stored(rows, starts)
+        self._arrays = (self._storage, self._stored, self._queries)
         self._compiled = _kernels(answer.name, answer.cached, storage, answer.function)
         self.kernel: CompiledOracle | None = CompiledOracle(
             self._compiled.name, self._compiled.cut, self._arrays, self._compiled.cached
@@ -276,8 +291,10 @@ class RankingProblem:
 
     def scores(self, w: Vector) -> Vector:
         """X w, for the rows that take part in training."""
-        rows, starts, *_ = self._queries
+        rows, starts, _ = self._stored
         out = np.zeros(self.n_rows)
+        if not w.any():
+            return out  # without looking at a row
 
         def score(first: int, last: int) -> None:
             own = rows[starts[first] : starts[last]]
@@ -301,7 +318,7 @@ class RankingProblem:
 
     def gather(self, coefficients: Vector) -> Vector:
         """X' c."""
-        rows, starts, *_ = self._queries
+        rows, starts, _ = self._stored
 
         def combine(first: int, last: int) -> Vector:
             own = rows[starts[first] : starts[last]]
@@ -373,6 +390,21 @@ def trainable_queries(y: Vector, groups: Groups, loss: ItemwiseLoss) -> NDArray[
     return present.sum(axis=1) > 1
 
 
+def all_moderate(X: Any) -> bool:
+    """Whether no feature is missing, infinite or beyond `LARGEST`.
+
+    A sum of squares bounds each of them, and is the fastest way to look at all. A sum that is too
+    large in single precision says no, too.
+
+    >>> all_moderate(np.ones((2, 3))), all_moderate(np.array([[1.0, np.nan]]))
+    (True, False)
+    """
+    values = X.data if is_sparse(X) else X
+    blocks = (values[start : start + BLOCK].reshape(-1) for start in range(0, len(values), BLOCK))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return all(float(flat @ flat) <= LARGEST**2 for flat in blocks)
+
+
 def check_magnitude(X: Any, names: Sequence[str] | None) -> None:
     """Refuse a feature that is too large to learn from, by its name or else its column."""
     if place := _too_large(X):
@@ -390,11 +422,9 @@ def _too_large(X: Any) -> tuple[int, int, float] | None:
     values = X.data if is_sparse(X) else X
     for start in range(0, len(values), BLOCK):
         block = values[start : start + BLOCK]
-        flat = block.reshape(-1)
-        with np.errstate(over="ignore", invalid="ignore"):
-            if flat @ flat <= LARGEST**2:  # a sum that bounds each: the fastest way to look at all
-                continue
-        large = np.abs(flat) > LARGEST
+        if all_moderate(block):
+            continue
+        large = np.abs(block.reshape(-1)) > LARGEST
         if large.any():
             place = int(np.argmax(large))
             row, column = divmod(place, X.shape[1])
@@ -438,6 +468,17 @@ def _arrange(
     counts = np.bincount(key, minlength=len(trainable) * n_levels).reshape(-1, n_levels)
     starts = np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(np.int64)
     return rows.astype(np.int64), starts, counts.astype(np.int64)
+
+
+def _as_stored(
+    rows: NDArray[np.int64], starts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """Rows of each query in the order of their indices, and where those by relevance are there."""
+    query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    order = np.lexsort((rows, query))
+    graded = np.empty(len(rows), np.int32)
+    graded[order] = np.arange(len(rows)) - starts[query]
+    return rows[order], starts, graded
 
 
 def _kind(loss: ItemwiseLoss, feature_map: FeatureMap, grades: str | None, longest: int) -> str:
