@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from didyma.kernels.jit import jit, jit_sum
-from didyma.kernels.rows import dot, zero
+from didyma.kernels.rows import axpy, dot, zero
 
 __all__ = [
     "assign",
@@ -75,14 +75,37 @@ def count(bins, rows, coef, table):
                 table[np.uint64(row[j]) * d + np.uint64(j)] += c
 
 
+@jit_sum
+def _scale(units, own):
+    """Scale the bins of one number in place; returns the sum of their squares."""
+    total = 0.0
+    for j in range(own.shape[0]):
+        x = units[j] * own[j]
+        own[j] = x
+        total += x * x
+    return total
+
+
+@jit_sum
+def _scale_and_add(running, units, behind, own):
+    """The same where bins run, with the sums behind them added."""
+    total = 0.0
+    for j in range(own.shape[0]):
+        x = running[j] * behind[j] + units[j] * own[j]
+        own[j] = x
+        total += x * x
+    return total
+
+
 @jit
 def _sum_from_end(running, units, table):
+    """Turn histograms into the weights' side of a product, in place; returns its squared norm."""
     d = running.shape[0]
-    height = table.shape[0] // d
-    for m in range(height - 1, 0, -1):
-        for j in range(d):
-            before = running[j] * table[(m + 1) * d + j] if m < height - 2 else 0.0
-            table[m * d + j] = before + units[j] * table[m * d + j]
+    end = table.shape[0]
+    norm = _scale(units, table[end - d :]) + _scale(units, table[end - 2 * d : end - d])
+    for at in range(end - 3 * d, 0, -d):
+        norm += _scale_and_add(running, units, table[at + d : at + 2 * d], table[at : at + d])
+    return norm
 
 
 @jit
@@ -106,37 +129,32 @@ def combine_binned(X, rows, coef, out):
         out[at] += table[at + d]
 
 
-@jit_sum
-def _norm2(a, start):
-    total = 0.0
-    for at in range(start, a.shape[0]):
-        total += a[at] * a[at]
-    return total
+@jit
+def _run_on(running, units, signs, w, before, table):
+    """Values of bins from those of the bins before; a weight of the wrong sign counts as zero."""
+    for j in range(table.shape[0]):
+        x = 0.0 if w[j] * signs[j] < 0.0 else w[j]
+        table[j] = running[j] * before[j] + units[j] * x
 
 
 @jit
 def _step(size, running, units, signs, direction, v, table):
     """V −= size · direction, which is cleared; the table becomes that of v's feasible part.
 
-    ``signs`` are 1 and −1 for columns whose weights must not be negative, or positive.
+    ``signs`` are 1 and −1 for columns whose weights must not be negative, or positive. Loops over
+    few arrays each, as one over many is not vectorised.
     """
     d = running.shape[0]
-    height = table.shape[0] // d
+    axpy(-size, direction[d:], v)
+    zero(direction)
+    end = v.shape[0]
+    for at in range(0, end - d, d):
+        _run_on(
+            *(running, units, signs, v[at : at + d]),
+            *(table[at : at + d], table[at + d : at + 2 * d]),
+        )
     for j in range(d):
-        direction[j] = 0.0
-    for m in range(1, height - 1):
-        for j in range(d):
-            at = m * d + j
-            x = v[at - d] - size * direction[at]
-            direction[at] = 0.0
-            v[at - d] = x
-            x = 0.0 if x * signs[j] < 0.0 else x
-            table[at] = running[j] * table[at - d] + units[j] * x
-    for j in range(d):
-        at = (height - 1) * d + j
-        v[at - d] -= size * direction[at]
-        direction[at] = 0.0
-        table[at] = units[j] * v[at - d]
+        table[end + j] = units[j] * v[end - d + j]
 
 
 @jit
@@ -225,8 +243,7 @@ def sweep(problem, order, planes, losses, alpha, scales, gaps, v, table):
                 change += leaving[k] * (plane[new] - plane[k])
             coef[r] = change
         count(bins, own, coef, direction)
-        _sum_from_end(running, units, direction)
-        curvature = scales[i] * _norm2(direction, running.shape[0])
+        curvature = scales[i] * _sum_from_end(running, units, direction)
         size = slope / curvature if slope < curvature else 1.0
         for k in range(leaving.shape[0]):
             alpha[i, k] -= size * leaving[k]

@@ -95,10 +95,10 @@ def _cut(problem, w, i, direction):  # type: ignore[no-untyped-def]
     return loss
 
 
-def _visit(problem, w, weights, first, last, risks, direction):  # type: ignore[no-untyped-def]
-    """Risk of each query from first to last, whose rows are read once; returns the weighted loss.
+def _visit(problem, w, weights, first, last, direction):  # type: ignore[no-untyped-def]
+    """Add the weighted cuts of the queries from first to last; returns the weighted loss.
 
-    The weighted cuts are added to ``direction``, unless that is empty.
+    Rows are read once.
     """
     X, (rows, starts, _), _ = problem
     total = 0.0
@@ -108,23 +108,24 @@ def _visit(problem, w, weights, first, last, risks, direction):  # type: ignore[
         coef = np.empty(own.shape[0])
         score(X, own, w, scores)
         loss = answer(problem, i, scores, coef)
-        risks[i] = loss + dot(coef, scores)
         total += weights[i] * loss
-        if direction.shape[0] > 0:
-            for r in range(own.shape[0]):
-                coef[r] *= weights[i]
-            combine(X, own, coef, direction)
+        for r in range(own.shape[0]):
+            coef[r] *= weights[i]
+        combine(X, own, coef, direction)
     return total
 
 
-def _respond(queries, scores, weights, first, last, coefficients):  # type: ignore[no-untyped-def]
-    """Weighted loss of the queries from first to last at given scores, and all coefficients."""
+def _respond(queries, scores, weights, first, last, coefficients, risks):  # type: ignore[no-untyped-def]
+    """Weighted loss of the queries from first to last at given scores, coefficients and risks."""
     rows, starts = queries[0], queries[1]
     total = 0.0
     for i in range(first, last):
         own = rows[starts[i] : starts[i + 1]]
+        own_scores = scores[own]
         coef = np.empty(own.shape[0])
-        total += weights[i] * answer(queries, i, scores[own], coef)
+        loss = answer(queries, i, own_scores, coef)
+        total += weights[i] * loss
+        risks[i] = loss + dot(coef, own_scores)
         for r in range(own.shape[0]):
             coefficients[own[r]] = weights[i] * coef[r]
     return total
@@ -280,14 +281,7 @@ class RankingProblem:
 
     def risks(self, w: Vector) -> Vector:
         """Risk of each trainable query at w."""
-        out = np.empty(self.n_examples)
-        nothing = np.empty(0)
-        self._each(
-            lambda first, last: self._compiled.visit(
-                self._arrays, w, self.weights, first, last, out, nothing
-            )
-        )
-        return out
+        return self._respond(self.scores(w))[2]
 
     def scores(self, w: Vector) -> Vector:
         """X w, for the rows that take part in training."""
@@ -307,14 +301,17 @@ class RankingProblem:
 
     def respond(self, scores: Vector) -> tuple[Vector, float]:
         """One coefficient per row, and the weighted loss, of the max-violating rankings."""
-        coefficients = np.zeros(self.n_rows)
+        return self._respond(scores)[:2]
+
+    def _respond(self, scores: Vector) -> tuple[Vector, float, Vector]:
+        coefficients, risks = np.zeros(self.n_rows), np.empty(self.n_examples)
         respond = self._compiled.respond
         losses = self._each(
             lambda first, last: respond(
-                self._queries, scores, self.weights, first, last, coefficients
+                self._queries, scores, self.weights, first, last, coefficients, risks
             )
         )
-        return coefficients, float(sum(losses))
+        return coefficients, float(sum(losses)), risks
 
     def gather(self, coefficients: Vector) -> Vector:
         """X' c."""
@@ -330,11 +327,10 @@ class RankingProblem:
 
     def cut_all(self, w: Vector) -> Cut:
         """Most violated cut of the whole risk, each query's rows passing the cache once."""
-        risks = np.empty(self.n_examples)
 
         def add(first: int, last: int) -> tuple[Vector, float]:
             part = np.zeros(self.n_features)
-            loss = self._compiled.visit(self._arrays, w, self.weights, first, last, risks, part)
+            loss = self._compiled.visit(self._arrays, w, self.weights, first, last, part)
             return part, loss
 
         parts = self._each(add)
