@@ -123,6 +123,15 @@ def test_spaces_within_words_and_repeated_ids(run: Run, treebank: Path, tmp_path
     assert {own.reference for own in lists} == {None}
 
 
+def test_losses_are_for_all_sentences_or_none(run: Run, treebank: Path, tmp_path: Path) -> None:
+    tagged, bare = (f"1\tRex\t_\t_\t{tag}\t_\t_\t_\t_\t_" for tag in ("P", "_"))
+    (tmp_path / "in.conllu").write_text(f"{tagged}\n\n{bare}\n\n")
+    run("tag", "nbest", treebank / "xpos", tmp_path / "in.conllu", "-o", tmp_path / "out")
+    lists = nbest.read(tmp_path / "out")
+    assert [own.reference for own in cases(lists)] == ["P", None]
+    assert lists.losses is None
+
+
 def test_measures_are_those_of_the_tagger(run: Run, treebank: Path) -> None:
     arguments = ["tag", "eval", treebank / "xpos", treebank / "test.conllu"]
     found = json.loads(run(*arguments, "--n", 5, "--json").stdout)

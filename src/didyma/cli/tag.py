@@ -204,8 +204,8 @@ def nbest(
 
     A line of JSON for each sentence: id, input (its words), reference (its tags
     in DATA, unless one is missing) and candidates, best first, each with its
-    text (tags), score (log-probability) and loss (number of wrong tags). White
-    space within a word becomes _.
+    text (tags), score (log-probability) and, if no tag is missing in DATA, loss
+    (number of wrong tags). White space within a word becomes _.
 
     Lists of training data must not come from a tagger that was trained on them:
     [bold]--jackknife[/bold] trains others, with the parameters of MODEL if it is given.
