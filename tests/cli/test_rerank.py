@@ -63,6 +63,13 @@ def test_fit_says_what_was_chosen_and_why(data: Path, model: Path) -> None:
     assert shown["interrupted"] is False
 
 
+def test_a_model_says_how_it_came_about(run: Run, data: Path, model: Path) -> None:
+    text = run("inspect", model).stdout
+    assert "TextReranker" in text
+    assert "passages: 500" in text
+    assert json.loads((data / "fit.json").read_text())["gate"]["verdict"] in text
+
+
 def test_fit_in_words_and_as_a_page(run: Run, data: Path, model: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     path, page = tmp_path / "again.safetensors", tmp_path / "report.html"

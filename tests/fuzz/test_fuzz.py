@@ -111,6 +111,20 @@ def model(folder: Path) -> bytes:
     return (folder / "model").read_bytes()
 
 
+def answer(path: Path) -> None:
+    found = didyma.load(path).rank("who rings ?", ["They ring .", "It rains ."])
+    assert {own.index for own in found} == {0, 1}
+
+
+def reranker(folder: Path) -> bytes:
+    passages = [["They ring .", "It rains ."], ["It is late .", "They rang ."]]
+    fitted = didyma.TextReranker(quick=True).fit(
+        ["who rings ?", "who ?"], passages, [[1, 0], [0, 1]]
+    )
+    fitted.save(folder / "model")
+    return (folder / "model").read_bytes()
+
+
 def judge(path: Path) -> None:
     if path.name.startswith("run"):
         run = trec.read_run(path)
@@ -194,6 +208,7 @@ FORMATS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], Any]]] = {
     "dense.npz": (written("dense.npz"), learn),
     "sparse.npz": (written("sparse.npz", sparse=True), learn),
     "model.safetensors": (model, restore),
+    "reranker.safetensors": (reranker, answer),
     "sizes": (text("2\n1\n"), sizes),
     "run": (text("q Q0 d1 1 2.5 tag\nq Q0 d2 2 1.5 tag\nr Q0 d1 1 0 tag\n"), judge),
     "qrels": (text("q 0 d1 1\nq 0 d2 0\nr 0 d1 2\n"), judge),

@@ -150,6 +150,7 @@ def fit(
     table = reranking.read_vectors(vectors)
     lists = reranking.read_judged(files, spoken)
 
+    from didyma import model as model_file
     from didyma.rerank.text import TextReranker
 
     with reranking.searching() as callback:
@@ -162,7 +163,9 @@ def fit(
             random_state=seed,
             callback=callback,
         ).fit(lists)
-    reranker.save(output)
+    counts = {"queries": len(lists.groups), "passages": len(lists)}
+    train = {"file": str(files.path), **counts, "first_stage": lists.scores is not None}
+    model_file.save(reranker, output, summary={"train": train, "verdict": str(reranker.gate_)})
     compared = reranking.OrdersCompared.of(reranker, lists, reranker.out_of_fold_)
     if html is not None:
         compared.write(html, reranker, lists)
@@ -172,17 +175,13 @@ def fit(
             {
                 "model": str(output),
                 "bytes": output.stat().st_size,
-                "train": {
-                    "path": str(files.path),
-                    "queries": len(lists.groups),
-                    "passages": len(lists),
-                },
+                "train": train,
                 "gate": reranker.gate_.state(),
                 "trials": reranker.trials_,
                 "held_out": compared.table.to_dict(),
                 "calibration": reranker.calibration_.to_dict(),
                 "interrupted": reranker.interrupted_,
-                "seconds": seconds,
+                "wall_seconds": seconds,
             }
         )
     else:
