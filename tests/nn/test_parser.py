@@ -252,6 +252,20 @@ def test_nothing_is_refused():
             DependencyParser(**FAST).fit([sentence([0])], nothing)
 
 
+def test_a_callback_may_look_at_the_parser_as_it_learns(treebank):
+    seen = []
+
+    def look(step):
+        if step.value is not None:
+            seen.append(parser.predict(treebank[:2]))
+
+    parser = DependencyParser(**{**FAST, "epochs": 2, "callback": look})
+    parser.fit(treebank[:8])
+    assert [[s.lines for s in found] for found in seen[1:]] == [
+        [s.lines for s in parser.predict(treebank[:2])]
+    ]
+
+
 def test_weights_of_another_network_are_refused(parser, tmp_path):
     parser.save(tmp_path / "m.safetensors")
     other = DependencyParser.load(tmp_path / "m.safetensors").set_params(hidden=5)

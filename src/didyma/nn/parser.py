@@ -259,6 +259,7 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
 
     @cached_property
     def _lexicon(self) -> ParserLexicon:
+        check_is_fitted(self, "words_")
         texts = self.words_, self.tags_, self.characters_, self.labels_
         return ParserLexicon(*texts, self._tag_field())
 
@@ -337,7 +338,6 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
     def _encode(
         self, sentences: Sequence[Sentence], heads: Sequence[Integers] | None = None
     ) -> list[NumberedSentence]:
-        check_is_fitted(self, "weights_")
         given = [None] * len(sentences) if heads is None else heads
         return [self._lexicon.encode(*pair) for pair in zip(sentences, given, strict=True)]
 
