@@ -68,12 +68,12 @@ def examples() -> str:
 
 
 def gallery() -> None:
-    """The pictures of the gallery, by the examples that draw them."""
+    """The pictures of the gallery and of additive rankers, by the examples that draw them."""
     import matplotlib
 
-    folder = ROOT / "docs" / "gallery"
+    folder, scripts = ROOT / "docs" / "gallery", ROOT / "examples"
     folder.mkdir(exist_ok=True)
-    for path in sorted((ROOT / "examples").glob("gallery_*.py")):
+    for path in (*sorted(scripts.glob("gallery_*.py")), scripts / "additive.py"):
         with contextlib.redirect_stdout(io.StringIO()):
             figure = runpy.run_path(str(path))["main"]()
         with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "didyma"}):

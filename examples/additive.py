@@ -1,21 +1,24 @@
 """An additive ranker: functions that can be read, and trees that other engines load.
 
-    python examples/additive.py
+    python examples/additive.py functions.svg
 
 Relevance rises with a text score until it saturates, falls with age, and depends on whether length
 and depth go together. A linear ranker sees a part of that, step functions the two curves, and a
-table of one pair the rest.
+table of one pair the rest. The picture shows them.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from didyma import AdditiveSVMRanker, SVMRanker, export
+from didyma.report import draw_functions, terms
 
 NAMES = ["text", "age", "length", "depth", "noise"]
 
@@ -32,7 +35,7 @@ def results(n_queries: int, seed: int) -> tuple[pd.DataFrame, np.ndarray, np.nda
     return pd.DataFrame(X, columns=NAMES), y, np.repeat(np.arange(n_queries), 20)
 
 
-def main() -> None:
+def main() -> Any:
     X, y, qid = results(150, seed=0)
     test, test_y, test_qid = results(100, seed=1)
     linear = SVMRanker().fit(X.fillna(0), y, qid=qid)
@@ -51,7 +54,10 @@ def main() -> None:
         path = Path(folder, "model.txt")
         export(ranker, path, "lightgbm")
         print(f"as trees: {path.read_text().count('Tree=')}")
+    return draw_functions(terms(ranker, NAMES, ranker.changed_orders(test, test_qid), top=4))
 
 
 if __name__ == "__main__":
-    main()
+    figure = main()
+    if sys.argv[-1].endswith((".png", ".svg")):
+        figure.savefig(sys.argv[-1], dpi=150)

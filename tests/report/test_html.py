@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import cache
 from html import unescape
 from html.parser import HTMLParser
 
@@ -12,8 +13,10 @@ import pytest
 
 from didyma.data import Groups
 from didyma.errors import MissingExtraError
+from didyma.estimators.additive import AdditiveSVMRanker
 from didyma.metrics import evaluate
 from didyma.report import plots
+from didyma.report.functions import terms
 from didyma.report.html import Example, RankedPassage, require_extra, write_report
 from didyma.report.table import comparison
 from didyma.rerank.calibration import Calibration, Reliability
@@ -65,6 +68,19 @@ def evaluations():
     }
 
 
+@cache
+def additive_terms():
+    """A number, one with missing values, categories, and a pair."""
+    random = np.random.default_rng(2)
+    X = random.normal(size=(120, 3))
+    y = (X[:, 0] * X[:, 1] + X[:, 0] > 0.5).astype(int)
+    X[::7, 1] = np.nan
+    X[:, 2] = random.integers(3, size=120)
+    groups = np.repeat(np.arange(12), 10)
+    ranker = AdditiveSVMRanker(bins=8, categorical=[2], interactions=1).fit(X, y, qid=groups)
+    return terms(ranker, ["a < b", "with holes", "kind"], ranker.changed_orders(X, groups))
+
+
 @pytest.fixture(scope="module")
 def contents(evaluations):
     history = [
@@ -86,6 +102,7 @@ def contents(evaluations):
         "histories": {"new & <better>": history, "worse": []},
         "curves": {"new & <better>": [(0.1, 0.31), (1.0, 0.47), (10.0, 0.4)]},
         "weights": {"new & <better>": {"bm25": 0.5, "length": -0.75, "a<b": 0.0}},
+        "functions": {"new & <better>": additive_terms()},
         "calibrations": {"new & <better>": calibration},
         "drifts": {"new & <better>": drift},
         "examples": [Example("a query & more", "The <best>.", {"old": [passage], "new": []})],
@@ -162,14 +179,29 @@ def test_queries_that_moved_are_listed(text, contents, evaluations):
 
 def test_plots_are_described(page):
     drawings = page.all("svg")
-    # two differences, one convergence, one curve, one of weights, one of reliability
-    assert len(drawings) == 6
+    # two differences, one convergence, one curve, weights, four functions, reliability
+    assert len(drawings) == 10
     assert all(drawing["role"] == "img" and drawing["aria-label"] for drawing in drawings)
     assert "The greatest weight is that of length, -0.75." in page.text
     assert "Best: new & <better> C = 1 (.4700)." in page.text
     assert "Passes in all: new & <better> 4.25." in page.text
     assert "Faint: smaller values of C" in page.text
     assert re.search(r"distance of score and share is \.\d{4} over 120 passages\.", page.text)
+
+
+def test_functions_of_an_additive_ranker_are_drawn(page, text):
+    found = additive_terms()
+    assert found[0].importance == max(term.importance for term in found)
+    for term in found:
+        sentence = (
+            f"What it adds has a deviation of {term.importance:.3g}. "
+            f"It changes the order of {term.changed:.0%} of the queries."
+        )
+        assert sentence in page.text
+    assert {term.title for term in found} == {"a < b", "with holes", "kind", "a < b × with holes"}
+    assert "added to the score" in page.text
+    assert "missing" in page.text
+    assert "level of a &lt; b" in text
 
 
 def test_drift_is_told(page, text, contents):

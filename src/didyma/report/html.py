@@ -15,6 +15,7 @@ from didyma.report.table import ComparisonTable, decimal
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
+    from didyma.report.functions import Term
     from didyma.rerank.calibration import Calibration
     from didyma.rerank.drift import Drift
 
@@ -54,6 +55,7 @@ def write_report(
     histories: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     curves: Mapping[str, Sequence[tuple[float, float]]] | None = None,
     weights: Mapping[str, Mapping[str, float]] | None = None,
+    functions: Mapping[str, Sequence[Term]] | None = None,
     calibrations: Mapping[str, Calibration] | None = None,
     drifts: Mapping[str, Drift] | None = None,
     examples: Sequence[Example] = (),
@@ -79,6 +81,8 @@ def write_report(
         Pairs of C and the value of the measure on development data.
     weights : by system
         Weight of each feature by name.
+    functions : by system
+        What an additive ranker adds up (`didyma.report.terms`), drawn one by one.
     calibrations : by system
         What its scores mean.
     drifts : by system
@@ -105,6 +109,7 @@ def write_report(
         moved=_moved(table, evaluations, gains, queries or {}),
         training_plots=_training_plots(table, histories or {}, curves or {}),
         weight_plots=_weight_plots(weights or {}),
+        function_plots=_function_plots(functions or {}),
         reliability_plots=_reliability_plots(calibrations or {}),
         drifts=drifts or {},
         n_drifts=N_DRIFTS,
@@ -229,6 +234,19 @@ def _weight_plots(weights: Mapping[str, Mapping[str, float]]) -> list[_Plot]:
         strongest = max(order, key=lambda name: abs(bars[name]))
         sentence = f"The greatest weight is that of {strongest}, {bars[strongest]:+.3g}."
         found.append(_Plot(system, plots.signed_bars(bars, f"Bars. {sentence}"), sentence))
+    return found
+
+
+def _function_plots(functions: Mapping[str, Sequence[Term]]) -> dict[str, list[_Plot]]:
+    found: dict[str, list[_Plot]] = {}
+    for system, terms in functions.items():
+        found[system] = []
+        for term in terms:
+            sentence = f"What it adds has a deviation of {term.importance:.3g}."
+            if term.changed is not None:
+                sentence += f" It changes the order of {term.changed:.0%} of the queries."
+            svg = plots.function(term, f"What {term.title} adds to a score. {sentence}")
+            found[system].append(_Plot(term.title, svg, sentence))
     return found
 
 

@@ -20,12 +20,14 @@ from numpy.typing import ArrayLike
 from didyma.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from didyma.report.functions import Term
     from didyma.rerank.calibration import Reliability
 
 __all__ = [
     "convergence",
     "curves",
     "differences",
+    "function",
     "reliability",
     "require_matplotlib",
     "signed_bars",
@@ -135,6 +137,19 @@ def signed_bars(weights: Mapping[str, float], label: str) -> str:
         axes.grid(axis="y", visible=False)
 
     return _svg(draw, NARROW, 0.6 + 0.21 * len(weights), label)
+
+
+def function(term: Term, label: str) -> str:
+    """What a term of an additive ranker adds to a score."""
+    from didyma.report.functions import Colours
+
+    def draw(axes: Any) -> None:
+        term.draw(axes, Colours(SERIES[0], INK, WIN, LOSS))
+        axes.grid(visible=False)
+        if term.pair is None:
+            axes.set(xlabel=term.title, ylabel="added to the score")
+
+    return _svg(draw, NARROW, 2.1, label)
 
 
 def reliability(bins: Sequence[Reliability], label: str) -> str:
