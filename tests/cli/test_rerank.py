@@ -227,6 +227,7 @@ def test_folders_and_files_of_trec(run: Run, data: Path, model: Path, tmp_path: 
         ("fit", 2, "--queries and --passages"),
         ("fit {data}/train.tsv --queries {data}/train.tsv", 2, "give DATA or these"),
         ("fit {data}/train.tsv --names rating=x", 2, "expected query, passage"),
+        ("fit {data}/train.tsv --quick --features extended", 2, "small set only"),
         ("fit {data}/train.tsv --measure MAPP", 1, "MAPP"),
         ("fit {data}/train.tsv --language klingon -o {tmp}/m", 1, "language"),
         ("fit {data}/train.tsv -o {data}/train.tsv", 1, "overwritten"),
@@ -307,7 +308,7 @@ def test_a_teachers_scores(run: Run, data: Path, tmp_path: Path) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     shown = json.loads(
         run(
-            *("rerank", "fit", path, "--names", "label=score", "--quick", "--json"),
+            *("rerank", "fit", path, "--names", "label=score", "--features", "small", "--json"),
             *("-o", tmp_path / "student.safetensors"),
         ).stdout
     )

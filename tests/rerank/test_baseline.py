@@ -71,3 +71,15 @@ def test_ctrl_c_within_a_fit_is_not_taken_for_an_end(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(PlainSVM, "path", interrupted)
     with pytest.raises(KeyboardInterrupt):
         TextReranker(quick=True).fit(made(8))
+
+
+def test_sets_of_features(tmp_path: Path) -> None:
+    lists = made(12)
+    for features, wanted in (("small", "small set"), ("extended", "extended set")):
+        reranker = TextReranker(features=features).fit(lists)
+        assert all(trial["rung"].startswith(wanted) for trial in reranker.trials_)
+        reranker.save(tmp_path / "model")
+        assert didyma.load(tmp_path / "model").features == features
+    assert {trial["rung"].split()[0] for trial in TextReranker().fit(lists).trials_} > {"small"}
+    with pytest.raises(DataError, match="features: expected one of auto, small, extended"):
+        TextReranker(features="large").fit(lists)

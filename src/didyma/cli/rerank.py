@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,6 +49,14 @@ app = typer.Typer(
 PRECISION = 0.9
 
 
+class FeatureSet(StrEnum):
+    """Features that a reranker may use."""
+
+    auto = "auto"
+    small = "small"
+    extended = "extended"
+
+
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model that didyma rerank fit has saved.")
 ]
@@ -76,6 +85,9 @@ def fit(
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
     ] = Path("reranker.didyma.safetensors"),
+    features: Annotated[
+        FeatureSet, typer.Option("--features", help="Set of features; auto cross-validates.")
+    ] = FeatureSet.auto,
     vectors: Vectors = None,
     language: Annotated[
         str,
@@ -134,6 +146,8 @@ def fit(
 
     didyma rerank fit scored.jsonl --names label=score --quick
     """
+    if quick and features is FeatureSet.extended:
+        raise typer.BadParameter("tries the small set only", param_hint="--quick")
     files = texts.TextFiles(data, part, queries, passages, qrels, run, depth, names)
     check_output(output, *files.paths)
     check_output(html, *files.paths, output)
@@ -155,6 +169,7 @@ def fit(
 
     with reranking.searching() as callback:
         reranker = TextReranker(
+            features=features.value,
             vectors=table,
             language=spoken,
             measure=measure,

@@ -116,22 +116,33 @@ class Featured:
         return (windows if whole else windows[self.shown]), windows
 
 
-def ladder(names: Sequence[str], n_queries: int, *, quick: bool = False) -> list[Rung]:
-    """What to try with these columns, the cheapest first; few queries bear no large C."""
+def ladder(
+    names: Sequence[str],
+    n_queries: int,
+    *,
+    quick: bool = False,
+    sets: Sequence[str] | None = None,
+) -> list[Rung]:
+    """What to try with these columns, the cheapest first; few queries bear no large C.
+
+    ``sets`` are the names of those that may be tried, by default all.
+    """
     own = [name for name in names if not name.endswith(IN_LIST)]
-    sets = {"small set": [name for name in own if name in SMALL]}
+    known = {"small set": [name for name in own if name in SMALL]}
     if quick:
-        return [Rung("small set", tuple(sets["small set"]), CS[:3])]
-    sets["plain set"] = [name for name in own if ":" not in name and name not in VECTORS]
-    sets["extended set"] = [name for name in own if name not in VECTORS]
+        return [Rung("small set", tuple(known["small set"]), CS[:3])]
+    known["plain set"] = [name for name in own if ":" not in name and name not in VECTORS]
+    known["extended set"] = [name for name in own if name not in VECTORS]
+    if sets is not None:
+        known = {name: known[name] for name in sets}
     given = [name for name in own if name in VECTORS]
     if given:
-        sets |= {f"{name} and vectors": [*columns, *given] for name, columns in sets.items()}
+        known |= {f"{name} and vectors": [*columns, *given] for name, columns in known.items()}
     present = set(names)
-    for name, columns in list(sets.items()):
+    for name, columns in list(known.items()):
         beside = [column + IN_LIST for column in columns if column + IN_LIST in present]
-        sets[f"{name} in lists"] = [*columns, *beside]
-    distinct = {tuple(columns): name for name, columns in reversed(sets.items())}
+        known[f"{name} in lists"] = [*columns, *beside]
+    distinct = {tuple(columns): name for name, columns in reversed(known.items())}
     Cs = CS if n_queries >= MANY else CS[:-1]
     return [Rung(name, columns, Cs) for columns, name in reversed(distinct.items())]
 

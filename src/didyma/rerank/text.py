@@ -35,7 +35,8 @@ __all__ = ["TextReranker"]
 WINDOW = 200  # words
 SAMPLE = 1000  # queries that tell how important features are
 ORDERS = ("stem_bm25", "bm25")  # that need no training, where there is no first stage
-PARAMETERS = ("language", "measure", "window", "time_budget", "quick", "random_state")
+FEATURES = ("auto", "small", "extended")
+PARAMETERS = ("features", "language", "measure", "window", "time_budget", "quick", "random_state")
 
 
 class TextReranker(Reranker):
@@ -57,6 +58,8 @@ class TextReranker(Reranker):
 
     Parameters
     ----------
+    features : {"auto", "small", "extended"}
+        Set to choose columns from: of the small one, of the extended one as a whole, or of both.
     vectors : mapping, callable, object with ``encode``, or "wordllama", optional
         Vectors of words, as `didyma.features.WordVectors` takes them, for features beside those of
         words as they are written. A saved model holds no vectors: it needs the package
@@ -103,6 +106,7 @@ class TextReranker(Reranker):
     def __init__(
         self,
         *,
+        features: str = "auto",
         vectors: Any = None,
         language: str | None = "auto",
         measure: str | None = None,
@@ -112,7 +116,8 @@ class TextReranker(Reranker):
         random_state: int = 0,
         callback: Any = None,
     ) -> None:
-        self.vectors, self.language, self.measure, self.window = vectors, language, measure, window
+        self.features, self.vectors, self.language = features, vectors, language
+        self.measure, self.window = measure, window
         self.time_budget, self.quick = time_budget, quick
         self.random_state, self.callback = random_state, callback
 
@@ -139,6 +144,11 @@ class TextReranker(Reranker):
         from didyma.rerank.choice import Featured, Search, ladder
         from didyma.rerank.gate import decide, surest
 
+        if self.features not in FEATURES:
+            expected = ", ".join(FEATURES)
+            raise DataError(
+                f"expected one of {expected}, found {self.features!r}", field="features"
+            )
         lists = read_judged(queries, passages, labels, scores)
         target = Target.of(lists.y, lists.groups, self.measure)
         fitted = TextFeatures(self._parts(lists), self.language, self.window).fit(lists)
@@ -153,7 +163,8 @@ class TextReranker(Reranker):
                 "expected a query with a relevant and an irrelevant passage, found none",
                 field="labels",
             )
-        rungs = ladder(everything.names, len(search.usable), quick=self.quick)
+        sets = ("extended set",) if self.features == "extended" and not self.quick else None
+        rungs = ladder(everything.names, len(search.usable), quick=self.quick, sets=sets)
         search.run(rungs, self.time_budget, self.callback)
         best = surest(search.trials, search.baseline_values)
         self.gate_ = decide(best, search.baseline, search.baseline_values, target.measure)
@@ -193,7 +204,8 @@ class TextReranker(Reranker):
         return self.ranges_.compare(seen.X, seen.groups)
 
     def _parts(self, lists: Lists) -> list[Part]:
-        parts: list[Part] = [SmallFeatures() if self.quick else ExtendedFeatures()]
+        is_small = self.quick or self.features == "small"
+        parts: list[Part] = [SmallFeatures() if is_small else ExtendedFeatures()]
         if lists.scores is not None:
             parts.append(FirstStage())
         if self.vectors is not None:
