@@ -49,7 +49,7 @@ app = typer.Typer(
 PRECISION = 0.9
 
 
-class FeatureSet(StrEnum):
+class TextFeatureSet(StrEnum):
     """Features that a reranker may use."""
 
     auto = "auto"
@@ -86,8 +86,8 @@ def fit(
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
     ] = Path("reranker.didyma.safetensors"),
     features: Annotated[
-        FeatureSet, typer.Option("--features", help="Set of features; auto cross-validates.")
-    ] = FeatureSet.auto,
+        TextFeatureSet, typer.Option("--features", help="Set of features; auto cross-validates.")
+    ] = TextFeatureSet.auto,
     vectors: Vectors = None,
     language: Annotated[
         str,
@@ -146,7 +146,7 @@ def fit(
 
     didyma rerank fit scored.jsonl --names label=score --quick
     """
-    if quick and features is FeatureSet.extended:
+    if quick and features is TextFeatureSet.extended:
         raise typer.BadParameter("tries the small set only", param_hint="--quick")
     files = texts.TextFiles(data, part, queries, passages, qrels, run, depth, names)
     check_output(output, *files.paths)

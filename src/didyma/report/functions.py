@@ -16,7 +16,7 @@ from didyma.features.bins import LEVELS
 from didyma.files import PathName, replace_when_done
 from didyma.report.plots import require_matplotlib
 
-__all__ = ["SUFFIXES", "Colours", "Term", "draw_functions", "terms", "write_functions"]
+__all__ = ["SUFFIXES", "AdditiveTerm", "Colours", "draw_functions", "terms", "write_functions"]
 
 SUFFIXES = (".png", ".svg", ".pdf")
 TOP = 24
@@ -33,7 +33,7 @@ class Colours(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Term:
+class AdditiveTerm:
     """What a feature, or a pair of features, adds to a score, less its mean over training rows.
 
     ``importance`` is the deviation of that, and ``changed`` the share of queries whose order it
@@ -81,7 +81,7 @@ def terms(
     names: Sequence[str],
     changed: NDArray[np.float64] | None = None,
     top: int = TOP,
-) -> list[Term]:
+) -> list[AdditiveTerm]:
     """What a ranker adds up, the most important first, and no more than ``top`` of it.
 
     ``changed`` is the share of queries whose order each column changes
@@ -90,7 +90,9 @@ def terms(
     importance = np.concatenate([ranker.feature_importances_, ranker.pair_importances_])
     order = np.argsort(-importance, kind="stable")[:top]
     return [
-        Term(ranker, names, int(j), float(importance[j]), None if changed is None else changed[j])
+        AdditiveTerm(
+            ranker, names, int(j), float(importance[j]), None if changed is None else changed[j]
+        )
         for j in order[importance[order] > 0]
     ]
 
@@ -113,7 +115,7 @@ def write_functions(
         figure.savefig(file, format=suffix[1:], dpi=110)
 
 
-def draw_functions(found: Sequence[Term]) -> Any:
+def draw_functions(found: Sequence[AdditiveTerm]) -> Any:
     """The figure of some `terms`; functions of features share one scale."""
     import matplotlib
     from matplotlib.figure import Figure  # not pyplot, which would look for a screen
@@ -136,7 +138,7 @@ def draw_functions(found: Sequence[Term]) -> Any:
     return figure
 
 
-def _draw_categories(cell: Any, term: Term, colours: Colours) -> None:
+def _draw_categories(cell: Any, term: AdditiveTerm, colours: Colours) -> None:
     edges, seen, table = _edges(term), _missing(term), term.table
     labels = [f"{edge:g}" for edge in edges] + ["missing"] * seen
     heights = [*table[1 : len(edges) + 1], *table[-1:]][: len(labels)]
@@ -145,7 +147,7 @@ def _draw_categories(cell: Any, term: Term, colours: Colours) -> None:
     cell.set_xticks(np.arange(len(labels)), labels, rotation=60)
 
 
-def _draw_steps(cell: Any, term: Term, colours: Colours) -> None:
+def _draw_steps(cell: Any, term: AdditiveTerm, colours: Colours) -> None:
     edges, table = _edges(term), term.table
     margin = 0.06 * (edges[-1] - edges[0]) if len(edges) > 1 else 1.0
     places = np.concatenate([[edges[0] - margin], edges, [edges[-1] + margin]])
@@ -170,11 +172,11 @@ def _draw_pair(cell: Any, table: NDArray[Any], first: str, second: str, colours:
     cell.set(xlim=(0, LEVELS), ylim=(0, LEVELS))
 
 
-def _edges(term: Term) -> NDArray[np.float64]:
+def _edges(term: AdditiveTerm) -> NDArray[np.float64]:
     edges: NDArray[np.float64] = term.ranker.edges_[term.column]
     return edges[np.isfinite(edges)]
 
 
-def _missing(term: Term) -> bool:
+def _missing(term: AdditiveTerm) -> bool:
     """Whether values were missing in training."""
     return bool(term.ranker.mass_[-1, term.column] > 0)

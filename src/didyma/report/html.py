@@ -15,7 +15,7 @@ from didyma.report.table import ComparisonTable, decimal
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
-    from didyma.report.functions import Term
+    from didyma.report.functions import AdditiveTerm
     from didyma.rerank.calibration import Calibration
     from didyma.rerank.drift import Drift
 
@@ -55,7 +55,7 @@ def write_report(
     histories: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     curves: Mapping[str, Sequence[tuple[float, float]]] | None = None,
     weights: Mapping[str, Mapping[str, float]] | None = None,
-    functions: Mapping[str, Sequence[Term]] | None = None,
+    functions: Mapping[str, Sequence[AdditiveTerm]] | None = None,
     calibrations: Mapping[str, Calibration] | None = None,
     drifts: Mapping[str, Drift] | None = None,
     examples: Sequence[Example] = (),
@@ -237,7 +237,7 @@ def _weight_plots(weights: Mapping[str, Mapping[str, float]]) -> list[_Plot]:
     return found
 
 
-def _function_plots(functions: Mapping[str, Sequence[Term]]) -> dict[str, list[_Plot]]:
+def _function_plots(functions: Mapping[str, Sequence[AdditiveTerm]]) -> dict[str, list[_Plot]]:
     found: dict[str, list[_Plot]] = {}
     for system, terms in functions.items():
         found[system] = []

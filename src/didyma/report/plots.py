@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from didyma.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from didyma.report.functions import Term
+    from didyma.report.functions import AdditiveTerm
     from didyma.rerank.calibration import Reliability
 
 __all__ = [
@@ -139,7 +139,7 @@ def signed_bars(weights: Mapping[str, float], label: str) -> str:
     return _svg(draw, NARROW, 0.6 + 0.21 * len(weights), label)
 
 
-def function(term: Term, label: str) -> str:
+def function(term: AdditiveTerm, label: str) -> str:
     """What a term of an additive ranker adds to a score."""
     from didyma.report.functions import Colours
 
