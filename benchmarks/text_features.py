@@ -27,16 +27,16 @@ def run(scale: float = 1.0) -> list[Row]:
 
 def _rows(n_passages: int, n_lists: int) -> list[Row]:
     rng = np.random.default_rng(0)
-    queries = [_text(rng, ASKED) for _ in range(n_lists)]
-    passages = [[_text(rng, WORDS) for _ in range(10)] for _ in range(n_lists)]
+    queries = [text(rng, ASKED) for _ in range(n_lists)]
+    passages = [[text(rng, WORDS) for _ in range(10)] for _ in range(n_lists)]
     vectors = rng.standard_normal((N_WORDS, DIMENSION), dtype=np.float32)
-    table = {_word(n): vector for n, vector in enumerate(vectors)}
+    table = {word(n): vector for n, vector in enumerate(vectors)}
     features = {
         "small": TextFeatures([SmallFeatures()], "english"),
         "extended": TextFeatures([ExtendedFeatures()], "english"),
         "vectors": TextFeatures([WordVectors(table)], "english"),
     }
-    asked = Lists.of_texts(queries[:1], [[_text(rng, WORDS) for _ in range(n_passages)]])
+    asked = Lists.of_texts(queries[:1], [[text(rng, WORDS) for _ in range(n_passages)]])
     for part in features.values():
         part.fit(Lists.of_texts(queries, passages)).transform(asked)
     reader = features["small"].reader_
@@ -61,9 +61,9 @@ def _rows(n_passages: int, n_lists: int) -> list[Row]:
     ]
 
 
-def _word(n: int) -> str:
+def word(n: int) -> str:
     return np.base_repr(n + 1296, 36).lower()
 
 
-def _text(rng: np.random.Generator, n_words: int) -> str:
-    return " ".join(_word(n) for n in rng.zipf(1.2, n_words) % N_WORDS)
+def text(rng: np.random.Generator, n_words: int) -> str:
+    return " ".join(word(n) for n in rng.zipf(1.2, n_words) % N_WORDS)

@@ -22,6 +22,7 @@ from benchmarks import (
     passage,
     passes,
     peers,
+    rerank,
     scaling,
     serve,
     sparsemap,
@@ -38,7 +39,7 @@ TINY = 0.005
 
 MODULES = [
     *(passes, fits, additive, oracle, scaling, letor_reader, sparsemap, latent, boosting),
-    *(esim, passage, text_features, serve),
+    *(esim, passage, text_features, rerank, serve),
 ]
 
 
