@@ -26,6 +26,7 @@ LAYERS = [
     {"data", "files", "execution"},
     {"scoring"},
     {"kernels"},
+    {"partition"},
     {"structure"},
     {"metrics", "formats", "structures"},
     {"polytope"},

@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
 from didyma.kernels.jit import specialise
+from didyma.partition import SUSPECT, k_best
 
 __all__ = [
     "CompiledStructure",
@@ -49,7 +50,6 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 LARGEST = 1e300  # sums of larger scores would overflow
-SUSPECT = 1e3  # scores so many times lower than the highest is high may be meant as masks
 LOG_NEGLIGIBLE = 100.0  # outputs of less than e^-100 of the total weight change no marginal
 
 
@@ -91,6 +91,11 @@ class Layout:
         if len(self.extra) > 1:
             return self.extra[b]
         return self.extra[0] if np.ndim(b) == 0 else self.extra
+
+    def select(self, b: Any) -> Layout:
+        """Some instances: their numbers, or a mask."""
+        extra = self.extra[b] if len(self.extra) > 1 else self.extra
+        return replace(self, scores=self.scores[b], extra=extra, sizes=self.sizes[b])
 
 
 class Structure(ABC):
@@ -207,12 +212,22 @@ class CompiledStructure(Structure):
         for name in additional:
             raise DataError(f"{type(self).__name__} has no such scores", field=name)
 
+    intractable: ClassVar[str] = "nobody has written sums over its outputs"
+    """Why there are neither marginals nor samples, for a structure that has none."""
+
     def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """Under p(output) ∝ exp(score): log partition (B,), marginals (B, d) and those of extra."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no tractable marginals; use SparseMAP, which needs only an "
-            "argmax"
+            f"{type(self).__name__} has no marginals and no samples: {self.intractable}; use "
+            "SparseMAP, which needs only an argmax"
         )
+
+    def planned(self, layout: Layout) -> Layout | None:
+        """The batch for the kernels of hypergraphs, where outputs are derivations of one.
+
+        Derivations have the same parts as outputs, in any order.
+        """
+        return None
 
     def marginals(
         self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
@@ -228,10 +243,158 @@ class CompiledStructure(Structure):
         log_partition, _, _ = self.sums(self.lay_out(scores, lengths, **additional))
         return log_partition if np.ndim(scores) > self.ndim else float(log_partition[0])
 
+    def entropy(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> Any:
+        """Entropy −Σ p log p of p(output) ∝ exp(score), per instance, in nats.
+
+        It is the log partition less the expected score: no more digits are right than these share.
+        """
+        layout = self.lay_out(scores, lengths, **additional)
+        log_partition, *marginals = self.sums(layout)
+        entropy = np.maximum(log_partition - _expected(layout, *marginals), 0.0)
+        return entropy if np.ndim(scores) > self.ndim else float(entropy[0])
+
+    def kl(
+        self,
+        scores: ArrayLike,
+        other: ArrayLike,
+        lengths: ArrayLike | None = None,
+        other_additional: Mapping[str, ArrayLike | None] | None = None,
+        **additional: ArrayLike | None,
+    ) -> Any:
+        """Divergence Σ p log(p / q) of p(output) ∝ exp(score) from q, which has other scores.
+
+        Additional scores are q's as well, unless it has its own. Where q forbids an output that p
+        does not, the divergence is infinite.
+        """
+        layout = self.lay_out(scores, lengths, **additional)
+        theirs = additional if other_additional is None else other_additional
+        other_layout = self.lay_out(other, lengths, **theirs)
+        if len(layout) != len(other_layout) or layout.shape != other_layout.shape:
+            raise DataError(
+                f"expected the shape of the scores, {np.shape(scores)}, found {np.shape(other)}",
+                field="other",
+            )
+        log_partition, *marginals = self.sums(layout)
+        other_partition, *_ = self.sums(other_layout)
+        further = _expected(layout, *marginals) - _expected(other_layout, *marginals)
+        divergence = np.maximum(further - log_partition + other_partition, 0.0)
+        return divergence if np.ndim(scores) > self.ndim else float(divergence[0])
+
+    def k_best(
+        self,
+        scores: ArrayLike,
+        k: int,
+        lengths: ArrayLike | None = None,
+        **additional: ArrayLike | None,
+    ) -> tuple[NDArray[Any], Floats]:
+        """The k best outputs (B, k, ...) and their scores (B, k), best first.
+
+        Where fewer outputs are possible the rest is padding, with score −∞. Which of equally good
+        ones come first is not said.
+        """
+        if k < 1:
+            raise DataError(f"expected at least 1, found {k}", field="k")
+        layout = self.lay_out(scores, lengths, **additional)
+        parts, totals = self._k_best(layout, k)
+        for b in np.flatnonzero(totals[:, 0] == -np.inf):
+            raise impossible(int(b))
+        outputs = self._decode_all(parts, layout)
+        return (outputs, totals) if np.ndim(scores) > self.ndim else (outputs[0], totals[0])
+
+    def sample(
+        self,
+        scores: ArrayLike,
+        n: int,
+        random_state: int,
+        lengths: ArrayLike | None = None,
+        **additional: ArrayLike | None,
+    ) -> NDArray[Any]:
+        """Outputs (B, n, ...) drawn independently from p(output) ∝ exp(score).
+
+        What is drawn for an instance depends on ``random_state`` and on its place in the batch.
+        """
+        if n < 0:
+            raise DataError(f"expected a number from 0 up, found {n}", field="n")
+        layout = self.lay_out(scores, lengths, **additional)
+        layout = self.narrow(layout, self._negligible(layout))
+        outputs = self._decode_all(self._sample(layout, n, random_state), layout)
+        return outputs if np.ndim(scores) > self.ndim else outputs[0]
+
     def sums(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """`expectations`, whatever numbers stand for masks."""
+        return self.expectations(self.narrow(layout, self._negligible(layout)))
+
+    @staticmethod
+    def _negligible(layout: Layout) -> float:
+        """How far below the best an output counts for nothing in sums."""
         n_outputs = layout.n_parts * np.log1p(layout.scores.shape[1])  # the logarithm of a bound
-        return self.expectations(self.narrow(layout, LOG_NEGLIGIBLE + n_outputs))
+        return float(LOG_NEGLIGIBLE + n_outputs)
+
+    def _k_best(self, layout: Layout, k: int) -> tuple[NDArray[np.int32], Floats]:
+        """Parts (B, k, n_parts) and scores (B, k): over a plan, or with nothing but the argmax."""
+        plan = self.planned(layout)
+        if plan is None:
+            return self._k_best_by_argmax(layout, k)
+        from didyma.kernels.hypergraph import k_best_derivations
+
+        parts = np.full((len(plan), k, plan.n_parts), -1, np.int32)
+        totals = np.full((len(plan), k), -np.inf)
+        for b in range(len(plan)):
+            k_best_derivations(
+                plan.scores[b],
+                plan.extra_of(b),
+                plan.dims,
+                plan.sizes[b],
+                plan.n_work,
+                parts[b],
+                totals[b],
+            )
+        return _ascending(parts), totals
+
+    def _k_best_by_argmax(self, layout: Layout, k: int) -> tuple[NDArray[np.int32], Floats]:
+        parts = np.full((len(layout), k, layout.n_parts), -1, np.int32)
+        totals = np.full((len(layout), k), -np.inf)
+        for b in range(len(layout)):
+            one = layout.select([b])
+
+            def solve(scores: Floats, one: Layout = one) -> Any:
+                sizes = np.repeat(one.sizes, len(scores), axis=0)
+                found, _, possible = self._best(replace(one, scores=scores, sizes=sizes))
+                return found, possible
+
+            for rank, (score, row) in enumerate(k_best(one.scores[0], solve, k)):
+                parts[b, rank], totals[b, rank] = row, score
+        return parts, totals
+
+    def _sample(self, layout: Layout, n: int, random_state: int) -> NDArray[np.int32]:
+        """Parts (B, n, n_parts) of samples."""
+        plan = self.planned(layout)
+        if plan is None:
+            self.expectations(layout)  # raises where these are intractable too
+            raise NotImplementedError(f"{type(self).__name__} has no samples")
+        from didyma.kernels.hypergraph import sample_derivations
+
+        parts = np.full((len(plan), n, plan.n_parts), -1, np.int32)
+        for b in range(len(plan)):
+            if not sample_derivations(
+                plan.scores[b],
+                plan.extra_of(b),
+                plan.dims,
+                plan.sizes[b],
+                plan.n_work,
+                np.random.default_rng((random_state, b)),
+                parts[b],
+            ):
+                raise impossible(b)
+        return _ascending(parts)
+
+    def _decode_all(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[Any]:
+        """Outputs (B, k, ...) of parts (B, k, n_parts)."""
+        batch, k, n_parts = parts.shape
+        outputs = self.decode(parts.reshape(batch * k, n_parts), layout)
+        return outputs.reshape(batch, k, *outputs.shape[1:])
 
     def narrow(self, layout: Layout, slack: float) -> Layout:
         """Forbid the parts of outputs that score more than ``slack`` below the best one.
@@ -299,6 +462,23 @@ class CompiledStructure(Structure):
             possible,
         )
         return parts, extra_parts, possible
+
+
+def _ascending(parts: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Part indices in ascending order, −1 last."""
+    last = np.iinfo(np.int32).max
+    ordered = np.sort(np.where(parts < 0, last, parts), axis=-1)
+    return np.where(ordered == last, -1, ordered).astype(np.int32)
+
+
+def _expected(layout: Layout, marginals: Floats, extra_marginals: Floats) -> Floats:
+    """Expected score of each instance; what is never used may score −∞."""
+    from didyma.kernels.vertices import products
+
+    own, additional = np.zeros(len(layout)), np.zeros(len(layout))
+    products(layout.scores, marginals, own)
+    products(layout.extra, extra_marginals, additional)
+    return own + additional
 
 
 def _forbid(scores: Floats, below: Floats) -> Floats:

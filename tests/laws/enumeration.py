@@ -87,3 +87,86 @@ def assignments(n, states, allowed=lambda chosen: True):
     for chosen in itertools.product(range(states), repeat=n):
         if allowed(chosen):
             yield np.array(chosen)
+
+
+def segmentations(n, longest, labels):
+    """Tags of all ways to cut: 2t where a segment with label t begins, 2t + 1 inside."""
+    if n == 0:
+        yield np.array([], int)
+    for length in range(1, min(longest, n) + 1):
+        for label in range(labels):
+            segment = [2 * label, *[2 * label + 1] * (length - 1)]
+            for rest in segmentations(n - length, longest, labels):
+                yield np.array([*segment, *rest])
+
+
+def warpings(n, m, steps):
+    """Cells of all paths from the first to the last."""
+
+    def ways(i, j):
+        if (i, j) == (n - 1, m - 1):
+            yield [(i, j)]
+        elif i < n and j < m:
+            for a, b in steps:
+                for rest in ways(i + a, j + b):
+                    yield [(i, j), *rest]
+
+    for path in ways(0, 0):
+        cells = np.zeros((n, m), bool)
+        cells[tuple(np.array(path).T)] = True
+        yield cells
+
+
+def ordered_pairs(n, m):
+    """Cells of all matchings, of any size, that do not cross."""
+    for size in range(min(n, m) + 1):
+        for rows in itertools.combinations(range(n), size):
+            for columns in itertools.combinations(range(m), size):
+                cells = np.zeros((n, m), bool)
+                cells[list(rows), list(columns)] = True
+                yield cells
+
+
+def binary_trees(n, labels):
+    """Labels of the spans of all binary trees, −1 elsewhere."""
+
+    def spans(i, j):
+        if i == j:
+            yield [(i, j)]
+        for k in range(i, j):
+            for one, other in itertools.product(list(spans(i, k)), list(spans(k + 1, j))):
+                yield [(i, j), *one, *other]
+
+    for tree in spans(0, n - 1):
+        for chosen in itertools.product(range(labels), repeat=len(tree)):
+            output = np.full((n, n), -1)
+            output[tuple(np.array(tree).T)] = chosen
+            yield output
+
+
+def paths(edges, source, target):
+    """Edges of all ways from one node to another."""
+
+    def ways(node):
+        if node == target:
+            yield []
+        for e, (a, b) in enumerate(edges):
+            if a == node:
+                for rest in ways(b):
+                    yield [e, *rest]
+
+    for way in ways(source):
+        yield np.isin(np.arange(len(edges)), way)
+
+
+def fitting(weights, capacity):
+    for chosen in itertools.product((False, True), repeat=len(weights)):
+        if np.dot(chosen, weights) <= capacity:
+            yield np.array(chosen)
+
+
+def spaced(n):
+    """Sets of options of which no two are neighbours."""
+    for chosen in itertools.product((False, True), repeat=n):
+        if not any(a and b for a, b in itertools.pairwise(chosen)):
+            yield np.array(chosen)

@@ -13,15 +13,19 @@ from didyma.polytope.local import local_sparsemap
 from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structures import (
     Choice,
+    Constituency,
     FactorGraph,
     Forest,
+    HigherOrderSequence,
     Matching,
+    MonotoneAlignment,
     ProjectiveTree,
+    Segmentation,
     Sequence,
     TopK,
     Tree,
 )
-from tests.laws.test_sparsemap import CASES, instance_of, vertices_of
+from tests.laws.test_sparsemap import CASES, OPTIONAL, Spaced, instance_of, vertices_of
 
 MASKS = [-1e4, -1e9, -1e30, float(np.finfo(np.float32).min), float(np.finfo(np.float64).min)]
 
@@ -128,7 +132,7 @@ def test_what_could_be_in_the_solution_is_not_forbidden(name):
     )
     found = didyma.sparsemap(given, case.structure, temperature=1e5, **more)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
-    if name not in ("budget", "forest", "logic"):  # these can do without
+    if name not in OPTIONAL | {"logic"}:  # these can do without
         assert found[masked[0]].any() or not masked[0].any()
 
 
@@ -198,16 +202,28 @@ def test_a_warm_start_may_contain_what_is_masked_now(name, mask):
 def padded(structure, shape):
     """Lengths of a batch of five, and which entries of its scores are read."""
     n = shape[0]
-    if structure.ndim == 1 or isinstance(structure, Sequence):
+    if structure.ndim == 1 or isinstance(structure, (Sequence, HigherOrderSequence)):
         lengths = np.array([n, 3, n - 1, 0, 2])
         used = np.arange(n) < lengths[:, None]
         return lengths, used if structure.ndim == 1 else used[:, :, None] & np.ones(shape[1], bool)
-    if isinstance(structure, Matching):
-        lengths = np.array([[5, 4], [2, 4], [3, 0], [5, 2], [1, 1]])
+    if isinstance(structure, (Matching, MonotoneAlignment)):
+        lengths = np.array([[5, 4], [4, 4], [3, 0], [5, 2], [1, 1]])
         inside = (np.arange(size) < lengths[:, i, None] for i, size in enumerate(shape))
         rows, columns = inside
-        return lengths, rows[:, :, None] & columns[:, None]
+        used = rows[:, :, None] & columns[:, None]
+        if structure == MonotoneAlignment("frames"):  # not beyond those that can be reached
+            ahead = np.arange(n)[:, None] - np.arange(shape[1])
+            used &= (ahead >= 0) & (ahead <= np.diff(-lengths, axis=1)[:, :, None])
+        return lengths, used
     index = np.arange(n)
+    if isinstance(structure, Segmentation):
+        lengths = np.array([n, 3, n - 1, 0, 2])
+        used = index[:, None] + np.arange(shape[1]) < lengths[:, None, None]
+        return lengths, used[..., None] & np.ones(shape[2], bool)
+    if isinstance(structure, Constituency):
+        lengths = np.array([n, 3, n - 1, 0, 2])
+        used = (index[:, None] <= index) & (index < lengths[:, None, None])
+        return lengths, used[..., None] & np.ones(shape[2], bool)
     if isinstance(structure, Forest):
         lengths = np.array([n, 3, n - 1, 0, 2])
         return lengths, (index[:, None] < index) & (index < lengths[:, None, None])
@@ -229,6 +245,13 @@ PADDED = [
     (ProjectiveTree(single_root=True), (6, 6)),
     (Matching(), (5, 4)),
     (Forest(), (6, 6)),
+    (HigherOrderSequence(2), (6, 3)),
+    (Segmentation(), (6, 3, 2)),
+    (Constituency(), (5, 5, 2)),
+    (MonotoneAlignment("pairs"), (5, 4)),
+    (MonotoneAlignment("warp"), (5, 4)),
+    (MonotoneAlignment("frames"), (5, 4)),
+    (Spaced(), (6,)),
 ]
 GARBAGE = [np.nan, np.inf, 1e300, -1e30, 7.0, -np.inf]
 
@@ -240,10 +263,13 @@ def all_results(structure, scores, lengths, **additional):
     gradient, gradients = solution.vjp(np.random.default_rng(1).standard_normal(u.shape))
     results = [u, solution.gap, solution.n_iter, solution.weights, gradient, *gradients.values()]
     results += [structure.predict(scores, lengths, **additional)]
+    results += structure.k_best(scores, 3, lengths, **additional)
     if not isinstance(structure, (Matching, Forest)):
         results += [
             structure.log_partition(scores, lengths, **additional),
             structure.marginals(scores, lengths, **additional),
+            structure.entropy(scores, lengths, **additional),
+            structure.sample(scores, 3, 0, lengths, **additional),
         ]
     return results
 
@@ -281,9 +307,9 @@ def test_steps_beyond_a_length_are_ignored(each):
 
 
 def crop(structure, shape, length):
-    if isinstance(structure, Matching):
+    if isinstance(structure, (Matching, MonotoneAlignment)):
         return tuple(slice(size) for size in length)
-    if isinstance(structure, (Choice, TopK, Sequence)):
+    if structure.ndim == 1 or isinstance(structure, (Sequence, HigherOrderSequence, Segmentation)):
         return (slice(length),)
     return (slice(length + ("Tree" in type(structure).__name__)),) * 2
 

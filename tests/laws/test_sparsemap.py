@@ -14,13 +14,21 @@ from didyma.polytope.frank_wolfe import ConditionalGradient
 from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structures import (
     Choice,
+    Constituency,
     FactorGraph,
     Forest,
+    HigherOrderSequence,
+    Knapsack,
     Matching,
+    MonotoneAlignment,
+    Path,
     ProjectiveTree,
+    Recurrence,
+    Segmentation,
     Sequence,
     TopK,
     Tree,
+    either,
 )
 from didyma.structures.factor_graph import AtMostOne
 from tests.laws import enumeration
@@ -46,6 +54,22 @@ class Window(didyma.Structure):
         return np.array([[*indices, *[-1] * (6 - len(indices))]]), np.zeros((1, 0), np.int32)
 
 
+class Spaced(Recurrence):
+    """Options of which no two are neighbours; ``early`` scores as many as the first four have."""
+
+    lengths_along = ((0,),)
+
+    def additional(self, shape):
+        return {"bonus": (1,)}
+
+    def recurrence(self, scores, bonus):
+        before, best = 0, 0
+        for i, score in enumerate(scores):
+            before, best = best, either(best, score + before + (bonus[0] if i < 4 else 0))
+        return best
+
+
+DAG = [(0, 1), (0, 2), (1, 2), (5, 2), (1, 4), (2, 4), (2, 3), (4, 3)]
 CHAIN = {"transitions": (3, 3), "start": (3,), "end": (3,)}
 SQUARE = [(0, 1), (1, 2), (2, 3), (3, 0)]
 CASES = {
@@ -83,10 +107,44 @@ CASES = {
         list(enumeration.assignments(5, 2, lambda chosen: sum(chosen[:3]) <= 1)),
         {"pairwise": (1, 2, 2)},
     ),
+    "second order": Case(
+        HigherOrderSequence(2),
+        (4, 3),
+        list(enumeration.sequences(4, 3)),
+        {"transitions": (3, 3, 3)},
+    ),
+    "segments": Case(
+        Segmentation(),
+        (4, 3, 2),
+        list(enumeration.segmentations(4, 3, 2)),
+        {"transitions": (2, 2)},
+    ),
+    "aligned pairs": Case(
+        MonotoneAlignment("pairs"),
+        (3, 4),
+        list(enumeration.ordered_pairs(3, 4)),
+        {"row_gaps": (3,), "column_gaps": (4,)},
+    ),
+    "warping": Case(
+        MonotoneAlignment("warp"),
+        (3, 4),
+        list(enumeration.warpings(3, 4, [(0, 1), (1, 0), (1, 1)])),
+    ),
+    "frames": Case(
+        MonotoneAlignment("frames"), (5, 3), list(enumeration.warpings(5, 3, [(1, 0), (1, 1)]))
+    ),
+    "constituents": Case(Constituency(), (3, 3, 2), list(enumeration.binary_trees(3, 2))),
+    "path": Case(Path(DAG, 0, 3), (8,), list(enumeration.paths(DAG, 0, 3))),
+    "knapsack": Case(
+        Knapsack([3, 2, 0, 2, 9], 5), (5,), list(enumeration.fitting([3, 2, 0, 2, 9], 5))
+    ),
+    "recurrence": Case(Spaced(), (5,), list(enumeration.spaced(5)), {"bonus": (1,)}),
     "user's own": Case(
         Window(), (6,), list(np.array([np.isin(range(6), range(i, i + 3)) for i in range(4)]))
     ),
 }
+# where an output may do without a part that another has
+OPTIONAL = {"forest", "budget", "aligned pairs", "warping", "knapsack", "recurrence"}
 KINDS = ["gaussian", "flat", "sharp", "integer", "constant", "weak unaries"]
 
 
@@ -210,6 +268,10 @@ def test_a_batch_is_its_instances(name):
         (ProjectiveTree(single_root=True), lambda n: (n + 1, n + 1)),
         (Matching(), lambda n: (n, n)),
         (Forest(), lambda n: (n, n)),
+        (HigherOrderSequence(2), lambda n: (n, 3)),
+        (Segmentation(), lambda n: (n, 3, 2)),
+        (Constituency(), lambda n: (n, n, 2)),
+        (Spaced(), lambda n: (n,)),
     ],
     ids=lambda value: str(value) if isinstance(value, didyma.Structure) else "",
 )
@@ -312,7 +374,7 @@ def test_forbidden_parts_get_nothing(name):
     only = np.where(forbidden.reshape(scores.shape), -np.inf, scores)
     u = didyma.sparsemap(only, case.structure, **additional)
     assert u.ravel()[forbidden].max(initial=0.0) == 0.0
-    if name not in ("forest", "budget"):  # in these a part may be left out
+    if name not in OPTIONAL:  # in these a part may be left out
         np.testing.assert_array_equal(u.ravel()[~forbidden], 1.0)
         with pytest.raises(didyma.DataError, match="instance 0: every output contains"):
             didyma.sparsemap(np.full(scores.shape, -np.inf), case.structure, **additional)

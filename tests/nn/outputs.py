@@ -11,6 +11,7 @@ import numpy as np
 from didyma import DataError, Structure
 from didyma.structures.choice import Choice
 from didyma.structures.matching import Matching
+from didyma.structures.segmentation import Segmentation
 from didyma.structures.sequence import Sequence
 from didyma.structures.top_k import TopK
 from didyma.structures.tree import Tree
@@ -79,6 +80,14 @@ CASES = [
         [[1, 0, 1], [0, 0, 0]],
         list(product((0, 1), repeat=3)),
         {},
+    ),
+    Case(
+        Segmentation(),
+        (3, 2, 2),
+        [3, 2],
+        [[0, 1, 2], [2, 0, -1]],
+        list(product(range(-1, 4), repeat=3)),
+        {"transitions": (2, 2)},
     ),
 ]
 

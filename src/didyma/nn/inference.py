@@ -56,7 +56,7 @@ class Inference:
         self.layout = layout
         counts = np.ones(len(layout), dtype=bool) if mask is None else mask
         if mask is not None:
-            layout = _select(layout, mask)
+            layout = layout.select(mask)
             gold = gold if gold is None else gold[mask]
         if gold is None:
             found = self.objective.maximise(layout)
@@ -85,11 +85,6 @@ class Inference:
             own = _instances(solution, numbers[rows] - first)
             out[rows], out_extra[rows] = own.apply_jacobian(p[rows], p_extra[rows])
         return out, out_extra
-
-
-def _select(layout: Layout, mask: NDArray[np.bool_]) -> Layout:
-    extra = layout.extra[mask] if len(layout.extra) > 1 else layout.extra
-    return replace(layout, scores=layout.scores[mask], extra=extra, sizes=layout.sizes[mask])
 
 
 def _instances(solution: Distributions, b: NDArray[np.int64]) -> Distributions:

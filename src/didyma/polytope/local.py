@@ -32,8 +32,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import splu
 
 from didyma.errors import DataError, warn
+from didyma.partition import SUSPECT
 from didyma.polytope.sparsemap import ToleranceWarning
-from didyma.structure import SUSPECT, Floats, impossible
+from didyma.structure import Floats, impossible
 from didyma.structures.factor_graph import FactorGraph
 
 __all__ = ["LocalSolution", "local_sparsemap"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from didyma.structure import (
     check_scores,
     impossible,
 )
+from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
 
 __all__ = ["Choice"]
 
@@ -72,6 +73,10 @@ class Choice(CompiledStructure):
         """Index of the chosen option."""
         return parts[:, 0].astype(np.int64)
 
+    def planned(self, layout: Layout) -> Layout:
+        """Option by option, the best so far or the next."""
+        return _plan(layout.shape[0]).over(layout)
+
     def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """Softmax and its normaliser."""
         highest = layout.scores.max(axis=1, keepdims=True, initial=-np.inf)
@@ -84,3 +89,13 @@ class Choice(CompiledStructure):
         # one after the other, so that padding changes no bit
         total = empty + np.cumsum(weights, axis=1)[:, -1:] if weights.size else np.ones(empty.shape)
         return (highest + np.log(total))[:, 0], weights / total, np.zeros((len(layout), 0))
+
+
+@lru_cache(maxsize=SHAPES)
+def _plan(n: int) -> Hypergraph:
+    plan = Plan(n)
+    goals = [plan.zero]
+    for option in range(n):
+        so_far = [(goals[-1], plan.zero)] if option else []
+        goals.append(plan.add([*so_far, (option, plan.zero)]))
+    return plan.finish(goals)

@@ -19,8 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
+from didyma.structures.hypergraph import Hypergraph, Plan
 
-__all__ = ["LARGEST_PLAN", "Circuit", "Relation", "Term", "fill_order", "plan", "postorder"]
+__all__ = [
+    "LARGEST_PLAN",
+    "Circuit",
+    "Relation",
+    "Term",
+    "as_hypergraph",
+    "fill_order",
+    "plan",
+    "postorder",
+]
 
 LARGEST_PLAN = 2**21
 """Rows of all tables together beyond which exact inference is refused."""
@@ -62,6 +72,29 @@ class Circuit:
     n_values: int
     n_tables: int
     width: int  # variables of the largest table less one: an upper bound of the treewidth
+
+
+def as_hypergraph(circuit: Circuit, n_scores: int, n_extra: int) -> Hypergraph:
+    """The same sums as pairs: a row of several terms becomes a chain of vertices."""
+    plan = Plan(n_scores, n_extra)
+    n_leaves = n_scores + n_extra
+    slots = np.concatenate([np.arange(n_leaves), np.zeros(circuit.n_values, np.int64)])
+    dims = circuit.dims
+    goal = plan.zero
+    for n_out, n_terms, out, place, is_root in dims[2 : 2 + 5 * circuit.n_tables].reshape(-1, 5):
+        first = dims[place + n_terms : place + n_terms + n_out + 1]
+        start = place + n_terms + n_out + 1
+        rows = slots[dims[start : start + first[-1] * n_terms]].reshape(-1, n_terms)
+        sums = rows[:, 0]
+        for column in rows.T[1:-1]:
+            sums = plan.add_all(sums[:, None], column[:, None])
+        last = rows[:, -1] if n_terms > 1 else np.full(len(rows), plan.zero)
+        edges = np.stack([sums, last], axis=1).tolist()
+        for o in range(n_out):
+            slots[out + o] = plan.add(edges[first[o] : first[o + 1]])
+        if is_root:
+            goal = plan.add([(goal, int(slots[out]))])
+    return plan.finish(goal)
 
 
 def fill_order(

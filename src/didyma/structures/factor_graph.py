@@ -29,10 +29,12 @@ from didyma.structures.elimination import (
     Circuit,
     Relation,
     Term,
+    as_hypergraph,
     fill_order,
     plan,
     postorder,
 )
+from didyma.structures.hypergraph import Hypergraph
 
 __all__ = [
     "AtLeastOne",
@@ -252,6 +254,15 @@ class FactorGraph(CompiledStructure):
     def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
         """State of each variable."""
         return parts.astype(np.int64) % self.n_states
+
+    def planned(self, layout: Layout) -> Layout:
+        """The circuit of elimination is a hypergraph."""
+        return self._hypergraph.over(layout)
+
+    @cached_property
+    def _hypergraph(self) -> Hypergraph:
+        n_scores = self.n_variables * self.n_states
+        return as_hypergraph(self.circuit, n_scores, len(self.edges) * self.n_states**2)
 
     def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """Sum-product over the same tables."""

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.errors import DataError
 from didyma.structure import (
     CompiledStructure,
-    Floats,
     Layout,
     as_batch,
     as_flags,
@@ -42,6 +41,7 @@ class Forest(CompiledStructure):
 
     ndim: ClassVar[int] = 2
     aligned: ClassVar[bool] = False
+    intractable: ClassVar[str] = "sums over forests are #P-hard"
 
     @cached_property
     def kernel(self) -> Any:
@@ -92,12 +92,6 @@ class Forest(CompiledStructure):
         for b, chosen in enumerate(edges):
             _check_acyclic(np.argwhere(chosen), n, b)
         return pack(edges, layout), np.zeros((len(layout), 0), np.int32)
-
-    def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
-        """Not available: even the number of forests of a graph is hard to compute."""
-        raise NotImplementedError(
-            "the marginals of forests are #P-hard; use SparseMAP, which needs only the best forest"
-        )
 
 
 def _check_acyclic(edges: NDArray[np.int64], n: int, b: int) -> None:

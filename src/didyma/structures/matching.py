@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.errors import DataError
 from didyma.structure import (
     CompiledStructure,
-    Floats,
     Layout,
     as_batch,
     as_outputs,
@@ -37,6 +36,7 @@ class Matching(CompiledStructure):
     """
 
     ndim: ClassVar[int] = 2
+    intractable: ClassVar[str] = "sums over matchings are permanents, which are #P-hard"
 
     @cached_property
     def kernel(self) -> Any:
@@ -106,13 +106,6 @@ class Matching(CompiledStructure):
         row, column = np.divmod(parts[output, place], m)
         columns[output, row] = column
         return columns
-
-    def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
-        """Not available: the sum over all matchings is a permanent."""
-        raise NotImplementedError(
-            "the marginals of matchings are #P-hard; use SparseMAP, which needs only the best "
-            "matching"
-        )
 
 
 def _as_sizes(lengths: ArrayLike | None, batch: int, n: int, m: int) -> NDArray[np.int64]:

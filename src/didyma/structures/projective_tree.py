@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.structure import Floats
+from didyma.structure import Floats, Layout
 from didyma.structures.heads import Heads
+from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
 
 __all__ = ["ProjectiveTree"]
 
@@ -63,6 +64,10 @@ class ProjectiveTree(Heads):
                 field="outputs",
             )
 
+    def planned(self, layout: Layout) -> Layout:
+        """Eisner's spans."""
+        return _plan(layout.shape[0] - 1, self.single_root).over(layout)
+
     def sum_over(
         self, log_weights: Floats, lengths: NDArray[np.int64], logarithms: bool
     ) -> tuple[Floats, Floats]:
@@ -75,3 +80,24 @@ class ProjectiveTree(Heads):
             weights, lengths, self.single_root, log_partition, marginals
         )
         return log_partition, marginals
+
+
+@lru_cache(maxsize=SHAPES)
+def _plan(n: int, single_root: bool) -> Hypergraph:
+    """Spans by their last word: as in `didyma.kernels.eisner`, with a vertex for each.
+
+    ``right[s, t]`` has its head at s and is complete, ``to_right[s, t]`` ends in the arc to t.
+    """
+    plan = Plan((n + 1) ** 2)
+    arc = np.arange(plan.n_scores).reshape(n + 1, n + 1)
+    right, left, to_right, to_left = np.full((4, n + 1, n + 1), plan.zero)
+    for t in range(1, n + 1):
+        for s in range(t - 1, -1, -1):
+            last = 1 if s == 0 and single_root else t  # the root's only arc has nothing before it
+            joined = int(plan.add_all(right[s, s:last], left[s + 1 : last + 1, t]))
+            to_right[s, t] = plan.add([(joined, int(arc[t, s]))])
+            right[s, t] = plan.add_all(to_right[s, s + 1 : t + 1], right[s + 1 : t + 1, t])
+            if s > 0:
+                to_left[s, t] = plan.add([(joined, int(arc[s, t]))])
+                left[s, t] = plan.add_all(left[s, s:t], to_left[s:t, t])
+    return plan.finish(right[0])

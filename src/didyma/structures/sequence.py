@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Several
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from didyma.structure import (
     impossible,
     lay_out_additional,
 )
+from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
 
 __all__ = ["DistanceBins", "Sequence"]
 
@@ -129,6 +130,12 @@ class Sequence(CompiledStructure):
         """Tags, −1 beyond the length."""
         return np.where(parts >= 0, parts % layout.shape[1], -1).astype(np.int64)
 
+    def planned(self, layout: Layout) -> Layout:
+        """Tag by tag, the best beginning that ends there."""
+        n_tags, stride, start, end = layout.dims.tolist()
+        n_extra = layout.extra.shape[1]
+        return _plan(layout.shape[0], n_tags, stride, start, end, n_extra).over(layout)
+
     def k_best(
         self,
         scores: ArrayLike,
@@ -175,6 +182,21 @@ class Sequence(CompiledStructure):
         if failed >= 0:
             raise impossible(failed)
         return log_partition, marginals, extra_marginals
+
+
+@lru_cache(maxsize=SHAPES)
+def _plan(n: int, n_tags: int, stride: int, start: int, end: int, n_extra: int) -> Hypergraph:
+    plan = Plan(n * n_tags, n_extra)
+    tags, d = np.arange(n_tags), plan.n_scores
+    goals = [plan.zero]
+    arrived = d + start + tags
+    for i in range(n):
+        best = plan.add_all(arrived[:, None], (i * n_tags + tags)[:, None])
+        goals.append(int(plan.add_all(best, d + end + tags)))
+        if i < n - 1:
+            step = d + i * stride + tags * n_tags + tags[:, None]  # from tags along a row
+            arrived = plan.add_all(best, step)
+    return plan.finish(goals)
 
 
 def _every_tag(used: NDArray[np.bool_], axes: int) -> NDArray[np.bool_]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,8 @@ from didyma.structure import (
     impossible,
     pack,
 )
+from didyma.structures.hypergraph import SHAPES, Hypergraph
+from didyma.structures.knapsack import fitting_sets
 
 __all__ = ["TopK"]
 
@@ -98,6 +100,11 @@ class TopK(CompiledStructure):
             )
         return pack(chosen, layout), np.zeros((len(layout), 0), np.int32)
 
+    def planned(self, layout: Layout) -> Layout:
+        """A knapsack for options that weigh 1."""
+        k = int(layout.dims[0])
+        return _plan(layout.shape[0], k, self.exactly).over(layout)
+
     def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """By elementary symmetric polynomials e_c, the sums over sets of c options.
 
@@ -121,6 +128,13 @@ class TopK(CompiledStructure):
             raise impossible(int(empty[0]))
         marginals = np.exp(marginals - log_partition[:, None])
         return log_partition, marginals, np.zeros((len(layout), 0))
+
+
+@lru_cache(maxsize=SHAPES)
+def _plan(n: int, k: int, exactly: bool) -> Hypergraph:
+    plan, goals = fitting_sets((1,) * n, k, exactly)
+    goals[0] = plan.zero  # of no options none is chosen
+    return plan.finish(goals)
 
 
 def _with_option(sums: Floats, scores: Floats) -> Floats:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.structure import Floats
+from didyma.structure import Floats, Layout
 from didyma.structures.heads import Heads
 
 __all__ = ["Tree"]
 
 NEGLIGIBLE = 1e-12  # share of second roots
+STEPS = 1000  # of a walk, per word, before it is given up
 LOWERED = 115.0  # e^-115 is small, and far from the smallest float
 
 
@@ -84,6 +85,50 @@ class Tree(Heads):
             if second > 0.5:
                 log_partition[b] = -np.inf
         return log_partition, marginals
+
+    def _sample(self, layout: Layout, n: int, random_state: int) -> NDArray[np.int32]:
+        """Wilson's walks; where these go round and round, one head after the other."""
+        from didyma.kernels.wilson import sample_trees
+
+        _, marginals, _ = self.expectations(layout)
+        size = layout.shape[0]
+        heads = np.empty((len(layout), n, size), np.int64)
+        for b, (length,) in enumerate(layout.sizes):
+            generator = np.random.default_rng((random_state, b))
+            scores = layout.scores[b].reshape(size, size)[: length + 1, : length + 1]
+            weights = np.zeros(scores.shape)
+            weights[1:] = np.exp(scores[1:] - scores[1:].max(axis=1, keepdims=True))
+            roots = np.cumsum(marginals[b].reshape(size, size)[: length + 1, 0])
+            heads[b] = -1
+            drawn = np.empty((n, length + 1), np.int64)
+            sample_trees(
+                np.cumsum(weights, axis=1),
+                roots if self.single_root else np.zeros(0),
+                length,
+                STEPS * (length + 1),
+                generator,
+                drawn,
+            )
+            for late in np.flatnonzero((drawn[:, 1:] < 0).any(axis=1)):
+                self._head_by_head(layout, b, drawn[late], generator)
+            heads[b, :, : length + 1] = drawn
+        words = np.arange(1, size)
+        parts = np.where(heads[:, :, 1:] >= 0, words * size + heads[:, :, 1:], -1)
+        return parts.astype(np.int32)
+
+    def _head_by_head(
+        self, layout: Layout, b: int, heads: NDArray[np.int64], generator: np.random.Generator
+    ) -> None:
+        """Draw the heads that are still −1, each given those before it."""
+        size, length = layout.shape[0], len(heads) - 1
+        scores = layout.scores[b].reshape(size, size).copy()
+        one = layout.select([b])
+        for word in sorted(range(1, length + 1), key=lambda m: heads[m] < 0):
+            if heads[word] < 0:
+                row = self.sums(replace(one, scores=scores.reshape(1, -1)))[1].reshape(size, size)
+                share = row[word, : length + 1]
+                heads[word] = generator.choice(length + 1, p=share / share.sum())
+            scores[word, np.arange(size) != heads[word]] = -np.inf
 
 
 def _sum_lowered(
