@@ -20,7 +20,7 @@ from didyma.files import replace_when_done
 
 BENCHMARKS = (
     *("passes", "fits", "additive", "oracle", "scaling", "letor_reader", "sparsemap"),
-    *("latent", "structure_kernels", "peers", "tagger", "low_rank", "boosting"),
+    *("latent", "hypergraph", "structure_kernels", "peers", "tagger", "low_rank", "boosting"),
     *("parser", "esim", "passage", "text_features", "rerank", "serve", "startup"),
 )
 # These install other libraries.

@@ -16,6 +16,7 @@ from benchmarks import (
     document,
     esim,
     fits,
+    hypergraph,
     latent,
     letor_reader,
     oracle,
@@ -39,7 +40,7 @@ TINY = 0.005
 
 MODULES = [
     *(passes, fits, additive, oracle, scaling, letor_reader, sparsemap, latent, boosting),
-    *(esim, passage, text_features, rerank, serve),
+    *(esim, passage, text_features, rerank, serve, hypergraph),
 ]
 
 
