@@ -55,7 +55,9 @@ class Conjugate(torch.autograd.Function):
             d_extra = d_extra + d_value[:, None] * v
         blocks = []
         for place, shape in zip(ctx.places, ctx.shapes):
-            block = d_extra[:, place.start : place.stop]
+            whole = place.stop - place.start == d_extra.shape[1]
+            # A slice of all of it would be an alias, which batches of gradients do not know.
+            block = d_extra if whole else d_extra[:, place.start : place.stop]
             blocks.append((block.sum(0) if shape == place.shape else block).reshape(shape))
         return None, d_scores.reshape(ctx.shape), None, None, None, *blocks
 
