@@ -191,6 +191,25 @@ def test_marks() -> None:
     assert marked("äß c", [(0, 2), (3, 4)]) == "[äß] [c]"
 
 
+def test_a_first_stage_is_asked_for_again(run: Run, data: Path, tmp_path: Path) -> None:
+    lists = texts.read(data / "train.tsv")
+    assert lists.queries is not None
+    noise = np.random.default_rng(0).normal(size=len(lists)).round(3)
+    rows = zip(lists.groups.codes.tolist(), lists.items, lists.y.tolist(), noise.tolist())
+    lines = [f"{lists.queries[q]}\t{text}\t{y}\t{y + score}" for q, text, y, score in rows]
+    scored, model = tmp_path / "scored.tsv", tmp_path / "model.safetensors"
+    scored.write_text("\n".join(["query\tpassage\tlabel\tscore", *lines]) + "\n")
+    shown = run("rerank", "fit", scored, "-o", model, "--quick").stdout
+    assert "against first_score" in shown
+    assert run("rerank", "rank", model, scored, "--top-k", 1).stdout
+    for command in ("rank", "eval"):
+        said = run("rerank", command, model, data / "test.tsv", code=1).stderr
+        assert "test.tsv, scores: expected the first stage's scores, found none" in said
+    given = '{"text": "It rains .", "score": 2}\n{"text": "No .", "score": 1}\n'
+    arguments = ["rerank", "rank", str(model), "--query", "does it rain ?"]
+    assert CliRunner().invoke(app, arguments, input=given).exit_code == 0
+
+
 def test_folders_and_files_of_trec(run: Run, data: Path, model: Path, tmp_path: Path) -> None:
     """BM25 finds candidates where there are none."""
     lists = texts.read(data / "test.tsv")

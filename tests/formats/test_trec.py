@@ -198,3 +198,24 @@ def test_robust03(shared_data: Path) -> None:
     assert data.y[here].sum() == relevant.sum() > 0
     row = int(np.flatnonzero((data.qid == "303") & (data.docid == "LA071090-0047"))[0])
     assert data.X[row, 0] == 49.19109429178723
+
+
+def test_shorter_lines(tmp_path: Path) -> None:
+    """Judgements as BEIR has them, runs as MS MARCO has them."""
+    path = tmp_path / "short.tsv"
+    for header in ("", "query-id\tcorpus-id\tscore\n"):
+        path.write_text(header + "q\td1\t2\n\nq\td2\t0\n")
+        qrels = trec.read_qrels(path)
+        assert qrels.docid.tolist() == ["d1", "d2"]
+        assert qrels.relevance.tolist() == [2, 0]
+    path.write_text("query-id\tcorpus-id\tscore\nq\td1\tx\n")
+    with pytest.raises(DataError, match=r"short\.tsv, line 2, relevance: .* found 'x'"):
+        trec.read_qrels(path)
+    path.write_text("q\td1\t1\nq\td2\t2\n")
+    run = trec.read_run(path)
+    assert (run.score.tolist(), run.tag) == ([-1.0, -2.0], "short.tsv")
+    path.write_text("q\td1\t1\t.5\nq\td2\t2\t.25\n")
+    assert trec.read_run(path).score.tolist() == [0.5, 0.25]
+    path.write_text("q\td1\t1\nq\td2\t2\t.25\n")
+    with pytest.raises(DataError, match="line 2: expected 3 fields 'qid docid rank', found 4"):
+        trec.read_run(path)

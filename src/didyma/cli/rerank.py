@@ -275,8 +275,9 @@ def rank(
         check_output(output, model, *files.paths)
         reranker = reranking.load(model, vectors)
         lists = files.read(reranker.language)
-        reranking.say_drift(reranker, lists)
-        found = reranking.rank_all(reranker, lists)
+        with waiting("ranking"), placed(files.path):
+            reranking.say_drift(reranker, lists)
+            found = reranking.rank_all(reranker, lists)
     if precision is not None:
         least = reranker.calibration_.threshold(precision)
         threshold = least.score
