@@ -266,6 +266,22 @@ def test_crossed_columns_are_cells_of_levels() -> None:
     assert bins.transform(strange).bins[0, 6] == 0
 
 
+def test_levels_are_finer_towards_both_ends() -> None:
+    """Of many values; a few have a level each."""
+    rows = np.column_stack([np.arange(1000.0), np.arange(1000) % 5, np.arange(1000) % 2 == 0])
+    bins = Bins.of(rows, 64, crossable=True)
+    main = bins.transform(rows).bins
+    levels = bins.levelled(main).levels
+    sizes = np.bincount(levels[0][main[:, 0]])[1:]
+    assert len(sizes) == 8
+    assert np.all(np.diff(sizes[:4]) > 0)
+    np.testing.assert_allclose(sizes, sizes[::-1], atol=20)
+    expected = 1000 * np.diff(np.sin(np.linspace(0, np.pi / 2, 9)) ** 2)
+    np.testing.assert_allclose(sizes, expected, atol=16)  # a bin has as many rows
+    for j, count in ((1, 5), (2, 2)):
+        assert len(np.unique(levels[j][main[:, j]])) == count
+
+
 def test_energy_of_pairs_against_its_definition() -> None:
     """What a table of cells explains of the squares beyond the best sum of rows and columns."""
     levels = RNG.integers(4, size=(500, 3)).astype(np.uint8)

@@ -30,6 +30,7 @@ Columns = Sequence[int | str]
 
 FOLDS = 3
 NUMBERS = (0, 4, 8, 16, 32)  # of pairs, from which "auto" chooses
+LOOSE = 0.01  # relative gap at which it is clear which pairs are promising
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,14 +272,15 @@ class AdditiveSVMRanker(SVMRanker):
         Monotone columns are not crossed, as a pair could break their promise.
         """
         descent = self._descent(*judged)
-        w = self._weights(descent)
+        w = self._weights(descent, max(self.tol, LOOSE))
         coefficients, _ = descent.problem.respond(descent.problem.scores(w))
         levels = bins.coarse(judged.X.bins)
         return rank_pairs(levels, coefficients, bins.signs == 0, threads(self.n_jobs))[0]
 
-    def _weights(self, descent: Any) -> NDArray[np.float64]:
+    def _weights(self, descent: Any, tol: float) -> NDArray[np.float64]:
         """The weights at C; what is learned on the way is not watched."""
-        solution, result = descent.solve(self._solver(), self.weight(), lambda _: None)
+        solver = replace(self._solver(), tol=tol)
+        solution, result = descent.solve(solver, self.weight(), lambda _: None)
         if result.status == "interrupted":
             raise KeyboardInterrupt
         w: NDArray[np.float64] = solution.w
@@ -302,7 +304,7 @@ class AdditiveSVMRanker(SVMRanker):
             for number in NUMBERS:
                 crossed = bins.crossed(pairs[:number])
                 descent = self._descent(*replace(train, X=crossed.added(train.X)))
-                scores = crossed.added(test.X) @ self._weights(descent)
+                scores = crossed.added(test.X) @ self._weights(descent, self.tol)
                 values.append(evaluator(scores)[measure])
             found.append(np.array(values))
         return NUMBERS[_within_an_error(np.concatenate(found, axis=1))] if found else 0
