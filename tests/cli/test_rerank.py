@@ -156,6 +156,10 @@ def test_one_query(run: Run, data: Path, model: Path) -> None:
     ]
     best, *_ = first["passages"]
     assert (best["id"], best["rank"], best["year"]) == ("p1", 1, "1375")
+    titled = '{"_id": 3, "title": "Belaford", "passage": "A castle ."}'
+    found = CliRunner().invoke(app, [*arguments, "--json"], input=titled)
+    (only,) = json.loads(found.stdout)["queries"][0]["passages"]
+    assert (only["id"], only["text"]) == ("3", "Belaford A castle .")
 
 
 def test_thresholds(run: Run, data: Path, model: Path) -> None:

@@ -211,7 +211,7 @@ def read_passages(path: Path | None) -> tuple[list[Any], list[float] | None]:
                 raise DataError(f"expected a JSON object ({error})") from None
             if isinstance(passage, dict) and "score" in passage:
                 scores.append(_score(passage.pop("score")))
-            passages.append(_checked(passage))
+            passages.append(_document(passage))
     if scores and len(scores) < len(passages):
         raise DataError("expected a score for each passage, or for none", path=path, field="score")
     return passages, scores or None
@@ -223,8 +223,9 @@ def _score(value: Any) -> float:
     return number_of(value, "score")
 
 
-def _checked(value: Any) -> Any:
+def _document(value: Any) -> dict[str, Any]:
+    """A passage as files are read: with its title before its text."""
     from didyma.formats.passage import Passage
 
-    Passage.of(value)
-    return value
+    passage = Passage.of(value)
+    return {**passage.metadata, "text": passage.text, "id": passage.id}
