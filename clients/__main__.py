@@ -1,7 +1,7 @@
 """Ask a server by every client package: ``python -m clients``, or ``make clients``.
 
 Some packages exclude each other, so each file of checks (`cohere_5`, `cohere_7`) runs in an
-environment of its own, below ``clients/.venvs``.
+environment of its own, below ``clients/.venvs``. Plug-ins are tested in one more.
 """
 
 from __future__ import annotations
@@ -33,6 +33,12 @@ PACKAGES = {
         "llama-index-postprocessor-tei-rerank>=0.6",
         "rerankers>=0.10",
     ),
+    "plug_ins": (
+        "--constraint=constraints.txt",
+        "--editable=.[haystack,langchain,llama-index,pyterrier]",
+        "hypothesis",
+        "pytest",
+    ),
 }
 
 
@@ -43,13 +49,18 @@ def main() -> int:
         TextReranker(quick=True).fit(made(12)).save(model)
         tokens.write_text(TOKEN)
         with ServerProcess(model, "--token-file", tokens) as server:
-            return sum(not passed(environment, server.address) for environment in PACKAGES)
+            checks = {
+                "cohere_5": [FOLDER / "cohere_5.py", server.address, TOKEN],
+                "cohere_7": [FOLDER / "cohere_7.py", server.address, TOKEN],
+                "plug_ins": ["-m", "pytest", "--quiet", "tests/integrations"],
+            }
+            return sum(not passed(name, checks[name]) for name in PACKAGES)
 
 
-def passed(environment: str, address: str) -> bool:
+def passed(environment: str, arguments: list[str | Path]) -> bool:
     """Whether the checks of an environment pass."""
-    command = [python_of(environment), FOLDER / f"{environment}.py", address, TOKEN]
-    return subprocess.run(command).returncode == 0
+    command = [python_of(environment), *arguments]
+    return subprocess.run(command, cwd=FOLDER.parent).returncode == 0
 
 
 def python_of(name: str) -> Path:
@@ -60,7 +71,7 @@ def python_of(name: str) -> Path:
     if not ready.exists() or ready.read_text() != wanted:
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
         install = [python, "-m", "pip", "install", "--quiet", *PACKAGES[name]]
-        subprocess.run(install, check=True)
+        subprocess.run(install, check=True, cwd=FOLDER.parent)
         ready.write_text(wanted)
     return python
 

@@ -39,7 +39,7 @@ LAYERS = [
     {"nn"},
     {"report"},
     {"demo"},
-    {"service"},
+    {"integrations", "service"},
     {"cli"},
     {"__main__"},
 ]

@@ -81,7 +81,7 @@ def test_evaluate_takes_queries_as_everything_else_does() -> None:
 
 
 # What pages and examples may import from; everything else is an inner path.
-PUBLIC = r"didyma(\.(structures|nn|metrics|formats|report|features|learning))?"
+PUBLIC = r"didyma(\.(structures|nn|metrics|formats|report|features|integrations|learning))?"
 
 
 @pytest.mark.parametrize(

@@ -63,5 +63,6 @@ class CommonWords:
 
 
 def load(path: Path) -> CommonWords:
-    """A file of it holds its bonus."""
-    return CommonWords(float(path.read_text()))
+    """A file of it holds its bonus, as a number or by name."""
+    text = path.read_text()
+    return CommonWords({"half": 0.5}[text] if text.isalpha() else float(text))

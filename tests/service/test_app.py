@@ -165,7 +165,7 @@ def test_tokens_guard_all_but_probes(model):
     with running(make_service(model, tokens=BearerTokens(["secret"]))) as client:
         assert client.get("/health").status_code == 200
         assert client.get("/ready").status_code == 200
-        for path in ("/info", "/metrics"):
+        for path in ("/info", "/metrics", "/openapi.json"):
             assert client.get(path).status_code == 401
         for path, body in (("/v2/rerank", BODY), ("/rerank", IN_TEI)):
             found = client.post(path, json=body, headers={"authorization": "Bearer wrong"})
@@ -266,7 +266,7 @@ def test_a_changed_file_is_loaded_anew(model, monkeypatch):
         assert best_score(client) == 1.0
         model.write_text("0.5")
         eventually(lambda: best_score(client) == 1.5)
-        model.write_text("damaged")
+        model.write_text("unknown")  # a KeyError, as any fault might be
         failed = 'didyma_reloads_total{model="words",outcome="failed"} 1.0'
         eventually(lambda: failed in client.get("/metrics").text)
         model.unlink()
@@ -324,7 +324,7 @@ def test_metrics(model):
 
 def test_the_description_describes_what_is_answered(model):
     with running(make_service(model, tokens=BearerTokens(["a"]))) as client:
-        found = client.get("/openapi.json").json()
+        found = client.get("/openapi.json", headers={"authorization": "a"}).json()
     assert found["openapi"] == "3.1.0"
     assert {"/v2/rerank", "/v1/rerank", "/rerank", "/health", "/info"} <= found["paths"].keys()
     schemas = found["components"]["schemas"]
@@ -343,6 +343,15 @@ def test_a_fault_is_told_without_its_cause(model, caplog):
     assert found.headers["x-request-id"] in found.json()["message"]
     assert "a fault of the server" not in found.text
     assert "a fault of the server" in caplog.text
+
+
+def test_the_log_quotes_no_wrong_request(model, caplog):
+    caplog.set_level(logging.INFO, "didyma.service")
+    with running(make_service(model)) as client:
+        wrong = {"query": "a", "documents": [{"text": ["confidential"]}]}
+        assert "confidential" in client.post("/v2/rerank", json=wrong).json()["message"]
+    (record,) = [one for one in caplog.records if one.message == "request"]
+    assert "confidential" not in JsonLines().format(record)
 
 
 @pytest.mark.parametrize("log_queries", [False, True])

@@ -226,6 +226,7 @@ def test_a_path_of_no_dialect(client):
         assert client.post(path, json=DOCUMENTS).status_code == 404, path
     found = client.get("/v2/rerank")
     assert found.status_code == 405
+    assert found.headers["allow"] == "POST"
     assert "GET" in found.json()["message"]
     assert client.get("/nothing").json()["error"]["code"] == 404
 

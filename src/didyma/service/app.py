@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from didyma import __version__
-from didyma.errors import DataError, DidymaError
+from didyma.errors import DataError
 from didyma.execution import n_cores
 from didyma.service.dialects import JINA, Dialect, dialect_of
 from didyma.service.limits import Limits
@@ -119,6 +119,7 @@ class Service:
 
     async def openapi(self, request: Request) -> Response:
         """The description of this server."""
+        self.tokens.check(request.headers.get("authorization"))
         return _json(description(self.limits, with_tokens=bool(len(self.tokens))))
 
     async def rerank(self, request: Request) -> Response:
@@ -137,7 +138,8 @@ class Service:
             status, headers = 200, {}
         except Refused as error:
             status, headers, answer = error.status, error.headers, dialect.refuse(error)
-            fields["reason"] = str(error)
+            if status != dialect.invalid:  # whose reason may quote the request
+                fields["reason"] = str(error)
         except ClientDisconnect:
             status, headers, answer = 499, {}, b""
         except Exception as error:
@@ -214,9 +216,9 @@ class Service:
     async def _reload(self, name: str) -> None:
         try:
             await asyncio.to_thread(self.models.reload, name)
-        except (DidymaError, OSError, ValueError) as error:
+        except Exception as error:  # whatever the file holds, the old model goes on
             self.metrics.reloads.labels(name, "failed").inc()
-            log(logging.ERROR, "reload failed", model=name, reason=str(error))
+            log(logging.ERROR, "reload failed", error=error, model=name)
         else:
             self.metrics.reloads.labels(name, "done").inc()
             log(logging.INFO, "reload", model=name)
@@ -229,6 +231,9 @@ def _json(value: Any, status: int = 200) -> Response:
 def _refused(request: Request, error: Exception) -> Response:
     """A refusal outside of `Service.rerank`, in the shape that most clients know."""
     if isinstance(error, HTTPException):
-        error = Refused(error.status_code, f"{error.detail}: {request.method} {request.url.path}")
-    assert isinstance(error, Refused)
-    return Response(JINA.refuse(error), error.status, error.headers, media_type="application/json")
+        refused = Refused(error.status_code, f"{error.detail}: {request.method} {request.url.path}")
+        headers = dict(error.headers or {})
+    else:
+        assert isinstance(error, Refused)
+        refused, headers = error, error.headers
+    return Response(JINA.refuse(refused), refused.status, headers, media_type="application/json")

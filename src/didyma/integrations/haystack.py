@@ -1,0 +1,47 @@
+"""Haystack: a component that ranks documents."""
+
+from dataclasses import replace
+from typing import Any
+
+from haystack import Document, component, default_to_dict
+
+from didyma.errors import DataError
+from didyma.integrations.loading import GivenReranker, reranker_of
+from didyma.rerank.text import TextReranker
+
+__all__ = ["RerankComponent"]
+
+
+@component
+class RerankComponent:
+    """Ranks documents, the best first; their scores are chances of relevance.
+
+        pipeline.add_component("ranker", RerankComponent("model.didyma.safetensors", top_k=5))
+        pipeline.connect("retriever.documents", "ranker.documents")
+
+    Parameters
+    ----------
+    reranker : TextReranker or path
+        A pipeline can be written to a file only with a path.
+    top_k : int, optional
+        How many to answer; all of them if not given.
+    """
+
+    def __init__(self, reranker: GivenReranker, top_k: int | None = None) -> None:
+        self._given, self._reranker, self.top_k = reranker, reranker_of(reranker), top_k
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a pipeline's file keeps."""
+        if isinstance(self._given, TextReranker):
+            raise DataError("expected the path of a model, as a pipeline's file cannot hold one")
+        return default_to_dict(self, reranker=str(self._given), top_k=self.top_k)
+
+    @component.output_types(documents=list[Document])
+    def run(
+        self, query: str, documents: list[Document], top_k: int | None = None
+    ) -> dict[str, list[Document]]:
+        """The documents as copies, ranked for a query; one without a text is an empty one."""
+        texts = [document.content or "" for document in documents]
+        wanted = self.top_k if top_k is None else top_k
+        ranked = self._reranker.rank(query, texts, top_k=wanted)
+        return {"documents": [replace(documents[one.index], score=one.score) for one in ranked]}

@@ -1,0 +1,55 @@
+"""LlamaIndex: a postprocessor of retrieved nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llama_index.core.bridge.pydantic import field_validator
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+
+from didyma.errors import DataError
+from didyma.integrations.loading import reranker_of
+from didyma.rerank.text import TextReranker
+
+__all__ = ["RerankPostprocessor"]
+
+
+class RerankPostprocessor(BaseNodePostprocessor):
+    """Keeps the best nodes, the best first; their scores are chances of relevance.
+
+        index.as_query_engine(
+            similarity_top_k=50,
+            node_postprocessors=[RerankPostprocessor(reranker="model.didyma.safetensors", top_n=5)],
+        )
+
+    Read are the texts of nodes without their metadata.
+
+    Parameters
+    ----------
+    reranker : TextReranker or path
+    top_n : int, optional
+        How many to keep; all of them if not given.
+    """
+
+    reranker: TextReranker
+    top_n: int | None = None
+
+    @field_validator("reranker", mode="before")
+    @classmethod
+    def _loaded(cls, given: Any) -> TextReranker:
+        return reranker_of(given)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """What LlamaIndex calls it."""
+        return "RerankPostprocessor"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        if query_bundle is None:
+            raise DataError("expected a query, found none")
+        texts = [node.node.get_content(metadata_mode=MetadataMode.NONE) for node in nodes]
+        ranked = self.reranker.rank(query_bundle.query_str, texts, top_k=self.top_n)
+        return [NodeWithScore(node=nodes[one.index].node, score=one.score) for one in ranked]

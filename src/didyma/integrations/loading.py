@@ -1,0 +1,18 @@
+"""What a plug-in is given: a reranker, or the file of one."""
+
+from __future__ import annotations
+
+import os
+from typing import TypeAlias
+
+from didyma.files import PathName
+from didyma.rerank.text import TextReranker
+
+__all__ = ["GivenReranker", "reranker_of"]
+
+GivenReranker: TypeAlias = TextReranker | PathName
+
+
+def reranker_of(given: GivenReranker) -> TextReranker:
+    """The reranker that is given, or that a file holds."""
+    return TextReranker.load(given) if isinstance(given, (str, os.PathLike)) else given

@@ -1,0 +1,161 @@
+"""Rerankers in other libraries; `make clients` runs these where the libraries are."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from didyma import integrations
+from didyma.errors import DataError, MissingExtraError
+from didyma.integrations import RerankEncoder
+from didyma.rerank.text import TextReranker
+from tests.rerank.texts import made
+
+QUERY = "when does the ship of the storm sail?"
+TEXTS = ["It is late.", "The ship of the storm sails in 1902.", "A ship ship ship."]
+
+
+@pytest.fixture(scope="module")
+def reranker() -> TextReranker:
+    return TextReranker(quick=True).fit(made(12))
+
+
+@pytest.fixture(scope="module")
+def path(reranker: TextReranker, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("integrations") / "model.safetensors"
+    reranker.save(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def ranked(reranker):
+    return reranker.rank(QUERY, TEXTS)
+
+
+def test_cross_encoder(reranker, path, ranked):
+    encoder = RerankEncoder(path)
+    found = encoder.rank(QUERY, TEXTS, return_documents=True, batch_size=32)
+    assert found == [
+        {"corpus_id": one.index, "score": one.score, "text": one.text} for one in ranked
+    ]
+    assert encoder.rank(QUERY, TEXTS, top_k=1) == [
+        {"corpus_id": ranked[0].index, "score": ranked[0].score}
+    ]
+    assert RerankEncoder(reranker).rank(QUERY, []) == []
+
+
+def test_cross_encoder_pairs_of_several_queries(reranker, ranked):
+    other = "when does the tree grow?"
+    pairs = [(QUERY, TEXTS[0]), (other, TEXTS[0]), (QUERY, TEXTS[1]), (QUERY, TEXTS[2])]
+    found = RerankEncoder(reranker).predict(pairs, show_progress_bar=False)
+    score = {one.index: one.score for one in ranked}
+    assert found[[0, 2, 3]].tolist() == [score[0], score[1], score[2]]
+    assert found[1] == reranker.rank(other, TEXTS[:1])[0].score
+    assert RerankEncoder(reranker).predict([]).shape == (0,)
+
+
+def test_langchain(reranker, path, ranked):
+    documents = pytest.importorskip("langchain_core.documents")
+    from didyma.integrations import RerankCompressor
+
+    given = [documents.Document(text, metadata={"n": n}) for n, text in enumerate(TEXTS)]
+    found = RerankCompressor(reranker=path, top_n=2).compress_documents(given, QUERY)
+    assert [one.metadata for one in found] == [
+        {"n": one.index, "relevance_score": one.score} for one in ranked[:2]
+    ]
+    assert given[1].metadata == {"n": 1}  # what was given stays as it was
+    again = RerankCompressor(reranker=reranker).acompress_documents(given, QUERY)
+    assert [one.page_content for one in asyncio.run(again)] == [one.text for one in ranked]
+
+
+def test_llama_index(path, ranked):
+    schema = pytest.importorskip("llama_index.core.schema")
+    from didyma.integrations import RerankPostprocessor
+
+    nodes = [schema.NodeWithScore(node=schema.TextNode(text=t), score=0.5) for t in TEXTS]
+    postprocessor = RerankPostprocessor(reranker=path, top_n=2)
+    found = postprocessor.postprocess_nodes(nodes, query_str=QUERY)
+    assert [(one.node.text, one.score) for one in found] == [
+        (one.text, one.score) for one in ranked[:2]
+    ]
+    assert asyncio.run(postprocessor.apostprocess_nodes(nodes, query_str=QUERY)) == found
+    assert postprocessor.postprocess_nodes([], query_str=QUERY) == []
+    with pytest.raises(DataError, match="a query"):
+        postprocessor.postprocess_nodes(nodes)
+
+
+def test_haystack(reranker, path, ranked):
+    haystack = pytest.importorskip("haystack")
+    from didyma.integrations import RerankComponent
+
+    pipeline = haystack.Pipeline()
+    pipeline.add_component("ranker", RerankComponent(path, top_k=2))
+    documents = [haystack.Document(content=text, meta={"n": n}) for n, text in enumerate(TEXTS)]
+    loaded = haystack.Pipeline.loads(pipeline.dumps())
+    for one in (pipeline, loaded):
+        found = one.run({"ranker": {"query": QUERY, "documents": documents}})
+        found = found["ranker"]["documents"]
+        assert [(d.meta["n"], d.score) for d in found] == [(r.index, r.score) for r in ranked[:2]]
+    assert documents[1].score is None
+    assert len(RerankComponent(reranker).run(QUERY, documents)["documents"]) == 3
+    with pytest.raises(DataError, match="path of a model"):
+        RerankComponent(reranker).to_dict()
+
+
+@pytest.mark.parametrize("first_stage", [False, True])
+def test_pyterrier(first_stage):
+    pandas = pytest.importorskip("pandas")
+    pyterrier = pytest.importorskip("pyterrier")
+    from didyma.integrations import RerankTransformer
+
+    lists = made(12, scores=True)
+    of_row = lists.groups.codes
+    results = pandas.DataFrame(
+        {
+            "qid": of_row.astype(str),
+            "query": np.asarray(lists.queries)[of_row],
+            "docno": [f"d{row}" for row in range(len(lists))],
+            "text": list(lists.items),
+            "score": lists.scores,
+        }
+    )
+    qrels = results[["qid", "docno"]].assign(label=lists.y.astype(int))
+    qrels = qrels[qrels["label"] > 0]
+    topics = results[["qid", "query"]].drop_duplicates()
+    retriever = pyterrier.Transformer.from_df(pyterrier.model.add_ranks(results))
+    reranking = retriever >> RerankTransformer(TextReranker(quick=True), first_stage=first_stage)
+    reranking.fit(topics, qrels, topics, qrels)
+    found = reranking.transform(topics)
+    expected = TextReranker(quick=True).fit(lists if first_stage else made(12)).predict(lists)
+    scores = dict(zip(found["docno"], found["score"]))
+    np.testing.assert_allclose([scores[name] for name in results["docno"]], expected)
+    table = pyterrier.Experiment([retriever, reranking], topics, qrels, ["map"])
+    assert table["map"][1] > table["map"][0]
+    with pytest.raises(DataError, match="found no text"):
+        RerankTransformer(TextReranker()).transform(topics.assign(docno="d"))
+
+
+@pytest.mark.parametrize(
+    ("name", "library", "extra"),
+    [
+        ("RerankComponent", "haystack", "haystack"),
+        ("RerankCompressor", "langchain_core", "langchain"),
+        ("RerankPostprocessor", "llama_index", "llama-index"),
+        ("RerankTransformer", "pyterrier", "pyterrier"),
+    ],
+)
+def test_a_library_that_is_missing_is_named(monkeypatch, name, library, extra):
+    for module in [library, *(known for known in sys.modules if known.startswith(f"{library}."))]:
+        monkeypatch.setitem(sys.modules, module, None)
+    monkeypatch.delitem(sys.modules, integrations._HOMES[name], raising=False)
+    with pytest.raises(MissingExtraError) as error:
+        getattr(integrations, name)
+    assert str(error.value) == (
+        f"{name} needs an optional dependency: pip install 'didyma[{extra}]'"
+    )
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        integrations.nothing  # noqa: B018
