@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from didyma.rerank.text import TextReranker
+from didyma.service.app import Service
+from didyma.service.dialects import dialect_of
+from didyma.service.models import ModelSource, ServedModels
 from tests.rerank.texts import made
+from tests.service.conftest import running
 from tests.service.process import ServerProcess
+from tests.service.test_dialects import NEARLY
 
 QUERY = "when does the ship of the storm sail?"
 TEXTS = ["It is late.", "The ship of the storm sails in 1902.", "A ship ship ship."]
@@ -65,10 +75,27 @@ def test_from_start_to_end(models, tmp_path):
         assert server.process.wait(60) == 0
 
 
+@pytest.fixture(scope="module")
+def client(models: list[Path]) -> Iterator[httpx.Client]:
+    """A client of a trained model, served in this process."""
+    with running(Service(ServedModels([ModelSource(models[0], None)]))) as found:
+        yield found
+
+
+@settings(max_examples=100)
+@given(path=st.sampled_from(["/v2/rerank", "/rerank"]), body=NEARLY)
+def test_no_text_is_a_fault_of_a_model(client, path, body):
+    """As for the stand-in: any text is answered or refused."""
+    text = json.dumps(body).encode()
+    found = client.post(path, content=text)
+    assert found.status_code in (200, dialect_of(path, text).invalid), found.text
+
+
 def test_nothing_heavy_is_imported(models):
     """A server starts at once: neither SciPy nor scikit-learn nor pandas is waited for."""
     code = f"""
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from didyma.service.app import Service
 from didyma.service.models import ModelSource, ServedModels
