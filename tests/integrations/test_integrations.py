@@ -15,6 +15,9 @@ from didyma.integrations import RerankEncoder
 from didyma.rerank.text import TextReranker
 from tests.rerank.texts import made
 
+# Of what other libraries call, which is theirs to change.
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
 QUERY = "when does the ship of the storm sail?"
 TEXTS = ["It is late.", "The ship of the storm sails in 1902.", "A ship ship ship."]
 
@@ -95,7 +98,8 @@ def test_haystack(reranker, path, ranked):
     pipeline = haystack.Pipeline()
     pipeline.add_component("ranker", RerankComponent(path, top_k=2))
     documents = [haystack.Document(content=text, meta={"n": n}) for n, text in enumerate(TEXTS)]
-    loaded = haystack.Pipeline.loads(pipeline.dumps())
+    trusted = ["didyma.integrations.haystack"]
+    loaded = haystack.Pipeline.loads(pipeline.dumps(), allowed_modules=trusted)
     for one in (pipeline, loaded):
         found = one.run({"ranker": {"query": QUERY, "documents": documents}})
         found = found["ranker"]["documents"]
@@ -106,6 +110,7 @@ def test_haystack(reranker, path, ranked):
         RerankComponent(reranker).to_dict()
 
 
+@pytest.mark.filterwarnings("ignore:There are shared pipeline components")
 @pytest.mark.parametrize("first_stage", [False, True])
 def test_pyterrier(first_stage):
     pandas = pytest.importorskip("pandas")
