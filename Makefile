@@ -10,7 +10,7 @@ PLAIN := tests/kernels tests/laws/test_ranking_oracles.py tests/laws/test_latent
 	tests/structures/test_projective_tree.py tests/structures/test_matching.py \
 	tests/structures/test_top_k.py tests/structures/test_sequence.py tests/cli/test_warm.py
 
-.PHONY: demo test kernels fuzz clients lint format bench docs clean
+.PHONY: demo test kernels fuzz clients lint format bench rerank docs clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml constraints.txt
@@ -47,6 +47,10 @@ format: $(READY)
 
 bench: $(READY)  ## speed against peers and physical limits, as ratios
 	$(BIN)/python -m benchmarks --peers
+
+rerank: $(READY)  ## rerankers of texts on eight collections, where these are at hand
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,vectors]"
+	$(BIN)/python reproductions/rerank.py --write
 
 docs: $(READY)  ## run the examples and regenerate the command line reference
 	$(BIN)/python docs/build.py

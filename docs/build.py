@@ -103,33 +103,40 @@ def comparison() -> str:
 
 
 HEADLINES = (
-    *("BCFW pass, 1 thread, float64", "features in [0, 1]: fit, C = 100", "P = 5,000, N = 495,000"),
-    *(
-        "scikit-learn's time over ours, 6 decimals, doc",
-        "LogisticRegression",
-        "LightGBM",
-        "XGBoost",
-    ),
-    *("deviation 1:", "sequence 100x50:", "tree 60:", "matching 100:"),
-    *("assignment 100: SciPy", "assignment 100: lap", "Viterbi 50x20: torch-struct"),
-    *("tagging, 1 best", "NLTK TnT", "exact fit", "growth of the randomised", "scikit-learn's CCA"),
-    *("epoch with SparseMAP", "640 pairs", "a step over", "spaCy's time"),
+    "rank 100 passages",
+    "features in [0, 1]: fit, C = 100",
+    "LightGBM lambdarank, time over ours",
+    "scikit-learn's time over ours, 6 decimals, doc",
+    "tree 60: forward and backward",
+    "assignment 100: SciPy",
 )
 
 
-def speed() -> str:
-    """Some figures of docs/BENCHMARKS.md, and every one that misses its target."""
-    lines = ["| | figure | target | |", "|---|---:|---|---|"]
-    verdicts = []
+def _targets() -> list[tuple[str, str, str]]:
+    """Row of a table, its name and its verdict, of each figure of docs/BENCHMARKS.md."""
+    found = []
     for line in (ROOT / "docs" / "BENCHMARKS.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if len(cells) == 5 and cells[4] in ("met", "missed"):
             name, figure, unit, target, verdict = cells
-            verdicts.append(verdict)
-            if verdict == "missed" or name.startswith(HEADLINES):
-                lines.append(f"| {name} | {figure} {unit} | {target} | {verdict} |")
-    met = f"{verdicts.count('met')} of {len(verdicts)} targets are met; the others are all here."
-    return "\n".join([met, "", *lines])
+            found.append((f"| {name} | {figure} {unit} | {target} | {verdict} |", name, verdict))
+    return found
+
+
+TABLE = ("| | figure | target | |", "|---|---:|---|---|")
+
+
+def speed() -> str:
+    """A few figures of docs/BENCHMARKS.md, met or not."""
+    return "\n".join([*TABLE, *(row for row, name, _ in _targets() if name.startswith(HEADLINES))])
+
+
+def missed() -> str:
+    """How many targets are met, and every one that is not."""
+    rows = _targets()
+    verdicts = [verdict for _, _, verdict in rows]
+    met = f"{verdicts.count('met')} of {len(rows)} targets are met. These are not:"
+    return "\n".join([met, "", *TABLE, *(row for row, _, own in rows if own == "missed")])
 
 
 def fill(text: str, marker: str, content: str) -> str:
@@ -148,6 +155,7 @@ def main() -> None:
     for name, marker, make in (
         ("README.md", "demo", demonstration),
         ("README.md", "speed", speed),
+        ("docs/BENCHMARKS.md", "missed", missed),
         ("docs/nbest.md", "compare", comparison),
     ):
         page = ROOT / name

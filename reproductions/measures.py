@@ -33,6 +33,8 @@ from didyma.demo.corpus import language_reference
 from didyma.errors import DataError, NothingLearnedWarning
 from didyma.estimators.base import linear_scores
 from didyma.estimators.svm import SVMRanker
+from didyma.features.scaling import QueryStandardScaler
+from didyma.features.text import SmallFeatures, TextFeatures
 from didyma.files import replace_sections, replace_when_done
 from didyma.formats import letor
 from didyma.metrics import Evaluator, t_test, wilcoxon, wins_losses
@@ -127,7 +129,10 @@ def read_mq2008(data: Path) -> list[Fold]:
 
 def read_demo(data: Path) -> list[Fold]:
     """Topics of the demonstration, dealt out at random."""
-    candidates = retrieve(language_reference()).data
+    lists = retrieve(language_reference()).lists
+    features = TextFeatures([SmallFeatures()]).fit(lists)
+    X = QueryStandardScaler().fit_transform(features.transform(lists), qid=lists.qid)
+    candidates = lists.with_items(X, features.names)
     places = np.random.default_rng(0).permutation(len(candidates.groups)) % N_FOLDS
     return turns([candidates.select(places[candidates.groups.codes] == n) for n in range(N_FOLDS)])
 

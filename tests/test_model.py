@@ -580,3 +580,12 @@ def test_the_plain_model_asks_for_its_columns(path: Path) -> None:
     ClassificationRanker().fit(X, Y).save(path)
     with pytest.raises(DataError, match="expected 3 features, found 2"):
         model.Model.read(path).predict(didyma.Lists(X[:, :2], Y * 1.0, QID))
+
+
+def test_equal_models_are_equal_files(tmp_path: Path) -> None:
+    fitted = didyma.SVMRanker(C=1).fit(X, Y, qid=QID)
+    contents = set()
+    for n in range(8):
+        fitted.save(tmp_path / f"{n}")
+        contents.add((tmp_path / f"{n}").read_bytes())
+    assert len(contents) == 1

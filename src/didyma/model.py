@@ -282,7 +282,7 @@ class Model:
         }
         contents = serialise(self.tensors, {**texts, "checksum": _checksum(texts, self.tensors)})
         with replace_when_done(path, "wb") as file:
-            file.write(contents)
+            file.write(_in_order(contents))
 
     def describe(self) -> dict[str, Any]:
         """All of it as plain values; of arrays, type and shape."""
@@ -670,6 +670,16 @@ def _check_format(path: str | PathLike[str], texts: Mapping[str, str]) -> None:
             f"{path}: written by didyma {writer} in format {version}, but this is didyma "
             f"{__version__}, which reads format {FORMAT_VERSION}: upgrade to load it"
         )
+
+
+def _in_order(contents: bytes) -> bytes:
+    """The same file with its texts sorted: as safetensors writes them, their order is random."""
+    size = int.from_bytes(contents[:8], "little")
+    header = json.loads(contents[8 : 8 + size])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + contents[8 + size :]
 
 
 def _checksum(texts: Mapping[str, str], tensors: Tensors) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from didyma import formats
 from didyma.metrics import evaluate
+from didyma.report.html import Example, RankedPassage
 from didyma.report.table import comparison
 from tests.cli.conftest import Run, make
 
@@ -116,6 +117,9 @@ def test_demo_shows_the_table_and_where_the_report_is(
         report("a step")
         return SimpleNamespace(
             table=comparison(evaluations),
+            answers=(
+                Example("who?", "", {"TextReranker": [RankedPassage(1, 3, "Ada did.", True)]}),
+            ),
             files={"report": folder / "report.html"},
             next_steps=("didyma inspect x",),
         )
@@ -127,5 +131,6 @@ def test_demo_shows_the_table_and_where_the_report_is(
     assert found.stdout.startswith("system")
     assert f"report: {tmp_path / 'report.html'}" in found.stdout
     assert "  didyma inspect x" in found.stdout
+    assert "who?\n+ 1 (was 3)   Ada did.\n" in found.stdout
     document = json.loads(run("demo", "-o", tmp_path, "--json").stdout)
     assert document["files"] == {"report": str(tmp_path / "report.html")}

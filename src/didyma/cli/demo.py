@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,8 @@ from didyma.cli import options
 from didyma.cli.output import print_json, print_table, say, waiting
 
 __all__ = ["demo"]
+
+N_ANSWERS, N_PASSAGES, WIDTH = 2, 3, 72
 
 
 def demo(
@@ -26,16 +29,17 @@ def demo(
     """Learn to find passages of Python's own language reference, and write a
     report.
 
-    Queries are its topics, candidates come from BM25; SVMmap, SVMroc and a
-    classifier learn to rerank them. Needs the extra "report" and less than a
-    minute.
+    Queries are its topics, candidates come from BM25. A reranker learns from
+    some of the topics to put the right passages first, is compared with BM25 on
+    the others, and is saved in one file. Needs the extra "report" and less than
+    a minute.
 
     [bold]Example[/bold]
 
     didyma demo -o demo
     """
     with waiting("importing and compiling"):
-        from didyma.demo import run
+        from didyma.demo import OURS, run
 
         result = run(output, random_state=seed, report=say)
     if as_json:
@@ -43,6 +47,12 @@ def demo(
         print_json(result.table.to_dict() | {"files": files})
         return
     print_table(result.table)
+    for answer in result.answers[:N_ANSWERS]:
+        typer.echo(f"\n{answer.query}")
+        for passage in answer.rankings[OURS][:N_PASSAGES]:
+            mark = "+" if passage.relevant else "-"
+            moved = f"{passage.rank} (was {passage.other_rank})"
+            text = textwrap.shorten(passage.text, WIDTH, placeholder=" …")
+            typer.echo(f"{mark} {moved:<11} {text}")
     typer.echo(f"\nreport: {result.files['report']}")
-    if result.next_steps:
-        typer.echo("\nnext:\n" + "\n".join(f"  {step}" for step in result.next_steps))
+    typer.echo("\nnext:\n" + "\n".join(f"  {step}" for step in result.next_steps))

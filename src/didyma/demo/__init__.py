@@ -1,32 +1,31 @@
-"""The whole path on real text: judged results, three rankers, a comparison and a report."""
+"""The whole path on real text: from passages and judgements to a reranker in one file."""
 
 from __future__ import annotations
 
+import json
 import platform
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from didyma import __version__
 from didyma.data import Lists
 from didyma.demo.candidates import DEPTH, Candidates, retrieve, split
 from didyma.demo.corpus import Corpus, language_reference
 from didyma.demo.examples import examples
-from didyma.demo.experiment import CS, RANKERS, train
 from didyma.files import PathName, replace_when_done
-from didyma.formats import letor
-from didyma.metrics import Evaluation, Evaluator, wilcoxon
-from didyma.report.html import require_extra, write_report
-from didyma.report.table import ComparisonTable, comparison, decimal
+from didyma.metrics import Evaluation, Evaluator
+from didyma.report.html import Example, require_extra, write_report
+from didyma.report.table import ComparisonTable, comparison
+from didyma.rerank.text import TextReranker
 
 __all__ = ["DemoResult", "run"]
 
-FIRST_STAGE = "BM25"
+FIRST_STAGE, OURS = "BM25", "TextReranker"
 MEASURES = "AP RR P@1"
 TITLE = "Python’s language reference: finding the passages of a topic by its title"
 
@@ -35,14 +34,15 @@ TITLE = "Python’s language reference: finding the passages of a topic by its t
 class DemoResult:
     """What the demonstration found, and the files that it wrote.
 
-    ``data`` are the parts "train", "dev" and "test", ``models`` the rankers by name, ``files`` the
-    paths by what they hold; ``next_steps`` are commands that go on from these files.
+    ``lists`` are the parts "train" and "test", ``answers`` a few test topics with both rankings,
+    ``files`` the paths by what they hold; ``next_steps`` are commands that go on from these files.
     """
 
     table: ComparisonTable
     evaluations: Mapping[str, Evaluation]
-    data: Mapping[str, Lists]
-    models: Mapping[str, Any]
+    lists: Mapping[str, Lists]
+    reranker: TextReranker
+    answers: tuple[Example, ...]
     files: Mapping[str, Path]
     notes: tuple[str, ...]
     next_steps: tuple[str, ...]
@@ -55,12 +55,12 @@ def run(
     report: Callable[[str], None] | None = None,
     corpus: Corpus | None = None,
 ) -> DemoResult:
-    """Learn to rank the passages of Python's language reference; write data, models and a report.
+    """Learn to rank the passages of Python's language reference; write data, model and report.
 
-    Queries are the titles of topics, candidates the first passages by BM25. SVMmap, SVMroc and
-    SVMacc learn to rerank them on some topics, with the C that is best on others, and are compared
-    with BM25 on the rest. ``random_state`` deals out the topics, ``report`` is called with a line
-    of text at each step, and ``corpus`` takes the place of the language reference.
+    Queries are the titles of topics, candidates the first passages by BM25. A `TextReranker` learns
+    from some topics to rerank them, and is compared with BM25 on the others. ``random_state`` deals
+    out the topics, ``report`` is called with a line of text at each step, and ``corpus`` takes the
+    place of the language reference.
     """
     require_extra()
     say = report or (lambda line: None)
@@ -70,63 +70,59 @@ def run(
     corpus = language_reference() if corpus is None else corpus
     say(f"{len(corpus.topics)} topics, {len(corpus.passages)} passages")
     candidates = retrieve(corpus)
-    data = split(candidates.data, random_state)
-    sizes = ", ".join(f"{len(part.groups)} {name}" for name, part in data.items())
+    lists = split(candidates.lists, random_state)
+    sizes = ", ".join(f"{len(part.groups)} to {name} on" for name, part in lists.items())
     say(f"{len(candidates.topics)} topics have candidates to rank: {sizes}")
 
-    trained = {}
-    for name, ranker in RANKERS.items():
-        trained[name] = train(ranker, data["train"], data["dev"])
-        best = max(value for _, value in trained[name].curve)
-        say(f"{name}: C = {trained[name].ranker.C:g}, development AP {decimal(best)}")
-    models = {name: result.ranker for name, result in trained.items()}
+    # Without the scores of BM25, the reranker can be asked about passages that come from elsewhere.
+    alone = {name: replace(part, scores=None) for name, part in lists.items()}
+    reranker = TextReranker(random_state=random_state).fit(alone["train"])
+    say(str(reranker.gate_))
 
-    test = data["test"]
-    evaluator = Evaluator(test.y, test.groups, MEASURES, docid=test.docid)
+    test = lists["test"]
     assert test.scores is not None
-    scores = {FIRST_STAGE: test.scores}
-    scores |= {name: model.predict(test.X) for name, model in models.items()}
+    scores = {FIRST_STAGE: test.scores, OURS: reranker.predict(alone["test"])}
+    evaluator = Evaluator(test.y, test.groups, MEASURES, docid=test.docid)
     evaluations = {name: evaluator(values) for name, values in scores.items()}
     table = comparison(evaluations, baseline=FIRST_STAGE)
-    notes = (*_notes(corpus, candidates, data, random_state), _among_themselves(evaluations))
+    precision: dict[str, NDArray[np.float64]] = {
+        name: found["AP"] for name, found in evaluations.items()
+    }
+    answers = tuple(examples(test, scores, precision))
+    notes = _notes(corpus, candidates, lists, reranker, random_state)
 
-    files = _write_data(folder, data, corpus) | _write_models(folder, models, candidates.features)
+    files = _write(folder, lists, corpus, reranker)
     files["report"] = folder / "report.html"
-    shown = (FIRST_STAGE, "SVMmap")
     write_report(
         files["report"],
         title=TITLE,
         lead=f"BM25 finds {DEPTH} passages for the title of a topic; those that belong to the "
-        "topic should stand first. Three rankers learned this from some topics, and were tested on "
+        "topic should stand first. A reranker learned this from some topics, and was tested on "
         f"{table.n_queries} others.",
         queries={topic.name: topic.title for topic in corpus.topics},
         table=table,
         evaluations=evaluations,
-        histories={name: result.history for name, result in trained.items()},
-        curves={name: result.curve for name, result in trained.items()},
-        weights={
-            name: dict(zip(candidates.features, model.coef_.tolist()))
-            for name, model in models.items()
-        },
-        examples=examples(
-            test,
-            {name: scores[name] for name in shown},
-            {name: evaluations[name]["AP"] for name in shown},
-            corpus,
-        ),
+        weights={OURS: reranker.model_.weights},
+        calibrations={OURS: reranker.calibration_},
+        examples=answers,
         notes=notes,
     )
-    return DemoResult(table, evaluations, data, models, files, notes, _next_steps(folder))
+    steps = _next_steps(folder, answers[0].query)
+    return DemoResult(table, evaluations, lists, reranker, answers, files, notes, steps)
 
 
 def _notes(
-    corpus: Corpus, candidates: Candidates, data: Mapping[str, Lists], random_state: int
-) -> list[str]:
+    corpus: Corpus,
+    candidates: Candidates,
+    lists: Mapping[str, Lists],
+    reranker: TextReranker,
+    random_state: int,
+) -> tuple[str, ...]:
     """How the numbers came about."""
-    relevant = candidates.data.y.sum() / len(candidates.topics)
+    relevant = candidates.lists.y.sum() / len(candidates.topics)
     dropped = ", ".join(f"“{topic.title}”" for topic in candidates.dropped)
-    sizes = ", ".join(f"{len(part.groups)} topics for {name}" for name, part in data.items())
-    return [
+    sizes = ", ".join(f"{len(part.groups)} topics to {name} on" for name, part in lists.items())
+    return (
         f"Text: the language reference that Python {platform.python_version()} carries "
         f"(pydoc_data.topics). Each of its {len(corpus.topics)} headings is a topic and the title "
         f"is the query; relevant are those of all {len(corpus.passages)} paragraphs that stand "
@@ -137,62 +133,56 @@ def _notes(
         f"A topic has {relevant:.1f} relevant candidates on average.",
         f"Left out, as their candidates are all relevant or all not: {len(candidates.dropped)} "
         f"topics ({dropped or 'none'}).",
-        f"Features: {len(candidates.features)} lexical similarities of title and passage, "
-        "standardised within each topic.",
         f"Split: {sizes}, drawn with seed {random_state}. Topics are disjoint; passages may be "
         "shared, as sections repeat parts of chapters.",
-        f"C: the value among {', '.join(f'{C:g}' for C in CS)} with the best AP on the development "
-        "topics. Models are fitted on the training topics alone.",
-        f"Made by didyma {__version__}. SVMmap minimises a bound on 1 − AP, SVMroc on the share of "
-        "wrongly ordered pairs, SVMacc is a linear SVM that classifies passages one by one.",
-    ]
-
-
-def _among_themselves(evaluations: Mapping[str, Evaluation]) -> str:
-    """The learned rankers against each other, which the table does not show."""
-    found = []
-    for a, b in combinations(RANKERS, 2):
-        gain = evaluations[a].mean("AP") - evaluations[b].mean("AP")
-        p_value = wilcoxon(evaluations[a]["AP"], evaluations[b]["AP"])
-        found.append(f"{a} − {b} {decimal(gain, signed=True)} (p = {decimal(p_value)})")
-    return (
-        f"The learned rankers against each other, difference in AP: {'; '.join(found)}. "
-        "Another seed may order them differently."
+        f"Chosen by cross-validation over the training topics. {reranker.gate_}",
+        f"Made by didyma {__version__}.",
     )
 
 
-def _write_data(folder: Path, data: Mapping[str, Lists], corpus: Corpus) -> dict[str, Path]:
-    """The parts as LETOR files, and the texts that their query and document ids stand for."""
-    files = {name: folder / f"{name}.letor" for name in data}
-    for name, part in data.items():
-        letor.write(part, files[name])
-    texts = {
-        "queries": {topic.name: topic.title for topic in corpus.topics},
-        "passages": corpus.passages,
-    }
-    for name, text in texts.items():
-        files[name] = folder / f"{name}.tsv"
-        with replace_when_done(files[name]) as file:
-            file.writelines(f"{key}\t{line}\n" for key, line in text.items())
-    return files
-
-
-def _write_models(
-    folder: Path, models: Mapping[str, Any], features: tuple[str, ...]
+def _write(
+    folder: Path, lists: Mapping[str, Lists], corpus: Corpus, reranker: TextReranker
 ) -> dict[str, Path]:
-    files = {}
-    for name, model in models.items():
-        model.feature_names_in_ = np.array(features, dtype=object)
-        files[name] = folder / f"{name.lower()}.safetensors"
-        model.save(files[name])
+    """The parts as JSON lines, all passages one a line, and the reranker."""
+    files = {name: folder / f"{name}.jsonl" for name in lists}
+    for name, part in lists.items():
+        with replace_when_done(files[name]) as file:
+            file.writelines(f"{json.dumps(record)}\n" for record in _records(part))
+    files["passages"] = folder / "passages.txt"
+    with replace_when_done(files["passages"]) as file:
+        file.writelines(f"{passage}\n" for passage in corpus.passages.values())
+    files["reranker"] = folder / "reranker.safetensors"
+    reranker.save(files["reranker"])
     return files
 
 
-def _next_steps(folder: Path) -> tuple[str, ...]:
-    names = "train.letor", "dev.letor", "test.letor", "svmmap.safetensors", "mine.safetensors"
-    train, dev, test, svmmap, own = (shlex.quote(str(folder / name)) for name in names)
+def _records(lists: Lists) -> list[dict[str, object]]:
+    """An object for each query."""
+    assert lists.queries is not None
+    assert lists.docid is not None
+    return [
+        {
+            "qid": str(lists.groups.names[n]),
+            "query": query,
+            "passages": [
+                {"id": str(name), "text": text}
+                for name, text in zip(lists.docid[own].tolist(), (lists.items[row] for row in own))
+            ],
+            "labels": lists.y[own].astype(int).tolist(),
+        }
+        for n, query in enumerate(lists.queries)
+        for own in [lists.groups.rows[lists.groups.starts[n] : lists.groups.starts[n + 1]].tolist()]
+    ]
+
+
+def _next_steps(folder: Path, query: str) -> tuple[str, ...]:
+    names = "reranker.safetensors", "passages.txt", "test.jsonl", "train.jsonl", "mine.safetensors"
+    reranker, passages, test, train, own = (shlex.quote(str(folder / name)) for name in names)
+    asked = f"{reranker} --query {shlex.quote(query)} {passages}"
     return (
-        f"didyma fit {train} --dev {dev} --loss ndcg --C 1,10,100 -o {own}",
-        f"didyma compare --data {test} {svmmap} {own}",
-        f"didyma inspect {svmmap}",
+        f"didyma rerank rank {asked} --top-k 3",
+        f"didyma rerank explain {asked}",
+        f"didyma rerank eval {reranker} {test}",
+        f"didyma rerank fit {train} -o {own}",
+        f"didyma serve {reranker}",
     )

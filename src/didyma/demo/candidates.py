@@ -1,4 +1,4 @@
-"""From topics and passages to judged results: first stage, features, and three disjoint parts."""
+"""From topics and passages to lists of candidates: what the first stage finds, judged."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import numpy as np
 from didyma.data import Lists
 from didyma.demo.corpus import Corpus, Topic
 from didyma.errors import DataError
-from didyma.features.scaling import QueryStandardScaler
-from didyma.features.text import FirstStage, SmallFeatures, TextFeatures
 from didyma.features.text.bm25 import BM25
 
 __all__ = ["Candidates", "retrieve", "split"]
 
 DEPTH = 50
-PARTS = {"train": 0.4, "dev": 0.2, "test": 0.4}
+PARTS = {"train": 0.6, "test": 0.4}
 
 
 @dataclass(frozen=True)
@@ -27,53 +25,39 @@ class Candidates:
     in ``dropped`` have no candidate that is relevant, or none that is not: nothing to rank.
     """
 
-    data: Lists
+    lists: Lists
     topics: tuple[Topic, ...]
     dropped: tuple[Topic, ...]
     recall: float
 
-    @property
-    def features(self) -> tuple[str, ...]:
-        """Names of the features."""
-        assert self.data.feature_names is not None
-        return self.data.feature_names
-
 
 def retrieve(corpus: Corpus, depth: int = DEPTH) -> Candidates:
-    """The best ``depth`` passages by BM25 for each title, with lexical features.
-
-    A feature is standardised within each topic, as only differences within one matter.
-    """
+    """The best ``depth`` passages by BM25 for each title."""
     names, texts = list(corpus.passages), list(corpus.passages.values())
-    found = BM25("english").fit(texts).top([topic.title for topic in corpus.topics], depth)
-    kept, dropped, recall = [], [], []
-    passages, grades, scores, docid = [], [], [], []
-    for topic, (places, values) in zip(corpus.topics, found):
-        relevant = [names[place] in topic.passages for place in places]
-        recall.append(sum(relevant) / len(topic.passages))
-        if not any(relevant) or all(relevant):
-            dropped.append(topic)
-            continue
-        kept.append(topic)
-        passages.append([texts[place] for place in places])
-        docid.append([names[place] for place in places])
-        grades.append(relevant)
-        scores.append(values)
+    best = BM25().fit(texts).top([topic.title for topic in corpus.topics], depth)
+    found = [[names[place] for place in places] for places, _ in best]
+    judged = [[name in topic.passages for name in own] for topic, own in zip(corpus.topics, found)]
+    recall = [sum(own) / len(topic.passages) for topic, own in zip(corpus.topics, judged)]
+    kept = [n for n, own in enumerate(judged) if any(own) and not all(own)]
     if not kept:
         raise DataError("no topic has candidates that are relevant and others that are not")
-    titles = [topic.title for topic in kept]
-    lists = Lists.of_texts(titles, passages, grades, scores, docid)
-    features = TextFeatures([SmallFeatures(), FirstStage()], "english").fit(lists)
-    qid = np.array([topic.name for topic in kept])[lists.groups.codes]
-    X = QueryStandardScaler().fit_transform(features.transform(lists), qid=qid)
-    data = Lists(X, lists.y, qid, lists.docid, features.names, scores=lists.scores)
-    return Candidates(data, tuple(kept), tuple(dropped), float(np.mean(recall)))
+    topics = tuple(corpus.topics[n] for n in kept)
+    lists = Lists(
+        [corpus.passages[name] for n in kept for name in found[n]],
+        np.array([value for n in kept for value in judged[n]], dtype=np.float64),
+        np.repeat([topic.name for topic in topics], [len(found[n]) for n in kept]),
+        np.array([name for n in kept for name in found[n]]),
+        queries=[topic.title for topic in topics],
+        scores=np.concatenate([best[n][1] for n in kept]),
+    )
+    dropped = tuple(topic for topic in corpus.topics if topic not in topics)
+    return Candidates(lists, topics, dropped, float(np.mean(recall)))
 
 
-def split(data: Lists, random_state: int) -> dict[str, Lists]:
-    """Training, development and test data: the queries are shuffled and dealt out by `PARTS`."""
-    n_queries = len(data.groups)
+def split(lists: Lists, random_state: int) -> dict[str, Lists]:
+    """Lists to learn from and lists to test on: they are shuffled and dealt out by `PARTS`."""
+    n_queries = len(lists.groups)
     shuffled = np.random.default_rng(random_state).permutation(n_queries)
     bounds = np.round(np.cumsum(list(PARTS.values())) * n_queries).astype(np.int64)
     parts = zip(PARTS, np.split(shuffled, bounds[:-1]))
-    return {name: data.select(np.isin(data.groups.codes, queries)) for name, queries in parts}
+    return {name: lists.select_lists(np.sort(numbers)) for name, numbers in parts}

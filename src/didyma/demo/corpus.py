@@ -11,15 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from didyma.features.text.characters import fold
-from didyma.features.text.languages import stemmer
-
 __all__ = ["Corpus", "Topic", "language_reference", "read_corpus"]
 
 SHORT = 8  # words below which a paragraph says too little by itself
 UNDERLINES = "*=-~^"  # of headings, from pages down to the smallest section
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"\w+")
 _BLANK = re.compile(r"\n\s*\n")
 _TABLE = re.compile(r"^ *[+|][-=+|]+$|^ *\||\|$| \| ", re.MULTILINE)
 
@@ -56,7 +53,9 @@ def read_corpus(pages: Mapping[str, str]) -> Corpus:
     Corpus(topics=(Topic(name='list', title='Lists', passages=frozenset({'p0001'})),),
            passages={'p0001': 'A list display yields a new list object. It may be empty.'})
     """
-    stem = stemmer("english")  # so that titles in singular and plural are one
+    from snowballstemmer import stemmer  # type: ignore[import-untyped]
+
+    stem = stemmer("english").stemWords
     names: dict[str, str] = {}
     titles: dict[str, str] = {}
     members: dict[str, set[str]] = {}
@@ -64,20 +63,11 @@ def read_corpus(pages: Mapping[str, str]) -> Corpus:
         for headings, passage in _passages(pages[page]):
             name = names.setdefault(passage, f"p{len(names) + 1:04}")
             for title in headings:
-                topic = "-".join(map(stem, words(title)))
+                topic = "-".join(stem(_WORD.findall(title.lower())))
                 titles.setdefault(topic, title)
                 members.setdefault(topic, set()).add(name)
     topics = (Topic(name, title, frozenset(members[name])) for name, title in titles.items())
     return Corpus(tuple(topics), {name: passage for passage, name in names.items()})
-
-
-def words(text: str) -> list[str]:
-    """The words of a text in lower case.
-
-    >>> words('The "for" statement: __class__')
-    ['the', 'for', 'statement', 'class']
-    """
-    return _WORD.findall(fold(text))
 
 
 def _passages(page: str) -> Iterator[tuple[list[str], str]]:
@@ -95,7 +85,7 @@ def _passages(page: str) -> Iterator[tuple[list[str], str]]:
             lead = ""
             continue
         passage = f"{lead} {' '.join(_TABLE.sub(' ', block).split())}".strip().removeprefix("* ")
-        n_words = len(words(passage))
+        n_words = len(_WORD.findall(passage))
         if n_words < SHORT or passage.endswith(":"):
             lead = passage if n_words else ""
             continue
@@ -107,6 +97,6 @@ def _heading(block: str) -> tuple[int, str] | None:
     """Level and title of a heading: a line with words, underlined in full."""
     title, _, line = block.partition("\n")
     mark = line[:1]
-    if not mark or mark not in UNDERLINES or line != mark * len(title) or not words(title):
+    if not mark or mark not in UNDERLINES or line != mark * len(title) or not _WORD.search(title):
         return None
     return UNDERLINES.index(mark), re.sub(r'["*]', "", title)

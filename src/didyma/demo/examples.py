@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data import Lists
-from didyma.demo.corpus import Corpus
 from didyma.metrics.ranking import order, tie_break
 from didyma.report.html import Example, RankedPassage
 from didyma.report.table import decimal
@@ -24,14 +23,13 @@ def examples(
     data: Lists,
     scores: Mapping[str, NDArray[np.float64]],
     precision: Mapping[str, NDArray[np.float64]],
-    corpus: Corpus,
 ) -> list[Example]:
     """The topic that gains most, one that is ranked neither well nor badly, and the worst loss.
 
     ``scores`` (one per row) and ``precision`` (AP, one per query) are those of two systems.
     """
+    assert data.queries is not None
     first, second = precision
-    titles = {topic.name: topic.title for topic in corpus.topics}
     ties = tie_break(data.groups, data.docid)
     ranked = {name: order(values, data.groups, ties) for name, values in scores.items()}
     gain = precision[second] - precision[first]
@@ -40,10 +38,10 @@ def examples(
     chosen.setdefault(int(gain.argmin()), "The greatest loss, or the smallest gain, of all.")
     return [
         Example(
-            titles[str(data.groups.names[query])],
+            str(data.queries[query]),
             f"{remark} AP {decimal(precision[first][query])} by {first}, "
             f"{decimal(precision[second][query])} by {second}.",
-            _rankings(data, query, ranked, corpus.passages),
+            _rankings(data, query, ranked),
         )
         for query, remark in chosen.items()
     ]
@@ -57,9 +55,7 @@ def _rankings(
     data: Lists,
     query: int,
     ranked: Mapping[str, NDArray[np.int64]],
-    passages: Mapping[str, str],
 ) -> dict[str, list[RankedPassage]]:
-    assert data.docid is not None
     start, stop = data.groups.starts[query : query + 2]
     rows = {name: places[start:stop].tolist() for name, places in ranked.items()}
     first, second = rows
@@ -68,7 +64,7 @@ def _rankings(
             RankedPassage(
                 rank,
                 rows[other].index(row) + 1,
-                textwrap.shorten(passages[str(data.docid[row])], N_LETTERS, placeholder=" …"),
+                textwrap.shorten(data.items[row], N_LETTERS, placeholder=" …"),
                 bool(data.y[row] > 0),
             )
             for rank, row in enumerate(rows[name][:N_PASSAGES], 1)
