@@ -105,12 +105,17 @@ class Segmentation(Planned):
 
     def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[np.int64]:
         """Tags, −1 beyond the length."""
-        _, longest, n_labels = layout.shape
-        tags = np.full((len(parts), layout.shape[0]), -1, np.int64)
+        n, longest, n_labels = layout.shape
+        tags = np.full((len(parts), n), -1, np.int64)
+        first = np.zeros((len(parts), n), np.int64)  # position of each position's segment
+        stop = np.zeros(len(parts), np.int64)
         output, place = np.nonzero(parts >= 0)
         span, label = np.divmod(parts[output, place], n_labels)
-        start, length = np.divmod(span, longest)
-        for row, first, more, own in zip(output, start, length, label):
-            tags[row, first] = 2 * own
-            tags[row, first + 1 : first + more + 1] = 2 * own + 1
-        return tags
+        start, more = np.divmod(span, longest)
+        tags[output, start] = 2 * label
+        first[output, start] = start
+        np.maximum.at(stop, output, start + more + 1)
+        position = np.arange(n)
+        first = np.maximum.accumulate(first, axis=1)
+        tags = np.take_along_axis(tags, first, axis=1) + (first < position)
+        return np.where(position < stop[:, None], tags, -1)
