@@ -211,3 +211,24 @@ def test_long_documents_are_as_good_as_their_best_window(lists):
         "storm",
         "sails",
     }
+
+
+def test_vectors_of_words_are_no_part_of_a_file(tmp_path):
+    """Words that are written otherwise: only vectors can tell, and a loaded model asks for them."""
+    table = {"auto": [1.0, 0.0], "car": [1.0, 0.1], "fruit": [0.0, 1.0], "apple": [0.1, 1.0]}
+    pairs = {"auto": "car", "fruit": "apple"}
+    lists = Lists.of_texts(
+        [f"{asked} {n}" for n in range(10) for asked in pairs],
+        [["the car", "the apple"]] * 20,
+        [[float(pairs[asked] == word) for word in ("car", "apple")] for asked in pairs] * 10,
+    )
+    reranker = TextReranker(vectors=table).fit(lists)
+    assert "vectors" in reranker.gate_.kept
+    assert reranker.rank("auto", ["an apple", "a car"])[0].index == 1
+    reranker.save(tmp_path / "model")
+    again = didyma.load(tmp_path / "model")
+    with pytest.raises(DataError, match="vectors: expected the table the model was trained with"):
+        again.rank("auto", ["a car"])
+    with pytest.raises(DataError, match="other vectors than the model was trained with"):
+        again.attach({word: [0.5, 0.5] for word in table})
+    assert again.attach(table).predict(lists).tobytes() == reranker.predict(lists).tobytes()

@@ -219,7 +219,8 @@ class Search:
         scores = np.zeros((len(settings), len(windows)))
 
         def work(fold: int) -> None:
-            train, test = self.fold[codes] != fold, self.fold[codes[item]] == fold
+            train = np.isin(codes, self.usable[self.fold[self.usable] != fold])
+            test = self.fold[codes[item]] == fold
             lists = self.judged.lists.with_items(rows, rung.columns).select(train)
             path = Fitted.path(lists, self.target.loss, rung.Cs)
             fitted = [own.mixed(share, self.baseline) for own in path for share in SHARES]
@@ -236,7 +237,7 @@ class Search:
     def final(self, trial: Trial) -> Model:
         """The model of a trial, learned from all queries."""
         rows, _ = self.judged.columns(trial.rung.columns)
-        lists = self.judged.lists.with_items(rows, trial.rung.columns)
+        lists = self.judged.lists.with_items(rows, trial.rung.columns).select_lists(self.usable)
         smaller = [C for C in trial.rung.Cs if C < trial.C]
         fitted = Fitted.path(lists, self.target.loss, [*smaller[-1:], trial.C])[-1]
         return fitted.mixed(trial.share, self.baseline).model
