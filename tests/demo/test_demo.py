@@ -75,6 +75,14 @@ def test_next_steps_run(result):
         assert found.exit_code == 0, found.output
 
 
+def test_the_file_can_be_inspected(result):
+    found = CliRunner().invoke(app, ["inspect", str(result.files["reranker"])])
+    assert str(result.reranker.gate_)[:40] in found.output
+    name, weight = max(result.reranker.model_.weights.items(), key=lambda item: abs(item[1]))
+    assert f"{name} " in found.output
+    assert f"{weight:+.4f}" in found.output
+
+
 def test_the_report_shows_the_numbers(result):
     page = result.files["report"].read_text()
     for row in result.table.rows:

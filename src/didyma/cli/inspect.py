@@ -86,7 +86,14 @@ def _model(path: Path, top: int) -> dict[str, Any]:
         if len(model.steps) == 1:
             found["importances"] = _importances(model.estimator)[:top]
         return found
-    weights = sorted(model.weights.items(), key=lambda item: -abs(item[1]))
+    learned = model
+    if model.name == "TextReranker":
+        learned = model.estimator.model_
+        found["n_features"] = learned.features.count
+        found["parameters"] = found["state"]["parameters"]
+        tried = len(model.estimator.trials_)
+        found["summary"] |= {"verdict": str(model.estimator.gate_), "ways_tried": tried}
+    weights = sorted(learned.weights.items(), key=lambda item: -abs(item[1]))
     for name, weight in weights[:top]:
         if weight != 0:
             found["weights"].append({"feature": name, "weight": weight})
