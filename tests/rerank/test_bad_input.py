@@ -211,11 +211,11 @@ def test_texts_in_five_scripts(reranker):
 @pytest.mark.parametrize(
     ("documents", "message"),
     [
-        (["a", None], "document 1: expected a text or a mapping, found NoneType"),
-        (["a", 3.5], "document 1: expected a text or a mapping, found float"),
-        ([b"a"], "document 0: expected a text or a mapping, found bytes"),
-        ([["a"]], "document 0: expected a text or a mapping, found list"),
-        ([{"text": None}], "document 0: expected a text under 'text', found NoneType"),
+        (["a", None], "document 1: expected a text or an object with one, found None"),
+        (["a", 3.5], "document 1: expected a text or an object with one, found 3.5"),
+        ([b"a"], "document 0: expected a text or an object with one, found b'a'"),
+        ([["a"]], r"document 0: expected a text or an object with one, found \['a'\]"),
+        ([{"text": None}], "document 0, text: expected a text, found None"),
         (None, "documents: expected a list of documents, found NoneType"),
         (7, "documents: expected a list of documents, found int"),
         ({"text": "a"}, "documents: expected a list of documents, found dict"),

@@ -172,15 +172,21 @@ def test_what_cannot_be_learned_from(queries, passages, labels, message):
         TextReranker(quick=True).fit(queries, passages, labels)
 
 
+def test_a_title_is_read_as_in_files(reranker):
+    (one,) = reranker.rank(QUERY, [{"title": "The ship", "text": "sails.", "_id": 7}])
+    (other,) = reranker.rank(QUERY, ["The ship sails."])
+    assert (one.text, one.id, one.raw) == ("The ship sails.", 7, other.raw)
+
+
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
         (("", ["a"]), "query 0: expected a text, found an empty one"),
         ((None, ["a"]), "query 0: expected a text, found NoneType"),
         (("a", "b"), "documents: expected a list of documents, found str"),
-        (("a", [1]), "document 0: expected a text or a mapping, found int"),
-        (("a", [{"id": 1}]), "document 0: expected a text under 'text', found none"),
-        (("a", [{"text": 1}]), "document 0: expected a text under 'text', found int 1"),
+        (("a", [1]), "document 0: expected a text or an object with one, found 1"),
+        (("a", [{"id": 1}]), "document 0: expected a text among id"),
+        (("a", [{"text": 1}]), "document 0, text: expected a text, found 1"),
         (("a", ["b"], -1), "top_k: expected a number of documents, found -1"),
     ],
 )

@@ -104,7 +104,7 @@ def _passage(value: Any, field: str, asked: Roles | None) -> dict[str, Any]:
         _fail(error, field)
     row: dict[str, Any] = {"passage": passage.text}
     if passage.id is not None:
-        row["docid"] = passage.id
+        row["docid"] = str(passage.id)
     if asked is not None:
         for role in ("label", "score"):
             name = getattr(asked, role) or known_as(role, passage.metadata)

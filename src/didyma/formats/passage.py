@@ -16,13 +16,13 @@ class Passage(NamedTuple):
     """The text of a passage, its id if it has one, and all other fields.
 
     >>> Passage.of({"_id": 7, "title": "Emma", "text": "A novel.", "year": 1815})
-    Passage(text='Emma A novel.', id='7', metadata={'year': 1815})
+    Passage(text='Emma A novel.', id=7, metadata={'year': 1815})
     >>> Passage.of("A novel.")
     Passage(text='A novel.', id=None, metadata={})
     """
 
     text: str
-    id: str | None
+    id: str | int | None
     metadata: dict[str, Any]
 
     @classmethod
@@ -44,13 +44,17 @@ class Passage(NamedTuple):
                 raise DataError(f"expected a text, found {part!r:.40}", field=field)
         return cls(
             " ".join(part for part in parts if part),
-            None if name is None or value[name] is None else id_of(value[name], name),
+            None if name is None or value[name] is None else _checked(value[name], name),
             {key: value[key] for key in value if key not in (text, title, name)},
         )
 
 
 def id_of(value: Any, field: str) -> str:
     """An id, which is a text or an integer, as text."""
+    return str(_checked(value, field))
+
+
+def _checked(value: Any, field: str) -> str | int:
     if isinstance(value, bool) or not isinstance(value, (str, Integral)):
         raise DataError(f"expected a text or an integer, found {value!r:.40}", field=field)
-    return str(value)
+    return value if isinstance(value, str) else int(value)

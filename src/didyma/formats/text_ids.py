@@ -54,7 +54,7 @@ def _objects(path: PathName) -> Iterator[tuple[int, str, str]]:
             passage = Passage.of(_as_passage(record))
         if passage.id is None:
             raise DataError("expected an id, found none", path=path, line=number, field="id")
-        yield number, passage.id, passage.text
+        yield number, str(passage.id), passage.text
 
 
 def _as_passage(record: dict[str, Any]) -> dict[str, Any]:

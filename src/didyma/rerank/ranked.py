@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from didyma.errors import DataError
+from didyma.formats.passage import Passage
 
-__all__ = ["Given", "Ranked", "read_documents"]
+__all__ = ["Ranked", "read_documents"]
 
 
 @dataclass(frozen=True)
@@ -41,21 +42,13 @@ class Ranked:
     raw: float = 0.0
 
 
-class Given(NamedTuple):
-    """A text, its id and what else came with it."""
+def read_documents(documents: Iterable[str | Mapping[str, Any]]) -> list[Passage]:
+    """Texts, or mappings with a text and, if wanted, a title, an id and other entries.
 
-    text: str
-    id: Any
-    metadata: dict[str, Any]
-
-
-def read_documents(documents: Iterable[str | Mapping[str, Any]]) -> list[Given]:
-    """Texts, or mappings with a ``text`` and, if wanted, an ``id`` and other entries.
-
-    Entries of a mapping under ``metadata`` stand beside the others.
+    As in files, a title stands before its text. Entries under ``metadata`` stand beside the others.
 
     >>> read_documents(["a", {"text": "b", "id": 7, "year": 1815}])
-    [Given(text='a', id=None, metadata={}), Given(text='b', id=7, metadata={'year': 1815})]
+    [Passage(text='a', id=None, metadata={}), Passage(text='b', id=7, metadata={'year': 1815})]
     """
     if isinstance(documents, (str, bytes, Mapping)) or not isinstance(documents, Iterable):
         raise DataError(
@@ -64,19 +57,13 @@ def read_documents(documents: Iterable[str | Mapping[str, Any]]) -> list[Given]:
     return [_read(document, n) for n, document in enumerate(documents)]
 
 
-def _read(document: Any, n: int) -> Given:
-    if isinstance(document, str):
-        return Given(document, None, {})
-    field = f"document {n}"
-    if not isinstance(document, Mapping):
-        raise DataError(
-            f"expected a text or a mapping, found {type(document).__name__}", field=field
-        )
-    text = document.get("text")
-    if not isinstance(text, str):
-        found = f"{type(text).__name__} {text!r:.40}" if "text" in document else "none"
-        raise DataError(f"expected a text under 'text', found {found}", field=field)
-    rest = {key: value for key, value in document.items() if key not in ("text", "id")}
+def _read(document: Any, n: int) -> Passage:
+    try:
+        passage = Passage.of(document)
+    except DataError as error:
+        place = "" if error.field is None else f", {error.field}"
+        raise DataError(error.problem, field=f"document {n}{place}") from None
+    rest = dict(passage.metadata)
     if isinstance(rest.get("metadata"), Mapping):
         rest |= dict(rest.pop("metadata"))
-    return Given(text, document.get("id"), rest)
+    return passage._replace(metadata=rest)

@@ -14,6 +14,7 @@ from didyma.errors import DataError
 from didyma.features.featuriser import Featuriser, State, packed, under, unpacked
 from didyma.features.text import TextFeatures
 from didyma.features.windowed import Windowed
+from didyma.formats.passage import Passage
 from didyma.model import Model, Savable
 from didyma.rerank.explanation import (
     MatchedSpan,
@@ -21,7 +22,7 @@ from didyma.rerank.explanation import (
     explain_rows,
     matched_spans,
 )
-from didyma.rerank.ranked import Given, Ranked, read_documents
+from didyma.rerank.ranked import Ranked, read_documents
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
@@ -161,10 +162,10 @@ class Reranker(Savable):
         full = lists.select(np.arange(len(lists)))  # without empty ones
         return evaluate(self.predict(full), full.y, full.groups, measures, docid=full.docid)
 
-    def _read(self, documents: Iterable[Any]) -> list[Given]:
+    def _read(self, documents: Iterable[Any]) -> list[Passage]:
         return read_documents(documents)
 
-    def _lists(self, query: Any, documents: list[Given], scores: ArrayLike | None) -> Lists:
+    def _lists(self, query: Any, documents: list[Passage], scores: ArrayLike | None) -> Lists:
         given = None if scores is None else [scores]
         return Lists.of_texts([query], [[document.text for document in documents]], scores=given)
 

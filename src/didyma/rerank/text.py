@@ -20,13 +20,13 @@ from didyma.features.text import (
     WordVectors,
 )
 from didyma.features.text.features import IN_LIST
+from didyma.formats.passage import Passage
 from didyma.model import Model
 from didyma.rerank.calibration import Calibration
 from didyma.rerank.drift import Drift, Ranges
 from didyma.rerank.explanation import contributions
 from didyma.rerank.gate import Gate
 from didyma.rerank.judged_texts import check_queries, read_judged
-from didyma.rerank.ranked import Given
 from didyma.rerank.reranker import Reranker
 from didyma.rerank.target import Target
 
@@ -232,7 +232,7 @@ class TextReranker(Reranker):
                 part.attach(vectors)
         return self
 
-    def _lists(self, query: Any, documents: list[Given], scores: ArrayLike | None) -> Lists:
+    def _lists(self, query: Any, documents: list[Passage], scores: ArrayLike | None) -> Lists:
         lists = super()._lists(query, documents, scores)
         check_queries(lists)
         return lists
