@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -40,6 +42,62 @@ def test_kernels_are_cached_across_processes(tmp_path):
     assert run(str(tmp_path)) == "[1, 2, 0] 0"
     assert run(str(tmp_path)) == "[1, 2, 0] 1"
     assert [path.name for path in tmp_path.iterdir()] == ["didyma"]
+
+
+class Pair(NamedTuple):
+    a: int
+    b: int
+
+
+class Couple(NamedTuple):
+    a: int
+    b: int
+
+
+def total(pair):
+    return pair[0] + pair[1]
+
+
+@pytest.fixture
+def hits_of(tmp_path, monkeypatch):
+    """How often a new kernel finds itself in the cache, for arguments whose total is 3."""
+    monkeypatch.setattr(jit_module, "cache_folder", lambda: str(tmp_path))
+
+    def call(pair: tuple[int, int]) -> int:
+        kernel = jit(total)
+        assert kernel(pair) == 3
+        return sum(kernel.compiled.stats.cache_hits.values())
+
+    return call
+
+
+DAMAGES = {
+    "empty": lambda contents: b"",
+    "cut": lambda contents: contents[: len(contents) // 2],
+    "text": lambda contents: b"not a pickle",
+    "another value": lambda contents: pickle.dumps(None),
+    "another version": lambda contents: pickle.dumps("0") + contents,
+    "a module that is gone": lambda contents: contents.replace(b"numba.core", b"numba.gone"),
+}
+
+
+@compiled_only
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_what_cannot_be_loaded_is_compiled_anew_and_replaced(tmp_path, hits_of, ending, damage):
+    assert [hits_of((1, 2)), hits_of((1, 2))] == [0, 1]
+    (entry,) = tmp_path.glob(f"**/*.{ending}")
+    whole = entry.read_bytes()
+    entry.write_bytes(damage(whole))
+    assert entry.read_bytes() != whole
+    assert [hits_of((1, 2)), hits_of((1, 2))] == [0, 1]
+
+
+@compiled_only
+def test_a_type_of_arguments_may_have_gone(hits_of, monkeypatch):
+    assert [hits_of(Pair(1, 2)), hits_of(Pair(1, 2))] == [0, 1]
+    monkeypatch.delattr(sys.modules[__name__], "Pair")
+    assert [hits_of(Couple(1, 2)), hits_of(Couple(1, 2))] == [0, 1]
 
 
 @compiled_only

@@ -8,8 +8,8 @@ which would take longer.
 
 Numba notices a change only in the file of the function itself, so the name of a kernel in the cache
 ends in the fingerprint of all that is compiled with it: an edited or upgraded library never meets a
-stale kernel, and compiles only what has changed. Where no folder can be written, each process
-compiles its kernels.
+stale kernel, and compiles only what has changed. An entry that cannot be loaded is made anew. Where
+no folder can be written, each process compiles its kernels.
 """
 
 from __future__ import annotations
@@ -124,21 +124,25 @@ class Kernel:
     def _decorate(self) -> Any:
         import numba
 
+        from didyma.kernels.cache import KernelCache
+
         folder = cache_folder() if self._cached else None
         function = self.py_func
         if folder is not None:
             function = bind(function, f"{function.__qualname__}_{fingerprint(self)}")
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = folder or before
-        try:  # Numba reads the folder while it decorates
-            return numba.njit(
+        try:  # a cache reads the folder when it is made
+            dispatcher = numba.njit(
                 function,
-                cache=folder is not None,
                 nogil=True,
                 error_model="numpy",
                 no_cfunc_wrapper=True,
                 **self.options,
             )
+            if folder is not None:
+                dispatcher._cache = KernelCache(function)
+            return dispatcher
         finally:
             numba.config.CACHE_DIR = before
 
