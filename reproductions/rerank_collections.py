@@ -74,7 +74,7 @@ def questions(folder: Path, places: dict[str, str], read: Callable[..., Lists]) 
     asked, passages, labels, docid = [], [], [], []
     parts: dict[str, list[int]] = {"train": [], "dev": [], "test": []}
     for part, place in places.items():
-        lists = read(folder / place, lowercase=True)
+        lists = read(folder / place)
         for number, text in enumerate(lists.queries or []):
             own = lists.select_lists([number])
             if 0 < np.mean(own.y >= 1) < 1:
