@@ -142,14 +142,15 @@ def _measure(data: Lists) -> None:
 
 
 def _rerank() -> None:
+    from didyma.rerank.choice import FEWEST
     from didyma.rerank.text import TextReranker
 
-    queries = ["who rings ?", "what is a ring ?"]
+    queries = ["who rings ?", "what is a ring ?"] * FEWEST
     passages = [["They ring .", "A ring of 3 grams ."], ["A ring is round .", "They rang twice ."]]
-    scores = [[2.0, 1.0], [1.0, 2.0]]
+    passages, scores = passages * FEWEST, [[2.0, 1.0], [1.0, 2.0]] * FEWEST
     table = {"ring": [1.0, 0.5], "round": [0.5, 1.0]}
     for labels, given in (([[1, 0], [1, 0]], None), ([[0.5, -2.0], [3.5, 0.0]], table)):
-        reranker = TextReranker(vectors=given).fit(queries, passages, labels, scores)
+        reranker = TextReranker(vectors=given).fit(queries, passages, labels * FEWEST, scores)
         with TemporaryDirectory() as folder:
             path = Path(folder, "model")
             reranker.save(path)
