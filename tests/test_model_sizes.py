@@ -54,6 +54,7 @@ from didyma.formats.nbest import of_outputs
 from didyma.model import CLASSES, Model
 from didyma.rerank.reranker import Reranker
 from didyma.rerank.text import TextReranker
+from tests.rerank.texts import made
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 5))
@@ -71,7 +72,7 @@ TEXTS = didyma.Lists.of_texts(
     [[1, 0], [1, 0], [0, 1]],
     [[2, 1], [1, 2], [1, 2]],
 )
-VECTORS = {"ring": [1.0, 0.0], "bell": [0.8, 0.6]}
+VECTORS = {"ring": [1.0, 0.0], "bell": [0.8, 0.6], "ship": [0.0, 1.0]}
 
 
 def weighted(estimator: Any, **learned: Any) -> Any:
@@ -164,7 +165,7 @@ FITTED: dict[str, Callable[[], Any]] = {
         )
     },
     "Reranker": reranker,
-    "TextReranker": lambda: TextReranker(vectors=VECTORS).fit(TEXTS),
+    "TextReranker": lambda: TextReranker(vectors=VECTORS).fit(made(12, n_passages=4)),
     "Joined": joined,
     "PassageEmbedding": embedding,
     "TextFeatures": lambda: TextFeatures([WordVectors(VECTORS)]).fit(TEXTS),

@@ -207,8 +207,9 @@ class Ranges:
         """The ranges that have been learned."""
         edges, shares, names = arrays["edges"], arrays["shares"], tuple(values["names"])
         importance = arrays["importance"]
-        expected = len(names), QUANTILES
-        if not edges.shape == shares.shape == expected == (2 * len(importance) + 1, QUANTILES):
+        expected = 2 * importance.size + 1, QUANTILES
+        sizes = edges.shape, shares.shape, (len(names), QUANTILES)
+        if importance.ndim != 1 or any(found != expected for found in sizes):
             raise ValueError(f"ranges have {len(names)} names and {edges.shape} edges")
         return cls(names, edges, shares, importance, values["n_queries"])
 
