@@ -291,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for share in (0.5, 1.0):
             split = interacting(share, options.queries)
             settings = [
-                {"interactions": n, "C": C} for n, C in product((0, 12, 24), (1.0, 3.0, 10.0, 30.0))
+                {"interactions": n, "C": C} for n, C in product((0, 12, 24), (0.3, 1.0, 3.0, 10.0))
             ]
             ours(split, settings[:1], 1)  # compiles
             outcomes = {OURS: ours(split, settings, 1)}
