@@ -214,6 +214,26 @@ def test_a_first_stage_is_asked_for_again(run: Run, data: Path, tmp_path: Path) 
     assert CliRunner().invoke(app, arguments, input=given).exit_code == 0
 
 
+def test_scores_beside_passages_may_be_of_no_use(
+    run: Run, data: Path, model: Path, tmp_path: Path
+) -> None:
+    objects = [{"text": text, "score": 1.0} for text in PASSAGES.splitlines()]
+    scored = tmp_path / "scored.jsonl"
+    scored.write_text("".join(json.dumps(own) + "\n" for own in objects))
+    for command in ("rank", "explain"):
+        found, expected = (
+            run("rerank", command, model, passages, "--query", QUERY, "--json").stdout
+            for passages in (scored, data / "passages.txt")
+        )
+        assert found == expected
+    (tmp_path / "plain.tsv").write_text("query\tpassage\nwho is it ?\tit is me\n")
+    (tmp_path / "scored.tsv").write_text("query\tpassage\tscore\nwho is it ?\tit is me\t3\n")
+    found, expected = (
+        run("rerank", "rank", model, tmp_path / name).stdout for name in ("scored.tsv", "plain.tsv")
+    )
+    assert found == expected
+
+
 def test_folders_and_files_of_trec(run: Run, data: Path, model: Path, tmp_path: Path) -> None:
     """BM25 finds candidates where there are none."""
     lists = texts.read(data / "test.tsv")

@@ -265,7 +265,8 @@ def test_a_number_of_documents_that_is_none(reranker, top_k):
         (3, "scores: "),
     ],
 )
-def test_scores_of_the_first_stage(reranker, scores, message):
+def test_scores_of_the_first_stage(scores, message):
+    reranker = TextReranker(quick=True).fit(made(3, scores=True))
     with pytest.raises(DataError, match=message):
         reranker.rank(QUERY, [ANSWER, "It is late."], scores=scores)
     queries, passages, labels = nested(3)

@@ -62,6 +62,17 @@ def test_grades_keep_the_order_of_a_teacher(scores, factor, shift):
     assert np.array_equal(target.grades, np.rint(target.grades))
 
 
+@pytest.mark.parametrize("largest", [1e-300, 1e-160, 1e155, 1e307, 1.7e308])
+def test_a_teacher_may_use_any_numbers(largest):
+    scores, groups = np.array([-1.0, 0.3, 1.0, 0.5, 0.1, 0.9]), Groups.from_lists([3, 3])
+    expected = Target.of(10.5 * scores, groups)
+    with np.errstate(all="raise"):
+        target = Target.of(largest * scores, groups)
+    assert target.kind == "teacher"
+    assert target.grades.tolist() == expected.grades.tolist()
+    assert target.relevance == pytest.approx(expected.relevance, abs=1e-12)
+
+
 def test_a_teacher_can_be_distilled():
     """The student orders passages as the teacher does, on queries that neither was given."""
     lists, other = made(60), made(40, seed=1)

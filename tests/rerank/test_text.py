@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ import pytest
 import didyma
 from didyma.data import Lists
 from didyma.errors import DataError, ModelFileError
+from didyma.estimators.svm import SVMRanker
+from didyma.features import FirstStage, Joined, SmallFeatures, TextFeatures
 from didyma.rerank.text import TextReranker
 from tests.rerank.texts import made
 
@@ -121,6 +124,33 @@ def test_the_first_stage_is_used_where_it_is_given():
     assert len(reranker.rank(QUERY, DOCUMENTS, scores=given)) == 3
     with pytest.raises(DataError, match="scores: expected the first stage's scores, found none"):
         reranker.rank(QUERY, DOCUMENTS)
+
+
+@pytest.mark.parametrize("kind", ["TextReranker", "Reranker"])
+def test_scores_that_it_was_trained_without_are_refused_where_they_are_given(kind, reranker):
+    if kind == "Reranker":
+        reranker = didyma.Reranker(TextFeatures([SmallFeatures()]), SVMRanker(C=1.0)).fit(made())
+    assert not reranker.uses_scores
+    for ask in (reranker.rank, reranker.explain):
+        with pytest.raises(DataError, match=r"scores: .* trained without .*: leave them out, or"):
+            ask(QUERY, DOCUMENTS, scores=[0.0, 3.0, 1.0])
+    lists = made(10, scores=True)
+    without = replace(lists, scores=None)
+    assert np.array_equal(reranker.predict(lists), reranker.predict(without))
+
+
+@pytest.mark.parametrize("place", ["alone", "joined"])
+def test_scores_that_it_was_trained_with_are_asked_for(place):
+    features = TextFeatures([SmallFeatures(), FirstStage()])
+    featuriser = features if place == "alone" else Joined([features])
+    reranker = didyma.Reranker(featuriser, SVMRanker(C=1.0)).fit(made(scores=True))
+    assert reranker.uses_scores
+    assert len(reranker.rank(QUERY, DOCUMENTS, scores=[0.0, 3.0, 1.0])) == 3
+    for ask in (reranker.rank, reranker.explain):
+        with pytest.raises(DataError, match="scores: expected the first stage's scores, found no"):
+            ask(QUERY, DOCUMENTS)
+    with pytest.raises(DataError, match="scores: expected the first stage's scores, found none"):
+        reranker.predict(made(10))
 
 
 def test_where_nothing_is_to_be_learned_the_order_stays():

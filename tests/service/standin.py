@@ -19,6 +19,7 @@ class CommonWords:
 
     bonus: float = 0.0
     gate_: str = "kept"
+    uses_scores: bool = False
     entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     gate: threading.Event = field(default_factory=threading.Event)
 

@@ -375,7 +375,7 @@ def explain(
     from didyma.cli.explained import explained
 
     reranker = reranking.load(model, vectors)
-    documents, scores = texts.read_passages(data)
+    documents, scores = reranking.read_passages(reranker, data)
     ranked = reranker.rank(query, documents, top_k, scores)
     reasons = reranker.explain(query, documents, scores)
     found = [(own, reasons[own.index]) for own in ranked]

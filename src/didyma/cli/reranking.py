@@ -33,6 +33,7 @@ __all__ = [
     "rank_all",
     "rank_one",
     "read_judged",
+    "read_passages",
     "read_vectors",
     "say_drift",
     "searching",
@@ -157,8 +158,16 @@ def rank_one(reranker: TextReranker, query: str, data: Path | None) -> PassageRa
     """The passages of a file, or of stdin, ranked for one query."""
     from didyma.formats.rankings import PassageRanking
 
-    documents, scores = texts.read_passages(data)
+    documents, scores = read_passages(reranker, data)
     return PassageRanking("1", query, reranker.rank(query, documents, scores=scores))
+
+
+def read_passages(
+    reranker: TextReranker, data: Path | None
+) -> tuple[list[Any], list[float] | None]:
+    """Passages of one query, and their scores if the reranker was trained with such."""
+    documents, scores = texts.read_passages(data)
+    return documents, scores if reranker.uses_scores else None
 
 
 def rank_all(reranker: TextReranker, lists: Lists) -> list[PassageRanking]:
@@ -173,7 +182,8 @@ def rank_all(reranker: TextReranker, lists: Lists) -> list[PassageRanking]:
             {"text": lists.items[row], "id": None if lists.docid is None else str(lists.docid[row])}
             for row in rows.tolist()
         ]
-        scores = None if lists.scores is None else lists.scores[rows]
+        known = lists.scores if reranker.uses_scores else None
+        scores = None if known is None else known[rows]
         ranked = reranker.rank(query, documents, scores=scores)
         found.append(PassageRanking(str(groups.names[n]), query, ranked))
     return found

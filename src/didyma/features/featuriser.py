@@ -31,6 +31,11 @@ class Featuriser(ABC):
     def names(self) -> tuple[str, ...]:
         """Name of each column."""
 
+    @property
+    def uses_scores(self) -> bool:
+        """Whether the first stage's scores make features."""
+        return False
+
     @abstractmethod
     def fit(self, lists: Lists) -> Self:
         """Learn from the lists that a model is trained on."""
@@ -70,6 +75,11 @@ class Joined(Featuriser):
     def names(self) -> tuple[str, ...]:
         """Name of each column."""
         return tuple(name for part in self.featurisers for name in part.names)
+
+    @property
+    def uses_scores(self) -> bool:
+        """Whether the first stage's scores make features of one of them."""
+        return any(part.uses_scores for part in self.featurisers)
 
     def fit(self, lists: Lists) -> Self:
         """Fit all of them."""

@@ -203,6 +203,11 @@ class JointFeatures(LearnedFeatures):
             numbers = [f"{name} {test}" for test in tests for name in numbers]
         return (*self.vocabulary_.names, *numbers)
 
+    @property
+    def uses_scores(self) -> bool:
+        """Whether the decoder's scores make a feature."""
+        return DECODER in self.numbers_.names
+
     def _check_learned(self) -> None:
         n_numbers = len(self.numbers_)
         if self.deviations_.shape != (n_numbers,) or not 0 <= self.vector_length_ <= n_numbers:

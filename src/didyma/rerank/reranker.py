@@ -75,8 +75,17 @@ class Reranker(Savable):
     def _features(self, lists: Lists) -> Lists:
         return lists.with_items(self.featuriser.transform(lists), self.featuriser.names)
 
+    @property
+    def uses_scores(self) -> bool:
+        """Whether it was trained with the first stage's scores, so that `rank` takes them."""
+        return self.featuriser.uses_scores
+
     def predict(self, lists: Lists) -> NDArray[np.float64]:
-        """Raw score of each row; higher ranks first within a list."""
+        """Raw score of each row; higher ranks first within a list.
+
+        Lists may bring scores of a first stage that the reranker was trained without: they do not
+        count.
+        """
         return self._score(lists)[2]
 
     def rank(
@@ -97,7 +106,7 @@ class Reranker(Savable):
         top_k : int, optional
             How many of the best to return.
         scores : array of shape (n_documents,), optional
-            The first stage's, if the reranker was trained with such.
+            The first stage's, if the reranker was trained with such (`uses_scores`), and only then.
         """
         if top_k is not None and not (isinstance(top_k, int | np.integer) and top_k >= 0):
             raise DataError(f"expected a number of documents, found {top_k!r}", field="top_k")
@@ -166,13 +175,19 @@ class Reranker(Savable):
         return read_documents(documents)
 
     def _lists(self, query: Any, documents: list[Passage], scores: ArrayLike | None) -> Lists:
+        self._check_fitted()
+        if scores is not None and not self.uses_scores:
+            raise DataError(
+                "the reranker was trained without a first stage's: leave them out, or fit it with "
+                "lists that have them",
+                field="scores",
+            )
         given = None if scores is None else [scores]
         return Lists.of_texts([query], [[document.text for document in documents]], scores=given)
 
     def _rows(self, lists: Lists) -> tuple[Windowed, Lists]:
         """The windows of each row, and lists of them as rows of features."""
-        if not hasattr(self, "model_"):
-            raise DataError("the reranker is not fitted yet: call fit first")
+        self._check_fitted()
         windowed = self.featuriser.windowed(lists)
         rows = lists if len(windowed.item) == len(lists) else lists.select(windowed.item)
         return windowed, rows.with_items(windowed.X, self.featuriser.names)
@@ -193,13 +208,16 @@ class Reranker(Savable):
         reading = self.featuriser.reader_.read(lists)
         return [matched_spans(reading, n, windows.get(n)) for n in range(len(lists))]
 
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise DataError("the reranker is not fitted yet: call fit first")
+
     def _calibrated(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
         return raw
 
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""
-        if not hasattr(self, "model_"):
-            raise DataError("the reranker is not fitted yet: call fit first")
+        self._check_fitted()
         arrays, featuriser = packed(self.featuriser)
         tensors = {f"featuriser/{name}": array for name, array in arrays.items()}
         tensors |= {f"ranker/{name}": array for name, array in self.model_.tensors.items()}

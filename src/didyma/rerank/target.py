@@ -64,11 +64,13 @@ class Target:
             return cls(
                 kind, grades, (grades >= 1).astype(float), "ndcg" if is_ndcg else "ap", chosen
             )
-        low, high = labels.min(), labels.max()
-        within_unit = low >= 0 and high <= 1
-        share = labels if within_unit else (labels - low) / max(high - low, np.finfo(float).tiny)
+        # By a power of two, which changes no digit: squares of what was given may be infinite.
+        scores = np.ldexp(labels, -int(np.frexp(np.abs(labels).max())[1]))
+        low, high = scores.min(), scores.max()
+        within_unit = labels.min() >= 0 and labels.max() <= 1
+        share = labels if within_unit else (scores - low) / max(high - low, np.finfo(float).tiny)
         return cls(
-            "teacher", _graded(labels, groups), share, "ndcg(gain=linear)", measure or "nDCG"
+            "teacher", _graded(scores, groups), share, "ndcg(gain=linear)", measure or "nDCG"
         )
 
 

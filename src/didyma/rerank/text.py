@@ -185,6 +185,11 @@ class TextReranker(Reranker):
         self.interrupted_ = search.interrupted
         return self
 
+    @property
+    def uses_scores(self) -> bool:
+        """Whether it was trained with the first stage's scores; what was kept may do without."""
+        return self.gate_.baseline in FirstStage().names
+
     def _ranges(self, rows: Lists) -> Ranges:
         names = rows.features.labels
         some = rows.select_lists(np.arange(min(len(rows.groups), SAMPLE)))

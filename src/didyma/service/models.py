@@ -111,9 +111,8 @@ class ServedModels:
     def _loaded(self, name: str, path: Path) -> ServedModel:
         self._seen[name] = _stamp(path)  # before it is read: it may change meanwhile
         reranker = self._load(path)
-        reranker.rank(
-            "which", ["this", "that"], scores=[1.0, 0.0]
-        )  # so that no request waits for kernels
+        scores = [1.0, 0.0] if reranker.uses_scores else None
+        reranker.rank("which", ["this", "that"], scores=scores)  # so that no request compiles
         return ServedModel(path, reranker, time.time())
 
 

@@ -78,6 +78,11 @@ class TextFeatures(Featuriser):
         return (*self._own_names, *(name + IN_LIST for name in self.relative))
 
     @property
+    def uses_scores(self) -> bool:
+        """Whether the first stage's scores make features."""
+        return any(isinstance(part, FirstStage) for part in self.parts)
+
+    @property
     def _own_names(self) -> tuple[str, ...]:
         return tuple(name for part in self.parts for name in part.names)
 
