@@ -1,7 +1,8 @@
 """Ask a server by every client package: ``python -m clients``, or ``make clients``.
 
 Some packages exclude each other, so each file of checks (`cohere_5`, `cohere_7`) runs in an
-environment of its own, below ``clients/.venvs``. Plug-ins are tested in one more.
+environment of its own, below ``clients/.venvs``. Plug-ins are tested in one more, and schemathesis
+asks for all that the server's own description allows.
 """
 
 from __future__ import annotations
@@ -39,7 +40,13 @@ PACKAGES = {
         "hypothesis",
         "pytest",
     ),
+    "schemathesis": ("schemathesis>=4",),
 }
+FUZZ = (
+    *("-m", "schemathesis.cli", "run", "--header", f"Authorization: Bearer {TOKEN}"),
+    *("--checks", "not_a_server_error,status_code_conformance,content_type_conformance"),
+    *("--checks", "response_schema_conformance,negative_data_rejection"),
+)
 
 
 def main() -> int:
@@ -53,6 +60,7 @@ def main() -> int:
                 "cohere_5": [FOLDER / "cohere_5.py", server.address, TOKEN],
                 "cohere_7": [FOLDER / "cohere_7.py", server.address, TOKEN],
                 "plug_ins": ["-m", "pytest", "--quiet", "tests/integrations"],
+                "schemathesis": [*FUZZ, f"{server.address}/openapi.json"],
             }
             return sum(not passed(name, checks[name]) for name in PACKAGES)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
+from queue import SimpleQueue
 from typing import Any, Self
 
 import httpx
@@ -16,17 +18,24 @@ class ServerProcess:
     def __init__(self, *arguments: object) -> None:
         command = [sys.executable, "-m", "didyma", "serve", *map(str, arguments), "--port", "0"]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self._log: SimpleQueue[str] = SimpleQueue()
+        self._reading = threading.Thread(target=self._read)
+        self._reading.start()
         self.address = f"http://127.0.0.1:{self.said('listening')['port']}"
         self.client = httpx.Client(base_url=self.address, timeout=60)
 
-    def said(self, event: str) -> dict[str, Any]:
-        """Read the log up to an event."""
+    def _read(self) -> None:
+        """Take what the server says off its hands: a full pipe would stop it."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
-            found = json.loads(line)
+            self._log.put(line)
+
+    def said(self, event: str) -> dict[str, Any]:
+        """Read the log up to an event."""
+        while True:
+            found = json.loads(self._log.get(timeout=60))
             if found["event"] == event:
                 return found
-        raise AssertionError(f"the server ended before {event}")
 
     def __enter__(self) -> Self:
         return self
@@ -34,4 +43,5 @@ class ServerProcess:
     def __exit__(self, *_: object) -> None:
         self.client.close()
         self.process.terminate()
+        self._reading.join()
         self.process.communicate()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -33,12 +33,15 @@ __all__ = [
 ]
 
 
+Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class SpanRequest(Struct):
     """Which parts of a document to point at."""
 
     mode: str | None = None
     threshold: float | None = None
-    max_spans: int | None = None
+    max_spans: Count | None = None
 
 
 class RelevantSpan(Struct):
@@ -116,7 +119,7 @@ class DocumentsBody(Struct):
     query: str
     documents: list[str | dict[str, Any]]
     model: str | None = None
-    top_n: int | None = None
+    top_n: Count | None = None
     max_tokens_per_doc: int | None = None
     return_documents: bool | None = None
     relevant_spans: SpanRequest | None = None
@@ -198,7 +201,6 @@ class DocumentsDialect(Dialect):
     invalid = 400
 
     def _question(self, body: DocumentsBody) -> Question:
-        _check_top(body.top_n)
         returned = body.return_documents
         spans = body.relevant_spans
         return Question(
@@ -334,11 +336,6 @@ def dialect_of(path: str, body: bytes = b"{}") -> Dialect:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return JINA
     return TEI if keys.documents is UNSET and keys.texts is not UNSET else JINA
-
-
-def _check_top(top_n: int | None) -> None:
-    if top_n is not None and top_n < 0:
-        raise DataError(f"expected a number of documents, found {top_n}", field="top_n")
 
 
 def _passages(given: Sequence[str | dict[str, Any]]) -> list[Passage]:

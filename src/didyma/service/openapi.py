@@ -25,6 +25,16 @@ REFUSALS = {
     "429": "The server is busy: ask again after Retry-After seconds.",
 }
 
+# What the server tells about itself, and how else it may answer.
+GUARDED = {"401": REFUSALS["401"]}
+ABOUT: dict[str, tuple[str, dict[str, str]]] = {
+    "/health": ("Whether the server lives.", {}),
+    "/ready": ("Whether it has room for a request.", {"503": "It has none."}),
+    "/info": ("Its models and limits.", GUARDED),
+    "/metrics": ("Counts and durations, for Prometheus.", GUARDED),
+    "/openapi.json": ("This description.", GUARDED),
+}
+
 
 def description(limits: Limits, *, with_tokens: bool) -> dict[str, Any]:
     """The OpenAPI document."""
@@ -57,13 +67,10 @@ def description(limits: Limits, *, with_tokens: bool) -> dict[str, Any]:
         }
         for path, dialects in PATHS.items()
     }
-    for path, text in {
-        "/health": "Whether the server lives.",
-        "/ready": "Whether it has room for a request; 503 if not.",
-        "/info": "Its models and limits.",
-        "/metrics": "Counts and durations, for Prometheus.",
-    }.items():
-        paths[path] = {"get": {"summary": text, "responses": {"200": {"description": text}}}}
+    for path, (text, others) in ABOUT.items():
+        responses = {"200": {"description": text}}
+        responses |= {status: {"description": why} for status, why in others.items()}
+        paths[path] = {"get": {"summary": text, "responses": responses}}
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {

@@ -54,5 +54,5 @@ def relevant_spans(spans: Sequence[MatchedSpan], asked: SpanRequest) -> list[Rel
     least = THRESHOLD if asked.threshold is None else asked.threshold
     found = [span for span in found if span.score >= least]
     found.sort(key=lambda span: -span.score)
-    kept = found if asked.max_spans is None else found[: max(asked.max_spans, 0)]
+    kept = found if asked.max_spans is None else found[: asked.max_spans]
     return sorted(kept, key=lambda span: span.start)
