@@ -2,8 +2,8 @@
 
 Two are files of questions and sentences; the others are folders with queries.tsv, passages.tsv and
 qrels.tsv and, where they are given, candidates.tsv and split.tsv. Without candidates they are the
-best 50 by BM25 over all passages. Measures are those of the candidates' order: what no candidate
-list has, no reranker finds; a query without a relevant candidate has the value 0.
+best 50 by BM25 over all passages. Measures are those of the candidates' order, and queries whose
+candidates are all relevant, or none, are not counted: no reranker can do anything about them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Collection:
     def evaluate(self, tested: Lists, scores: NDArray[np.float64]) -> Values:
         """Values of some lists, query by query."""
         found = evaluate(scores, tested.y, tested.groups, MEASURES, docid=tested.docid)
-        return {measure: found[measure] for measure in MEASURES}
+        return {measure: found[measure][tested.mixed] for measure in MEASURES}
 
     def first_stage(self, tested: Lists) -> NDArray[np.float64]:
         """BM25 of each passage: the first stage's, or over the candidates of the collection."""

@@ -101,6 +101,10 @@ def test_time_ends_the_search(search):
     short = Search(search.judged, search.target, ("bm25",))
     short.run([Rung(name, COLUMNS, (0.1,)) for name in "abc"], budget=0.0)
     assert {trial.rung.name for trial in short.trials} == {"a"}
+    assert [rung.name for rung in short.untried] == ["b", "c"]
+    gate = decide(short.trials[0], "bm25", short.baseline_values, "AP", short.untried)
+    assert gate.verdict.endswith(" Not tried, as the time was up: b, c.")
+    assert "time was up" not in decide(short.trials[0], "bm25", short.baseline_values, "AP").verdict
 
 
 def test_a_callback_follows_and_ends_the_search(search):
@@ -123,6 +127,10 @@ def test_the_surest_gain_is_kept(search):
     trials = [trial_of(search, values) for values in (base, sure, wild)]
     best = surest(trials, base)
     assert best is trials[1]
+    bold = np.where(np.arange(20) < 12, 0.7, 0.5)  # a gain of .12, whose standard error is .02
+    assert surest([*trials, trial_of(search, bold)], base).values is bold
+    chance = [trial_of(search, values) for values in (wild, np.full(20, 0.505))]
+    assert surest(chance, base) is chance[1]  # what could be chance makes room for what is sure
     gate = decide(best, "bm25", base, "AP")
     assert gate.passed
     assert gate.gain == pytest.approx(0.05)

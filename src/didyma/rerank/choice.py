@@ -167,6 +167,7 @@ class Search:
         self.fold[self.usable] = order % max(n_folds, 1)  # as even as can be where it matters
         self.n_folds = n_folds
         self.trials: list[Trial] = []
+        self.untried: tuple[Rung, ...] = ()
         self.interrupted = False
         known = {name: self.values(judged.best(name)) for name in orders}
         self.baseline = max(known, key=lambda name: known[name].mean()) if n_folds else orders[0]
@@ -200,6 +201,7 @@ class Search:
         for number, rung in enumerate(rungs):
             start = time.perf_counter()
             if number and start - began + longest > budget:
+                self.untried = tuple(rungs[number:])
                 break
             found = list(self._try(rung))
             self.trials += found

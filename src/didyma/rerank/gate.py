@@ -67,21 +67,33 @@ class Gate:
 
 
 def surest(trials: Sequence[Trial], base: NDArray[np.float64]) -> Trial | None:
-    """The trial that helps most surely, if there is any.
+    """The trial that should rank, if any should.
 
-    That is the one whose mean gain over held-out queries, less its standard error, is greatest.
-    ``base`` are values of the measure before reranking.
+    It is the one whose mean gain over held-out queries, less half of its standard error, is
+    greatest. Where that could be chance, as with few queries, it is the one that helps most surely:
+    as a rule a mix with the old order. ``base`` are values of the measure before reranking.
     """
-    return max(trials, key=lambda trial: surely(trial.values, base), default=None)
+
+    def best(errors: float) -> Trial | None:
+        return max(trials, key=lambda own: surely(own.values, base, errors), default=None)
+
+    found = best(0.5)
+    return found if found is None or surely(found.values, base) > 0 else best(1.0)
 
 
-def surely(values: NDArray[np.float64], base: NDArray[np.float64]) -> float:
-    """Mean gain less its standard error."""
+def surely(values: NDArray[np.float64], base: NDArray[np.float64], errors: float = 1.0) -> float:
+    """Mean gain less so many standard errors."""
     gain = values - base
-    return float(gain.mean() - gain.std(ddof=1) / np.sqrt(len(gain)))
+    return float(gain.mean() - errors * gain.std(ddof=1) / np.sqrt(len(gain)))
 
 
-def decide(best: Trial | None, baseline: str, base: NDArray[np.float64], measure: str) -> Gate:
+def decide(
+    best: Trial | None,
+    baseline: str,
+    base: NDArray[np.float64],
+    measure: str,
+    untried: Sequence[Any] = (),
+) -> Gate:
     """Whether a trial is kept, which it is if its gain is greater than its standard error."""
     values = base if best is None else best.values
     n, value, before = len(base), float(values.mean()), float(base.mean())
@@ -102,6 +114,8 @@ def decide(best: Trial | None, baseline: str, base: NDArray[np.float64], measure
             else f"No gain is certain, so the order is that of {baseline}. What was learned "
             f"({best}) had {found}."
         )
+    if untried:
+        verdict += f" Not tried, as the time was up: {', '.join(map(str, untried))}."
     kept = str(best) if passed else baseline
     return Gate(kept, baseline, measure, n, value, before, p, passed, verdict)
 

@@ -71,7 +71,7 @@ class TextReranker(Reranker):
     window : int or None
         Longer documents are cut into windows of so many words, and are as good as their best.
     time_budget : float
-        Seconds after which nothing more is tried.
+        Seconds after which nothing more is tried; `gate_` says what was left out then.
     quick : bool
         Try the small set of features only.
     random_state : int
@@ -167,7 +167,8 @@ class TextReranker(Reranker):
         rungs = ladder(everything.names, len(search.usable), quick=self.quick, sets=sets)
         search.run(rungs, self.time_budget, self.callback)
         best = surest(search.trials, search.baseline_values)
-        self.gate_ = decide(best, search.baseline, search.baseline_values, target.measure)
+        known = search.baseline, search.baseline_values
+        self.gate_ = decide(best, *known, target.measure, search.untried)
         self.trials_ = [
             {"rung": str(own.rung), "C": own.C, "share": own.share, target.measure: own.mean}
             for own in search.trials
