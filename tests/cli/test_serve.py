@@ -43,12 +43,16 @@ def test_tokens_that_are_none(run, tmp_path):
 
 def test_a_port_that_is_taken(tmp_path):
     with server.listen("127.0.0.1", 0) as taken:
-        taken.listen()
         port = taken.getsockname()[1]
         with pytest.raises(server.DataError, match=f"127.0.0.1, port {port}: Address already in"):
             server.listen("127.0.0.1", port)
     with pytest.raises(server.DataError, match="cannot listen on no"):
         server.listen("no.such.host.invalid", 0)
+
+
+def test_clients_wait_from_the_moment_that_the_port_is_known():
+    with server.listen("127.0.0.1", 0) as found:
+        socket.create_connection(found.getsockname(), timeout=20).close()
 
 
 def test_answers_are_not_delayed():

@@ -18,6 +18,9 @@ from didyma.service.logs import log
 __all__ = ["check_host", "listen", "serve"]
 
 
+WAITING = 2048  # connections that are not accepted yet
+
+
 def check_host(host: str, *, has_tokens: bool, insecure: bool) -> None:
     """Refuse to let everybody in.
 
@@ -37,7 +40,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that is bound to an address; port 0 takes a free one.
+    """A socket that listens on an address; port 0 takes a free one.
 
     It says that it speaks TCP, which asyncio looks at before it turns off Nagle's delays.
     """
@@ -49,6 +52,7 @@ def listen(host: str, port: int) -> socket.socket:
             found = closing.enter_context(socket.socket(family, kind, protocol))
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             found.bind(address)
+            found.listen(WAITING)  # from now on clients wait instead of being turned away
             closing.pop_all()  # which is needed only if it cannot be bound
         return found
     except OSError as error:
@@ -63,6 +67,7 @@ def serve(service: Service, host: str, port: int) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
+        backlog=WAITING,
         timeout_graceful_shutdown=int(service.limits.seconds) + 1,
     )
     server = uvicorn.Server(config)
