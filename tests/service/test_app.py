@@ -303,6 +303,7 @@ def test_info(model):
         found = client.get("/info").json()
         assert found["model_id"] == "words"
         assert found["models"]["words"]["verdict"] == "kept"
+        assert found["models"]["words"]["uses_scores"] is False
         assert found["limits"]["documents"] == found["max_client_batch_size"] == 1000
 
 

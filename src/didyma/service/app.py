@@ -99,6 +99,7 @@ class Service:
                 "file": model.path.name,
                 "loaded": datetime.fromtimestamp(model.loaded, UTC).isoformat(timespec="seconds"),
                 "verdict": str(model.reranker.gate_),
+                "uses_scores": model.reranker.uses_scores,
             }
             for name, model in self.models.models.items()
         }
