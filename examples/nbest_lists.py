@@ -22,13 +22,14 @@ def main() -> None:
         reranker = NBestReranker(model).fit(train, dev)
         reached = test.loss_of(reranker.rerank(test)).mean()
         print(f"{model:9} {reached:.2f}, weight {reranker.weight_:.0f} %")
-    explained = reranker.explain(test, number=1, n=3)
-    outputs = [test.items[row].text for row in test.groups.rows_of(1)]
-    print(test.queries[1].text)
-    print("decoder:", outputs[explained.first])
-    print("chosen: ", outputs[explained.chosen])
-    for name, value in explained.contributions:
-        print(f"  {name:20} {value:+.2f}")
+    one = test.select_lists([1])  # whose first output is the decoder's choice
+    best, *_ = reranker.rank(one.queries[0], one.items, scores=one.scores)
+    reasons = reranker.explain(one.queries[0], one.items, one.scores)
+    print(one.queries[0].text)
+    print("decoder:", one.items[0].text)
+    print("chosen: ", best.text)
+    for part in reasons[best.index].above(reasons[0]).differences[:3]:
+        print(f"  {part.name:20} {part.amount:+.2f}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ from didyma.estimators.coreference import CoreferenceResolver
 from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
 from didyma.estimators.low_rank import LowRankReranker
 from didyma.estimators.motif import MotifFinder
-from didyma.estimators.nbest import NBestReranker
 from didyma.estimators.structured import (
     LatentStructuredPerceptron,
     LatentStructuredSVM,
@@ -52,6 +51,7 @@ from didyma.features.text import (
 from didyma.formats.conll import Field, Sentence
 from didyma.formats.nbest import of_outputs
 from didyma.model import CLASSES, Model
+from didyma.rerank.nbest import NBestReranker
 from didyma.rerank.reranker import Reranker
 from didyma.rerank.text import TextReranker
 from tests.rerank.texts import made

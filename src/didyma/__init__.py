@@ -30,7 +30,7 @@ _HOMES = {
     "LatentStructuredSVM": "didyma.estimators.structured",
     "LowRankReranker": "didyma.estimators.low_rank",
     "MotifFinder": "didyma.estimators.motif",
-    "NBestReranker": "didyma.estimators.nbest",
+    "NBestReranker": "didyma.rerank.nbest",
     "PolynomialRanker": "didyma.estimators.classification",
     "QueryMinMaxScaler": "didyma.features.scaling",
     "QueryPercentileScaler": "didyma.features.scaling",
@@ -109,7 +109,6 @@ if TYPE_CHECKING:
     from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
     from didyma.estimators.low_rank import LowRankReranker
     from didyma.estimators.motif import MotifFinder
-    from didyma.estimators.nbest import NBestReranker
     from didyma.estimators.scoring import scorer
     from didyma.estimators.structured import (
         LatentStructuredPerceptron,
@@ -131,6 +130,7 @@ if TYPE_CHECKING:
     from didyma.model import load, save
     from didyma.polytope.local import local_sparsemap
     from didyma.polytope.sparsemap import sparsemap
+    from didyma.rerank.nbest import NBestReranker
     from didyma.rerank.reranker import Reranker
     from didyma.rerank.text import TextReranker
     from didyma.structure import Structure

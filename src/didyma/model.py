@@ -75,7 +75,7 @@ CLASSES = {
     "TrigramTagger": "didyma.estimators.tagger",
     "LowRankReranker": "didyma.estimators.low_rank",
     "BoostingReranker": "didyma.estimators.boosting",
-    "NBestReranker": "didyma.estimators.nbest",
+    "NBestReranker": "didyma.rerank.nbest",
     "DependencyParser": "didyma.nn.parser",
     "EntailmentClassifier": "didyma.nn.esim",
     "PassageRanker": "didyma.nn.passage",

@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 from didyma.cli import app
 from didyma.cli.nbest.options import FeatureSet, LossName, ModelName, View
-from didyma.estimators.nbest import MODELS, VECTORS, NBestReranker
 from didyma.features.bags import KINDS
 from didyma.features.joint import SETS
 from didyma.formats.nbest import LOSSES, losses, read, write
-from tests.cases import cases, stack
+from didyma.rerank.nbest import MODELS, VECTORS, NBestReranker
+from tests.cases import Case, cases, stack
 from tests.cli.conftest import Run
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
@@ -192,7 +192,7 @@ def test_the_oracle_improves_with_n(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", ["svm", "low-rank"])
-def test_choices_are_explained(run: Run, models: Path, model: str) -> None:
+def test_choices_are_explained(run: Run, models: Path, model: str, tmp_path: Path) -> None:
     file = models / f"{model}.safetensors"
     found = json.loads(run("nbest", "explain", file, TEST, "--json", "--top", 4).stdout)
     assert found["chosen"] != found["first"]
@@ -202,6 +202,9 @@ def test_choices_are_explained(run: Run, models: Path, model: str) -> None:
     assert found["contributions"][0]["name"] in shown
     missing = run("nbest", "explain", file, TEST, "--id", "nobody", code=1)
     assert "expected a list 'nobody', found none" in missing.stderr
+    write(stack([Case("e", "we meet", None, [])]), tmp_path / "empty.jsonl")
+    empty = run("nbest", "explain", file, tmp_path / "empty.jsonl", "--id", "e", code=1)
+    assert "empty.jsonl, list 'e': expected candidates, found none" in empty.stderr
 
 
 def test_lists_that_are_not_nice(run: Run, models: Path, tmp_path: Path) -> None:
@@ -239,7 +242,7 @@ def test_mistakes_are_one_line(run: Run, models: Path, moses: Path, tmp_path: Pa
     assert "not a model file" in found.stderr
     write(replace(read(TEST), scores=None), tmp_path / "bare.jsonl")
     found = run("nbest", "rerank", model, tmp_path / "bare.jsonl", "-o", output, code=1)
-    assert "score: expected a score for each candidate" in found.stderr
+    assert "scores: expected a score for each candidate" in found.stderr
     for wrong in (("--set", "tau"), ("--weight", "101"), ("--model-type", "magic")):
         run("nbest", "fit", TRAIN, *wrong, code=2)
     run("nbest", "fit", TRAIN, "--dev-inputs", TRAIN, code=2)

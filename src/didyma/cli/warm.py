@@ -176,9 +176,9 @@ def _structures() -> None:
 
 
 def _tag() -> None:
-    from didyma.estimators.nbest import NBestReranker
     from didyma.estimators.tagger import TrigramTagger
     from didyma.formats.nbest import of_outputs
+    from didyma.rerank.nbest import NBestReranker
 
     tagger = TrigramTagger().fit([["a", "ring"], ["they", "ring"]], [["D", "N"], ["P", "V"]])
     tagger.predict([["a", "ring"]])

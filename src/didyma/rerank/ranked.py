@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,10 +42,13 @@ class Ranked:
     raw: float = 0.0
 
 
-def read_documents(documents: Iterable[str | Mapping[str, Any]]) -> list[Passage]:
+def read_documents(
+    documents: Iterable[Any], read: Callable[[Any], Passage] = Passage.of
+) -> list[Passage]:
     """Texts, or mappings with a text and, if wanted, a title, an id and other entries.
 
     As in files, a title stands before its text. Entries under ``metadata`` stand beside the others.
+    ``read`` may know other documents.
 
     >>> read_documents(["a", {"text": "b", "id": 7, "year": 1815}])
     [Passage(text='a', id=None, metadata={}), Passage(text='b', id=7, metadata={'year': 1815})]
@@ -54,12 +57,12 @@ def read_documents(documents: Iterable[str | Mapping[str, Any]]) -> list[Passage
         raise DataError(
             f"expected a list of documents, found {type(documents).__name__}", field="documents"
         )
-    return [_read(document, n) for n, document in enumerate(documents)]
+    return [_read(document, n, read) for n, document in enumerate(documents)]
 
 
-def _read(document: Any, n: int) -> Passage:
+def _read(document: Any, n: int, read: Callable[[Any], Passage]) -> Passage:
     try:
-        passage = Passage.of(document)
+        passage = read(document)
     except DataError as error:
         place = "" if error.field is None else f", {error.field}"
         raise DataError(error.problem, field=f"document {n}{place}") from None

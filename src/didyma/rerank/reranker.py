@@ -153,7 +153,7 @@ class Reranker(Savable):
                 spans=tuple(matched[n]),
                 text=read[n].text,
             )
-            for n, found in enumerate(explain_rows(self.model_, rows, window))
+            for n, found in enumerate(self._reasons(rows, window))
         ]
 
     @staticmethod
@@ -182,8 +182,10 @@ class Reranker(Savable):
                 "lists that have them",
                 field="scores",
             )
-        given = None if scores is None else [scores]
-        return Lists.of_texts([query], [[document.text for document in documents]], scores=given)
+        return self._list(query, documents, None if scores is None else [scores])
+
+    def _list(self, query: Any, documents: list[Passage], scores: list[ArrayLike] | None) -> Lists:
+        return Lists.of_texts([query], [[document.text for document in documents]], scores=scores)
 
     def _rows(self, lists: Lists) -> tuple[Windowed, Lists]:
         """The windows of each row, and lists of them as rows of features."""
@@ -197,7 +199,15 @@ class Reranker(Savable):
     ) -> tuple[Windowed, Lists, NDArray[np.float64], NDArray[np.int64]]:
         """What `_rows` gives, the score of each row of ``lists`` and the window that has it."""
         windowed, rows = self._rows(lists)
-        return windowed, rows, *windowed.best(self.model_.predict(rows))
+        return windowed, rows, *windowed.best(self._raw(rows))
+
+    def _raw(self, rows: Lists) -> NDArray[np.float64]:
+        """The score of each row of features."""
+        return self.model_.predict(rows)
+
+    def _reasons(self, rows: Lists, wanted: NDArray[np.int64]) -> list[PassageExplanation]:
+        """Why some rows of features, given with all those of their list, have their scores."""
+        return explain_rows(self.model_, rows, wanted)
 
     def _matched(
         self, lists: Lists, windows: dict[int, tuple[int, int]]

@@ -98,8 +98,8 @@ def _print_comparison(
     loss: LossName,
     as_json: bool,
 ) -> None:
-    from didyma.estimators.nbest import NBestReranker
     from didyma.report.choices import Judge
+    from didyma.rerank.nbest import NBestReranker
 
     judge = Judge(lists, loss.value)
     chosen = {}

@@ -16,7 +16,7 @@ from didyma.report.table import decimal
 
 if TYPE_CHECKING:
     from didyma.data import Lists
-    from didyma.estimators.nbest import NBestReranker
+    from didyma.rerank.nbest import NBestReranker
 
 __all__ = ["explain"]
 
@@ -51,29 +51,35 @@ def explain(
     """
     lists = read_lists(data, inputs, None)
 
-    from didyma.estimators.nbest import NBestReranker
     from didyma.formats.nbest import inputs_of, outputs_of
+    from didyma.report.choices import first_choices
+    from didyma.rerank.nbest import DECODERS_OWN, NBestReranker
 
     reranker = NBestReranker.load(model)
     number = _find(lists, id, reranker, data)
-    found = reranker.explain(lists, number, top)
-    name, input = str(lists.groups.names[number]), inputs_of(lists)[number].text
-    first, chosen = (
-        outputs_of(lists)[lists.groups.starts[number] + place].text
-        for place in (found.first, found.chosen)
-    )
+    single = lists.select_lists([number])
+    name, input = str(lists.groups.names[number]), inputs_of(single)[0]
+    if not len(single):
+        raise DataError("expected candidates, found none", path=data, field=f"list {name!r}")
+    scores = single.scores if reranker.uses_scores else None
+    reasons = reranker.explain(input, outputs_of(single), scores)
+    chosen = int(single.groups.choose([reason.raw for reason in reasons])[0])
+    first = int(first_choices(single)[0])
+    why = reasons[chosen].above(reasons[first])
+    amounts = {part.name: part.amount for part in why.differences if part.amount}
+    decoder, total = amounts.pop(DECODERS_OWN, 0.0), sum(amounts.values())
+    shown, rest = list(amounts.items())[:top], sum(list(amounts.values())[top:])
+    better, worse = reasons[chosen].text, reasons[first].text
     if as_json:
-        record = found._asdict() | {
-            "contributions": [part._asdict() for part in found.contributions],
-        }
-        texts = {"input": input, "chosen_text": chosen, "first_text": first}
-        print_json({"id": name, **texts, **record})
+        texts = {"input": input.text, "chosen_text": better, "first_text": worse}
+        places = {"chosen": chosen, "first": first, "decoder": decoder, "model": total}
+        listing = [{"name": part, "value": amount} for part, amount in shown]
+        print_json({"id": name, **texts, **places, "contributions": listing, "rest": rest})
         return
-    texts = {"list": name, "input": input or "", "decoder": first, "chosen": chosen}
-    typer.echo(listed(texts) + "\n")
-    parts = [("decoder's score", found.decoder), *found.contributions, ("all others", found.rest)]
-    parts.append(("sum", found.decoder + found.model))
-    typer.echo(aligned([[name, decimal(value + 0.0, signed=True)] for name, value in parts]))
+    texts = {"list": name, "input": input.text, "decoder": worse, "chosen": better}
+    typer.echo(listed({key: text or "" for key, text in texts.items()}) + "\n")
+    parts = [(DECODERS_OWN, decoder), *shown, ("all others", rest), ("sum", decoder + total)]
+    typer.echo(aligned([[part, decimal(value + 0.0, signed=True)] for part, value in parts]))
 
 
 def _find(lists: Lists, id: str | None, reranker: NBestReranker, path: Path) -> int:

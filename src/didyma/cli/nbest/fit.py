@@ -19,7 +19,7 @@ from didyma.report.table import decimal
 
 if TYPE_CHECKING:
     from didyma.data import Lists
-    from didyma.estimators.nbest import NBestReranker
+    from didyma.rerank.nbest import NBestReranker
 
 __all__ = ["fit"]
 
@@ -94,7 +94,7 @@ def fit(
         held_out = read_lists(dev, dev_inputs, dev_references, loss_column)
 
     from didyma import model as model_file
-    from didyma.estimators.nbest import NBestReranker
+    from didyma.rerank.nbest import NBestReranker
 
     with _reporting(model) as callback:
         reranker = NBestReranker(

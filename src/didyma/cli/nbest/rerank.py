@@ -48,9 +48,9 @@ def rerank(
     check_output(output, model, data, inputs)
     lists = read_lists(data, inputs, None)
 
-    from didyma.estimators.nbest import NBestReranker
     from didyma.files import replace_when_done
     from didyma.formats import nbest
+    from didyma.rerank.nbest import NBestReranker
 
     reranker = NBestReranker.load(model)
     with waiting("reranking"):

@@ -13,10 +13,12 @@ from sklearn.base import clone
 from didyma import model as model_file
 from didyma.data import Lists
 from didyma.errors import DataError, ModelFileError
-from didyma.estimators.nbest import MODELS, NBestReranker
 from didyma.estimators.svm import SVMRanker
 from didyma.formats.nbest import losses, read
 from didyma.report.choices import first_choices
+from didyma.rerank.explanation import PassageExplanation
+from didyma.rerank.nbest import DECODERS_OWN, MODELS, NBestReranker
+from didyma.rerank.reranker import Reranker
 from tests.cases import Case, Guess, cases, stack
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
@@ -52,6 +54,11 @@ TRAIN, DEV, TEST = (stack(tagged(seed)) for seed in range(3))
 
 def mean_loss(lists: Lists, choices: NDArray[np.int64]) -> float:
     return float(replace(lists, losses=losses(lists)).loss_of(choices).mean())
+
+
+def explained(reranker: NBestReranker, lists: Lists, number: int = 0) -> list[PassageExplanation]:
+    single = lists.select_lists([number])
+    return reranker.explain(single.queries[0], single.items, single.scores)
 
 
 @pytest.mark.parametrize("model", NAMES)
@@ -119,35 +126,98 @@ def test_decoder_scores_may_be_absent(model: str) -> None:
     first = NBestReranker(model, weight=0).fit(bare(TRAIN))
     assert not first.rerank(bare(TEST)).any()
     scored = NBestReranker(model).fit(TRAIN)
-    with pytest.raises(DataError, match="score: expected a score for each candidate, as in train"):
+    with pytest.raises(DataError, match="scores: expected a score for each candidate, as in trai"):
         scored.rerank(bare(TEST))
 
 
 @pytest.mark.parametrize("model", NAMES)
 def test_explanations_add_up(model: str) -> None:
     reranker = NBestReranker(model).fit(TRAIN, DEV)
+    values = reranker.predict(TEST)
     for number in range(10):
-        found = reranker.explain(TEST, number, n=3)
-        values = reranker.predict(TEST)[TEST.groups.rows_of(number)]
-        assert found.chosen == int(values.argmax())
-        assert found.first == first_choices(TEST)[number]
-        difference = values[found.chosen] - values[found.first]
-        assert found.decoder + found.model == pytest.approx(difference)
-        shown = sum(contribution.value for contribution in found.contributions)
-        assert shown + found.rest == pytest.approx(found.model)
-        assert len(found.contributions) <= 3
-    with pytest.raises(DataError, match="list 'e': expected candidates, found none"):
-        reranker.explain(stack([Case("e", "the ring", None, [])]))
+        first, second = explained(reranker, TEST, number)
+        own = values[TEST.groups.rows_of(number)]
+        for found, value in ((first, own[0]), (second, own[1])):
+            assert found.raw == found.score == value
+            assert sum(part.amount for part in found.contributions) == pytest.approx(value)
+        relative = first.above(second)
+        assert relative.distance == own[0] - own[1]
+        assert sum(part.amount for part in relative.differences) == pytest.approx(own[0] - own[1])
+    assert reranker.explain("the ring", [], []) == []
 
 
 def test_an_explanation_names_what_matters() -> None:
     wrong = stack([Case("w", "they ring", None, [Guess("PR NN", 1.0), Guess("PR VB", 0.0)])])
-    found = NBestReranker("svm", features="n-gram").fit(TRAIN).explain(wrong)
-    assert (found.chosen, found.first) == (1, 0)
-    assert {"PR VB", "PR NN"} <= {contribution.name for contribution in found.contributions}
-    pairs = NBestReranker(input_view="n-grams", weight=100).fit(TRAIN).explain(wrong, n=50)
-    values = {contribution.name: contribution.value for contribution in pairs.contributions}
+    found = explained(NBestReranker("svm", features="n-gram").fit(TRAIN), wrong)
+    assert found[1].text == "PR VB"
+    amounts = {part.name: part.amount for part in found[1].above(found[0]).differences}
+    assert amounts["PR VB"] > 0 < amounts["PR NN"]
+    pairs = explained(NBestReranker(input_view="n-grams", weight=100).fit(TRAIN), wrong)
+    values = {part.name: part.amount for part in pairs[1].contributions}
     assert values["they ~ PR VB"] > 0
+
+
+@pytest.mark.parametrize("model", NAMES)
+def test_one_list_is_ranked_as_one_of_many(model: str, tmp_path: Path) -> None:
+    reranker = NBestReranker(model).fit(TRAIN, DEV)
+    assert isinstance(reranker, Reranker)
+    values, choices = reranker.predict(TEST), reranker.rerank(TEST)
+    for number in range(5):
+        rows = TEST.groups.rows_of(number)
+        texts = [TEST.items[row].text for row in rows]
+        for outputs in (texts, [TEST.items[row] for row in rows], [{"text": t} for t in texts]):
+            ranked = reranker.rank(TEST.queries[number].text, outputs, scores=TEST.scores[rows])
+            assert ranked[0].index == choices[number]
+            assert [own.raw for own in ranked] == sorted(values[rows], reverse=True)
+            assert [own.text for own in ranked] == [texts[own.index] for own in ranked]
+    assert len(reranker.rank("the ring", ["DT NN", "DT VB"], top_k=1, scores=[0.0, 1.0])) == 1
+    assert reranker.rank("the ring", [], scores=[]) == []
+    again = NBestReranker.from_state(*reranker.state())
+    np.testing.assert_array_equal(again.predict(TEST), values)
+    assert reranker.evaluate(TEST).mean("RR") > 1 - SMALL
+
+
+def test_rows_may_stand_in_any_order() -> None:
+    order = np.random.default_rng(0).permutation(len(TEST))
+    shuffled = TEST.select(order)
+    for model in ("svm", "low-rank"):
+        reranker = NBestReranker(model).fit(TRAIN)
+        expected = reranker.predict(TEST)[order]
+        np.testing.assert_allclose(reranker.predict(shuffled), expected, atol=1e-12)
+
+
+def test_decoder_scores_that_it_was_trained_without_are_refused() -> None:
+    reranker = NBestReranker("perceptron").fit(replace(TRAIN, scores=None))
+    with pytest.raises(DataError, match="scores: the reranker was trained without"):
+        reranker.rank("the ring", ["DT NN", "DT VB"], scores=[1.0, 0.0])
+    assert DECODERS_OWN not in {
+        part.name for part in reranker.explain("the ring", ["DT NN"])[0].contributions
+    }
+    with pytest.raises(DataError, match="query: expected a text or an Input, found int"):
+        reranker.rank(3, ["DT NN"])
+    with pytest.raises(DataError, match="the reranker is not fitted yet"):
+        NBestReranker().rank("the ring", ["DT NN"])
+
+
+def test_what_outputs_bring_is_used_and_given_back() -> None:
+    def featured(lists: Lists) -> Lists:
+        right = losses(lists) == 0
+        items = [
+            replace(own, features={"lm": float(good)}, other={"id": n, "at": 3})
+            for n, (own, good) in enumerate(zip(lists.items, right))
+        ]
+        return replace(lists, items=items)
+
+    reranker = NBestReranker("svm", features="text").fit(featured(TRAIN))
+    outputs = [{"text": "a", "features": {"lm": 0.0}}, {"text": "a", "features": {"lm": 1.0}}]
+    ranked = reranker.rank("the ring", outputs, scores=[0.0, 0.0])
+    assert [own.index for own in ranked] == [1, 0]
+    test = featured(TEST)
+    best, _ = reranker.rank("the ring", test.items[:2], scores=[0.0, 0.0])
+    assert (best.id, best.metadata) == (best.index, {"at": 3, "features": {"lm": 1.0}})
+    for wrong in ({"features": {"lm": "x"}}, {"vector": ["x"]}, {"features": 3}, {"vector": [[1]]}):
+        with pytest.raises(DataError, match="document 0: expected"):
+            reranker.rank("the ring", [{"text": "a", **wrong}], scores=[0.0])
 
 
 def test_the_weight_is_the_best_on_dev() -> None:
@@ -210,8 +280,7 @@ def test_vectors_may_take_the_place_of_texts(tmp_path: Path, known: bool) -> Non
     np.testing.assert_array_equal(loaded.rerank(test), reranker.rerank(test))
     with pytest.raises(DataError, match=r"vectors: expected vectors of one length, found \[0\]"):
         reranker.rerank(TEST)
-    found = reranker.explain(test)
-    assert found.contributions or found.chosen == found.first
+    assert len(explained(reranker, test)[0].contributions) > 1
     linear = NBestReranker("svm").fit(train, dev)
     assert mean_loss(test, linear.rerank(test)) < mean_loss(test, first_choices(test))
 

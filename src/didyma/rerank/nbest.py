@@ -1,17 +1,16 @@
-"""Rerank n-best lists of texts: features, a model and the decoder's score in one estimator."""
+"""The preset for n-best lists: features, a model and the decoder's score together."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from didyma.data import Lists
 from didyma.errors import DataError
@@ -20,13 +19,22 @@ from didyma.estimators.latent import LatentPerceptronRanker
 from didyma.estimators.low_rank import LowRankReranker
 from didyma.estimators.svm import SVMRanker
 from didyma.features.bags import KINDS, Bag
+from didyma.features.featuriser import State
 from didyma.features.joint import DECODER, JointFeatures
-from didyma.formats.nbest import Output, inputs_of, losses, outputs_of
+from didyma.features.windowed import Windowed
+from didyma.formats.nbest import Input, Output, inputs_of, losses, of_outputs, outputs_of
+from didyma.formats.passage import Passage
 from didyma.matrix import Matrix
-from didyma.model import Savable
+from didyma.model import Model
+from didyma.rerank.explanation import FeatureContribution, MatchedSpan, PassageExplanation
+from didyma.rerank.ranked import read_documents
+from didyma.rerank.reranker import MEASURES, Reranker
 from didyma.scoring import linear_scores
 
-__all__ = ["MODELS", "Contribution", "Explanation", "NBestReranker"]
+if TYPE_CHECKING:
+    from didyma.metrics import Evaluation
+
+__all__ = ["DECODERS_OWN", "MODELS", "NBestReranker"]
 
 Vector = NDArray[np.float64]
 
@@ -45,32 +53,11 @@ GRIDS: dict[str, dict[str, list[Any]]] = {"svm": {"C": [100.0, 1000.0, 10000.0]}
 TUNED = {"tau": "taus", "lam": "lams", "n_components": "components"}
 WEIGHTS = np.arange(101.0)
 VECTORS = "vectors"
+DECODERS_OWN = "decoder's own score"  # what it adds by its share, beside any feature made of it
 TINY = 1e-12  # what is smaller, relative to the values, is rounding
 
 
-class Contribution(NamedTuple):
-    """What a feature, or a pair of an input feature and an output feature, speaks for."""
-
-    name: str
-    value: float
-
-
-class Explanation(NamedTuple):
-    """Why a candidate was chosen instead of the decoder's: differences between the two.
-
-    ``decoder`` and ``model`` add up to the difference of their scores, ``contributions`` (the
-    largest ones) and ``rest`` to ``model``.
-    """
-
-    chosen: int
-    first: int
-    decoder: float
-    model: float
-    contributions: list[Contribution]
-    rest: float
-
-
-class NBestReranker(Savable, BaseEstimator):
+class NBestReranker(Reranker, BaseEstimator):
     """Chooses among the candidates of n-best lists, by a model and the decoder's score together.
 
     With s the decoder's score and p the model's, a candidate scores
@@ -80,6 +67,9 @@ class NBestReranker(Savable, BaseEstimator):
     where c brings p to the scale of s: it is the ratio of their deviations within the training
     lists. The weight w is in per cent: 0 is the decoder's own choice, 100 that of the model alone.
     Without decoder scores s is 0, and 0 is the first candidate.
+
+    `rank` and `explain` take an input (a text or an `Input`) and its outputs: texts, `Output`, or
+    mappings with ``text`` and, if wanted, ``features`` and ``vector``; their scores are s.
 
     Parameters
     ----------
@@ -131,6 +121,8 @@ class NBestReranker(Savable, BaseEstimator):
     >>> reranker = NBestReranker("perceptron").fit(train)
     >>> reranker.rerank(train)
     array([1, 0])
+    >>> [own.text for own in reranker.rank("the ring", ["DT VB", "DT NN"], scores=[-3.0, -4.0])]
+    ['DT NN', 'DT VB']
     """
 
     _state: ClassVar[tuple[str, ...]] = (
@@ -187,9 +179,9 @@ class NBestReranker(Savable, BaseEstimator):
             )
         self.uses_decoder_ = judged.scores is not None
         self._learn_features(judged)
-        train = self._read(judged)
+        train = self._seen(judged)
         right = self._right_outputs(judged) if self._has_views else None
-        held_out = None if eval_set is None else self._read(self._judged(eval_set))
+        held_out = None if eval_set is None else self._seen(self._judged(eval_set))
         best = np.inf
         self.tuning_ = []
         self.interrupted_ = False
@@ -212,45 +204,73 @@ class NBestReranker(Savable, BaseEstimator):
             self.interrupted_ = True
         return self
 
-    def predict(self, lists: Lists) -> Vector:
-        """The score of each output; higher is better."""
-        found = np.empty(len(lists))
-        found[lists.groups.rows] = self._combined(self._read(lists.gathered()))
-        return found
+    @property
+    def uses_scores(self) -> bool:
+        """Whether it was trained with decoder scores."""
+        return self.uses_decoder_
 
     def rerank(self, lists: Lists) -> NDArray[np.int64]:
         """The place of the best output of each list, the first among equals; −1 if empty."""
         return lists.groups.choose(self.predict(lists))
 
-    def explain(self, lists: Lists, number: int = 0, n: int = 10) -> Explanation:
-        """Which features speak for what is chosen from a list, and which for the decoder's choice.
+    def evaluate(self, lists: Lists, measures: Any = MEASURES) -> Evaluation:
+        """Measures of the rankings, in which the outputs of least loss of a list are relevant."""
+        return super().evaluate(_best(self._judged(lists)), measures)
 
-        ``number`` is that of the list. Positive contributions, in the unit of scores, are in favour
-        of the chosen one.
-        """
-        single = lists.select_lists([number])
-        if not len(single):
-            name = str(lists.groups.names[number])
-            raise DataError("expected candidates, found none", field=f"list {name!r}")
-        data = self._read(single)
-        decoder = _decoder(data)
-        chosen = int(data.groups.choose(self._combined(data))[0])
-        first = int(data.groups.choose(decoder)[0])
-        unit = self.weight_ / 100 * self.scale_
-        found = [
-            Contribution(name, unit * value)
-            for name, value in self._contributions(data, chosen, first)
-            if value != 0
-        ]
-        found.sort(key=lambda contribution: -abs(contribution.value))
-        return Explanation(
-            chosen,
-            first,
-            (1 - self.weight_ / 100) * float(decoder[chosen] - decoder[first]),
-            sum(contribution.value for contribution in found),
-            found[:n],
-            sum(contribution.value for contribution in found[n:]),
-        )
+    def _read(self, documents: Iterable[Any]) -> list[Passage]:
+        return read_documents(documents, _passage)
+
+    def _list(self, query: Any, documents: list[Passage], scores: list[ArrayLike] | None) -> Lists:
+        if not isinstance(query, str | Input):
+            found = type(query).__name__
+            raise DataError(f"expected a text or an Input, found {found}", field="query")
+        outputs = [_output(document, n) for n, document in enumerate(documents)]
+        return of_outputs([query], [outputs], scores=scores)
+
+    def _rows(self, lists: Lists) -> tuple[Windowed, Lists]:
+        self._check_fitted()
+        data = self._seen(lists)
+        return Windowed(data.X, np.arange(len(data))), data
+
+    def _raw(self, rows: Lists) -> Vector:
+        found = np.empty(len(rows))
+        found[rows.groups.rows] = self._combined(rows.gathered())
+        return found
+
+    def _reasons(self, rows: Lists, wanted: NDArray[np.int64]) -> list[PassageExplanation]:
+        """What decoder and features add; each output of a list has the same features."""
+        share, decoder = self.weight_ / 100, _decoder(rows)
+        unit = share * self.scale_
+        parts = [(name, unit * a, x) for name, a, x in self._contributions(rows)]
+        if self.uses_decoder_:
+            parts.append((DECODERS_OWN, (1 - share) * decoder, decoder))
+        found = []
+        for n in wanted.tolist():
+            own = [
+                FeatureContribution(name, float(a[n]), None if x is None else float(x[n]))
+                for name, a, x in parts
+            ]
+            own.sort(key=lambda part: -abs(part.amount))
+            raw = sum(part.amount for part in own)
+            found.append(PassageExplanation(raw, raw, 0.0, tuple(own)))
+        return found
+
+    def _matched(
+        self, lists: Lists, windows: dict[int, tuple[int, int]]
+    ) -> list[list[MatchedSpan]]:
+        return [[] for _ in range(len(lists))]
+
+    def state(self) -> State:
+        """What was learned, as arrays and values that JSON can hold."""
+        self._check_fitted()
+        model = Model.of(self)
+        return model.tensors, model.record
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
+        """The reranker that has learned this."""
+        found: Self = Model.restored(record, arrays).estimator
+        return found
 
     def _check_state(self) -> None:
         model, weighted = self.model_, list[tuple[Bag | JointFeatures | None, Any]]()
@@ -328,13 +348,12 @@ class NBestReranker(Savable, BaseEstimator):
             texts += [output.text for output in outputs]
             self.output_view_ = Bag(kind, min_count=self.min_count).learn(texts)
 
-    def _read(self, lists: Lists) -> Lists:
+    def _seen(self, lists: Lists) -> Lists:
         """Lists as the model sees them: of features, and of the scores that it was trained with."""
-        check_is_fitted(self, "joint_")
         if not len(lists.groups):
             raise DataError("expected at least one list, found none", field="lists")
         if self.uses_decoder_ and lists.scores is None and len(lists):
-            raise DataError("expected a score for each candidate, as in training", field="score")
+            raise DataError("expected a score for each candidate, as in training", field="scores")
         outputs = outputs_of(lists)
         rows = self._outputs(outputs) if self.joint_ is None else self.joint_.transform(lists)
         return replace(lists, items=rows, scores=lists.scores if self.uses_decoder_ else None)
@@ -432,35 +451,53 @@ class NBestReranker(Savable, BaseEstimator):
         n_lists = max(1, np.count_nonzero(dev.groups.sizes))
         return float(weights[best]), float(total[best] / n_lists)
 
-    def _contributions(self, data: Lists, chosen: int, first: int) -> list[tuple[str, float]]:
-        """What each feature adds to p of one candidate more than to that of another."""
-        rows, fitted = data.X, self.model_
+    def _contributions(self, data: Lists) -> Iterator[tuple[str, Vector, Vector | None]]:
+        """What each feature adds to p of each row, and its values unless it is a pair of such."""
+        fitted = self.model_
         if self._has_views:
-            inputs, outputs = _names(self.input_view_), _names(self.output_view_)
-            pairs: dict[str, float] = {}
-            for place, sign in ((chosen, 1.0), (first, -1.0)):
-                found = fitted.explain(
-                    self._inputs(data),
-                    rows[[place]],
-                    None,
-                    input_names=inputs,
-                    output_names=outputs,
-                )
+            known = {"input_names": self.input_view_, "output_names": self.output_view_}
+            names = {key: None if view is None else view.names for key, view in known.items()}
+            inputs = self._inputs(data)
+            pairs: dict[str, Vector] = {}
+            for n in range(len(data)):
+                found = fitted.explain(inputs, data.X[[n]], None, **names)
                 for source, target, value in found.pairs:
-                    name = f"{source} ~ {target}"
-                    pairs[name] = pairs.get(name, 0.0) + sign * value
-            return list(pairs.items())
+                    pairs.setdefault(f"{source} ~ {target}", np.zeros(len(data)))[n] += value
+            yield from ((name, amounts, None) for name, amounts in pairs.items())
+            return
         assert self.joint_ is not None
-        dense = sp.csr_array(rows[[chosen, first]]).toarray()
-        extra = []
+        rows, columns = sp.csc_array(data.X), self.joint_.names
         if isinstance(fitted, BoostingReranker):
-            dense = (dense > 0).astype(np.float64)
-            decoder = _decoder(data)
-            difference = float(decoder[chosen] - decoder[first])
-            extra = [(DECODER, fitted.decoder_weight_ * difference)]
-        values = (dense[0] - dense[1]) * fitted.coef_
-        names = self.joint_.names
-        return extra + [(str(names[k]), float(values[k])) for k in np.flatnonzero(values)]
+            rows = sp.csc_array(rows > 0, dtype=np.float64)
+            yield DECODER, fitted.decoder_weight_ * _decoder(data), _decoder(data)
+        for k in np.flatnonzero(np.diff(rows.indptr) * (fitted.coef_ != 0)).tolist():
+            values = rows[:, [k]].toarray()[:, 0]
+            yield columns[k], values * fitted.coef_[k], values
+
+
+def _passage(value: Any) -> Passage:
+    """An output as what was given to rank, or what else is given."""
+    if not isinstance(value, Output):
+        return Passage.of(value)
+    known = {"features": value.features, "vector": value.vector}
+    rest = {**value.other, **{name: own for name, own in known.items() if own is not None}}
+    return Passage(value.text, rest.pop("id", None), rest)
+
+
+def _output(document: Passage, n: int) -> Output:
+    """The output that a document is."""
+    features, vector = (document.metadata.get(name) for name in ("features", "vector"))
+    try:
+        numbers = None if features is None else {str(k): float(features[k]) for k in features}
+        entries = None if vector is None else np.asarray(vector, np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            "expected features with numbers, and a vector of numbers", field=f"document {n}"
+        ) from None
+    known = [*(numbers or {}).values(), *np.ravel([] if entries is None else entries)]
+    if not np.isfinite(known).all() or (entries is not None and entries.ndim != 1):
+        raise DataError("expected finite numbers", field=f"document {n}")
+    return Output(document.text, numbers, entries)
 
 
 def _decoder(data: Lists) -> Vector:
@@ -507,10 +544,6 @@ def _stacked(vectors: Sequence[Vector | None]) -> Vector:
     if 0 in lengths or len(lengths) > 1:
         raise DataError(f"expected vectors of one length, found {sorted(lengths)}", field=VECTORS)
     return np.array(vectors, dtype=np.float64).reshape(len(vectors), max(lengths, default=0))
-
-
-def _names(view: Bag | None) -> Any:
-    return None if view is None else view.names
 
 
 def _deviation(data: Lists, values: Vector) -> float:
