@@ -42,6 +42,7 @@ COMMANDS = {
     "parse --help": None,
     "nli --help": None,
     "passage --help": None,
+    "rerank --help": None,
     "serve --help": None,
 }
 COLD = 10.0  # seconds of a first fit

@@ -23,7 +23,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -229,10 +229,10 @@ class Study:
         splits = collection.splits
         test = splits[0][1] if len(splits) == 1 else np.arange(len(collection.lists.groups))
         lists = collection.lists.select_lists(test)
-        reranker = self._trained(source)
-        drift = reranker.drift(lists)
+        alone, reranker = replace(lists, scores=None), self._trained(source)
+        drift = reranker.drift(alone)
         said = {"drift": str(drift), "far": drift.level != LIKE}
-        values = collection.evaluate(lists, reranker.predict(lists))
+        values = collection.evaluate(alone, reranker.predict(alone))
         first = collection.evaluate(lists, collection.first_stage(lists))
         return {
             "said": said,
@@ -245,7 +245,8 @@ class Study:
         collection = self.collection(source)
         splits = collection.splits
         train = splits[0][0] if len(splits) == 1 else np.arange(len(collection.lists.groups))
-        return TextReranker(**self.options).fit(collection.lists.select_lists(train))
+        alone = replace(collection.lists, scores=None)  # which others may not have
+        return TextReranker(**self.options).fit(alone.select_lists(train))
 
     def curve(self, names: Sequence[str]) -> dict[str, dict[str, dict[int, list[Any]]]]:
         """Rankers of few queries, drawn five times; tested on those of the first split."""

@@ -81,7 +81,7 @@ TopK = Annotated[
 
 @app.command()
 def fit(
-    data: texts.Texts = None,
+    data: texts.TrainTexts = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
     ] = Path("reranker.didyma.safetensors"),
@@ -355,7 +355,7 @@ def explain(
     query: Annotated[str, typer.Option("--query", metavar="TEXT", help="The query.")],
     data: Annotated[
         Path | None,
-        typer.Argument(metavar="PASSAGES", help="Its passages, one a line.", show_default="stdin"),
+        typer.Argument(metavar="DATA", help="Its passages, one a line.", show_default="stdin"),
     ] = None,
     top_k: Annotated[
         int, typer.Option("--top-k", min=1, metavar="K", help="Explain the K best.")

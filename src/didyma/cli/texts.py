@@ -24,20 +24,19 @@ __all__ = [
     "RunFile",
     "TextFiles",
     "Texts",
+    "TrainTexts",
     "read_passages",
 ]
 
 FILES = "Texts"
 
-Texts = Annotated[
-    Path | None,
-    typer.Argument(
-        metavar="DATA",
-        help="JSON lines, a table (.tsv, .csv, .parquet) with query, passage and label, lines of "
-        "question, sentence and label, or a folder as of BEIR, MS MARCO or TREC QA.",
-        show_default=False,
-    ),
-]
+KINDS = (
+    "JSON lines, a table (.tsv, .csv, .parquet) with query, passage and label, lines of "
+    "question, sentence and label, or a folder as of BEIR, MS MARCO or TREC QA."
+)
+
+Texts = Annotated[Path | None, typer.Argument(metavar="DATA", help=KINDS, show_default=False)]
+TrainTexts = Annotated[Path | None, typer.Argument(metavar="TRAIN", help=KINDS, show_default=False)]
 Part = Annotated[
     str | None,
     typer.Option(
@@ -81,7 +80,9 @@ RunFile = Annotated[
 ]
 Depth = Annotated[
     int,
-    typer.Option("--depth", min=1, rich_help_panel=FILES, help="Candidates that BM25 finds."),
+    typer.Option(
+        "--depth", min=1, metavar="K", rich_help_panel=FILES, help="Candidates that BM25 finds."
+    ),
 ]
 Names = Annotated[
     str,
