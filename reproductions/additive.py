@@ -87,9 +87,8 @@ class Outcome:
 
 def average_precision(data: Lists, scores: Vector) -> Vector:
     """AP of each query that has relevant rows and others."""
-    relevant = np.bincount(data.groups.codes, weights=data.y >= 1)
     values = Evaluator(data.y, data.groups, "AP", docid=data.docid)(scores)["AP"]
-    return values[(relevant > 0) & (relevant < data.groups.sizes)]
+    return values[data.mixed]
 
 
 def chosen(split: Split, found: Sequence[tuple[dict[str, Any], float, Vector, Vector]]) -> Outcome:

@@ -53,7 +53,7 @@ class Collection:
         groups = tested.groups
         for number, (places, found) in enumerate(index.top(tested.queries or [], len(texts))):
             known = dict(zip(places.tolist(), found.tolist()))
-            for row in groups.rows[groups.starts[number] : groups.starts[number + 1]].tolist():
+            for row in groups.rows_of(number).tolist():
                 scores[row] = known.get(place[tested.items[row]], 0.0)
         return scores
 

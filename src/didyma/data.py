@@ -96,6 +96,11 @@ class Groups:
         """The rows of a query, by its number."""
         return self.rows[self.starts[number] : self.starts[number + 1]]
 
+    def mixed(self, relevant: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether each query has relevant rows and others, so that their order matters."""
+        counts = np.bincount(self.codes, weights=relevant, minlength=len(self))
+        return (counts > 0) & (counts < self.sizes)
+
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
         """Number of rows of each query."""
@@ -422,8 +427,7 @@ class Lists:
     @property
     def mixed(self) -> NDArray[np.bool_]:
         """Whether each list has rows of label 1 or more and others, so that their order matters."""
-        relevant = np.bincount(self.groups.codes, weights=self.y >= 1, minlength=len(self.groups))
-        return (relevant > 0) & (relevant < self.groups.sizes)
+        return self.groups.mixed(self.y >= 1)
 
     def gathered(self) -> Lists:
         """The same with the rows of each list together, list after list."""

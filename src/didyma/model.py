@@ -232,10 +232,14 @@ class Model:
     @classmethod
     def scaler(cls, name: str, lists: Lists) -> Model:
         """A scaler, of a class in `scoring.SCALERS`, that has learned from the rows of lists."""
-        state = learn_scaling(name, lists.X, lists.groups)
+        return cls.scaling(name, learn_scaling(name, lists.X, lists.groups), lists.features)
+
+    @classmethod
+    def scaling(cls, name: str, state: Mapping[str, Any], features: Features) -> Model:
+        """A scaler with these parameters and attributes, which end in "_"."""
         learned = {key: value for key, value in state.items() if key.endswith("_")}
         parameters = {key: value for key, value in state.items() if key not in learned}
-        return cls.plain(name, parameters, learned, lists.features)
+        return cls.plain(name, parameters, learned, features)
 
     def transform(self, lists: Lists) -> Lists:
         """The lists with rows as scalers make them, if there is nothing else."""

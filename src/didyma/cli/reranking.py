@@ -177,7 +177,7 @@ def rank_all(reranker: TextReranker, lists: Lists) -> list[PassageRanking]:
     assert lists.queries is not None
     groups, found = lists.groups, []
     for n, query in enumerate(lists.queries):
-        rows = groups.rows[groups.starts[n] : groups.starts[n + 1]]
+        rows = groups.rows_of(n)
         documents = [
             {"text": lists.items[row], "id": None if lists.docid is None else str(lists.docid[row])}
             for row in rows.tolist()

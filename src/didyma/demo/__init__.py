@@ -171,7 +171,7 @@ def _records(lists: Lists) -> list[dict[str, object]]:
             "labels": lists.y[own].astype(int).tolist(),
         }
         for n, query in enumerate(lists.queries)
-        for own in [lists.groups.rows[lists.groups.starts[n] : lists.groups.starts[n + 1]].tolist()]
+        for own in [lists.groups.rows_of(n).tolist()]
     ]
 
 

@@ -170,8 +170,7 @@ class Ranker(Savable, BaseEstimator):
 
     def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
         """Which queries there is something to learn from."""
-        relevant = np.bincount(groups.codes, weights=y >= 1, minlength=len(groups))
-        return (relevant > 0) & (relevant < groups.sizes)
+        return groups.mixed(y >= 1)
 
     def _read_rows(self, X: Any, *, reset: bool, check: bool = True, **judged: Any) -> Any:
         """Rows as arrays whose columns are those of training, and ``y`` if it is given.

@@ -159,8 +159,7 @@ class Search:
     ) -> None:
         self.judged, self.target = judged, target
         groups = judged.lists.groups
-        positive = np.bincount(groups.codes, target.grades > _least(target, groups))
-        self.usable = np.flatnonzero((positive > 0) & (positive < groups.sizes))
+        self.usable = np.flatnonzero(groups.mixed(target.grades > _least(target, groups)))
         n_folds = min(FOLDS, len(self.usable))
         self.fold = np.random.default_rng(random_state).permutation(len(groups)) % max(n_folds, 1)
         order = np.random.default_rng(random_state).permutation(len(self.usable))
@@ -326,9 +325,7 @@ class Fitted:
     def model(self) -> Model:
         """Both as plain values."""
         features = self.lists.features
-        learned = {key: value for key, value in self.scaling.items() if key.endswith("_")}
-        parameters = {key: value for key, value in self.scaling.items() if key not in learned}
-        scaler = Model.plain(SCALER, parameters, learned, features)
+        scaler = Model.scaling(SCALER, self.scaling, features)
         own = {"coef_": self.coef, "n_queries_": self.svm.n_queries_}
         ranker = Model.plain(self.svm.name, self.svm.parameters, own, features)
         return ranker.behind(scaler)
