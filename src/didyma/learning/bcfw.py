@@ -144,8 +144,20 @@ class BCFW:
     def _dual(self, problem: Problem, C: float, start: Solution | None) -> PlaneDual:
         if start is not None and isinstance(start.state, PlaneDual):
             return deepcopy(start.state)
+        return self.begin(problem, C)
+
+    def begin(self, problem: Problem, C: float) -> PlaneDual:
+        """The dual at w = 0."""
         n_planes = self._planes_for(problem)
         return PlaneDual.zero(C * problem.weights, problem.n_features, n_planes, C)
+
+    def advance(
+        self, problem: Problem, dual: PlaneDual, rng: np.random.Generator, clock: Clock
+    ) -> float:
+        """A pass over the examples with large gaps and some of the others; returns their share."""
+        order = self._choose(dual.gaps, rng)
+        self._pass(problem, dual, order, rng, clock)
+        return len(order) / problem.n_examples
 
     def _steps(
         self, problem: Problem, dual: PlaneDual, C: float, clock: Clock
@@ -158,9 +170,7 @@ class BCFW:
                 stages, passes = self._stages(problem, C)
         dual.move_to(stages.pop(0))
         while n_iter == 0 or passes < self.max_passes:
-            order = self._choose(dual.gaps, rng)
-            self._pass(problem, dual, order, rng, clock)
-            passes += len(order) / problem.n_examples
+            passes += self.advance(problem, dual, rng, clock)
             n_iter += 1
             lower = dual.value()
             value = lower + float(dual.gaps.sum())  # each as it was when its example was visited

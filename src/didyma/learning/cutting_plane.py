@@ -18,19 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.learning.cut_pool import CutPool
+from didyma.learning.line import line_of
 from didyma.learning.plane_dual import PlaneDual
-from didyma.learning.problem import Cut, Problem
+from didyma.learning.problem import Problem
 from didyma.learning.solution import ROUNDING, Callback, Clock, Progress, Solution, conclude
 
 __all__ = ["NSlack", "OneSlack"]
 
 Vector = NDArray[np.float64]
 
-TRIALS = 20  # oracle calls per line search, at most
-PRECISION = 0.1  # relative width of the last bracket
 LEAST, PATIENCE = 1e-9, 10  # relative progress that counts, iterations without any before the end
 SWEEPS = 300  # over the planes of all examples before new ones are asked for
-TOWARDS_MODEL = 0.1  # cuts are made a little beyond the best point, towards the model's minimiser
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class OneSlack:
     def _steps(
         self, problem: Problem, C: float, pool: CutPool, w: Vector, clock: Clock
     ) -> Iterator[Progress]:
-        line = _Line(problem, C, w, clock)
+        line = line_of(problem, C, w, clock)
         if len(pool.losses) == 1:
             pool.add(line.cut())
         bound, value, idle = -np.inf, np.inf, 0
@@ -84,63 +82,6 @@ class OneSlack:
             if idle == PATIENCE:  # an inexact oracle may have no cut that closes the gap
                 return
             pool.add(line.cut())
-
-
-class _Line:
-    """The best point so far with its scores, and the search along a line from it."""
-
-    def __init__(self, problem: Problem, C: float, w: Vector, clock: Clock) -> None:
-        self.problem, self.C, self.clock = problem, C, clock
-        self.w = w
-        self.scores = problem.scores(w)
-        self.coefficients, loss = problem.respond(self.scores)
-        self.value = 0.5 * float(w @ w) + C * (loss + float(self.coefficients @ self.scores))
-        self.passes = 0.0
-        self._beyond = self.scores
-
-    def towards(self, w: Vector) -> None:
-        """Move to about the minimiser of J on the ray from here through w."""
-        with self.clock.stage("scores"):
-            step, scores = w - self.w, self.problem.scores(w) - self.scores
-        with self.clock.stage("line search"):
-            t = self._search(step, scores)
-        self.w = self.w + t * step
-        self.scores = self.scores + t * scores
-        self._beyond = self.scores + TOWARDS_MODEL * (1.0 - t) * scores
-
-    def _search(self, step: Vector, scores: Vector) -> float:
-        """Close in on the zero of J's derivative, which increases along the line."""
-        origin, start = self.w, self.scores
-        low, high = 0.0, np.inf
-        slope_low = float(origin @ step) + self.C * float(self.coefficients @ scores)
-        slope_high = np.inf
-        best, t = 0.0, 1.0
-        for _ in range(TRIALS):
-            at, w = start + t * scores, origin + t * step
-            coefficients, loss = self.problem.respond(at)
-            value = 0.5 * float(w @ w) + self.C * (loss + float(coefficients @ at))
-            slope = float(w @ step) + self.C * float(coefficients @ scores)
-            if value < self.value:
-                best, self.value, self.coefficients = t, value, coefficients
-            if slope <= 0.0:  # regula falsi, halving the slope of an end that stays (Illinois)
-                low, slope_low, slope_high = t, slope, 0.5 * slope_high
-            else:
-                high, slope_high, slope_low = t, slope, 0.5 * slope_low
-            if np.isinf(high):
-                t = 2.0 * t
-            else:
-                t = (low * slope_high - high * slope_low) / (slope_high - slope_low)
-            if high - low <= PRECISION * high or t in (low, high):
-                break
-        return best
-
-    def cut(self) -> Cut:
-        """Most violated cut a little beyond the best point."""
-        with self.clock.stage("oracle"):
-            coefficients, loss = self.problem.respond(self._beyond)
-        with self.clock.stage("gather"):
-            self.passes += 1.0
-            return Cut(self.problem.gather(coefficients), loss)
 
 
 @dataclass(frozen=True)

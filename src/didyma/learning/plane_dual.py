@@ -76,9 +76,22 @@ class PlaneDual:
         """Arrays in the order in which kernels take them."""
         return self.g, self.b, self.alpha, self.gram, self.size, self.scales
 
+    @property
+    def v(self) -> Vector:
+        """−Σ_i s_i Σ_k α_ik g_ik, which is w, as all weights are allowed."""
+        return self.w
+
+    def place(self, v: Vector) -> None:
+        """Let v be that of this dual and others, which share it."""
+        self.w = v.copy()
+
+    def earned(self) -> float:
+        """The part of the dual objective that is linear: Σ s_i α_i·b_i."""
+        return float(self.scales @ (self.alpha * self.b).sum(axis=1))
+
     def value(self) -> float:
         """Dual objective: Σ s_i α_i·b_i − ½‖w‖²."""
-        return float(self.scales @ (self.alpha * self.b).sum(axis=1) - 0.5 * self.w @ self.w)
+        return self.earned() - float(0.5 * self.w @ self.w)
 
     def certify(self, risks: Vector) -> float:
         """Primal objective at w, given each example's risk; the gaps are renewed with it."""

@@ -121,10 +121,18 @@ class RowDual:
         self.table = self.problem.table(self.w)
         self.gaps[:] = np.inf
 
+    def place(self, v: Vector) -> None:
+        """Let v be that of this dual and others, which share it."""
+        self.v = v.copy()
+        self.table = self.problem.table(self.w)
+
+    def earned(self) -> float:
+        """The part of the dual objective that is linear: Σ s_i α_i·b_i."""
+        return float(self.scales @ (self.alpha * self.losses).sum(axis=1))
+
     def value(self) -> float:
         """Dual objective."""
-        losses = (self.alpha * self.losses).sum(axis=1)
-        return float(self.scales @ losses) - 0.5 * float(self.w @ self.w)
+        return self.earned() - 0.5 * float(self.w @ self.w)
 
     def certify(self, risks: Vector) -> float:
         """Primal objective at w, given each example's risk."""
@@ -138,6 +146,10 @@ class RowBCFW(BCFW):
     def _dual(self, problem: Any, C: float, start: Solution | None) -> Any:
         if start is not None and isinstance(start.state, RowDual):
             return deepcopy(start.state)
+        return self.begin(problem, C)
+
+    def begin(self, problem: Any, C: float) -> Any:
+        """The dual at w = 0."""
         return RowDual.zero(problem, C)
 
     def _pass(
