@@ -24,6 +24,7 @@ LAYERS = [
     {"errors", "lazy"},
     {"matrix"},
     {"data", "files", "execution"},
+    {"array_folder"},
     {"scoring"},
     {"kernels"},
     {"partition"},

@@ -52,3 +52,35 @@ def test_mistakes() -> None:
     with pytest.raises(DataError, match="has words"):
         BM25().fit(["…"])
     assert BM25().fit(["rain"]).top([""], 1)[0][0].tolist() == []
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=12), st.lists(TEXTS, min_size=1, max_size=4))
+def test_a_state_answers_as_the_index_did(passages: list[str], queries: list[str]) -> None:
+    index = BM25("english").fit([*passages, "rain"])
+    again = BM25.from_state(*index.state())
+    for found, wanted in zip(again.top(queries, 5), index.top(queries, 5), strict=True):
+        assert [part.tolist() for part in found] == [part.tolist() for part in wanted]
+
+
+def test_damaged_states_are_refused() -> None:
+    arrays, values = BM25("english").fit(["rain and rain", "sun and rain", "and"]).state()
+    for name, wrong in (
+        ("starts", arrays["starts"][:-1]),
+        ("starts", arrays["starts"][::-1].copy()),
+        ("passages", arrays["passages"][:-1]),
+        ("passages", arrays["passages"].astype(np.int64)),
+        ("counts", arrays["counts"].astype(np.int8)),
+        ("lengths", -1 - arrays["lengths"]),
+    ):
+        with pytest.raises(ValueError):
+            BM25.from_state({**arrays, name: wrong}, values)
+    for wrong in (-1, 3):
+        damaged = BM25.from_state({**arrays, "passages": arrays["passages"] * 0 + wrong}, values)
+        with pytest.raises(DataError, match="damaged"):
+            damaged.top(["rain"], 5)
+
+
+def test_passages_are_texts_and_may_be_a_stream() -> None:
+    assert BM25().fit(iter(["rain", "rain", "sun"])).top(["rain"], 5)[0][0].tolist() == [0, 1]
+    with pytest.raises(DataError, match="passages: expected texts, found 7"):
+        BM25().fit(["rain", 7])  # type: ignore[list-item]

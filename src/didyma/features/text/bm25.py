@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Self
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+from itertools import chain, islice
+from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from didyma.data import Lists
 from didyma.errors import DataError
-from didyma.features.text.reading import Reader, Reading
-from didyma.features.text.small import K1, B
+from didyma.features.featuriser import State
+from didyma.features.text.languages import check_language
+from didyma.features.text.lexicon import Lexicon
+from didyma.features.text.postings import Postings
+from didyma.features.text.reading import SAMPLE, Reader, language_of
+from didyma.features.text.vocabulary import Vocabulary
 
 __all__ = ["BM25"]
+
+BLOCK = 10_000  # passages whose texts are held at a time
+LISTS = ("starts", "passages", "counts", "lengths")
 
 
 class BM25:
@@ -22,8 +30,7 @@ class BM25:
 
     The score is the feature ``stem_bm25`` of `SmallFeatures`, whose words are counted over the
     collection: Σ idf · tf / (tf + k1 (1 − b + b length / mean length)) over the distinct stems of
-    the query's content words. What each stem adds to each passage is computed once, so that a query
-    costs as much as the rows of a sparse matrix that it adds up.
+    the query's content words. A query costs as much as the lists of passages that it adds up.
 
     >>> index = BM25().fit(["A yield expression makes a generator.", "Lists are sorted in place."])
     >>> [(places, scores)] = index.top(["how to sort a list"], 10)
@@ -36,36 +43,27 @@ class BM25:
         Of the stop words and stems, as in `TextFeatures`.
     """
 
+    reader_: Reader
+    postings_: Postings
+
     def __init__(self, language: str | None = "auto") -> None:
         self.language = language
 
     def fit(self, passages: Iterable[str]) -> Self:
-        """Index passages; a passage is known by its place."""
-        texts = list(passages)
-        lists = Lists.of_texts([""], [texts])
-        self.reader_ = Reader.fit(lists, self.language)
-        reading = self.reader_.read(lists)
-        is_stop = reading.is_stop[reading.terms]
-        # By content words and, for queries that have none, by all words.
-        self.weights_ = tuple(
-            self._weights(reading, kept) for kept in (~is_stop, np.ones_like(is_stop))
-        )
+        """Index passages, which are read once and not kept; a passage is known by its place."""
+        texts = iter(passages)
+        first, language = list(islice(texts, SAMPLE)), self.language
+        if language == "auto":
+            language = language_of([passage for passage in first if isinstance(passage, str)])
+        lexicon = Lexicon(check_language(language))
+        words, begins, is_new = _read(chain(first, texts), lexicon)
+        # A passage that stood before is found as well, but its words are no more frequent.
+        lengths = np.diff(begins)
+        distinct = words[np.repeat(is_new, lengths)], _begins(lengths[is_new])
+        vocabulary = Vocabulary.of(lexicon, *distinct)
+        self.reader_ = Reader(language, vocabulary)
+        self.postings_ = Postings.of(lexicon, vocabulary, words, begins)
         return self
-
-    def _weights(self, reading: Reading, kept: NDArray[np.bool_]) -> sp.csr_array:
-        """What each stem of the vocabulary, a row, adds to the score of each passage."""
-        known = self.reader_.vocabulary
-        lengths = reading.ends - reading.begins
-        owner = np.repeat(np.arange(len(lengths)), lengths)[kept]
-        place = known.stems.places(reading.lexicon.stem_hashes)[reading.stems[kept]]
-        counts = sp.csr_array(
-            (np.ones(len(place)), (place, owner)), shape=(len(known.stems.hashes), len(lengths))
-        )
-        counts.sum_duplicates()
-        idf = np.repeat(known.stems.idf(known.stems.hashes), np.diff(counts.indptr))
-        saturation = K1 * (1 - B + B * lengths / known.mean_length)
-        counts.data = idf * counts.data / (counts.data + saturation[counts.indices])
-        return counts[:, reading.rows]
 
     def top(
         self, queries: Sequence[str], k: int
@@ -77,28 +75,54 @@ class BM25:
         if not hasattr(self, "reader_"):
             raise DataError("there is no index yet: call fit first")
         reading = self.reader_.read(Lists.of_texts(queries, [[]] * len(queries)))
-        place = self.reader_.vocabulary.stems.places(reading.lexicon.stem_hashes)
+        known, stem_hashes = self.reader_.vocabulary.stems, reading.lexicon.stem_hashes
         found = []
         for text in reading.queries:
             words = slice(reading.begins[text], reading.ends[text])
             is_stop = reading.is_stop[reading.terms[words]]
             every = bool(is_stop.all())
-            asked = np.unique(place[reading.stems[words][every | ~is_stop]])
-            found.append(_best(self.weights_[every], asked[asked >= 0], k))
+            hashes = np.unique(stem_hashes[reading.stems[words][every | ~is_stop]])
+            stems = known.places(hashes)
+            met = stems >= 0
+            found.append(self.postings_.best(stems[met], known.idf(hashes[met]), k, every=every))
+        return found
+
+    def state(self) -> State:
+        """What was indexed, as arrays and plain values."""
+        arrays, values = self.reader_.state()
+        return {**arrays, **{name: getattr(self.postings_, name) for name in LISTS}}, values
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
+        """The index that has this state; its arrays may be mapped from files."""
+        found = cls(values["language"])
+        found.reader_ = Reader.from_state(arrays, values)
+        known = found.reader_.vocabulary
+        lists = {name: arrays[name] for name in LISTS}
+        found.postings_ = Postings(**lists, mean_length=known.mean_length)
+        found.postings_.check(len(known.stems.hashes))
         return found
 
 
-def _best(
-    weights: sp.csr_array, rows: NDArray[np.int64], k: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Columns of the k largest sums of some rows that are not zero, and these sums."""
-    n_passages = weights.shape[1]
-    parts = [slice(weights.indptr[row], weights.indptr[row + 1]) for row in rows]
-    columns = np.concatenate([weights.indices[part] for part in parts] or [np.zeros(0, np.int64)])
-    values = np.concatenate([weights.data[part] for part in parts] or [np.zeros(0)])
-    scores = np.asarray(np.bincount(columns, values, minlength=n_passages), np.float64)
-    matched = np.flatnonzero(scores)
-    if len(matched) > k:
-        matched = matched[scores[matched] >= np.partition(scores[matched], -k)[-k]]
-    best = matched[np.argsort(-scores[matched], kind="stable")][:k]
-    return best, scores[best]
+def _read(
+    passages: Iterator[str], lexicon: Lexicon
+) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
+    """The words of all passages, where those of each begin, and whether it is new."""
+    words, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+    is_new: list[bool] = []
+    seen: set[bytes] = set()
+    while block := list(islice(passages, BLOCK)):
+        for passage in block:
+            if not isinstance(passage, str):
+                raise DataError(f"expected texts, found {passage!r:.40}", field="passages")
+            before = len(seen)
+            seen.add(blake2b(passage.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+            is_new.append(len(seen) > before)
+        tokens = lexicon.read(block)
+        words.append(tokens.word)
+        lengths.append(np.diff(tokens.begins))
+    return np.concatenate(words), _begins(np.concatenate(lengths)), np.array(is_new, np.bool_)
+
+
+def _begins(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths)])

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data import Lists
-from didyma.errors import DataError
 from didyma.features.featuriser import State, check_array
 from didyma.features.text.languages import check_language, detect
 from didyma.features.text.lexicon import Lexicon, Tokens
 from didyma.features.text.vocabulary import Counts, Vocabulary
 
-__all__ = ["LONGEST_QUERY", "Reader", "Reading"]
+__all__ = ["LONGEST_QUERY", "SAMPLE", "Reader", "Reading", "language_of"]
 
 LONGEST_QUERY = 512  # words; what a longer query has beyond them is not looked at
 MOST_WORDS = 1 << 18  # distinct ones that a reader remembers between calls
@@ -105,26 +104,13 @@ class Reader:
     @classmethod
     def fit(cls, lists: Lists, language: str | None = "auto") -> Self:
         """Count the words of the distinct passages."""
-        queries = lists.query_texts
         texts = list(dict.fromkeys(lists.texts))
         if language == "auto":
-            sample = Lexicon(None)
-            asked = list(dict.fromkeys(queries))
-            tokens = sample.read([*texts[:SAMPLE], *asked[:SAMPLE]])
-            language = detect(sample.terms[n] for n in sample.term[tokens.word])
+            asked = list(dict.fromkeys(lists.query_texts))
+            language = language_of([*texts[:SAMPLE], *asked[:SAMPLE]])
         lexicon = Lexicon(check_language(language))
         tokens = lexicon.read(texts)
-        if not len(tokens.word):
-            raise DataError("expected at least one passage that has words")
-        terms = lexicon.term[tokens.word]
-        owner = np.repeat(np.arange(len(texts), dtype=np.int32), np.diff(tokens.begins))
-        vocabulary = Vocabulary(
-            Counts.of(lexicon.term_hashes, terms, owner, len(texts)),
-            Counts.of(lexicon.stem_hashes, lexicon.stem[terms], owner, len(texts)),
-            lexicon.stem_hashes[lexicon.stem][np.argsort(lexicon.term_hashes)],
-            len(tokens.word) / len(texts),
-        )
-        return cls(language, vocabulary)
+        return cls(language, Vocabulary.of(lexicon, tokens.word, tokens.begins))
 
     def read(self, lists: Lists) -> Reading:
         """The words of each query and of its passages."""
@@ -209,6 +195,17 @@ class Reader:
             self._term_idf = np.concatenate([self._term_idf, new])
             new = self.vocabulary.stems.idf(stems[len(self._stem_idf) :])
             self._stem_idf = np.concatenate([self._stem_idf, new])
+
+
+def language_of(texts: list[str]) -> str | None:
+    """The language of texts, by their words.
+
+    >>> language_of(["It was late in the evening."])
+    'english'
+    """
+    lexicon = Lexicon(None)
+    tokens = lexicon.read(texts)
+    return detect(lexicon.terms[n] for n in lexicon.term[tokens.word])
 
 
 def _check_state(arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> None:

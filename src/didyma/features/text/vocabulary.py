@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.kernels.postings import count_texts
+
+if TYPE_CHECKING:
+    from didyma.features.text.lexicon import Lexicon
 
 __all__ = ["Counts", "Vocabulary", "hash_of"]
 
@@ -38,23 +44,19 @@ class Counts:
 
     @classmethod
     def of(
-        cls,
-        hashes: NDArray[np.uint64],
-        tokens: NDArray[np.int32],
-        texts: NDArray[np.int32],
-        n_texts: int,
+        cls, hashes: NDArray[np.uint64], tokens: NDArray[np.int32], begins: NDArray[np.int64]
     ) -> Self:
-        """Count terms: ``tokens[t]`` is the number of a term, in text ``texts[t]`` of ``n_texts``.
+        """Count terms: text i has the terms that ``tokens[begins[i]:begins[i + 1]]`` number.
 
         >>> known = np.array([7, 3], np.uint64)
-        >>> seen = Counts.of(known, np.array([0, 1, 1, 0]), np.array([0, 0, 0, 1]), 2)
+        >>> seen = Counts.of(known, np.array([0, 1, 1, 0]), np.array([0, 3, 4]))
         >>> seen.hashes.tolist(), seen.counts.tolist()
         ([3, 7], [1, 2])
         """
-        once = np.unique(texts.astype(np.int64) * len(hashes) + tokens) % max(len(hashes), 1)
-        counts = np.bincount(once, minlength=len(hashes))
+        counts = np.zeros(len(hashes), np.int32)
+        count_texts(tokens, np.arange(len(hashes)), begins, counts)
         order = np.argsort(hashes)
-        return cls(hashes[order], counts[order].astype(np.int32), n_texts)
+        return cls(hashes[order], counts[order], len(begins) - 1)
 
     def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
         """Place of each term, −1 for one that was never seen."""
@@ -66,7 +68,8 @@ class Counts:
     def idf(self, hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
         """Weight of each term; shape (n_terms,)."""
         places = self.places(hashes)
-        m = np.where(places >= 0, np.append(self.counts, 0)[places], 0)
+        m = np.zeros(len(hashes))
+        m[places >= 0] = self.counts[places[places >= 0]]
         return np.log(1 + (self.n_texts - m + 0.5) / (m + 0.5))
 
 
@@ -88,3 +91,18 @@ class Vocabulary:
     stems: Counts
     stem_of: NDArray[np.uint64]
     mean_length: float
+
+    @classmethod
+    def of(
+        cls, lexicon: Lexicon, words: NDArray[np.int32], begins: NDArray[np.int64]
+    ) -> Vocabulary:
+        """Count the words of texts; text i has the words ``words[begins[i]:begins[i + 1]]``."""
+        if not len(words):
+            raise DataError("expected at least one passage that has words")
+        terms = lexicon.term[words]
+        return cls(
+            Counts.of(lexicon.term_hashes, terms, begins),
+            Counts.of(lexicon.stem_hashes, lexicon.stem[terms], begins),
+            lexicon.stem_hashes[lexicon.stem][np.argsort(lexicon.term_hashes)],
+            len(words) / (len(begins) - 1),
+        )

@@ -1,0 +1,203 @@
+"""A folder of plain arrays beside a manifest: complete or not there, and mapped when opened.
+
+    manifest.json    what the folder is, and size and SHA-256 of each of its files
+    NAME.npy         an array
+    other files      such as texts
+
+Any program can read these; nothing in them can run code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma import __version__
+from didyma.errors import DataError
+from didyma.files import PathName
+
+__all__ = [
+    "ArrayFolder",
+    "FolderWriter",
+    "check_replaceable",
+    "is_folder",
+    "open_folder",
+    "replace_folder",
+]
+
+MANIFEST = "manifest.json"
+PIECE = 1 << 24  # bytes that are read at a time
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayFolder:
+    """What a folder holds: ``arrays`` mapped into memory, and the ``record`` of its manifest."""
+
+    path: Path
+    arrays: dict[str, NDArray[Any]]
+    record: dict[str, Any]
+    files: dict[str, dict[str, Any]]
+
+    def verify(self) -> None:
+        """Read every file, and refuse one that is not what was written."""
+        for name, known in self.files.items():
+            digest = sha256()
+            with open(self.path / name, "rb") as file:
+                while piece := file.read(PIECE):
+                    digest.update(piece)
+            if digest.hexdigest() != known["sha256"]:
+                raise DataError("is damaged: its checksum differs", path=self.path / name)
+
+
+class FolderWriter:
+    """Files of a folder that is being made."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.files: dict[str, dict[str, Any]] = {}
+        self.record: dict[str, Any] = {}
+
+    def array(self, name: str, array: NDArray[Any]) -> None:
+        """Write an array."""
+        with self.file(f"{name}.npy") as file:
+            np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+
+    @contextmanager
+    def file(self, name: str) -> Iterator[IO[bytes]]:
+        """A file to write bytes into."""
+        with open(self._folder / name, "xb") as file:
+            counted = _Counted(file)
+            yield counted  # type: ignore[misc]
+            file.flush()
+            os.fsync(file.fileno())
+        self.files[name] = {"bytes": counted.size, "sha256": counted.digest.hexdigest()}
+
+
+class _Counted:
+    """What is written goes on to a file, and is counted and summed up."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self.size, self.digest = file, 0, sha256()
+
+    def write(self, data: Any) -> int:
+        self.digest.update(data)
+        self.size += memoryview(data).nbytes
+        return self._file.write(data)
+
+
+def is_folder(path: PathName, kind: str) -> bool:
+    """Whether there is a folder of that kind."""
+    try:
+        found = json.loads(Path(path, MANIFEST).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.get("kind") == kind
+
+
+@contextmanager
+def replace_folder(path: PathName, kind: str, version: int) -> Iterator[FolderWriter]:
+    """Make a folder, which takes its name when the block ends well; otherwise nothing changes.
+
+    A folder of the same kind is replaced, an empty one too, and no other. Whoever has the old one
+    open keeps it.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "numbers")
+    >>> with replace_folder(path, "numbers", 1) as writer:
+    ...     writer.array("first", np.arange(3))
+    ...     writer.record["made"] = "by hand"
+    >>> found = open_folder(path, "numbers", 1)
+    >>> found.arrays["first"].tolist(), found.record
+    ([0, 1, 2], {'made': 'by hand'})
+    """
+    target = Path(path).resolve()
+    check_replaceable(path, kind)
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
+    try:
+        partial.mkdir()
+    except OSError as error:  # name the folder that was asked for, not the partial one
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+    try:
+        writer = FolderWriter(partial)
+        yield writer
+        manifest = {
+            "kind": kind,
+            "version": version,
+            "didyma": __version__,
+            "files": dict(writer.files),
+            **writer.record,
+        }
+        with writer.file(MANIFEST) as file:
+            file.write(json.dumps(manifest, indent=2, ensure_ascii=False).encode())
+        old = target.with_name(f"{partial.name}-old")
+        if target.exists():
+            os.rename(target, old)
+        os.rename(partial, target)
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def check_replaceable(path: PathName, kind: str) -> None:
+    """Refuse, before any work is done, a folder that holds something else, or none to write in."""
+    target = Path(path).resolve()
+    if target.exists() and not is_folder(target, kind):
+        if not target.is_dir():
+            raise DataError("expected a folder to write, found a file", path=path)
+        if any(target.iterdir()):
+            raise DataError(f"holds other files, and no {kind} that could be replaced", path=path)
+    if not target.parent.is_dir():
+        raise DataError(f"cannot be written, as there is no folder {target.parent}", path=path)
+    if not os.access(target.parent, os.W_OK):
+        raise DataError("no permission to write", path=path)
+
+
+def open_folder(path: PathName, kind: str, version: int) -> ArrayFolder:
+    """The folder of a kind, its arrays mapped; files that are cut off or missing are refused."""
+    place, manifest = Path(path), Path(path, MANIFEST)
+    if not manifest.is_file():
+        raise DataError(f"expected a folder with {kind} and a {MANIFEST}", path=path)
+    try:
+        found = json.loads(manifest.read_bytes())
+        own, files = found["kind"], found["files"]
+        sizes = {str(name): int(known["bytes"]) for name, known in files.items()}
+        written = int(found["version"])
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise DataError("is damaged", path=manifest) from None
+    if own != kind:
+        raise DataError(f"expected {kind}, found {own!r:.40}", path=path)
+    if written > version:
+        raise DataError("was written by a newer version of didyma", path=path)
+    arrays = {}
+    for name, size in sizes.items():
+        if Path(name).name != name:
+            raise DataError("is damaged", path=manifest)
+        if not (place / name).is_file() or (place / name).stat().st_size != size:
+            raise DataError(f"expected a file of {size} bytes", path=place / name)
+        if name.endswith(".npy"):
+            arrays[name.removesuffix(".npy")] = _mapped(place / name)
+    record = {
+        name: value
+        for name, value in found.items()
+        if name not in ("kind", "version", "didyma", "files")
+    }
+    return ArrayFolder(place, arrays, record, files)
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    with suppress(ValueError, EOFError, OSError, SyntaxError, TypeError, KeyError):
+        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        if isinstance(found, np.ndarray):
+            return found
+    raise DataError("is damaged: expected an array", path=path)
