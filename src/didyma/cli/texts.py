@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,6 +26,7 @@ __all__ = [
     "TextFiles",
     "Texts",
     "TrainTexts",
+    "parse_names",
     "read_passages",
 ]
 
@@ -114,7 +116,10 @@ class TextFiles:
             raise typer.BadParameter("give it, or --queries and --passages", param_hint="DATA")
         if data is not None and not (queries is passages is qrels is None):
             raise typer.BadParameter("give DATA or these", param_hint="--queries / --passages")
-        self.data, self.part, self.depth, self.names = data, part, depth, _roles(names)
+        from didyma.formats.roles import Roles
+
+        self.data, self.part, self.depth = data, part, depth
+        self.names = parse_names(names, Roles.__dataclass_fields__)
         self.queries, self.passages, self.qrels, self.run = queries, passages, qrels, run
 
     @property
@@ -164,17 +169,15 @@ class _BM25:
         return BM25(self.language).fit(passages)
 
 
-def _roles(text: str) -> dict[str, str]:
+def parse_names(text: str, roles: Collection[str]) -> dict[str, str]:
     """The names that were given, by role."""
-    from didyma.formats.roles import Roles
-
     found = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         role, equals, name = part.partition("=")
-        if not equals or role.strip() not in Roles.__dataclass_fields__:
-            known = ", ".join(Roles.__dataclass_fields__)
+        if not equals or role.strip() not in roles:
             raise typer.BadParameter(
-                f"expected {known}, each with = and a name, found {part!r}", param_hint="--names"
+                f"expected {', '.join(roles)}, each with = and a name, found {part!r}",
+                param_hint="--names",
             )
         found[role.strip()] = name.strip()
     return found

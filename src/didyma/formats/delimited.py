@@ -34,7 +34,7 @@ TableColumns: TypeAlias = tuple[NDArray[np.float64], list[NDArray[Any]]]
 
 
 class DelimitedFile:
-    """A file whose header has been read; `columns` reads the rest.
+    """A file whose header has been read; `columns` or `rows` read the rest.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.csv")
@@ -57,6 +57,14 @@ class DelimitedFile:
             problem = f"expected columns with different names, found {again!r} again"
             raise DataError(problem, path=path, line=line)
 
+    def rows(self) -> Iterator[NumberedRow]:
+        """The rows below the header one by one, each with the line on which it begins."""
+        for line, row in self._rows:
+            if len(row) != len(self.header):
+                problem = f"expected {len(self.header)} fields, found {len(row)}"
+                raise DataError(problem, path=self.path, line=line)
+            yield line, row
+
     def columns(self, numeric: Sequence[str], textual: Sequence[str]) -> TableColumns:
         """Columns of finite numbers, as a matrix (n_rows, n_columns), and columns of texts."""
         if os.path.getsize(self.path) >= LARGE:
@@ -70,11 +78,8 @@ class DelimitedFile:
         pick_numeric = _getter([place[name] for name in numeric])
         numbers: list[NDArray[np.float64]] = []
         texts: list[list[str]] = [[] for _ in textual]
-        while block := list(islice(self._rows, BLOCK)):
-            for line, row in block:
-                if len(row) != len(self.header):
-                    problem = f"expected {len(self.header)} fields, found {len(row)}"
-                    raise DataError(problem, path=self.path, line=line)
+        rows = self.rows()
+        while block := list(islice(rows, BLOCK)):
             words = list(chain.from_iterable(pick_numeric(row) for _, row in block))
             numbers.append(self._numbers(words, block, numeric))
             for column, values in zip(texts, zip(*(pick(row) for _, row in block))):

@@ -15,19 +15,23 @@ ignored.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from didyma.data import Lists
 from didyma.errors import DataError, placed
-from didyma.files import PathName
+from didyma.files import PathName, replace_when_done
 from didyma.formats.json_lines import objects
 from didyma.formats.passage import Passage, id_of
 from didyma.formats.roles import Roles, known_as
 from didyma.formats.rows import TextRows, number_of
 
-__all__ = ["read"]
+__all__ = ["read", "write"]
 
 PASSAGES = ("passages", "documents", "candidates", "texts")
 SIDES = {"pos": 1.0, "neg": 0.0}
@@ -46,6 +50,31 @@ def read(path: PathName, roles: Roles | None = None) -> Lists:
             add = rows.add_once if "side" in row else rows.add
             add(line, **{"label" if name == "side" else name: row[name] for name in row})
     return rows.lists()
+
+
+def write(lists: Lists, path: PathName, **columns: ArrayLike) -> None:
+    """Write lists of texts, an object for each query, as `read` takes them.
+
+    ``columns`` are further values of each row, by name. Ids that are the texts themselves are left
+    out.
+    """
+    queries, texts, groups = lists.query_texts, lists.texts, lists.groups
+    known = {"label": lists.labels, "score": lists.scores, **columns}
+    given = {
+        name: np.asarray(column).tolist() for name, column in known.items() if column is not None
+    }
+    docid = texts if lists.docid is None else lists.docid.tolist()
+    with replace_when_done(path) as file:
+        for n, (name, query) in enumerate(zip(groups.names.tolist(), queries)):
+            passages = [
+                ({} if docid[row] == texts[row] else {"id": docid[row]})
+                | {"text": texts[row]}
+                | {key: column[row] for key, column in given.items()}
+                for row in groups.rows_of(n).tolist()
+            ]
+            record = ({} if name == query else {"qid": str(name)}) | {"query": query}
+            line = json.dumps({**record, "passages": passages}, ensure_ascii=False)
+            file.write(line + "\n")
 
 
 def _rows_of(record: Mapping[str, Any], asked: Roles) -> Iterator[dict[str, Any]]:

@@ -21,6 +21,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "title": ("title",),
     "label": ("label", "relevance", "grade", "is_selected"),
     "score": ("score",),
+    "position": ("position", "rank"),
+    "clicked": ("clicked", "click", "is_clicked", "is_click"),
+    "impression": ("impression", "impression_id", "search_id", "request_id", "page_view_id"),
 }
 
 

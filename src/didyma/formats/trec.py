@@ -7,7 +7,7 @@ of ``qid docid relevance``, also below a header.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from didyma.files import PathName, replace_when_done
 from didyma.formats.source import Source
 from didyma.formats.text import distinct
 
-__all__ = ["Qrels", "Run", "join", "read_qrels", "read_run", "write_run"]
+__all__ = ["Qrels", "Run", "join", "read_qrels", "read_run", "write_qrels", "write_run"]
 
 RUN = ("qid", "Q0", "docid", "rank", "score", "tag")
 SHORT_RUNS = (("qid", "docid", "rank"), ("qid", "docid", "rank", "score"))
@@ -100,14 +100,7 @@ def write_run(
     if not np.isfinite(scores).all():
         raise DataError("expected finite numbers only", path=path, field="score")
     groups = Groups.from_qid(names)
-    for field, texts in (("qid", groups.names), ("docid", documents), ("tag", [tag])):
-        for text in texts:
-            if not _WORD.fullmatch(text):
-                raise DataError(
-                    f"expected text without white space, found {str(text)!r}",
-                    path=path,
-                    field=field,
-                )
+    _check_words(path, qid=groups.names, docid=documents, tag=[tag])
     alphabetical = np.unique(documents, return_inverse=True)[1]
     order = np.lexsort((-alphabetical, -scores, groups.codes))
     rank = np.arange(1, len(order) + 1) - np.repeat(groups.starts[:-1], groups.sizes)
@@ -115,6 +108,25 @@ def write_run(
     with replace_when_done(path) as file:
         for name, document, r, s in zip(*(column.tolist() for column in columns)):
             file.write(f"{name} Q0 {document} {r} {s!r} {tag}\n")
+
+
+def write_qrels(qrels: Qrels, path: PathName) -> None:
+    """Write TREC relevance judgements."""
+    _check_words(path, qid=qrels.qid, docid=qrels.docid)
+    with replace_when_done(path) as file:
+        for row in zip(qrels.qid.tolist(), qrels.docid.tolist(), qrels.relevance.tolist()):
+            file.write("{} 0 {} {}\n".format(*row))
+
+
+def _check_words(path: PathName, **columns: Iterable[str]) -> None:
+    for field, texts in columns.items():
+        for text in texts:
+            if not _WORD.fullmatch(text):
+                raise DataError(
+                    f"expected text without white space, found {str(text)!r}",
+                    path=path,
+                    field=field,
+                )
 
 
 def join(runs: Sequence[Run], qrels: Qrels, *, missing: float | None = None) -> Lists:

@@ -1,4 +1,4 @@
-"""Learners of structural SVMs, over problems that answer with cuts."""
+"""Learners of structural SVMs, over problems that answer with cuts, and of what clicks mean."""
 
 from typing import TYPE_CHECKING
 
@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from didyma.learning.bcfw import BCFW
     from didyma.learning.bundle import ProximalBundle
     from didyma.learning.cccp import CCCP
+    from didyma.learning.clicks import ClickModel
     from didyma.learning.cutting_plane import NSlack, OneSlack
     from didyma.learning.perceptron import Perceptron
     from didyma.learning.problem import Cut, PythonProblem
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BCFW",
     "CCCP",
+    "ClickModel",
     "Cut",
     "NSlack",
     "OneSlack",
@@ -26,6 +28,7 @@ __all__ = [
 _HOMES = {
     "BCFW": "didyma.learning.bcfw",
     "CCCP": "didyma.learning.cccp",
+    "ClickModel": "didyma.learning.clicks",
     "Cut": "didyma.learning.problem",
     "NSlack": "didyma.learning.cutting_plane",
     "OneSlack": "didyma.learning.cutting_plane",

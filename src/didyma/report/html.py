@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from didyma.errors import MissingExtraError
-from didyma.files import PathName, replace_when_done
+from didyma.files import PathName
 from didyma.report import plots
+from didyma.report.page import PagePlot, require_extra, write_page
 from didyma.report.table import ComparisonTable, decimal
 
 if TYPE_CHECKING:
@@ -92,13 +92,14 @@ def write_report(
 
     Sections without contents are left out.
     """
-    template = _template()
     others = [row.name for row in table.rows if row.name != table.baseline]
     gains = {
         name: evaluations[name][table.measure] - evaluations[table.baseline][table.measure]
         for name in others
     }
-    page = template.render(
+    write_page(
+        "report.html.j2",
+        path,
         title=title,
         lead=lead,
         table=table,
@@ -116,49 +117,13 @@ def write_report(
         examples=examples,
         notes=notes,
     )
-    with replace_when_done(path) as file:
-        file.write(page)
-
-
-def require_extra() -> None:
-    """Raise an error that names the missing extra now, rather than after a long run."""
-    plots.require_matplotlib()
-    _template()
-
-
-def _template() -> Any:
-    try:
-        import jinja2
-    except ImportError:
-        raise MissingExtraError("drawing the report", "report") from None
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("didyma.report", ""),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    return environment.get_template("report.html.j2")
-
-
-@dataclass(frozen=True)
-class _Plot:
-    """A drawing, its heading, and a sentence that says what it shows."""
-
-    heading: str
-    svg: str
-    caption: str
-
-    def __html__(self) -> str:
-        """The drawing as it is, where a template would escape other texts."""
-        return self.svg
 
 
 def _best_means(table: ComparisonTable) -> dict[str, float]:
     return {name: max(row.means[name] for row in table.rows) for name in table.rows[0].means}
 
 
-def _difference_plots(table: ComparisonTable, gains: Mapping[str, Any]) -> list[_Plot]:
+def _difference_plots(table: ComparisonTable, gains: Mapping[str, Any]) -> list[PagePlot]:
     changes = np.concatenate([[0.0], *gains.values()])
     limits = (1.1 * float(changes.min()) - 0.02, 1.1 * float(changes.max()) + 0.02)
     found = []
@@ -170,7 +135,7 @@ def _difference_plots(table: ComparisonTable, gains: Mapping[str, Any]) -> list[
             )
             label = f"Sorted bars. {sentence}"
             svg = plots.differences(gains[row.name], table.measure, label, limits=limits)
-            found.append(_Plot(f"{row.name} − {table.baseline}", svg, sentence))
+            found.append(PagePlot(f"{row.name} − {table.baseline}", svg, sentence))
     return found
 
 
@@ -204,7 +169,7 @@ def _training_plots(
     table: ComparisonTable,
     histories: Mapping[str, Sequence[Mapping[str, Any]]],
     curves: Mapping[str, Sequence[tuple[float, float]]],
-) -> list[_Plot]:
+) -> list[PagePlot]:
     found = []
     if histories := {name: history for name, history in histories.items() if history}:
         passes = [f"{name} {history[-1]['passes']:.3g}" for name, history in histories.items()]
@@ -212,17 +177,17 @@ def _training_plots(
         if any(history[0]["C"] != history[-1]["C"] for history in histories.values()):
             sentence += " Faint: smaller values of C, on the way to the one that was asked for."
         svg = plots.convergence(histories, f"Relative gap over passes. {sentence}")
-        found.append(_Plot("Convergence of the duality gap", svg, sentence))
+        found.append(PagePlot("Convergence of the duality gap", svg, sentence))
     if curves:
         best = {name: max(curve, key=lambda point: point[1]) for name, curve in curves.items()}
         chosen = [f"{name} C = {C:g} ({decimal(value)})" for name, (C, value) in best.items()]
         sentence = f"Best: {', '.join(chosen)}."
         svg = plots.curves(curves, f"development {table.measure}", f"Curves over C. {sentence}")
-        found.append(_Plot(f"Development {table.measure} over C", svg, sentence))
+        found.append(PagePlot(f"Development {table.measure} over C", svg, sentence))
     return found
 
 
-def _weight_plots(weights: Mapping[str, Mapping[str, float]]) -> list[_Plot]:
+def _weight_plots(weights: Mapping[str, Mapping[str, float]]) -> list[PagePlot]:
     """Bars for each system, all in the order of the first system's magnitudes."""
     if not weights:
         return []
@@ -233,12 +198,12 @@ def _weight_plots(weights: Mapping[str, Mapping[str, float]]) -> list[_Plot]:
         bars = {name: of_feature[name] for name in order}
         strongest = max(order, key=lambda name: abs(bars[name]))
         sentence = f"The greatest weight is that of {strongest}, {bars[strongest]:+.3g}."
-        found.append(_Plot(system, plots.signed_bars(bars, f"Bars. {sentence}"), sentence))
+        found.append(PagePlot(system, plots.signed_bars(bars, f"Bars. {sentence}"), sentence))
     return found
 
 
-def _function_plots(functions: Mapping[str, Sequence[AdditiveTerm]]) -> dict[str, list[_Plot]]:
-    found: dict[str, list[_Plot]] = {}
+def _function_plots(functions: Mapping[str, Sequence[AdditiveTerm]]) -> dict[str, list[PagePlot]]:
+    found: dict[str, list[PagePlot]] = {}
     for system, terms in functions.items():
         found[system] = []
         for term in terms:
@@ -246,11 +211,11 @@ def _function_plots(functions: Mapping[str, Sequence[AdditiveTerm]]) -> dict[str
             if term.changed is not None:
                 sentence += f" It changes the order of {term.changed:.0%} of the queries."
             svg = plots.function(term, f"What {term.title} adds to a score. {sentence}")
-            found[system].append(_Plot(term.title, svg, sentence))
+            found[system].append(PagePlot(term.title, svg, sentence))
     return found
 
 
-def _reliability_plots(calibrations: Mapping[str, Calibration]) -> list[_Plot]:
+def _reliability_plots(calibrations: Mapping[str, Calibration]) -> list[PagePlot]:
     found = []
     for system, calibration in calibrations.items():
         if calibration.bins:
@@ -259,5 +224,5 @@ def _reliability_plots(calibrations: Mapping[str, Calibration]) -> list[_Plot]:
                 f"{sum(own.passages for own in calibration.bins)} passages."
             )
             svg = plots.reliability(calibration.bins, f"Points with intervals. {sentence}")
-            found.append(_Plot(system, svg, sentence))
+            found.append(PagePlot(system, svg, sentence))
     return found

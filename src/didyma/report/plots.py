@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from didyma.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from didyma.learning.examination import Examination
     from didyma.report.functions import AdditiveTerm
     from didyma.rerank.calibration import Reliability
 
@@ -27,6 +28,7 @@ __all__ = [
     "convergence",
     "curves",
     "differences",
+    "examination",
     "function",
     "reliability",
     "require_matplotlib",
@@ -70,6 +72,7 @@ _NEEDLESS = (
 )
 # Inches: a plot is as wide as its column of the page, so that its texts keep their size.
 NARROW, WIDE = 3.3, 4.6
+MOST_TICKS = 20
 
 
 def differences(
@@ -165,6 +168,27 @@ def reliability(bins: Sequence[Reliability], label: str) -> str:
         axes.set(xlabel="calibrated score", ylabel="share of relevant passages")
 
     return _svg(draw, NARROW, NARROW, label)
+
+
+def examination(curve: Examination, rates: ArrayLike, label: str) -> str:
+    """Examination over positions with its interval, and click rates over that of the first."""
+    places = np.arange(len(curve.positions))
+    named = [str(position) for position in curve.positions.tolist()]
+    step = -(-len(places) // MOST_TICKS)
+
+    def draw(axes: Any) -> None:
+        if not np.isnan(curve.low).any():
+            axes.fill_between(
+                places, curve.low, curve.high, color=SERIES[0], alpha=0.2, linewidth=0
+            )
+        axes.plot(places, curve.values, label="examination", **_line(0))
+        axes.plot(places, rates, label="click rate", **_line(1) | {"linestyle": "--"})
+        axes.set_xticks(places[::step], named[::step])
+        axes.set(xlabel="position", ylabel="relative to the first")
+        axes.set_ylim(bottom=0)
+        axes.legend()
+
+    return _svg(draw, WIDE, 2.9, label)
 
 
 def require_matplotlib(purpose: str = "drawing") -> Any:
