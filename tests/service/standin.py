@@ -8,9 +8,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from didyma.data import Groups
 from didyma.errors import DataError
+from didyma.rerank.calibration import Calibration
 from didyma.rerank.explanation import FeatureContribution, MatchedSpan, PassageExplanation
 from didyma.rerank.ranked import Ranked
+
+# Of scores .1, .2, …, 1 all above .5 are relevant.
+STEPS = np.arange(1, 11) / 10
+CALIBRATION = Calibration.fit(
+    np.tile(STEPS, 4), np.tile(STEPS > 0.5, 4), Groups.from_sizes([10] * 4, 40)
+)
 
 
 @dataclass
@@ -20,6 +30,7 @@ class CommonWords:
     bonus: float = 0.0
     gate_: str = "kept"
     uses_scores: bool = False
+    calibration_: Calibration = CALIBRATION
     entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     gate: threading.Event = field(default_factory=threading.Event)
 

@@ -28,6 +28,7 @@ from didyma.service.logs import log
 from didyma.service.metrics import ServiceMetrics
 from didyma.service.models import ServedModels
 from didyma.service.openapi import description
+from didyma.service.page import page_routes
 from didyma.service.ranking import rank
 from didyma.service.refusal import Refused
 from didyma.service.tokens import BearerTokens
@@ -69,6 +70,7 @@ class Service:
         self._reload_all = asyncio.Event()
         self.app = Starlette(
             routes=[
+                *page_routes(),
                 Route("/health", self.health),
                 Route("/ready", self.ready),
                 Route("/info", self.info),
@@ -100,6 +102,7 @@ class Service:
                 "loaded": datetime.fromtimestamp(model.loaded, UTC).isoformat(timespec="seconds"),
                 "verdict": str(model.reranker.gate_),
                 "uses_scores": model.reranker.uses_scores,
+                "thresholds": model.thresholds,
             }
             for name, model in self.models.models.items()
         }

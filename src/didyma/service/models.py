@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -19,6 +20,8 @@ __all__ = ["ModelSource", "ServedModel", "ServedModels"]
 
 
 Stamp: TypeAlias = tuple[int, int, int]
+
+PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # that thresholds are told for
 
 
 class ModelSource(NamedTuple):
@@ -51,6 +54,16 @@ class ServedModel:
     path: Path
     reranker: TextReranker
     loaded: float
+
+    @property
+    def thresholds(self) -> list[dict[str, float]]:
+        """Scores to cut at, one for each precision that is ``asked`` for and reached."""
+        found = []
+        for asked in PRECISIONS:
+            with suppress(DataError):
+                threshold = self.reranker.calibration_.threshold(asked)
+                found.append({"asked": asked, **threshold._asdict()})
+        return found
 
 
 class ServedModels:
