@@ -7,8 +7,9 @@ import gzip
 import io
 import os
 import secrets
+import shutil
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -23,9 +24,11 @@ __all__ = [
     "read_bytes",
     "read_lines",
     "read_text",
+    "replace_folder_when_done",
     "replace_sections",
     "replace_when_done",
     "stream_lines",
+    "stream_text",
 ]
 
 PathName: TypeAlias = str | PathLike[str]
@@ -85,6 +88,34 @@ def stream_lines(path: PathName) -> Iterator[bytes]:
     yield from (rest.removeprefix(codecs.BOM_UTF8) if first else rest).splitlines()
 
 
+def stream_text(path: PathName, size: int = PIECE) -> Iterator[bytes]:
+    r"""The text of a file in blocks of whole lines, of about ``size`` bytes, as `read_text` has it.
+
+    Every block ends with ``\n``, the last one too.
+    """
+    block, pending = b"", list[bytes]()  # whole lines, and what may go on
+    for number, piece in enumerate(_pieces(path, size)):
+        if number == 0:
+            piece = piece.removeprefix(codecs.BOM_UTF8)
+        if pending and pending[-1].endswith(b"\r"):
+            piece = pending.pop() + piece
+        if b"\r" in piece:
+            held = piece.endswith(b"\r")  # perhaps the first half of a line end
+            piece = piece[: len(piece) - held].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            piece += b"\r" * held
+        end = piece.rfind(b"\n") + 1
+        if end:
+            if block:
+                yield block
+            block, pending, piece = b"".join([*pending, piece[:end]]), [], piece[end:]
+        if piece:
+            pending.append(piece)
+    if rest := b"".join(pending):
+        block += rest.removesuffix(b"\r") + b"\n"
+    if block:
+        yield block
+
+
 def check_unpacked(size: int, path: PathName) -> None:
     """Refuse what unpacks to more than ``DIDYMA_UNPACK_LIMIT`` bytes, by default 16 GiB.
 
@@ -100,19 +131,19 @@ def check_unpacked(size: int, path: PathName) -> None:
         )
 
 
-def _pieces(path: PathName) -> Iterator[bytes]:
+def _pieces(path: PathName, length: int = PIECE) -> Iterator[bytes]:
     """The contents of a file, unpacked if they are gzip."""
     with open(path, "rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
         file.seek(0)
         if not packed:
-            while piece := file.read(PIECE):
+            while piece := file.read(length):
                 yield piece
             return
         size = 0
         try:
             with gzip.GzipFile(fileobj=file) as unpacked:
-                while piece := unpacked.read(PIECE):
+                while piece := unpacked.read(length):
                     size += len(piece)
                     check_unpacked(size, path)
                     yield piece
@@ -147,6 +178,51 @@ def replace_when_done(path: PathName, mode: str = "w") -> Iterator[IO[Any]]:
         alive.close()
 
 
+@contextmanager
+def replace_folder_when_done(path: PathName, replaceable: Callable[[Path], bool]) -> Iterator[Path]:
+    """A folder to fill that takes its name only when the block ends well; else nothing changes.
+
+    A folder of that name is replaced if it is empty or ``replaceable``.
+    """
+    target = Path(path).resolve()
+    if target.exists() and not (
+        target.is_dir() and (replaceable(target) or not any(target.iterdir()))
+    ):
+        raise DataError("exists, and is not what would be replaced", path=path)
+    _remove_left_behind(target.parent)
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}{LEFT_BEHIND}")
+    old = partial.with_suffix(".old")  # which is kept if this process is killed
+    try:
+        partial.mkdir()
+        with _locked(partial):
+            yield partial
+            if target.exists():
+                os.rename(target, old)
+            os.rename(partial, target)
+    except OSError as error:  # name the folder that was asked for, not the partial one
+        if error.filename is not None and partial.name not in str(error.filename):
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """A lock on a folder, which ends with this process."""
+    if os.name == "nt":  # where an open folder cannot be renamed
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        _lock(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def _begin(target: Path, path: PathName) -> tuple[Path, IO[bytes]]:
     """An empty file beside the target, and a lock on it, which ends with this process."""
     while True:
@@ -161,14 +237,27 @@ def _begin(target: Path, path: PathName) -> tuple[Path, IO[bytes]]:
 
 
 def _remove_left_behind(folder: Path) -> None:
-    """Remove the partial files that no process holds a lock on."""
+    """Remove the partial files and folders that no process holds a lock on."""
     for left in folder.glob(f".*{LEFT_BEHIND}"):
-        with suppress(OSError), open(left, "rb") as file:
-            if _lock(file):
-                left.unlink()
+        with suppress(OSError):
+            if left.is_dir():
+                _remove_folder(left)
+                continue
+            with open(left, "rb") as file:
+                if _lock(file):
+                    left.unlink()
 
 
-def _lock(file: IO[bytes]) -> bool:
+def _remove_folder(left: Path) -> None:
+    descriptor = os.open(left, os.O_RDONLY)
+    try:
+        if _lock(descriptor):
+            shutil.rmtree(left)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(file: IO[bytes] | int) -> bool:
     """Take the lock on a file unless another process has it."""
     try:
         import fcntl
@@ -179,7 +268,7 @@ def _lock(file: IO[bytes]) -> bool:
     except BlockingIOError:
         return False
     except OSError:  # a file system without locks
-        return file.writable()
+        return not isinstance(file, int) and file.writable()
     return True
 
 

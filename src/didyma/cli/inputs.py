@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from didyma.data import Lists
     from didyma.model import Model
 
-__all__ = ["InputColumns", "is_model", "read_data", "read_model"]
+__all__ = ["InputColumns", "is_model", "read_data", "read_model", "reader_options"]
 
 TABLES = (".csv", ".tsv", ".parquet")
+LISTS = ".lists"
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,8 @@ def is_model(path: Path) -> bool:
     """Whether a file is in safetensors format: by its name, or a length and a ``{`` up front."""
     if path.suffix == ".safetensors":
         return True
+    if path.is_dir():
+        return False
     with open(path, "rb") as file:
         head = file.read(9)
     length = int.from_bytes(head[:8], "little")
@@ -47,20 +50,25 @@ def read_data(path: Path, columns: InputColumns, *, like: Any = None, judged: bo
     """
     from didyma import formats
 
+    return formats.read(path, like=like, **reader_options(path, columns, judged))
+
+
+def reader_options(path: Path, columns: InputColumns, judged: bool = True) -> dict[str, Any]:
+    """What the reader of a file takes of the options of a command."""
     if is_model(path):
         raise DataError("expected judged results, found a model", path=path)
-    kind = format_suffix(path)
-    if columns.group is not None and kind in (*TABLES, ".npz"):
+    kind = LISTS if path.is_dir() else format_suffix(path)
+    if columns.group is not None and kind in (*TABLES, ".npz", LISTS):
         raise DataError("expected no sizes of groups, as the file names its queries", path=path)
     options: dict[str, Any] = {}
     if kind in TABLES:
         roles = {"label": columns.label, "qid": columns.qid, "docid": columns.docid}
-        options = {**roles, "judged": judged}
-    elif kind != ".npz":
-        options = {"group": columns.group}
-        if columns.missing:
-            options["missing"] = True
-    return formats.read(path, like=like, **options)
+        return {**roles, "judged": judged}
+    if kind not in (".npz", LISTS):
+        options["group"] = columns.group
+    if columns.missing and kind != ".npz":
+        options["missing"] = True
+    return options
 
 
 def read_model(path: Path) -> Model:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "aligned",
+    "check_folder",
     "check_output",
+    "counting",
     "explain",
     "listed",
     "print_json",
@@ -110,6 +112,16 @@ def waiting(message: str) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def counting(message: str) -> Iterator[Callable[[str, int], None]]:
+    """A function that shows on a terminal what is being done, and with how many rows so far."""
+    if (console := terminal()) is None:
+        yield lambda what, rows: None
+        return
+    with console.status(message) as status:
+        yield lambda what, rows: status.update(f"{message}: {what}, {rows:,} rows")
+
+
 def terminal() -> Any:
     """A console of rich on stderr, or None (and nothing is imported) where that is no terminal."""
     if not (sys.stderr.isatty() or os.environ.get("FORCE_COLOR")):
@@ -125,11 +137,23 @@ def check_output(path: Path | None, *inputs: Path | None) -> None:
         return
     if path.is_dir():
         raise DataError("expected a file to write, found a folder", path=path)
+    _check_place(path)
+    for source in inputs:
+        if source is not None and path.exists() and source.exists() and path.samefile(source):
+            raise DataError("is an input, and would be overwritten", path=path)
+
+
+def check_folder(path: Path, *inputs: Path | None) -> None:
+    """The same for a folder to write."""
+    _check_place(path)
+    for source in inputs:
+        if source is not None and source.resolve().is_relative_to(path.resolve()):
+            raise DataError("holds an input, and would be replaced", path=path)
+
+
+def _check_place(path: Path) -> None:
     folder = path.resolve().parent
     if not folder.is_dir():
         raise DataError(f"cannot be written, as there is no folder {folder}", path=path)
     if not os.access(path if path.exists() else folder, os.W_OK):
         raise DataError("no permission to write", path=path)
-    for source in inputs:
-        if source is not None and path.exists() and source.exists() and path.samefile(source):
-            raise DataError("is an input, and would be overwritten", path=path)

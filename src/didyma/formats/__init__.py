@@ -10,14 +10,25 @@ Lists(2 rows, 1 features, 1 queries)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 from didyma.data import Features, Lists
 from didyma.files import PathName, format_suffix
-from didyma.formats import letor, numpy_file, table, trec
+from didyma.formats import letor, lists_folder, numpy_file, table, trec
 
-__all__ = ["letor", "numpy_file", "read", "table", "trec", "write"]
+__all__ = [
+    "blocks",
+    "format_of",
+    "letor",
+    "lists_folder",
+    "numpy_file",
+    "read",
+    "table",
+    "trec",
+    "write",
+]
 
 BY_SUFFIX = {".csv": table, ".tsv": table, ".parquet": table, ".npz": numpy_file}
 
@@ -26,7 +37,8 @@ def read(path: PathName, *, like: Any = None, **options: Any) -> Lists:
     """Read judged results in the format that the name tells; ``options`` are those of its reader.
 
     ``.csv``, ``.tsv`` and ``.parquet`` are tables, ``.npz`` is NumPy's, all others are LETOR /
-    svmlight; a final ``.gz`` does not count.
+    svmlight; a final ``.gz`` does not count. A folder, such as ``train.lists``, is one that
+    `write` or ``didyma convert`` has made; it is mapped into memory, not loaded.
 
     ``like`` is other data, or a fitted model, whose columns these must become: matched by name
     where both have names, by index otherwise. Every file but the first of a collection should be
@@ -42,18 +54,36 @@ def read(path: PathName, *, like: Any = None, **options: Any) -> Lists:
     >>> read(folder / "test.txt", like=train).X.tolist()
     [[0.0, 5.0]]
     """
-    reader = _format(path)
+    reader = format_of(path)
+    data: Lists = reader.read(path, **_options(reader, like, options))
+    return data if like is None else Features.of(like).arrange(data, path)
+
+
+def blocks(path: PathName, *, like: Any = None, **options: Any) -> Iterator[Lists]:
+    """The rows that `read` gives, in their order but some at a time, in constant memory.
+
+    A query may go on in the next block (`didyma.formats.queries.whole_queries`). A ``.npz`` file is
+    one block.
+    """
+    reader = format_of(path)
+    for part in reader.blocks(path, **_options(reader, like, options)):
+        yield part if like is None else Features.of(like).arrange(part, path)
+
+
+def _options(reader: ModuleType, like: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of a reader, and those that make it read what is like something else."""
     if like is None:
-        data: Lists = reader.read(path, **options)
-        return data
+        return options
     features = Features.of(like)
     if reader is letor:
         options = {"missing": _allows_missing(like), **options, "n_features": features.count}
         if features.zero_based is not None:
             options |= {"zero_based": features.zero_based}
+    elif reader is lists_folder:
+        options = {"missing": _allows_missing(like), **options}
     elif reader is table:
-        options |= {"features": features.names}
-    return features.arrange(reader.read(path, **options), path)
+        options = {**options, "features": features.names}
+    return options
 
 
 def _allows_missing(like: Any) -> bool:
@@ -66,8 +96,11 @@ def _allows_missing(like: Any) -> bool:
 
 def write(data: Lists, path: PathName) -> None:
     """Write judged results in the format that the name tells, as in `read`."""
-    _format(path).write(data, path)
+    format_of(path).write(data, path)
 
 
-def _format(path: PathName) -> ModuleType:
+def format_of(path: PathName) -> ModuleType:
+    """The module that reads and writes what has this name."""
+    if lists_folder.is_lists_folder(path):
+        return lists_folder
     return BY_SUFFIX.get(format_suffix(path), letor)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, zip_longest
 from operator import add
 from os import PathLike
 from pathlib import Path
@@ -23,7 +25,7 @@ from didyma.formats import short_letor
 from didyma.formats.source import Source
 from didyma.matrix import Matrix
 
-__all__ = ["read", "write"]
+__all__ = ["blocks", "read", "write"]
 
 DENSE_FROM = 0.25  # share of all entries that the file lists, from which a dense matrix suits
 PIECE = 1 << 21  # bytes that a thread parses at a time
@@ -68,22 +70,51 @@ def read(
     >>> data, data.X.tolist(), data.docid.tolist()
     (Lists(2 rows, 2 features, 1 queries), [[0.5, 3.0], [0.0, 0.001]], ['d1', 'd2'])
     """
-    dtype = np.dtype(dtype)
-    if dtype not in (np.float32, np.float64):
-        raise DataError(f"expected float64 or float32, found {dtype}", field="dtype")
-    source = Source.open(path)
-    if group is None and not sparse and len(source.text) <= short_letor.SHORT:
-        dense_from = DENSE_FROM if sparse is None else 0.0
-        short = short_letor.parse(source.text, n_features, zero_based, dtype, dense_from)
-        if short is not None:
-            return Lists(*short[:4], zero_based=short.zero_based)
+    form = _Form(np.dtype(dtype), n_features, zero_based, sparse, missing)
+    sources = _sources(path)
+    if group is None and not sparse and (short := _short(sources(), form)) is not None:
+        return short
     with ThreadPoolExecutor(n_cores()) as pool:
-        shape = _measure(source, pool, n_features, zero_based, sparse)
-        rows = _parse(source, pool, shape, dtype, missing)
-    X = _matrix(source, shape, rows)
-    qid = _query_ids(source, rows, group)
-    docid = source.texts(rows.docids, "docid") if np.any(np.diff(rows.docids)) else None
-    return Lists(X, rows.y, qid, docid, zero_based=shape.base == 0)
+        shape = _measure(sources(), path, pool, form)
+        whole = _Room.of(shape, shape.n_rows, shape.n_entries, form.dtype)
+        starts = np.zeros(1 if shape.dense else shape.n_rows + 1, np.int64)
+        qid, docid, row, entry = [], [], 0, 0
+        for part in _parse(sources(), path, pool, shape, form, group, whole):
+            if not shape.dense:
+                starts[row + 1 : row + 1 + len(part.ends)] = entry + part.ends
+            row, entry = row + len(part.ends), entry + int(part.ends[-1])
+            qid.append(part.qid)
+            docid.append(part.docid)
+    X = _matrix(shape, whole, starts)
+    return Lists(X, whole.y, np.concatenate(qid), _docids(docid), zero_based=shape.base == 0)
+
+
+def blocks(
+    path: PathName,
+    *,
+    group: PathName | ArrayLike | None = None,
+    n_features: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    dtype: DTypeLike = np.float64,
+    sparse: bool | None = None,
+    missing: bool = False,
+) -> Iterator[Lists]:
+    """The rows that `read` gives, some at a time, in constant memory.
+
+    The file is read twice, as its width and how full it is must be known first. A block without
+    document ids has none, though others may have some.
+    """
+    form = _Form(np.dtype(dtype), n_features, zero_based, sparse, missing)
+    sources = _sources(path)
+    if group is None and not sparse and (short := _short(sources(), form)) is not None:
+        yield short
+        return
+    with ThreadPoolExecutor(n_cores()) as pool:
+        shape = _measure(sources(), path, pool, form)
+        for part in _parse(sources(), path, pool, shape, form, group):
+            X = _matrix(shape, part.room, np.concatenate([[0], part.ends]))
+            docid = _docids([part.docid])
+            yield Lists(X, part.room.y, part.qid, docid, zero_based=shape.base == 0)
 
 
 def write(data: Lists, path: PathName) -> None:
@@ -102,83 +133,156 @@ def write(data: Lists, path: PathName) -> None:
 
 
 @dataclass(frozen=True)
-class _Shape:
-    """What the first pass learns: the rows and entries before each piece, and the columns."""
+class _Form:
+    """What the caller says about the matrix; see `read`."""
 
-    pieces: list[tuple[int, int]]
-    rows: NDArray[np.int64]
-    entries: NDArray[np.int64]
+    dtype: np.dtype[Any]
+    n_features: int | None
+    zero_based: bool | Literal["auto"]
+    sparse: bool | None
+    missing: bool
+
+    def __post_init__(self) -> None:
+        if self.dtype not in (np.float32, np.float64):
+            raise DataError(f"expected float64 or float32, found {self.dtype}", field="dtype")
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What the first pass learns.
+
+    ``pieces`` has, for each block of the file, a row (start, stop, rows, entries) for each piece.
+    """
+
+    pieces: list[NDArray[np.int64]]
+    n_rows: int
+    n_entries: int
     base: int
     width: int
     dense: bool
 
 
 @dataclass(frozen=True)
-class _Rows:
-    """What the second pass fills; see `didyma.kernels.svmlight.parse`."""
+class _Room:
+    """Arrays for labels and entries, which `didyma.kernels.svmlight.parse` fills."""
 
     y: NDArray[np.float64]
     values: NDArray[Any]
     columns: NDArray[np.int32]
-    starts: NDArray[np.int64]
-    docids: NDArray[np.int64]
-    runs: NDArray[np.int64]
-    increasing: bool
+
+    @classmethod
+    def of(cls, shape: _Shape, rows: int, entries: int, dtype: np.dtype[Any]) -> _Room:
+        values = np.zeros(rows * shape.width if shape.dense else entries, dtype)
+        return cls(np.empty(rows), values, np.empty(0 if shape.dense else entries, np.int32))
+
+    def part(self, shape: _Shape, rows: slice, entries: slice) -> _Room:
+        """That of some rows and of their entries."""
+        places = slice(rows.start * shape.width, rows.stop * shape.width)
+        return _Room(
+            self.y[rows], self.values[places if shape.dense else entries], self.columns[entries]
+        )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The rows of a block; ``ends`` are one past the last entry of each."""
+
+    room: _Room
+    ends: NDArray[np.int64]
+    qid: NDArray[Any]
+    docid: NDArray[Any]
+
+
+def _sources(path: PathName) -> Callable[[], Iterable[Source]]:
+    """The blocks of a file, as often as they are asked for; an only one is read once."""
+    found = list(islice(Source.blocks(path), 2))
+    return (lambda: Source.blocks(path)) if len(found) > 1 else (lambda: found)
+
+
+def _short(sources: Iterable[Source], form: _Form) -> Lists | None:
+    """The whole of a file that needs no compiled code, if it is one."""
+    found = list(islice(sources, 2))
+    if len(found) != 1 or len(found[0].text) > short_letor.SHORT:
+        return None
+    dense_from = DENSE_FROM if form.sparse is None else 0.0
+    short = short_letor.parse(
+        found[0].text, form.n_features, form.zero_based, form.dtype, dense_from
+    )
+    return None if short is None else Lists(*short[:4], zero_based=short.zero_based)
 
 
 def _measure(
-    source: Source,
-    pool: ThreadPoolExecutor,
-    n_features: int | None,
-    zero_based: bool | Literal["auto"],
-    sparse: bool | None,
+    sources: Iterable[Source], path: PathName, pool: ThreadPoolExecutor, form: _Form
 ) -> _Shape:
     from didyma.kernels.svmlight import scan
 
-    pieces = list(source.pieces(PIECE))
-    counts = [*pool.map(lambda piece: scan(source.codes, *piece), pieces)]
-    n_rows, n_entries, least, greatest = np.array(counts, np.int64).reshape(-1, 4).T
-    rows, entries = (np.concatenate([[0], np.cumsum(n)]) for n in (n_rows, n_entries))
-    if rows[-1] == 0:
-        raise DataError(
-            "expected lines 'label qid:TEXT index:value ...', found none", path=source.path
-        )
-    if zero_based == "auto":
-        zero_based = bool(least.min() == 0)
+    pieces, least, greatest = [], 2**31, -1
+    for source in sources:
+        spans = list(source.pieces(PIECE))
+        found = [*pool.map(lambda span, codes=source.codes: scan(codes, *span), spans)]
+        counts = np.array(found, np.int64).reshape(-1, 4)
+        pieces.append(np.hstack([np.array(spans, np.int64), counts[:, :2]]))
+        least, greatest = min(least, counts[:, 2].min()), max(greatest, counts[:, 3].max())
+    n_rows, n_entries = (sum(int(block[:, k].sum()) for block in pieces) for k in (2, 3))
+    if n_rows == 0:
+        raise DataError("expected lines 'label qid:TEXT index:value ...', found none", path=path)
+    zero_based = bool(least == 0) if form.zero_based == "auto" else form.zero_based
     base = 0 if zero_based else 1
-    width = max(int(greatest.max()) - base + 1, 0) if n_features is None else n_features
-    if sparse is None:
-        sparse = bool(entries[-1] < DENSE_FROM * rows[-1] * width)
-    return _Shape(pieces, rows, entries, base, width, not sparse)
+    width = max(int(greatest) - base + 1, 0) if form.n_features is None else form.n_features
+    sparse = bool(n_entries < DENSE_FROM * n_rows * width) if form.sparse is None else form.sparse
+    return _Shape(pieces, n_rows, n_entries, base, width, not sparse)
 
 
 def _parse(
-    source: Source,
+    sources: Iterable[Source],
+    path: PathName,
     pool: ThreadPoolExecutor,
     shape: _Shape,
-    dtype: np.dtype[Any],
-    missing: bool,
-) -> _Rows:
+    form: _Form,
+    group: PathName | ArrayLike | None,
+    whole: _Room | None = None,
+) -> Iterator[_Part]:
+    """The rows of each block in turn: in arrays of their own, or in their place in a ``whole``."""
+    queries, row, entry = _Queries(path, shape.n_rows, group), 0, 0
+    for source, pieces in zip_longest(sources, shape.pieces):
+        if source is None or pieces is None or len(source.text) != pieces[-1, 1]:
+            raise _changed(path)
+        rows, entries = (int(count) for count in pieces[:, 2:].sum(axis=0))
+        if rows == 0:
+            continue
+        if whole is None:
+            room = _Room.of(shape, rows, entries, form.dtype)
+        else:
+            room = whole.part(shape, slice(row, row + rows), slice(entry, entry + entries))
+        yield _parse_block(source, pool, pieces, shape, form, room, queries)
+        row, entry = row + rows, entry + entries
+
+
+def _parse_block(
+    source: Source,
+    pool: ThreadPoolExecutor,
+    pieces: NDArray[np.int64],
+    shape: _Shape,
+    form: _Form,
+    room: _Room,
+    queries: _Queries,
+) -> _Part:
     from didyma.kernels.svmlight import BAD_LABEL, BAD_VALUE, FINE, parse
 
-    n_rows, n_entries = int(shape.rows[-1]), int(shape.entries[-1])
-    bound = float(np.finfo(dtype).max)
-    y = np.empty(n_rows)
-    values = np.zeros(n_rows * shape.width if shape.dense else n_entries, dtype)
-    columns = np.empty(0 if shape.dense else n_entries, np.int32)
-    starts = np.zeros(n_rows + 1, np.int64)
-    docids = np.empty((n_rows, 2), np.int64)
+    bound = float(np.finfo(form.dtype).max)
+    ends, docids = np.empty(len(room.y), np.int64), np.empty((len(room.y), 2), np.int64)
+    until = np.cumsum(pieces[:, 2:], axis=0)
 
     def fill(k: int) -> tuple[NDArray[np.int64], int, int, bool]:
-        row, entry = int(shape.rows[k]), int(shape.entries[k])
-        rows_here = int(shape.rows[k + 1]) - row
-        entries_here = int(shape.entries[k + 1]) - entry
+        start, stop, rows_here, entries_here = pieces[k].tolist()
+        rows, entries = until[k].tolist()
         seen = np.zeros(shape.width if shape.dense else 0, np.int64)
         runs = np.empty((rows_here, 3), np.int64)
         unsure = np.empty((rows_here + entries_here, 2), np.int64)
         code, at, n_runs, n_unsure, with_qid, without_qid, increasing = parse(
-            *(source.codes, *shape.pieces[k], row, entry, shape.base, shape.width, bound),
-            *(missing, shape.dense, y, values, columns, starts[1:], docids, seen, runs, unsure),
+            *(source.codes, start, stop, rows - rows_here, rows, entries - entries_here, entries),
+            *(shape.base, shape.width, bound, form.missing, shape.dense),
+            *(room.y, room.values, room.columns, ends, docids, seen, runs, unsure),
         )
         for place, target in unsure[:n_unsure].tolist():
             word = source.word(place).rpartition(b":")[2]
@@ -188,22 +292,32 @@ def _parse(
             if abs(value) > (bound if target >= 0 else sys.float_info.max):
                 _explain(source, shape, BAD_VALUE if target >= 0 else BAD_LABEL, place)
             if target >= 0:
-                values[target] = value
+                room.values[target] = value
             else:
-                y[-1 - target] = value
+                room.y[-1 - target] = value
         if code != FINE:
             _explain(source, shape, code, at)
         return runs[:n_runs].copy(), with_qid, without_qid, increasing
 
-    runs, with_qid, without_qid, increasing = zip(*pool.map(fill, range(len(shape.pieces))))
-    _check_qid_everywhere(source, with_qid, without_qid)
-    return _Rows(y, values, columns, starts, docids, np.concatenate(runs), all(increasing))
+    runs, with_qid, without_qid, increasing = zip(*pool.map(fill, range(len(pieces))))
+    qid = queries.of_block(source, np.concatenate(runs), len(ends), with_qid, without_qid)
+    if not shape.dense and not all(increasing):
+        _sort_columns(source, shape, room, ends, docids)
+    named = np.any(np.diff(docids))
+    docid = source.texts(docids, "docid") if named else np.zeros(len(ends), "U1")
+    return _Part(room, ends, qid, docid)
+
+
+def _changed(path: PathName) -> DataError:
+    return DataError("changed while it was being read", path=path)
 
 
 def _explain(source: Source, shape: _Shape, code: int, at: int) -> NoReturn:
     """Raise the error for what the parser found at a place."""
     from didyma.kernels import svmlight
 
+    if code == svmlight.CHANGED:
+        raise _changed(source.path)
     token = source.word(at).decode(errors="backslashreplace")
     feature = f"feature {token.partition(':')[0]}"
     last = shape.width - 1 + shape.base
@@ -225,58 +339,95 @@ def _explain(source: Source, shape: _Shape, code: int, at: int) -> NoReturn:
     source.fail(at, field, problem)
 
 
-def _check_qid_everywhere(
-    source: Source, with_qid: tuple[int, ...], without_qid: tuple[int, ...]
+def _sort_columns(
+    source: Source,
+    shape: _Shape,
+    room: _Room,
+    ends: NDArray[np.int64],
+    docids: NDArray[np.int64],
 ) -> None:
-    first_with = min((at for at in with_qid if at >= 0), default=-1)
-    first_without = min((at for at in without_qid if at >= 0), default=-1)
-    if first_with < 0 or first_without < 0:
-        return
-    if first_with < first_without:
-        problem = f"missing, but line {source.line(first_with)} has one"
-    else:
-        problem = f"unexpected, as line {source.line(first_without)} has none"
-    source.fail(max(first_with, first_without), "qid", problem)
-
-
-def _matrix(source: Source, shape: _Shape, rows: _Rows) -> Matrix:
-    n_rows = len(rows.y)
-    if shape.dense:
-        return rows.values.reshape(n_rows, shape.width)
-    starts = rows.starts.astype(np.int32) if rows.starts[-1] < 2**31 else rows.starts
+    """Put the entries of each row into the order of their columns, in place."""
     from scipy.sparse import csr_array
 
-    X = csr_array((rows.values, rows.columns, starts), shape=(n_rows, shape.width))
-    if not rows.increasing:
-        X.sort_indices()
-        row = np.repeat(np.arange(n_rows), np.diff(X.indptr))
-        repeated = (X.indices[1:] == X.indices[:-1]) & (row[1:] == row[:-1])
-        if repeated.any():
-            entry = int(repeated.argmax())
-            source.fail(
-                int(rows.docids[row[entry], 0]),
-                f"feature {X.indices[entry] + shape.base}",
-                "expected each index once a line, found it again",
-            )
-    return X
+    starts = np.concatenate([[0], ends])
+    X = csr_array((room.values, room.columns, starts), shape=(len(ends), shape.width))
+    X.sort_indices()
+    room.values[:], room.columns[:] = X.data, X.indices
+    row = np.repeat(np.arange(len(ends)), np.diff(starts))
+    repeated = (X.indices[1:] == X.indices[:-1]) & (row[1:] == row[:-1])
+    if repeated.any():
+        entry = int(repeated.argmax())
+        source.fail(
+            int(docids[row[entry], 0]),
+            f"feature {X.indices[entry] + shape.base}",
+            "expected each index once a line, found it again",
+        )
 
 
-def _query_ids(source: Source, rows: _Rows, group: PathName | ArrayLike | None) -> NDArray[Any]:
-    n_rows = len(rows.y)
-    if len(rows.runs):
-        if group is not None:
-            raise DataError("expected no group sizes, as the lines have qid", path=source.path)
-        names = source.texts(rows.runs[:, 1:], "qid")
-        return np.repeat(names, np.diff(rows.runs[:, 0], append=n_rows))
-    if group is None:
-        group = _group_file(Path(source.path))
-    sizes = _read_sizes(group) if isinstance(group, str | PathLike) else group
-    try:
-        groups = Groups.from_sizes(sizes, n_rows)
-    except DataError as error:
-        place = group if isinstance(group, str | PathLike) else source.path
-        raise DataError(error.problem, path=place, field=error.field) from None
-    return np.repeat(groups.names.astype(str), groups.sizes)
+def _matrix(shape: _Shape, room: _Room, starts: NDArray[np.int64]) -> Matrix:
+    n_rows = len(room.y)
+    if shape.dense:
+        return room.values.reshape(n_rows, shape.width)
+    from scipy.sparse import csr_array
+
+    narrow = starts.astype(np.int32) if starts[-1] < 2**31 else starts
+    return csr_array((room.values, room.columns, narrow), shape=(n_rows, shape.width))
+
+
+def _docids(parts: list[NDArray[Any]]) -> NDArray[Any] | None:
+    """The document ids of all parts, if a row has one."""
+    return np.concatenate(parts) if any(np.any(part != "") for part in parts) else None
+
+
+class _Queries:
+    """The query of each row, block by block: its qid, or the group that the row falls into."""
+
+    def __init__(self, path: PathName, n_rows: int, group: PathName | ArrayLike | None) -> None:
+        self._path, self._n_rows, self._group = path, n_rows, group
+        self._with = self._without = 0  # the first line that has a qid, and that has none
+        self._row = 0
+
+    def of_block(
+        self,
+        source: Source,
+        runs: NDArray[np.int64],
+        n_rows: int,
+        with_qid: tuple[int, ...],
+        without_qid: tuple[int, ...],
+    ) -> NDArray[Any]:
+        """Those of a block; the places are of lines that have a qid, or none."""
+        first_with = min((at for at in with_qid if at >= 0), default=-1)
+        first_without = min((at for at in without_qid if at >= 0), default=-1)
+        at = -1  # of the later of these two lines
+        if first_with >= 0 and not self._with:
+            self._with, at = source.line(first_with), first_with
+        if first_without >= 0 and not self._without:
+            self._without, at = source.line(first_without), max(at, first_without)
+        if self._with and self._without:
+            if self._with < self._without:
+                problem = f"missing, but line {self._with} has one"
+            else:
+                problem = f"unexpected, as line {self._without} has none"
+            source.fail(at, "qid", problem)
+        start, self._row = self._row, self._row + n_rows
+        if self._without:
+            names = np.searchsorted(self._ends, np.arange(start, self._row), side="right")
+            return names.astype(str)
+        if self._group is not None:
+            raise DataError("expected no group sizes, as the lines have qid", path=self._path)
+        names = source.texts(runs[:, 1:], "qid")
+        return np.repeat(names, np.diff(runs[:, 0], append=n_rows))
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        """One past the last row of each group."""
+        group = _group_file(Path(self._path)) if self._group is None else self._group
+        sizes = _read_sizes(group) if isinstance(group, str | PathLike) else group
+        try:
+            return Groups.from_sizes(sizes, self._n_rows).starts[1:]
+        except DataError as error:
+            place = group if isinstance(group, str | PathLike) else self._path
+            raise DataError(error.problem, path=place, field=error.field) from None
 
 
 def _group_file(path: Path) -> Path:

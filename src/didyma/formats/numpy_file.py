@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import zipfile
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from didyma.errors import DataError
 from didyma.files import PathName, check_unpacked, replace_when_done
 from didyma.matrix import Matrix, is_sparse
 
-__all__ = ["read", "write"]
+__all__ = ["blocks", "read", "write"]
 
 SPARSE = ("data", "indices", "indptr", "shape")
 
@@ -42,6 +43,11 @@ def read(path: PathName) -> Lists:
         )
     except DataError as error:
         raise DataError(error.problem, path=path, field=error.field) from None
+
+
+def blocks(path: PathName) -> Iterator[Lists]:
+    """The same as one block: an archive is unpacked as a whole."""
+    yield read(path)
 
 
 def _arrays(path: PathName) -> dict[str, NDArray[Any]]:

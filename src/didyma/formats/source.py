@@ -11,21 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.files import PathName, read_text
+from didyma.files import PathName, read_text, stream_text
 from didyma.formats.text import WIDEST, text_array
 
 __all__ = ["Source"]
+
+BLOCK = 1 << 24  # bytes
 
 _WORD = re.compile(rb"[^\s#]*")
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file's text, always ending with a newline, and the same as an array for kernels."""
+    """Lines of a file, always ending with a newline, and the same as an array for kernels."""
 
     path: PathName
     text: bytes
     codes: NDArray[np.uint8]
+    first_line: int = 1
 
     @classmethod
     def open(cls, path: PathName) -> Source:
@@ -34,6 +37,14 @@ class Source:
         if not text.endswith(b"\n"):
             text += b"\n"
         return cls(path, text, np.frombuffer(text, np.uint8))
+
+    @classmethod
+    def blocks(cls, path: PathName, size: int = BLOCK) -> Iterator[Source]:
+        """The same a block of whole lines at a time, so that no more of it is in memory."""
+        line = 1
+        for text in stream_text(path, size):
+            yield cls(path, text, np.frombuffer(text, np.uint8), line)
+            line += text.count(b"\n")
 
     def pieces(self, size: int) -> Iterator[tuple[int, int]]:
         """Spans (start, stop) of whole lines, about ``size`` bytes each."""
@@ -50,7 +61,7 @@ class Source:
 
     def line(self, at: int) -> int:
         """The number of the line, from 1, of a place."""
-        return self.text.count(b"\n", 0, at) + 1
+        return self.text.count(b"\n", 0, at) + self.first_line
 
     def fail(self, at: int, field: str | None, problem: str) -> NoReturn:
         """Raise the error that names the file, the line of a place, and the field."""

@@ -42,6 +42,10 @@ def read(
         return _read_delimited(path, DELIMITERS.get(suffix, ","), roles)
 
 
+def blocks(path: PathName, **options: Any) -> Iterator[Lists]:
+    yield read(path, **options)
+
+
 def from_frame(
     frame: Any,
     *,

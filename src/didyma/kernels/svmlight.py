@@ -18,6 +18,7 @@ __all__ = [
     "BAD_INDEX",
     "BAD_LABEL",
     "BAD_VALUE",
+    "CHANGED",
     "EMPTY_QID",
     "FINE",
     "REPEATED_INDEX",
@@ -28,7 +29,7 @@ __all__ = [
 ]
 
 FINE, BAD_LABEL, BAD_INDEX, BAD_VALUE = 0, 1, 2, 3
-WIDE_INDEX, REPEATED_INDEX, EMPTY_QID, REPEATED_QID = 4, 5, 6, 7
+WIDE_INDEX, REPEATED_INDEX, EMPTY_QID, REPEATED_QID, CHANGED = 4, 5, 6, 7, 8
 
 _MAX_INDEX = 2**31 - 2  # columns are 32-bit integers
 _INDEX_DIGITS = 10
@@ -71,7 +72,9 @@ def parse(
     start: Any,
     stop: Any,
     row: Any,
+    rows: Any,
     entry: Any,
+    entries: Any,
     base: Any,
     width: Any,
     bound: Any,
@@ -87,6 +90,8 @@ def parse(
     unsure: Any,
 ) -> Any:
     """Fill the rows of ``text[start:stop]``, the first being ``row`` and its first entry ``entry``.
+
+    They must end at ``rows``, and not go beyond ``entries``, or the text is not what was scanned.
 
     Column = index - ``base`` < ``width``; |value| ≤ ``bound``. With ``dense`` an entry goes to
     ``values[row·width + column]`` and ``seen`` (width) finds repeated indices; otherwise to
@@ -109,6 +114,8 @@ def parse(
         at = skip_space(text, at)
         if byte(text, at) != NEWLINE and byte(text, at) != HASH:
             code, has_qid, last, token = FINE, False, -1, at
+            if row >= rows:
+                return CHANGED, at, n_runs, n_unsure, with_qid, without_qid, increasing
             at, y[row] = number(text, at)
             if at < 0:
                 code, at = BAD_LABEL, token
@@ -148,6 +155,8 @@ def parse(
                     code = BAD_VALUE
                 elif column >= width:
                     code = WIDE_INDEX
+                elif entry >= entries:
+                    code = CHANGED
                 elif dense:
                     target = row * width + column
                     if seen[column] == row + 1:
@@ -176,7 +185,8 @@ def parse(
         while byte(text, at) != NEWLINE:
             at += 1
         at += 1
-    return FINE, at, n_runs, n_unsure, with_qid, without_qid, increasing
+    code = FINE if row == rows and (dense or entry == entries) else CHANGED
+    return code, at, n_runs, n_unsure, with_qid, without_qid, increasing
 
 
 @jit
