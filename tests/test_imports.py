@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import didyma
+from didyma.estimators.additive import AdditiveSVMRanker
 from didyma.estimators.svm import SVMRanker
 from didyma.features.scaling import QueryMinMaxScaler
 
@@ -92,6 +93,7 @@ MODELS = {
     "plain": lambda: SVMRanker(C=1.0),
     "scaled": lambda: make_pipeline(StandardScaler(), SVMRanker(C=1.0)),
     "in-query": lambda: make_pipeline(QueryMinMaxScaler(), SVMRanker(C=1.0)),
+    "additive": lambda: AdditiveSVMRanker(bins=4),
 }
 # What each command may load of that, since loading takes longer than its work.
 COMMANDS = {
@@ -136,6 +138,7 @@ def files(tmp_path_factory):
         (command, kind)
         for command in COMMANDS
         for kind in (MODELS if "MODEL" in command else ["plain"])
+        if (command, kind) != ("inspect MODEL", "additive")  # which shows its functions
     ],
 )
 def test_a_command_loads_what_it_needs(files, command, kind):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from didyma.data import Groups
+from didyma.data import Groups, Lists
 from didyma.errors import DataError
 from didyma.estimators.additive import AdditiveSVMRanker
 from didyma.estimators.svm import SVMRanker
@@ -18,7 +18,8 @@ from didyma.features.bins import Bins
 from didyma.features.pairs import rank_pairs
 from didyma.learning.bcfw import BCFW
 from didyma.learning.row_bcfw import RowBCFW
-from didyma.model import load
+from didyma.model import Model, load
+from didyma.scoring import row_bins, step_scores
 from didyma.tasks.binned import Binned
 from didyma.tasks.losses import AveragePrecision
 from didyma.tasks.ranking import RankingProblem
@@ -298,3 +299,34 @@ def test_energy_of_pairs_against_its_definition() -> None:
         one, other = levels[:, a], levels[:, b]
         expected = explained(4 * one + other) - explained(one, other)
         assert found == pytest.approx(expected, rel=1e-3)
+
+
+def test_a_model_scores_with_numpy_as_the_estimator_does() -> None:
+    """Missing values, categories known and unknown, infinities, pairs, both precisions."""
+    rows = X.copy()
+    rows[::7, 1] = np.nan
+    rows[:, 4] = np.round(np.abs(X[:, 4]) * 2)
+    ranker = AdditiveSVMRanker(bins=16, categorical=[4], interactions=2).fit(rows, Y, qid=QID)
+    model = Model.of(ranker)
+    assert len(ranker.pairs_) == 2
+    new = RNG.normal(size=(300, 5)) * 3
+    new[::5, 0], new[1::5, 0], new[::3, 1] = np.inf, -np.inf, np.nan
+    new[:, 4] = np.round(np.abs(new[:, 4]) * 2)
+    new[:63, 2] = ranker.edges_[2, np.minimum(np.arange(63), 14)]  # values that are edges
+    for given in (new, new.astype(np.float32)):
+        bins = ranker.bins_.transform(given).bins
+        np.testing.assert_array_equal(row_bins(given, model.learned), bins)
+        scores = step_scores(bins, ranker.tables_)
+        assert model.predict(Lists(given)).tobytes() == scores.tobytes()
+    finite = np.where(np.isfinite(new), new, 0.0)
+    assert model.predict(Lists(finite)).tobytes() == ranker.predict(finite).tobytes()
+
+
+def test_steps_are_the_nearest_step_functions_but_for_a_constant() -> None:
+    binned = some_bins()
+    values = RNG.normal(size=binned.bins.shape)
+    added = binned @ binned.steps(values)
+    expected = np.zeros(len(added))
+    for own, column in zip(binned.bins.T, values.T):
+        expected += [column[own == b].mean() for b in own]
+    assert np.ptp(added - expected) == pytest.approx(0, abs=1e-12)

@@ -54,7 +54,7 @@ def test_ctrl_c_before_there_is_anything(monkeypatch: pytest.MonkeyPatch) -> Non
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("didyma.rerank.choice.PlainSVM.path", stop)
+    monkeypatch.setattr("didyma.rerank.fitted.PlainSVM.path", stop)
     with pytest.raises(KeyboardInterrupt):
         TextReranker(quick=True).fit(made(8))
 

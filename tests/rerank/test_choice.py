@@ -9,7 +9,8 @@ from sklearn.preprocessing import MinMaxScaler
 from didyma.data import Lists
 from didyma.features.text import SmallFeatures, TextFeatures
 from didyma.model import Model
-from didyma.rerank.choice import DEVIATIONS, Featured, Rung, Search, clipping, ladder
+from didyma.rerank.choice import ALONE, LINEAR, ORDER, Featured, Rung, Search, ladder
+from didyma.rerank.fitted import DEVIATIONS, clipping
 from didyma.rerank.gate import decide, surest
 from didyma.rerank.target import Target
 from didyma.scoring import linear_scores
@@ -26,14 +27,19 @@ def search():
     target = Target.of(lists.y, lists.groups)
     featured = Featured.of(lists, features.windowed(lists), features.names, target, by="bm25")
     found = Search(featured, target, ("stem_bm25", "bm25"))
-    found.run([Rung("few", COLUMNS, (0.1, 1.0))])
+    found.run([Rung("few", COLUMNS, (0.1, 1.0)), Rung("few", COLUMNS, (0.1, 1.0), additive=True)])
     return found
+
+
+def trial_with(search, *, additive=False, beside=ALONE):
+    found = (t for t in search.trials if (t.rung.additive, t.C, t.beside) == (additive, 1, beside))
+    return next(found)
 
 
 def test_held_out_scores_are_of_models_that_did_not_see_the_query(search):
     rows, _ = search.judged.columns(COLUMNS)
     codes, lists = search.judged.lists.groups.codes, search.judged.lists
-    (trial,) = (t for t in search.trials if (t.C, t.share) == (1.0, 1.0))
+    trial = trial_with(search)
     for fold in range(search.n_folds):
         train = search.fold[codes] != fold
         mean, deviation = rows[train].mean(axis=0), rows[train].std(axis=0)
@@ -49,9 +55,7 @@ def test_folds_have_as_many_queries(search):
 
 
 def test_a_mix_is_half_of_each(search):
-    whole, half = (
-        next(t for t in search.trials if (t.C, t.share) == (1.0, share)) for share in (1.0, 0.5)
-    )
+    whole, half = trial_with(search), trial_with(search, beside=ORDER)
     model = search.final(half)
     assert set(model.weights) == set(COLUMNS)
     learned = search.final(whole).weights
@@ -65,11 +69,37 @@ def test_a_mix_is_half_of_each(search):
 
 def test_the_model_is_that_of_scikit_learn(search):
     rows, _ = search.judged.columns(COLUMNS)
-    model = search.final(search.trials[-1])
+    model = search.final(trial_with(search))
     lists = Lists(rows, feature_names=COLUMNS)
     again = Model.of(model.estimator)
     assert again.predict(lists).tobytes() == model.predict(lists).tobytes()
     assert isinstance(model.estimator.steps[0][1], MinMaxScaler)
+
+
+@pytest.mark.parametrize("beside", [ALONE, ORDER, LINEAR])
+def test_additive_rankers_are_scored_as_their_models_score(search, beside):
+    rows, _ = search.judged.columns(COLUMNS)
+    codes, lists = search.judged.lists.groups.codes, search.judged.lists
+    trial = trial_with(search, additive=True, beside=beside)
+    for fold in range(search.n_folds):
+        train = search.fold[codes] != fold
+        given = lists.with_items(rows, COLUMNS).select(train)
+        fits = trial.rung.fits(given, "ap", search.baseline)
+        model = fits[trial.rung.settings.index((1.0, beside))].model
+        assert model.name == "AdditiveSVMRanker"
+        held_out = Lists(rows[~train], feature_names=COLUMNS)
+        assert model.predict(held_out) == pytest.approx(trial.scores[~train])
+
+
+def test_an_order_becomes_steps_of_its_means(search):
+    rows, _ = search.judged.columns(COLUMNS)
+    lists = search.judged.lists.with_items(rows, COLUMNS)
+    rung = Rung("few", COLUMNS, (0.1,), additive=True)
+    own, mixed, _ = rung.fits(lists, "ap", "bm25")
+    bins = own.lists.X.bins[:, 0]
+    means = np.array([rows[bins == b, 0].mean() for b in bins])
+    added = own.lists.X @ (mixed.coef - own.coef / own._deviation(own.coef) / 2)
+    assert np.corrcoef(added, means)[0, 1] == pytest.approx(1)
 
 
 def test_far_values_count_as_four_deviations():
@@ -88,8 +118,12 @@ def test_the_ladder_begins_with_what_is_cheap():
     names = [*SmallFeatures().names, "concepts", "person:length", "vector_cosine"]
     names += ["bm25 in list", "vector_cosine in list"]
     rungs = ladder(names, 1000)
-    assert [rung.name for rung in rungs[:3]] == ["small set", "plain set", "extended set"]
-    assert [len(rung.columns) for rung in rungs] == [16, 17, 18, 17, 18, 19, 17, 18, 19, 19, 20, 21]
+    sizes = [len(rung.columns) for rung in rungs if not rung.additive]
+    assert sizes == sorted([16, 17, 18, 17, 18, 19, 17, 18, 19, 19, 20, 21])
+    assert [len(rung.columns) for rung in rungs if rung.additive] == [17, 18, 19, 19, 20, 21]
+    places = {str(rung): place for place, rung in enumerate(rungs)}
+    assert places["small set"] == 0
+    assert places["plain set in lists"] < places["plain set in lists, additive"]
     assert max(rungs[0].Cs) == 100
     assert max(ladder(names, 20)[0].Cs) == 10
     assert [rung.name for rung in ladder(names, 20, quick=True)] == ["small set"]

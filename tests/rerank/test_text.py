@@ -268,3 +268,42 @@ def test_vectors_of_words_are_no_part_of_a_file(tmp_path):
     with pytest.raises(DataError, match="other vectors than the model was trained with"):
         again.attach({word: [0.5, 0.5] for word in table})
     assert again.attach(table).predict(lists).tobytes() == reranker.predict(lists).tobytes()
+
+
+@pytest.fixture(scope="module")
+def additive():
+    """A reranker whose search had additive rankers only."""
+    from didyma.rerank import choice
+
+    whole = choice.ladder
+
+    def ladder(*given, **options):
+        return [rung for rung in whole(*given, **options) if rung.additive][:1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choice, "ladder", ladder)
+        return TextReranker().fit(made(seed=4))
+
+
+def test_an_additive_reranker_is_one_as_any_other(additive, tmp_path):
+    assert additive.model_.name == "AdditiveSVMRanker"
+    assert "additive" in additive.gate_.verdict
+    additive.save(tmp_path / "model")
+    again = didyma.load(tmp_path / "model")
+    other = made(seed=5)
+    assert again.predict(other).tobytes() == additive.predict(other).tobytes()
+    estimator = additive.model_.estimator
+    rows = other.with_items(additive.featuriser.transform(other), additive.featuriser.names)
+    assert estimator.predict(rows).tobytes() == again.predict(other).tobytes()
+    (first, *_), ranked = again.explain(QUERY, DOCUMENTS), again.rank(QUERY, DOCUMENTS)
+    (same,) = (found for found in ranked if found.index == 0)
+    assert (first.raw, first.score) == (same.raw, same.score)
+    amounts = sum(part.amount for part in first.contributions)
+    assert first.intercept + amounts == pytest.approx(first.raw)
+    assert again.ranges_.importance.sum() == pytest.approx(1)
+    assert again.drift(other).level == "like training"
+    assert 0 < first.score < 1
+
+
+def test_an_additive_reranker_ranks_without_scikit_learn(additive, tmp_path):
+    test_loading_and_ranking_need_neither_scikit_learn_nor_scipy(additive, tmp_path)

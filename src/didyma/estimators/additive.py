@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,7 +19,7 @@ from didyma.features.pairs import rank_pairs
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.learning.solution import Callback
 from didyma.matrix import Matrix
-from didyma.scoring import linear_scores
+from didyma.scoring import step_scores
 from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap
 from didyma.tasks.losses import ItemwiseLoss
@@ -31,26 +31,6 @@ Columns = Sequence[int | str]
 FOLDS = 3
 NUMBERS = (0, 4, 8, 16, 32)  # of pairs, from which "auto" chooses
 LOOSE = 0.01  # relative gap at which it is clear which pairs are promising
-
-
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """Binned rows with their grades and queries."""
-
-    X: Binned
-    y: NDArray[np.float64]
-    groups: Groups
-    query_weight: NDArray[np.float64] | None
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.X, self.y, self.groups, self.query_weight))
-
-    def select(self, queries: NDArray[np.bool_]) -> _Judged:
-        """Some of the queries."""
-        rows = np.flatnonzero(queries[self.groups.codes])
-        groups = Groups.from_qid(self.groups.codes[rows])
-        weight = None if self.query_weight is None else self.query_weight[groups.names]
-        return _Judged(self.X[rows], self.y[rows], groups, weight)
 
 
 class AdditiveSVMRanker(SVMRanker):
@@ -193,7 +173,7 @@ class AdditiveSVMRanker(SVMRanker):
         return self._score_rows(self._read_rows(X, reset=False))
 
     def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
-        return linear_scores(self._binned(X), self.coef_)
+        return step_scores(self._binned(X).bins, self.tables_)
 
     def changed_orders(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.float64]:
         """The share of queries whose order would change without each column, (n_columns,)."""
@@ -247,7 +227,7 @@ class AdditiveSVMRanker(SVMRanker):
         binned = bins.transform(X, execute)
         if wanted:
             bins = bins.levelled(binned.bins)
-            judged = _Judged(binned, y, groups, query_weight)
+            judged = Lists(binned, y, grouping=groups, weights=query_weight)
             if wanted == "auto":
                 wanted = self._choose_number(bins, judged)
             bins = bins.crossed(self._pairs(bins, judged)[:wanted])
@@ -266,15 +246,15 @@ class AdditiveSVMRanker(SVMRanker):
             )
         return wanted
 
-    def _pairs(self, bins: Bins, judged: _Judged) -> NDArray[np.int64]:
+    def _pairs(self, bins: Bins, judged: Lists) -> NDArray[np.int64]:
         """Pairs of columns, the most promising first, at the weights of columns alone.
 
         Monotone columns are not crossed, as a pair could break their promise.
         """
-        descent = self._descent(*judged)
+        descent = self._descent(judged.X, judged.y, judged.groups, judged.weights)
         w = self._weights(descent, max(self.tol, LOOSE))
         coefficients, _ = descent.problem.respond(descent.problem.scores(w))
-        levels = bins.coarse(judged.X.bins)
+        levels = bins.coarse(cast("Binned", judged.X).bins)
         return rank_pairs(levels, coefficients, bins.signs == 0, threads(self.n_jobs))[0]
 
     def _weights(self, descent: Any, tol: float) -> NDArray[np.float64]:
@@ -286,15 +266,15 @@ class AdditiveSVMRanker(SVMRanker):
         w: NDArray[np.float64] = solution.w
         return w
 
-    def _choose_number(self, bins: Bins, judged: _Judged) -> int:
+    def _choose_number(self, bins: Bins, judged: Lists) -> int:
         """The least number of pairs whose measure is within a standard error of the best."""
         from didyma.metrics import Evaluator
 
         fold = np.random.default_rng(0).permutation(len(judged.groups)) % FOLDS
         found = []
         for held_out in range(FOLDS):
-            train = judged.select(fold != held_out)
-            test = judged.select(fold == held_out)
+            is_test = (fold == held_out)[judged.groups.codes]
+            train, test = judged.select(~is_test), judged.select(is_test)
             if not np.any(self._trainable(train.y, train.groups)):
                 continue
             pairs = self._pairs(bins, train)
@@ -303,8 +283,9 @@ class AdditiveSVMRanker(SVMRanker):
             values = []
             for number in NUMBERS:
                 crossed = bins.crossed(pairs[:number])
-                descent = self._descent(*replace(train, X=crossed.added(train.X)))
-                scores = crossed.added(test.X) @ self._weights(descent, self.tol)
+                own, other = (crossed.added(cast("Binned", part.X)) for part in (train, test))
+                descent = self._descent(own, train.y, train.groups, train.weights)
+                scores = other @ self._weights(descent, self.tol)
                 values.append(evaluator(scores)[measure])
             found.append(np.array(values))
         return NUMBERS[_within_an_error(np.concatenate(found, axis=1))] if found else 0

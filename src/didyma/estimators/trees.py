@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.estimators.additive import AdditiveSVMRanker
-from didyma.features.bins import LEVELS
 from didyma.files import PathName, replace_when_done
+from didyma.scoring import LEVELS
 
 __all__ = ["FORMATS", "export", "to_lightgbm", "to_xgboost"]
 

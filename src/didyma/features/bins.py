@@ -12,18 +12,15 @@ from didyma.errors import DataError
 from didyma.execution import Executor, serial
 from didyma.kernels.binned import assign
 from didyma.matrix import Matrix
+from didyma.scoring import LEVELS, cross_bins, name_categories, step_layout
 from didyma.tasks.binned import Binned
 
-__all__ = ["LEVELS", "MOST_BINS", "Bins"]
+__all__ = ["MOST_BINS", "Bins"]
 
 MOST_BINS = 254  # and bins for bin 0 and for missing values, in a byte
 SAMPLE = 4096  # rows that edges are read off
 CELLS = 1024  # of the grid in which a value is looked up
 BLOCK = 8192  # rows that a thread bins at a time
-LEVELS = 8  # of a column that is crossed with another
-# Of the indicators of a cell. Weights of cells stand alone while those of bins add up, so that with
-# a unit of 1 a table would cost hundreds of times what a function that rises as far does.
-UNIT = 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,26 +115,21 @@ class Bins:
             rows = slice(start, start + BLOCK)
             values, own = _dense(X[rows]), bins[rows]
             assign(values, self.edges, guesses, low, scale, own[:, :n])
-            for j in np.flatnonzero(self.nominal):
-                known = values[:, j] == self.edges[j, np.minimum(own[:, j], self.height - 2)]
-                missing = own[:, j] == self.height - 1
-                own[:, j] = np.where(missing, own[:, j], np.where(known, own[:, j] + 1, 0))
-            self._cross(own)
+            name_categories(values, own, self._state)
+            cross_bins(own, self._state)
 
         execute(fill, range(0, X.shape[0], BLOCK))
         return self._binned(bins)
 
     def _binned(self, bins: NDArray[np.uint8]) -> Binned:
-        running = np.concatenate([~self.nominal, np.zeros(len(self.pairs), bool)])
+        running, units = step_layout(self._state)
         signs = np.concatenate([self.signs, np.zeros(len(self.pairs), np.int8)])
-        units = np.concatenate([np.ones(len(self.edges)), np.full(len(self.pairs), UNIT)])
         return Binned(bins, self.height, running, units, signs if signs.any() else None)
 
-    def _cross(self, bins: NDArray[np.uint8]) -> None:
-        """Fill the columns of pairs from those of the input."""
-        for k, (first, second) in enumerate(self.pairs, len(self.edges)):
-            a, b = self.levels[first][bins[:, first]], self.levels[second][bins[:, second]]
-            bins[:, k] = np.where((a > 0) & (b > 0), LEVELS * (a - 1) + b, 0)
+    @property
+    def _state(self) -> dict[str, Any]:
+        """As an additive ranker names it."""
+        return {f"{name}_": value for name, value in vars(self).items()}
 
     def levelled(self, bins: NDArray[np.uint8]) -> Bins:
         """The same with ``levels`` that are finer towards the ends of a column.
@@ -171,7 +163,7 @@ class Bins:
         """Rows that were binned before there were pairs, with the columns of the pairs."""
         bins = np.empty((len(binned.bins), self.n_columns), np.uint8)
         bins[:, : len(self.edges)] = binned.bins
-        self._cross(bins)
+        cross_bins(bins, self._state)
         return self._binned(bins)
 
 

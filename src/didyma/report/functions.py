@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.estimators.additive import AdditiveSVMRanker
-from didyma.features.bins import LEVELS
 from didyma.files import PathName, replace_when_done
 from didyma.report.plots import require_matplotlib
+from didyma.scoring import LEVELS
 
 __all__ = ["SUFFIXES", "AdditiveTerm", "Colours", "draw_functions", "terms", "write_functions"]
 

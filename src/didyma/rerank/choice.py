@@ -18,46 +18,65 @@ from didyma.features.text.features import IN_LIST
 from didyma.features.windowed import Windowed
 from didyma.metrics import Evaluator
 from didyma.model import Model
+from didyma.rerank.fitted import AdditiveFit, Fit, LinearFit
 from didyma.rerank.target import Target
-from didyma.scoring import SCALERS, linear_scores
-from didyma.tasks.ranking_svm import PlainSVM
 
 __all__ = ["Featured", "Rung", "Search", "Trial", "Tried", "ladder"]
 
 FOLDS = 5
-SCALER = "MinMaxScaler"
 FEWEST, MANY = 8, 200  # queries to learn from
 CS = (0.01, 0.1, 1.0, 10.0, 100.0)
-SHARES = (1.0, 0.5)  # of what was learned, beside the order that needs no training
-DEVIATIONS = 4.0  # from the mean: what is farther off counts as that
+ADDITIVE_CS = (0.03, 0.1, 0.3, 1.0, 3.0)
+ALONE, ORDER, LINEAR = "", "the old order", "a linear ranker"  # what is beside a ranker
 SMALL = {*SmallFeatures().names, *FirstStage().names}
 VECTORS = set(WordVectors(None).names)
+IN_LISTS = " in lists"  # ends the names of sets with columns that compare a list's passages
 Vector: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Rung:
-    """A way to rank that is tried: some columns and a path over C."""
+    """A way to rank that is tried: some columns and a path over C.
+
+    Scores are linear in the columns, or sums of step functions of them.
+    """
 
     name: str
     columns: tuple[str, ...]
     Cs: tuple[float, ...]
+    additive: bool = False
 
     def __str__(self) -> str:
-        return self.name
+        return f"{self.name}, additive" if self.additive else self.name
+
+    @property
+    def settings(self) -> list[tuple[float, str]]:
+        """What `fits` gives: each C, with what is beside the ranker."""
+        beside = (ALONE, ORDER, LINEAR) if self.additive else (ALONE, ORDER)
+        return [(C, other) for C in self.Cs for other in beside]
+
+    def fits(self, lists: Lists, loss: str, order: str) -> list[Fit]:
+        """Rankers of lists, alone, beside the order of a column, and additive beside linear."""
+        linear = LinearFit.path(lists, loss, CS[: len(self.Cs)] if self.additive else self.Cs)
+        old = linear[0].alone(order)
+        if not self.additive:
+            return [fit for own in linear for fit in (own, own.beside(old))]
+        path = AdditiveFit.path(lists, loss, self.Cs)
+        both = zip(path, linear)
+        return [fit for own, line in both for fit in (own, own.beside(old), own.beside(line))]
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
     """How a rung did with one C: scores of each query by a model that has not seen it.
 
-    ``share`` is that of what was learned where it is mixed with the order that needs no training;
-    ``values`` are those of the measure, one for each query that has a better and a worse passage.
+    ``beside`` says what else has half a share in the scores; ``values`` are those of the measure,
+    one for each query that has a better and a worse passage.
     """
 
     rung: Rung
     C: float
-    share: float
+    beside: str
     scores: Vector
     values: Vector
 
@@ -67,7 +86,7 @@ class Trial:
         return float(self.values.mean())
 
     def __str__(self) -> str:
-        mixed = "" if self.share == 1 else f", mixed with {1 - self.share:.0%} of the old order"
+        mixed = f", in equal shares with {self.beside}" if self.beside else ""
         return f"{self.rung}, C={self.C:g}{mixed}"
 
 
@@ -125,6 +144,8 @@ def ladder(
 ) -> list[Rung]:
     """What to try with these columns, the cheapest first; few queries bear no large C.
 
+    Sets with columns in lists are tried with an additive ranker as well.
+
     ``sets`` are the names of those that may be tried, by default all.
     """
     own = [name for name in names if not name.endswith(IN_LIST)]
@@ -141,10 +162,13 @@ def ladder(
     present = set(names)
     for name, columns in list(known.items()):
         beside = [column + IN_LIST for column in columns if column + IN_LIST in present]
-        known[f"{name} in lists"] = [*columns, *beside]
+        known[name + IN_LISTS] = [*columns, *beside]
     distinct = {tuple(columns): name for name, columns in reversed(known.items())}
-    Cs = CS if n_queries >= MANY else CS[:-1]
-    return [Rung(name, columns, Cs) for columns, name in reversed(distinct.items())]
+    n_Cs = len(CS) - (n_queries < MANY)
+    rungs = [Rung(name, columns, CS[:n_Cs]) for columns, name in reversed(distinct.items())]
+    wide = [rung for rung in rungs if rung.name.endswith(IN_LISTS)]
+    rungs += [replace(rung, Cs=ADDITIVE_CS[:n_Cs], additive=True) for rung in wide]
+    return sorted(rungs, key=lambda rung: len(rung.columns))
 
 
 class Search:
@@ -216,32 +240,31 @@ class Search:
         rows, windows = self.judged.columns(rung.columns)
         codes = self.judged.lists.groups.codes
         item = self.judged.windowed.item
-        settings = [(C, share) for C in rung.Cs for share in SHARES]
+        settings = rung.settings
         scores = np.zeros((len(settings), len(windows)))
 
         def work(fold: int) -> None:
             train = np.isin(codes, self.usable[self.fold[self.usable] != fold])
             test = self.fold[codes[item]] == fold
             lists = self.judged.lists.with_items(rows, rung.columns).select(train)
-            path = Fitted.path(lists, self.target.loss, rung.Cs)
-            fitted = [own.mixed(share, self.baseline) for own in path for share in SHARES]
             held_out = self.judged.lists.select(item[test]).with_items(windows[test])
-            scores[:, test] = Fitted.scores(fitted, held_out)
+            fits = rung.fits(lists, self.target.loss, self.baseline)
+            scores[:, test] = Fit.scores(fits, held_out)
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a fold may teach nothing
             threads()(work, range(self.n_folds))
-        for (C, share), found in zip(settings, scores):
+        for setting, found in zip(settings, scores):
             best, _ = self.judged.windowed.best(found)
-            yield Trial(rung, C, share, best, self.values(best))
+            yield Trial(rung, *setting, best, self.values(best))
 
     def final(self, trial: Trial) -> Model:
         """The model of a trial, learned from all queries."""
         rows, _ = self.judged.columns(trial.rung.columns)
         lists = self.judged.lists.with_items(rows, trial.rung.columns).select_lists(self.usable)
-        smaller = [C for C in trial.rung.Cs if C < trial.C]
-        fitted = Fitted.path(lists, self.target.loss, [*smaller[-1:], trial.C])[-1]
-        return fitted.mixed(trial.share, self.baseline).model
+        rung = replace(trial.rung, Cs=tuple(C for C in trial.rung.Cs if C <= trial.C))
+        fits = rung.fits(lists, self.target.loss, self.baseline)
+        return fits[rung.settings.index((trial.C, trial.beside))].model
 
 
 def _least(target: Target, groups: Any) -> Vector:
@@ -251,81 +274,3 @@ def _least(target: Target, groups: Any) -> Vector:
     least = np.full(len(groups), np.inf)
     np.minimum.at(least, groups.codes, target.grades)
     return least[groups.codes]
-
-
-def clipping(X: NDArray[Any]) -> dict[str, Any]:
-    """What a `MinMaxScaler` learns if it takes four deviations around the mean for the range.
-
-    Columns have a deviation of 1 then, and values far from those of training, which queries from
-    elsewhere have, cannot outweigh all other columns.
-    """
-    mean, deviation = X.mean(axis=0), X.std(axis=0)
-    deviation = np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)  # of a constant: 1
-    low, high = mean - DEVIATIONS * deviation, mean + DEVIATIONS * deviation
-    return {
-        "feature_range": (-DEVIATIONS, DEVIATIONS),
-        "copy": True,
-        "clip": True,
-        "scale_": 1 / deviation,
-        "min_": -mean / deviation,
-        "data_min_": low,
-        "data_max_": high,
-        "data_range_": high - low,
-        "n_samples_seen_": len(X),
-    }
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A scaler and a linear ranker behind it; ``lists`` are those of training, scaled."""
-
-    scaling: dict[str, Any]
-    svm: PlainSVM
-    coef: Vector
-    lists: Lists
-
-    @classmethod
-    def path(cls, lists: Lists, loss: str, Cs: Sequence[float]) -> list[Self]:
-        """One for each C."""
-        scaling = clipping(lists.X)
-        scaled = SCALERS[SCALER](lists.X, lists.groups, scaling)
-        known = lists.with_items(scaled, lists.feature_names)
-        svms = PlainSVM(loss).path(known, Cs)
-        if svms[-1].result_.status == "interrupted":  # which it takes for an order to end well
-            raise KeyboardInterrupt
-        return [cls(scaling, svm, svm.coef_, known) for svm in svms]
-
-    def mixed(self, share: float, column: str) -> Self:
-        """The mean of what was learned, which has this share, and of one column.
-
-        Both are measured in their deviations within queries.
-        """
-        if share == 1:
-            return self
-        assert self.lists.feature_names is not None
-        alone = np.zeros_like(self.coef)
-        alone[self.lists.feature_names.index(column)] = 1.0
-        parts = [own / (self._deviation(own) or 1.0) for own in (self.coef, alone)]
-        return replace(self, coef=share * parts[0] + (1 - share) * parts[1])
-
-    def _deviation(self, coef: Vector) -> float:
-        scores, groups = linear_scores(self.lists.X, coef), self.lists.groups
-        means = np.bincount(groups.codes, scores, minlength=len(groups)) / np.maximum(
-            groups.sizes, 1
-        )
-        return float(np.std(scores - means[groups.codes]))
-
-    @staticmethod
-    def scores(fitted: Sequence[Fitted], lists: Lists) -> NDArray[np.float64]:
-        """Scores of each row by rankers behind one scaler; shape (n_rankers, n_rows)."""
-        scaled = SCALERS[SCALER](lists.X, lists.groups, fitted[0].scaling)
-        return np.stack([linear_scores(scaled, own.coef) for own in fitted])
-
-    @property
-    def model(self) -> Model:
-        """Both as plain values."""
-        features = self.lists.features
-        scaler = Model.scaling(SCALER, self.scaling, features)
-        own = {"coef_": self.coef, "n_queries_": self.svm.n_queries_}
-        ranker = Model.plain(self.svm.name, self.svm.parameters, own, features)
-        return ranker.behind(scaler)

@@ -13,6 +13,7 @@ from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.features.text.reading import Reading
 from didyma.model import Model
+from didyma.scoring import row_bins, step_layout, step_tables
 
 __all__ = [
     "FeatureContribution",
@@ -254,13 +255,9 @@ def _linear(rows: NDArray[Any], learned: dict[str, Any]) -> tuple[NDArray[np.flo
 
 def _additive(rows: NDArray[Any], learned: dict[str, Any]) -> tuple[NDArray[np.float64], float]:
     """Values of functions, of features and of pairs, less their means."""
-    from didyma.features.bins import Bins
-
-    layout = (learned[f"{name}_"] for name in ("edges", "nominal", "signs", "levels", "pairs"))
-    bins = Bins(*layout)
-    tables = bins.empty.tables(learned["coef_"])
+    tables = step_tables(learned["coef_"], *step_layout(learned))
     means = (learned["mass_"] * tables).sum(axis=0)
-    own = bins.transform(rows).bins
+    own = row_bins(rows, learned)
     return tables[own, np.arange(own.shape[1])] - means, float(means.sum())
 
 

@@ -42,8 +42,9 @@ PARAMETERS = ("features", "language", "measure", "window", "time_budget", "quick
 class TextReranker(Reranker):
     """Ranks passages for a query, learned from texts and judgements.
 
-    `fit` computes features of texts, chooses columns, scaling and C by cross-validation over
-    queries, and keeps what it has learned only if held-out queries say that it helps (`gate_`).
+    `fit` computes features of texts, chooses columns, a linear or additive ranker and C by
+    cross-validation over queries, and keeps what it has learned only if held-out queries say that
+    it helps (`gate_`).
 
     >>> queries = ["who wrote Emma?", "who wrote Faust?", "when did Goethe die?"]
     >>> passages = [
@@ -73,7 +74,7 @@ class TextReranker(Reranker):
     time_budget : float
         Seconds after which nothing more is tried; `gate_` says what was left out then.
     quick : bool
-        Try the small set of features only.
+        Try the small set of features and linear rankers only.
     random_state : int
         Of the folds.
     callback : callable, optional
@@ -170,7 +171,7 @@ class TextReranker(Reranker):
         known = search.baseline, search.baseline_values
         self.gate_ = decide(best, *known, target.measure, search.untried)
         self.trials_ = [
-            {"rung": str(own.rung), "C": own.C, "share": own.share, target.measure: own.mean}
+            {"rung": str(own.rung), "C": own.C, "beside": own.beside, target.measure: own.mean}
             for own in search.trials
         ]
         if best is None or not self.gate_.passed:

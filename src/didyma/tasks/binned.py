@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.kernels.binned import count, score_binned, tabulate
+from didyma.kernels.binned import count, score_binned
+from didyma.scoring import step_tables
 
 __all__ = ["Binned"]
 
@@ -68,10 +69,30 @@ class Binned:
 
     def tables(self, w: Vector) -> Vector:
         """What each bin adds to a score, (height, n_columns)."""
-        table = np.empty((self.height, len(self.running)))
-        _, running, units, _ = self.arrays
-        tabulate(w, running, units, table.reshape(-1))
-        return table
+        units = np.ones(len(self.running)) if self.units is None else self.units
+        return step_tables(w, self.running, units)
+
+    def steps(self, values: Vector) -> Vector:
+        """Weights by which a column adds the mean of its values in a bin, but for a constant.
+
+        ``values`` are of shape (n_rows, n_columns). A bin without rows is like the one before, a
+        missing value like all of them together.
+
+        >>> Z = Binned(np.array([[0], [1], [1]], np.uint8), 4, np.array([True]))
+        >>> (Z @ Z.steps(np.array([[1.0], [2.0], [4.0]]))).tolist()
+        [0.0, 2.0, 2.0]
+        """
+        counts, n = self.counts(), len(self.running)
+        sums = np.empty_like(counts)
+        for j, own in enumerate(self.bins.T):
+            sums[:, j] = np.bincount(own, values[:, j], self.height)
+        filled = np.maximum.accumulate(np.where(counts > 0, np.arange(self.height)[:, None], -1))
+        filled = np.maximum(filled, (counts > 0).argmax(axis=0))
+        means = np.take_along_axis(sums / np.maximum(counts, 1), filled, axis=0)
+        means[-1] = np.where(counts[-1] > 0, means[-1], values.mean(axis=0))
+        weights = means[1:] - means[0]
+        weights[1:-1] -= self.running * weights[:-2]
+        return (weights / (np.ones(n) if self.units is None else self.units)).ravel()
 
     def feasible(self, w: Vector) -> Vector:
         """The nearest weights that have the signs which are asked for."""
