@@ -43,6 +43,8 @@ COMMANDS = {
     "nli --help": None,
     "passage --help": None,
     "rerank --help": None,
+    "index --help": None,
+    "ask --help": None,
     "serve --help": None,
 }
 COLD = 10.0  # seconds of a first fit

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DIDYMA = Path(sys.executable).with_name("didyma")
 COMMANDS = [
     *("fit", "predict", "rank", "eval", "compare", "convert", "inspect", "export"),
-    *("demo", "serve", "clicks", "warm"),
+    *("demo", "index", "ask", "serve", "clicks", "warm"),
     *("coref fit", "coref predict", "coref eval"),
     *("motif fit", "motif scan", "motif eval"),
     *("nbest fit", "nbest rerank", "nbest eval", "nbest compare", "nbest oracle", "nbest explain"),

@@ -58,7 +58,7 @@ def test_other_folders_are_left_alone(tmp_path):
     (tmp_path / "other" / "letter.txt").write_text("dear")
     (tmp_path / "file").write_text("dear")
     for path, problem in (
-        ("other", "holds other files, and no a test"),
+        ("other", "holds other files, not a test"),
         ("file", "found a file"),
         ("none/here", "there is no folder"),
     ):

@@ -22,7 +22,7 @@ PACKAGE = Path(didyma.__file__).parent
 # From the bottom up: a module imports only from layers below its own, or from within it.
 LAYERS = [
     {"__init__"},
-    {"errors", "lazy"},
+    {"caches", "errors", "lazy"},
     {"matrix"},
     {"data", "files", "execution"},
     {"array_folder"},
@@ -38,6 +38,7 @@ LAYERS = [
     {"features"},
     {"estimators"},
     {"rerank"},
+    {"search"},
     {"nn"},
     {"report"},
     {"demo"},
@@ -101,6 +102,7 @@ COMMANDS = {
     "fit --help": {"rich"},
     "rerank --help": {"rich"},
     "rerank rank RERANKER TEXTS -o OUT": {"numpy", "numba", "scipy"},  # which Numba loads
+    "ask INDEX rings": {"numpy", "numba", "scipy"},
     "inspect MODEL": {"numpy"},
     "inspect DATA": {"numpy"},
     "predict MODEL DATA": {"numpy"},
@@ -126,6 +128,7 @@ def files(tmp_path_factory):
         ["who rings ?", "who rang ?"], passages, [[1, 0], [0, 1]]
     )
     reranker.save(folder / "RERANKER")
+    didyma.PassageIndex.build(passages[0], folder / "INDEX")
     (folder / "TEXTS").write_text("query\tpassage\nwho rings ?\tThey ring .\n")
     (folder / "RUN").write_text("a Q0 d1 1 3.0 t\na Q0 d2 2 1.0 t\n")
     (folder / "QRELS").write_text("a 0 d1 1\n")

@@ -31,6 +31,7 @@ _HOMES = {
     "LowRankReranker": "didyma.estimators.low_rank",
     "MotifFinder": "didyma.estimators.motif",
     "NBestReranker": "didyma.rerank.nbest",
+    "PassageIndex": "didyma.search.index",
     "PolynomialRanker": "didyma.estimators.classification",
     "QueryMinMaxScaler": "didyma.features.scaling",
     "QueryPercentileScaler": "didyma.features.scaling",
@@ -72,6 +73,7 @@ __all__ = [
     "LowRankReranker",
     "MotifFinder",
     "NBestReranker",
+    "PassageIndex",
     "PolynomialRanker",
     "QueryMinMaxScaler",
     "QueryPercentileScaler",
@@ -133,6 +135,7 @@ if TYPE_CHECKING:
     from didyma.rerank.nbest import NBestReranker
     from didyma.rerank.reranker import Reranker
     from didyma.rerank.text import TextReranker
+    from didyma.search.index import PassageIndex
     from didyma.structure import Structure
     from didyma.tasks.losses import StepLoss
     from didyma.tasks.task import Task

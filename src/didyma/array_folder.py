@@ -156,7 +156,7 @@ def check_replaceable(path: PathName, kind: str) -> None:
         if not target.is_dir():
             raise DataError("expected a folder to write, found a file", path=path)
         if any(target.iterdir()):
-            raise DataError(f"holds other files, and no {kind} that could be replaced", path=path)
+            raise DataError(f"holds other files, not {kind} that could be replaced", path=path)
     if not target.parent.is_dir():
         raise DataError(f"cannot be written, as there is no folder {target.parent}", path=path)
     if not os.access(target.parent, os.W_OK):

@@ -50,6 +50,8 @@ COMMANDS = {
         "demo.demo",
         "Learn to find passages of Python's own language reference, and write a report.",
     ),
+    "index": ("index.index", "Index texts, so that they can be searched."),
+    "ask": ("ask.ask", "Find the passages that answer a query, in an index or in any texts."),
     "serve": (
         "serve.serve",
         "Answer the rerank requests of Cohere's, Jina's, vLLM's and TEI's clients.",

@@ -64,15 +64,6 @@ Query = Annotated[
     str | None,
     typer.Option("--query", metavar="TEXT", help="One query, whose passages DATA has, one a line."),
 ]
-Vectors = Annotated[
-    str | None,
-    typer.Option(
-        "--vectors",
-        metavar="FILE",
-        help="Word vectors in the text format of word2vec or GloVe, or wordllama for those of the "
-        "package of that name.",
-    ),
-]
 TopK = Annotated[
     int | None,
     typer.Option("--top-k", min=1, metavar="K", help="Passages for each query, at most."),
@@ -88,7 +79,7 @@ def fit(
     features: Annotated[
         TextFeatureSet, typer.Option("--features", help="Set of features; auto cross-validates.")
     ] = TextFeatureSet.auto,
-    vectors: Vectors = None,
+    vectors: reranking.Vectors = None,
     language: Annotated[
         str,
         typer.Option(
@@ -124,6 +115,7 @@ def fit(
     passages: texts.Passages = None,
     qrels: texts.Qrels = None,
     run: texts.RunFile = None,
+    first_stage: texts.FirstStage = None,
     depth: texts.Depth = 50,
     names: texts.Names = "",
     as_json: options.Json = False,
@@ -144,11 +136,13 @@ def fit(
 
     didyma rerank fit --queries topics.tsv --passages docs.tsv --qrels qrels.txt --run bm25.run
 
+    didyma rerank fit --queries topics.tsv --qrels qrels.txt --first-stage docs.index
+
     didyma rerank fit scored.jsonl --names label=score --quick
     """
     if quick and features is TextFeatureSet.extended:
         raise typer.BadParameter("tries the small set only", param_hint="--quick")
-    files = texts.TextFiles(data, part, queries, passages, qrels, run, depth, names)
+    files = texts.TextFiles(data, part, queries, passages, qrels, run, depth, names, first_stage)
     check_output(output, *files.paths)
     check_output(html, *files.paths, output)
     if html is not None:
@@ -237,12 +231,13 @@ def rank(
             help="Find the threshold above which held-out passages were relevant so often.",
         ),
     ] = None,
-    vectors: Vectors = None,
+    vectors: reranking.Vectors = None,
     jobs: options.Jobs = None,
     part: texts.Part = None,
     queries: texts.Queries = None,
     passages: texts.Passages = None,
     run: texts.RunFile = None,
+    first_stage: texts.FirstStage = None,
     depth: texts.Depth = 50,
     names: texts.Names = "",
     as_json: options.Json = False,
@@ -271,7 +266,7 @@ def rank(
         reranker = reranking.load(model, vectors)
         found = [reranking.rank_one(reranker, query, data)]
     else:
-        files = texts.TextFiles(data, part, queries, passages, None, run, depth, names)
+        files = texts.TextFiles(data, part, queries, passages, None, run, depth, names, first_stage)
         check_output(output, model, *files.paths)
         reranker = reranking.load(model, vectors)
         lists = files.read(reranker.language)
@@ -309,13 +304,14 @@ def evaluate(
         bool,
         typer.Option("--all", help="Count queries whose passages are all of one kind, too."),
     ] = False,
-    vectors: Vectors = None,
+    vectors: reranking.Vectors = None,
     jobs: options.Jobs = None,
     part: texts.Part = None,
     queries: texts.Queries = None,
     passages: texts.Passages = None,
     qrels: texts.Qrels = None,
     run: texts.RunFile = None,
+    first_stage: texts.FirstStage = None,
     depth: texts.Depth = 50,
     names: texts.Names = "",
     as_json: options.Json = False,
@@ -333,7 +329,7 @@ def evaluate(
     from didyma.metrics import parse_all
 
     parse_all(measures)  # a misspelt name should not cost the time to read the data
-    files = texts.TextFiles(data, part, queries, passages, qrels, run, depth, names)
+    files = texts.TextFiles(data, part, queries, passages, qrels, run, depth, names, first_stage)
     reranker = reranking.load(model, vectors)
     lists = reranking.read_judged(files, reranker.language)
     with waiting("ranking"), placed(files.path):
@@ -360,7 +356,7 @@ def explain(
     top_k: Annotated[
         int, typer.Option("--top-k", min=1, metavar="K", help="Explain the K best.")
     ] = 1,
-    vectors: Vectors = None,
+    vectors: reranking.Vectors = None,
     as_json: options.Json = False,
 ) -> None:
     """Show why passages have their scores.

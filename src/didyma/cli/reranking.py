@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from didyma.cli import texts
 from didyma.cli.output import say, say_warning, terminal
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MEASURES",
     "OrdersCompared",
+    "Vectors",
     "load",
     "rank_all",
     "rank_one",
@@ -41,6 +44,16 @@ __all__ = [
 
 MEASURES = "AP, RR, nDCG@10"
 LEARNED = "reranker"
+
+Vectors = Annotated[
+    str | None,
+    typer.Option(
+        "--vectors",
+        metavar="FILE",
+        help="Word vectors in the text format of word2vec or GloVe, or wordllama for those of the "
+        "package of that name.",
+    ),
+]
 
 
 def load(path: Path, vectors: str | None) -> TextReranker:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Depth",
+    "FirstStage",
     "Names",
     "Part",
     "Passages",
@@ -26,6 +27,7 @@ __all__ = [
     "TextFiles",
     "Texts",
     "TrainTexts",
+    "lines_of",
     "parse_names",
     "read_passages",
 ]
@@ -80,6 +82,16 @@ RunFile = Annotated[
         "them among all passages.",
     ),
 ]
+FirstStage = Annotated[
+    Path | None,
+    typer.Option(
+        "--first-stage",
+        metavar="INDEX",
+        rich_help_panel=FILES,
+        help="An index (didyma index) that has the passages and finds the candidates of each "
+        "query: DATA is then a folder of queries and judgements, or --queries and --qrels.",
+    ),
+]
 Depth = Annotated[
     int,
     typer.Option(
@@ -111,9 +123,15 @@ class TextFiles:
         run: Path | None,
         depth: int,
         names: str,
+        first_stage: Path | None = None,
     ) -> None:
-        if data is None and (queries is None or passages is None):
+        if data is None and (queries is None or (passages is None and first_stage is None)):
             raise typer.BadParameter("give it, or --queries and --passages", param_hint="DATA")
+        if first_stage is not None and not (passages is run is None):
+            raise typer.BadParameter(
+                "has passages and candidates: leave out --passages and --run",
+                param_hint="--first-stage",
+            )
         if data is not None and not (queries is passages is qrels is None):
             raise typer.BadParameter("give DATA or these", param_hint="--queries / --passages")
         from didyma.formats.roles import Roles
@@ -121,11 +139,12 @@ class TextFiles:
         self.data, self.part, self.depth = data, part, depth
         self.names = parse_names(names, Roles.__dataclass_fields__)
         self.queries, self.passages, self.qrels, self.run = queries, passages, qrels, run
+        self.first_stage = first_stage
 
     @property
     def path(self) -> Path:
         """What messages name."""
-        path = self.data or self.passages
+        path = self.data or self.passages or self.queries
         assert path is not None
         return path
 
@@ -141,13 +160,12 @@ class TextFiles:
 
         with waiting(f"reading {self.path}"):
             given: dict[str, Any] = {"run": self.run, "depth": self.depth}
-            given["first_stage"] = _BM25(language)
+            given["first_stage"] = self._first_stage(language)
             if self.data is not None:
                 given |= {"part": self.part, **self.names}
                 lists = texts.read(self.data, **given)
             else:
                 assert self.queries is not None
-                assert self.passages is not None
                 lists = texts.read_files(
                     queries=self.queries, passages=self.passages, qrels=self.qrels, **given
                 )
@@ -155,6 +173,13 @@ class TextFiles:
         first = "" if lists.scores is None else ", with scores of the first stage"
         say(f"{self.path}: {len(lists.groups)} queries, {len(lists)} passages{first}{known}")
         return lists
+
+    def _first_stage(self, language: str | None) -> Any:
+        if self.first_stage is None:
+            return _BM25(language)
+        from didyma.search.index import PassageIndex
+
+        return PassageIndex.open(self.first_stage)
 
 
 class _BM25:
@@ -183,24 +208,29 @@ def parse_names(text: str, roles: Collection[str]) -> dict[str, str]:
     return found
 
 
+def lines_of(path: Path | None) -> tuple[Path, list[str]]:
+    """What messages name, and the lines of a file, or of stdin (``None`` or ``-``)."""
+    from didyma.files import read_lines
+
+    if path is not None and str(path) != "-":
+        return path, read_lines(path)
+    path = Path("stdin")
+    try:
+        return path, sys.stdin.buffer.read().decode().splitlines()
+    except UnicodeDecodeError:
+        raise DataError("expected UTF-8 text", path=path) from None
+
+
 def read_passages(path: Path | None) -> tuple[list[Any], list[float] | None]:
     """Passages of one query, a line each, and their scores if all have one.
 
     Lines are texts, or objects in JSON if the first is one. ``None`` or ``-`` is stdin.
     """
-    from didyma.files import read_lines
     from didyma.formats.text import parse_json
 
-    if path is None or str(path) == "-":
-        path = Path("stdin")
-        if sys.stdin.isatty():
-            say("passages, one a line; Ctrl-D ends them")
-        try:
-            lines = sys.stdin.buffer.read().decode().splitlines()
-        except UnicodeDecodeError:
-            raise DataError("expected UTF-8 text", path=path) from None
-    else:
-        lines = read_lines(path)
+    if path is None and sys.stdin.isatty():
+        say("passages, one a line; Ctrl-D ends them")
+    path, lines = lines_of(path)
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not numbered:
         raise DataError("expected passages, one a line, found none", path=path)

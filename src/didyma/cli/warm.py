@@ -74,6 +74,7 @@ def _works() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "additive rankings", partial(_rank_additive, data)
     yield "measures", partial(_measure, data)
     yield "rerankers of texts", _rerank
+    yield "search", _search
     yield "structures", _structures
     yield "tags and n-best lists", _tag
     yield "motifs", _find_motif
@@ -160,6 +161,16 @@ def _rerank() -> None:
         long = "They ring bells . " * 100  # of several windows
         loaded.rank(queries[0], [long, *passages[0]], scores=[1.0, 2.0, 3.0])
         loaded.explain(queries[0], passages[0], scores[0])
+
+
+def _search() -> None:
+    from didyma.features import BM25
+    from didyma.search.index import PassageIndex
+
+    passages = ["They ring .", "A ring is round ."]
+    BM25().fit(passages).top(["ring"], 1)
+    with TemporaryDirectory() as folder:
+        PassageIndex.build(passages, Path(folder, "index")).search("ring")
 
 
 def _structures() -> None:

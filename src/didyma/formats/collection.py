@@ -19,19 +19,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data import Lists
 from didyma.errors import DataError, LeftOutWarning, warn
-from didyma.files import PathName
+from didyma.files import PathName, format_suffix
 from didyma.formats import msmarco, text_ids
+from didyma.formats.passage import Passage
 from didyma.formats.text import text_array
 from didyma.formats.trec import Qrels, Run, read_qrels, read_run
 
-__all__ = ["Retriever", "TextCollection", "read_files", "read_folder"]
+__all__ = [
+    "IndexedPassages",
+    "Retriever",
+    "TextCollection",
+    "corpus_of",
+    "read_files",
+    "read_folder",
+]
 
 PASSAGES = ("corpus", "collection", "passages", "documents")
 CANDIDATES = ("candidates", "run", "top1000")
@@ -43,6 +51,25 @@ class Retriever(Protocol):
 
     def fit(self, passages: Sequence[str]) -> Self:
         """Index passages; a passage is known by its place."""
+        ...
+
+    def top(
+        self, queries: Sequence[str], k: int
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """For each query places and scores of k passages, best first."""
+        ...
+
+
+@runtime_checkable
+class IndexedPassages(Protocol):
+    """What has passages of its own and finds candidates among them: a `didyma.PassageIndex`."""
+
+    def __len__(self) -> int:
+        """How many passages there are."""
+        ...
+
+    def passage(self, place: int) -> Passage:
+        """The passage at a place."""
         ...
 
     def top(
@@ -70,21 +97,36 @@ class TextCollection:
     qrels: Qrels | None
     run: Run | None
 
-    def with_candidates(self, first_stage: Retriever, depth: int) -> TextCollection:
-        """The same with the best passages of a first stage as candidates of each query."""
-        names = text_array(list(self.passages))
-        found = first_stage.fit(list(self.passages.values())).top(
-            list(self.queries.values()), depth
-        )
-        places = [np.empty(0, np.int64), *(places for places, _ in found)]
+    def with_candidates(
+        self, first_stage: Retriever | IndexedPassages, depth: int
+    ) -> TextCollection:
+        """The same with the best passages of a first stage as candidates of each query.
+
+        An index finds them among its own passages, which take the place of those that were read.
+        """
+        asked, passages = list(self.queries.values()), self.passages
+        if isinstance(first_stage, IndexedPassages):
+            found = first_stage.top(asked, depth)
+        else:
+            found = first_stage.fit(list(passages.values())).top(asked, depth)
         sizes = [len(places) for places, _ in found]
+        places = np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)])
+        names = list(passages)
+        if isinstance(first_stage, IndexedPassages):
+            wanted = set() if self.qrels is None else set(self.qrels.docid.tolist())
+            used, passages, names = set(places.tolist()), {}, []
+            for place in range(len(first_stage)):
+                text, name, _ = first_stage.passage(place)
+                names.append(str(name))
+                if place in used or names[-1] in wanted:
+                    passages[names[-1]] = text
         run = Run(
             np.repeat(text_array(list(self.queries)), sizes),
-            names[np.concatenate(places)],
+            text_array(names)[places],
             np.concatenate([np.empty(0), *(scores for _, scores in found)]),
             type(first_stage).__name__,
         )
-        return replace(self, run=run)
+        return replace(self, passages=passages, run=run)
 
     def lists(self) -> Lists:
         """The candidates of each query, judged if there are judgements: then of judged queries.
@@ -155,20 +197,26 @@ class _LeftOut:
 
 
 def read_folder(
-    folder: PathName, *, part: str | None = None, run: PathName | None = None
+    folder: PathName,
+    *,
+    part: str | None = None,
+    run: PathName | None = None,
+    indexed: bool = False,
 ) -> TextCollection:
     """Read a folder whose files have the names above; ``part`` is its part, such as "test".
 
-    ``run`` is a file of candidates elsewhere.
+    ``run`` is a file of candidates elsewhere. If passages are ``indexed`` elsewhere, neither they
+    nor candidates are read.
     """
     root = Path(folder)
     queries = _found(root, ("queries",), part)
-    passages = _found(root, PASSAGES, part)
+    passages = None if indexed else _found(root, PASSAGES, part)
     candidates = Path(run) if run is not None else _found(root, CANDIDATES, part)
+    candidates = None if indexed else candidates
     qrels = _qrels(root, part)
     whole = candidates is not None and msmarco.has_texts(candidates)
     for name, path in (("queries", queries), ("corpus", passages)):
-        if path is None and not whole:
+        if path is None and not whole and not (indexed and name == "corpus"):
             raise DataError(f"expected a file {name}.jsonl or {name}.tsv", path=folder)
     collection = read_files(
         queries=queries, passages=passages, qrels=qrels, run=candidates, path=folder
@@ -184,6 +232,12 @@ def read_folder(
     return replace(collection, queries=own, qrels=_of(collection.qrels, own))
 
 
+def corpus_of(folder: PathName) -> Path | None:
+    """The file of a folder that has its passages, if there is one."""
+    found = _found(Path(folder), PASSAGES, None)
+    return found if found and format_suffix(found) in (".tsv", ".jsonl") else None
+
+
 def read_files(
     *,
     queries: PathName | None,
@@ -192,17 +246,18 @@ def read_files(
     run: PathName | None = None,
     path: PathName | None = None,
 ) -> TextCollection:
-    """Read the files of a collection; queries and passages may stand in ``run`` themselves.
+    """Read the files of a collection; queries and passages may stand in ``run`` themselves, and
+    passages in an index.
 
     Of the passages only those are kept that the run or the judgements name, if there is a run, and
     of the queries those that are judged, if there are judgements.
     """
-    place = path or passages or run or "the collection"
+    place = path or passages or run or queries or "the collection"
     judged = None if qrels is None else read_qrels(qrels)
     if run is not None and msmarco.has_texts(run):
         asked, texts, candidates = msmarco.read_top(run)
         return TextCollection(place, asked, texts, judged, candidates)
-    if queries is None or passages is None:
+    if queries is None or (passages is None and run is not None):
         raise DataError("expected both queries and passages", path=place)
     found = None if run is None else read_run(run)
     wanted = None
@@ -210,9 +265,8 @@ def read_files(
         wanted = set(found.docid.tolist())
         wanted |= set() if judged is None else set(judged.docid.tolist())
     own = None if judged is None else set(judged.qid.tolist())
-    return TextCollection(
-        place, text_ids.read(queries, own), text_ids.read(passages, wanted), judged, found
-    )
+    texts = {} if passages is None else text_ids.read(passages, wanted)
+    return TextCollection(place, text_ids.read(queries, own), texts, judged, found)
 
 
 def _found(root: Path, names: Sequence[str], part: str | None) -> Path | None:

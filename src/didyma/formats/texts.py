@@ -16,7 +16,7 @@ from didyma.data import Lists
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, stream_lines
 from didyma.formats import collection, json_texts, msmarco, qa, text_table
-from didyma.formats.collection import Retriever
+from didyma.formats.collection import IndexedPassages, Retriever
 from didyma.formats.roles import Roles
 
 __all__ = ["from_frame", "read", "read_files"]
@@ -30,7 +30,7 @@ def read(
     *,
     part: str | None = None,
     run: PathName | None = None,
-    first_stage: Retriever | None = None,
+    first_stage: Retriever | IndexedPassages | None = None,
     depth: int = DEPTH,
     **names: str | None,
 ) -> Lists:
@@ -58,8 +58,9 @@ def read(
         Of a folder with several: "train", "dev", "test".
     run : path, optional
         Candidates of a folder.
-    first_stage : Retriever, optional
-        What finds candidates in a folder that has none, such as ``didyma.features.BM25()``.
+    first_stage : Retriever or PassageIndex, optional
+        What finds candidates in a folder that has none, such as ``didyma.features.BM25()``. A
+        `didyma.PassageIndex` always does, among its own passages: the folder then needs no others.
     depth : int
         How many it finds for a query.
     **names
@@ -70,10 +71,13 @@ def read(
     if place.is_dir():
         if any((place / name).exists() for name in qa.FILES):
             return qa.read_trecqa(place)
-        found = collection.read_folder(place, part=part, run=run)
+        indexed = isinstance(first_stage, IndexedPassages)
+        found = collection.read_folder(place, part=part, run=run, indexed=indexed)
         if found.run is None and first_stage is not None:
             found = found.with_candidates(first_stage, depth)
         return found.lists()
+    if isinstance(first_stage, IndexedPassages):
+        raise DataError("expected a folder of queries and judgements beside an index", path=path)
     suffix = format_suffix(path)
     if suffix in (".jsonl", ".json", ".ndjson"):
         return json_texts.read(path, roles)
@@ -87,17 +91,19 @@ def read(
 def read_files(
     *,
     queries: PathName,
-    passages: PathName,
+    passages: PathName | None = None,
     qrels: PathName | None = None,
     run: PathName | None = None,
-    first_stage: Retriever | None = None,
+    first_stage: Retriever | IndexedPassages | None = None,
     depth: int = DEPTH,
 ) -> Lists:
     """Read the files of a collection, such as one of TREC: texts by id, judgements, candidates.
 
     Queries and passages are lines of an id, a tab and a text, or JSON lines; without a run the
-    candidates come from a first stage, as in `read`.
+    candidates come from a first stage, as in `read`, which may have the passages as well.
     """
+    if passages is None and not isinstance(first_stage, IndexedPassages):
+        raise DataError("expected passages, or an index of them", path=queries, field="passages")
     found = collection.read_files(queries=queries, passages=passages, qrels=qrels, run=run)
     if run is None and first_stage is not None:
         found = found.with_candidates(first_stage, depth)

@@ -26,6 +26,7 @@ from threading import RLock
 from types import FunctionType
 from typing import Any
 
+from didyma.caches import cache_home
 from didyma.kernels.fingerprint import fingerprint
 
 __all__ = ["Kernel", "bind", "cache_folder", "jit", "jit_light", "jit_sum", "specialise"]
@@ -43,7 +44,7 @@ def cache_folder() -> str | None:
     import numba
 
     checked = "-checked" if numba.config.BOUNDSCHECK else ""  # indices: these are other kernels
-    own = _own_folder()
+    own = cache_home()
     try:
         own.parent.mkdir(parents=True, exist_ok=True)
         own.mkdir(mode=0o700, exist_ok=True)
@@ -60,19 +61,6 @@ def cache_folder() -> str | None:
             return str(folder)
     except OSError:
         return None
-
-
-def _own_folder() -> Path:
-    if configured := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(configured, "didyma")
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home()), "didyma")
-    if configured := os.environ.get("XDG_CACHE_HOME"):
-        return Path(configured, "didyma")
-    try:
-        return Path.home() / ".cache" / "didyma"
-    except RuntimeError:  # no home folder
-        return Path(tempfile.gettempdir(), f"didyma-{os.getuid()}")
 
 
 def _is_private(folder: Path) -> bool:
