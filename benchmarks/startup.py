@@ -45,6 +45,7 @@ COMMANDS = {
     "rerank --help": None,
     "index --help": None,
     "ask --help": None,
+    "clicks --help": None,
     "serve --help": None,
 }
 COLD = 10.0  # seconds of a first fit
