@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,10 +28,10 @@ print(index.tolist(), sum(descending.compiled.stats.cache_hits.values()))
 """
 
 
-def run(cache_dir: str) -> str:
+def run(cache_dir: str, *before: str) -> str:
     environment = {**os.environ, "NUMBA_CACHE_DIR": cache_dir}
     return subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM],
+        [*before, sys.executable, "-W", "error", "-c", PROGRAM],
         env=environment,
         capture_output=True,
         text=True,
@@ -42,6 +44,32 @@ def test_kernels_are_cached_across_processes(tmp_path):
     assert run(str(tmp_path)) == "[1, 2, 0] 0"
     assert run(str(tmp_path)) == "[1, 2, 0] 1"
     assert [path.name for path in tmp_path.iterdir()] == ["didyma"]
+
+
+def for_reading_only(folder: Path) -> list[str]:
+    """Take the right to write away; what to put before a command so that root obeys."""
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    if os.geteuid():
+        return []
+    if (found := shutil.which("setpriv")) is None:
+        pytest.skip("root may write everywhere, and there is no setpriv")
+    return [found, "--bounding-set=-dac_override", "--inh-caps=-dac_override"]
+
+
+@compiled_only
+@pytest.mark.skipif(sys.platform == "win32", reason="modes differ")
+def test_a_cache_that_cannot_be_written_is_read(tmp_path):
+    assert run(str(tmp_path)) == "[1, 2, 0] 0"
+    before = for_reading_only(tmp_path / "didyma")
+    files = sorted((tmp_path / "didyma").rglob("*"))
+    assert run(str(tmp_path), *before) == "[1, 2, 0] 1"
+    assert sorted((tmp_path / "didyma").rglob("*")) == files
+    (index,) = (tmp_path / "didyma").rglob("*descending*.nbi")
+    index.chmod(0o644)
+    index.write_bytes(b"damaged")
+    assert run(str(tmp_path), *before) == "[1, 2, 0] 0"
+    assert index.read_bytes() == b"damaged"
 
 
 class Pair(NamedTuple):
@@ -152,9 +180,21 @@ def test_a_cache_behind_a_link_is_not_used(tmp_path, folder_of):
 @posix
 def test_a_cache_of_someone_else_is_not_used(tmp_path, folder_of, monkeypatch):
     (tmp_path / "didyma").mkdir(mode=0o700)
-    monkeypatch.setattr(os, "getuid", lambda: tmp_path.stat().st_uid + 1)
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "didyma", 4321, -1)
+    monkeypatch.setattr(os, "getuid", lambda: 1234)
     with pytest.warns(UserWarning, match="can be written by others"):
         assert folder_of(NUMBA_CACHE_DIR=tmp_path) is None
+
+
+@posix
+def test_a_cache_of_root_is_used(tmp_path, folder_of, monkeypatch):
+    """An image has one, which whoever runs it can read."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can make a folder of root's")
+    (tmp_path / "didyma").mkdir(mode=0o755)
+    monkeypatch.setattr(os, "getuid", lambda: 1234)
+    assert folder_of(NUMBA_CACHE_DIR=tmp_path) is not None
 
 
 @posix
@@ -163,7 +203,7 @@ def test_without_a_home_each_user_has_a_folder_of_its_own(tmp_path, folder_of, m
         raise RuntimeError
 
     monkeypatch.setattr(Path, "home", no_home)
-    monkeypatch.setattr(jit_module.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     found = folder_of()
     assert found is not None
     assert Path(found).parent == tmp_path / f"didyma-{os.getuid()}"

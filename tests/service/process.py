@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from queue import SimpleQueue
 from typing import Any, Self
 
@@ -13,11 +14,12 @@ import httpx
 
 
 class ServerProcess:
-    """`didyma serve` on a free port, and a client of it."""
+    """`didyma serve` on a free port, and a client of it; ``before`` stands before the command."""
 
-    def __init__(self, *arguments: object) -> None:
+    def __init__(self, *arguments: object, before: Sequence[str] = ()) -> None:
         command = [sys.executable, "-m", "didyma", "serve", *map(str, arguments), "--port", "0"]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([*before, *command], stderr=subprocess.PIPE, text=True)
+        self.before: list[dict[str, Any]] = []  # what it has said up to the event asked for last
         self._log: SimpleQueue[str] = SimpleQueue()
         self._reading = threading.Thread(target=self._read)
         self._reading.start()
@@ -32,10 +34,12 @@ class ServerProcess:
 
     def said(self, event: str) -> dict[str, Any]:
         """Read the log up to an event."""
+        self.before = []
         while True:
             found = json.loads(self._log.get(timeout=60))
             if found["event"] == event:
                 return found
+            self.before.append(found)
 
     def __enter__(self) -> Self:
         return self

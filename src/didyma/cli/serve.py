@@ -128,6 +128,6 @@ def serve(
     tokens = BearerTokens.read(token_file)
     check_host(host, has_tokens=bool(tokens), insecure=insecure)
     limits = Limits(max_body, max_documents, max_characters, max_seconds, max_waiting)
-    served = ServedModels([ModelSource.of(model) for model in models])
     log_to_stderr()
+    served = ServedModels([ModelSource.of(model) for model in models])
     run(Service(served, limits, tokens, log_queries=log_queries), host, port)

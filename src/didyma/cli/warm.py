@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ def warm(as_json: options.Json = False) -> None:
     from didyma.kernels.jit import cache_folder
 
     folder = cache_folder()
-    if folder is None:
+    if folder is None or not os.access(folder, os.W_OK):
         raise DataError("there is no folder for compiled kernels: set NUMBA_CACHE_DIR to one")
     before, began = _count(folder), time.perf_counter()
     for what, work in _works():

@@ -8,8 +8,8 @@ which would take longer.
 
 Numba notices a change only in the file of the function itself, so the name of a kernel in the cache
 ends in the fingerprint of all that is compiled with it: an edited or upgraded library never meets a
-stale kernel, and compiles only what has changed. An entry that cannot be loaded is made anew. Where
-no folder can be written, each process compiles its kernels.
+stale kernel, and compiles only what has changed. An entry that cannot be loaded is made anew. A
+cache that cannot be written, as in an image, is read; what it lacks, each process compiles.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable
 from functools import cache, update_wrapper
@@ -40,7 +39,7 @@ _LOCK = RLock()
 
 @cache
 def cache_folder() -> str | None:
-    """Where compiled kernels are kept, or None where nothing can be written."""
+    """Where compiled kernels are kept, or None; what an image holds can only be read."""
     import numba
 
     checked = "-checked" if numba.config.BOUNDSCHECK else ""  # indices: these are other kernels
@@ -57,20 +56,21 @@ def cache_folder() -> str | None:
             return None
         folder = own / f"numba-{numba.__version__}{checked}"
         folder.mkdir(exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
+        if os.access(folder, os.W_OK | os.X_OK) or any(folder.iterdir()):
             return str(folder)
     except OSError:
-        return None
+        pass
+    return None
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether only this user can write there: Numba's caches are pickles, which can run code."""
+    """Whether only this user, or root, can write there: pickles of Numba's caches can run code."""
     if sys.platform == "win32":  # where folders of a user are private, and modes mean nothing
         return True
     found = folder.lstat()
     return (
         stat.S_ISDIR(found.st_mode)
-        and found.st_uid == os.getuid()
+        and found.st_uid in (os.getuid(), 0)
         and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from didyma.errors import DataError
+from didyma.service.logs import log
 from didyma.service.refusal import Refused
 
 if TYPE_CHECKING:
@@ -18,6 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelSource", "ServedModel", "ServedModels"]
 
+
+NEEDS_SCORES = (
+    "it was trained with the first stage's scores: requests without scores, which most clients "
+    "cannot send, will be refused; train on data without scores to answer them"
+)
 
 Stamp: TypeAlias = tuple[int, int, int]
 
@@ -124,6 +131,8 @@ class ServedModels:
     def _loaded(self, name: str, path: Path) -> ServedModel:
         self._seen[name] = _stamp(path)  # before it is read: it may change meanwhile
         reranker = self._load(path)
+        if reranker.uses_scores:
+            log(logging.WARNING, "needs scores", model=name, reason=NEEDS_SCORES)
         scores = [1.0, 0.0] if reranker.uses_scores else None
         reranker.rank("which", ["this", "that"], scores=scores)  # so that no request compiles
         return ServedModel(path, reranker, time.time())
