@@ -48,7 +48,7 @@ _HOMES = {
     "TextReranker": "didyma.rerank.text",
     "TrigramTagger": "didyma.estimators.tagger",
     "evaluate": "didyma.metrics",
-    "export": "didyma.estimators.trees",
+    "export": "didyma.engines.export",
     "load": "didyma.model",
     "local_sparsemap": "didyma.polytope.local",
     "read": "didyma.formats",
@@ -103,6 +103,7 @@ __all__ = [
 if TYPE_CHECKING:
     from didyma import structures
     from didyma.data import Lists
+    from didyma.engines.export import export
     from didyma.errors import DataError, DidymaError
     from didyma.estimators.additive import AdditiveSVMRanker
     from didyma.estimators.boosting import BoostingReranker
@@ -120,7 +121,6 @@ if TYPE_CHECKING:
     )
     from didyma.estimators.svm import SVMRanker
     from didyma.estimators.tagger import TrigramTagger
-    from didyma.estimators.trees import export
     from didyma.features.binning import ScoreBinner
     from didyma.features.scaling import (
         QueryMinMaxScaler,

@@ -375,6 +375,11 @@ class Model:
         return rows
 
     @property
+    def states(self) -> list[tuple[str, Record]]:
+        """The class of each step, and its parameters, attributes and arrays by their names."""
+        return [(part["class"], self._state(part, prefix)) for part, prefix in self.steps]
+
+    @property
     def learned(self) -> Record:
         """Parameters, attributes and arrays of the last step by their names."""
         return self._state(*self.steps[-1])

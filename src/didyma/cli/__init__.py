@@ -44,7 +44,7 @@ COMMANDS = {
     "inspect": ("inspect.inspect", "Show what a model has learned, or what a data file holds."),
     "export": (
         "export.export",
-        "Write an additive model as trees, which LightGBM or XGBoost loads.",
+        "Write a model for another engine: ONNX, a search engine, JavaScript, trees.",
     ),
     "demo": (
         "demo.demo",

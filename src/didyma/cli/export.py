@@ -1,4 +1,4 @@
-"""`didyma export`: an additive model as trees that other engines load."""
+"""`didyma export`: a model for another engine."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
+from didyma.cli import options
+from didyma.cli.inputs import InputColumns, read_data
 from didyma.cli.output import check_output, say
-from didyma.errors import ModelFileError
 
 __all__ = ["export"]
 
@@ -17,40 +18,65 @@ __all__ = ["export"]
 class Format(StrEnum):
     """Whose model files are written."""
 
+    onnx = "onnx"
+    elasticsearch = "elasticsearch"
+    solr = "solr"
+    vespa = "vespa"
+    json = "json"
     lightgbm = "lightgbm"
     xgboost = "xgboost"
 
 
 def export(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model fitted with --bins.")],
-    format: Annotated[
-        Format, typer.Option("--format", help="LightGBM's text or XGBoost's JSON.")
-    ] = Format.lightgbm,
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A linear or additive ranker, or a reranker.")
+    ],
+    to: Annotated[
+        Format, typer.Option("--to", help="Who reads the file; OpenSearch as Elasticsearch.")
+    ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the trees are written.")
-    ] = Path("model.txt"),
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is written.")
+    ],
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            metavar="FILE",
+            help="Rows to compare scores of, in place of rows made from what the model knows.",
+        ),
+    ] = None,
+    label: options.Label = "label",
+    qid: options.Qid = "qid",
+    docid: options.Docid = None,
+    group: options.Group = None,
 ) -> None:
-    """Write an additive model as trees, which LightGBM or XGBoost loads.
+    """Write a model for another engine: ONNX, a search engine, JavaScript, trees.
 
-    Each feature's step function is a small tree, and so is each pair. Scores are
-    those of the model: to the last digits in LightGBM, in single precision in
-    XGBoost.
+    Before anything is written, the same rows are scored by the model and by what
+    would be written. If the scores differ by more than rounding, nothing is.
+
+    Only a model fitted with --bins is trees (lightgbm, xgboost). A linear one
+    whose scaler clips, as rerankers have, is for onnx, vespa and json alone.
 
     [bold]Examples[/bold]
 
-    didyma export model.didyma.safetensors --format xgboost -o model.json
+    didyma export model.didyma.safetensors --to onnx -o model.onnx
+
+    didyma export model.didyma.safetensors --to elasticsearch -o model.json --data dev.txt
     """
-    check_output(output, model)
+    check_output(output, model, data, group)
 
-    from didyma import model as files
-    from didyma.estimators import trees
-    from didyma.estimators.additive import AdditiveSVMRanker
+    from didyma.engines.export import export as write
+    from didyma.engines.export import ranker_of
+    from didyma.errors import placed
+    from didyma.model import Model
 
-    ranker = files.load(model)
-    if not isinstance(ranker, AdditiveSVMRanker):
-        raise ModelFileError(
-            f"{model}: holds a {type(ranker).__name__}; only a model fitted with --bins, and "
-            "without --scale, is a sum of trees"
-        )
-    trees.export(ranker, output, format.value)
-    say(f"{output}: a model for {format.value}")
+    given, rows = Model.read(model), None
+    if data is not None:
+        ranker, _ = ranker_of(given)
+        rows = read_data(data, InputColumns(label, qid, docid, group), like=ranker, judged=False)
+    with placed(model):
+        exported = write(given, output, to.value, rows)
+    for note in exported.notes:
+        say(note)
+    say(f"{output}: a model for {to.value}; {exported.parity}")
