@@ -52,6 +52,7 @@ from didyma.features.text import (  # noqa: E402
 from didyma.files import replace_sections  # noqa: E402
 from didyma.metrics import wilcoxon  # noqa: E402
 from didyma.report.table import markdown  # noqa: E402
+from didyma.rerank.drift import LIKE  # noqa: E402
 from didyma.rerank.text import TextReranker  # noqa: E402
 
 RESULTS, README = ROOT / "docs" / "RESULTS.md", ROOT / "README.md"
@@ -59,14 +60,16 @@ PICTURE = ROOT / "docs" / "rerank_curve.svg"
 WORKER = Path(__file__).with_name("rerank_worker.py")
 OURS, FIRST = "TextReranker()", "BM25"
 ALPHA = 0.05
-LIKE = "like training"
 SETTINGS = [
     {"num_leaves": leaves, "learning_rate": rate, "min_data_in_leaf": least}
     for leaves, rate, least in ((4, 0.1, 20), (8, 0.1, 20), (31, 0.1, 20))
 ]
 TREES = (10, 30, 100)
 CURVE = ("wikiqa", "insuranceqa-en", "xquadr-de")
-CODE = ("rerank", "features", "formats", "kernels", "learning", "metrics", "polytope", "tasks")
+CODE = (
+    *("estimators", "features", "formats", "kernels", "learning"),
+    *("metrics", "polytope", "rerank", "tasks"),
+)
 SIZES = (20, 50, 100, 200)
 N_DRAWS = 5
 
@@ -199,13 +202,13 @@ class Study:
         return COLLECTIONS[name][2](self.data)
 
     def home(self, names: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
-        """Each ranker on each collection, fold by fold."""
-        found: dict[str, dict[str, list[Any]]] = {}
-        for name in names:
-            for row, ranker in self.rankers.items():
+        """Each ranker on each collection, fold by fold; what matters most comes first."""
+        found: dict[str, dict[str, list[Any]]] = {name: {} for name in names}
+        for row, ranker in self.rankers.items():
+            for name in names:
                 for k in range(len(self.collection(name).splits)):
                     part = self.keep(f"home-{name}-{row}-{k}", lambda: self._fold(name, ranker, k))  # noqa: B023
-                    found.setdefault(name, {}).setdefault(row, []).append(part)
+                    found[name].setdefault(row, []).append(part)
         return found
 
     def _fold(self, name: str, ranker: Ranker | None, k: int) -> dict[str, Any]:

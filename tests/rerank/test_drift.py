@@ -9,7 +9,7 @@ import pytest
 
 from didyma.data import Groups, Lists
 from didyma.errors import DataError
-from didyma.rerank.drift import Ranges
+from didyma.rerank.drift import LIKE, Ranges, departures
 from tests.test_imports import modules_after
 
 NAMES = ("bm25", "overlap", "kind", "length")
@@ -235,3 +235,44 @@ def test_collections_differ_and_halves_of_one_do_not(shared_data):
     ranges = Ranges.fit(*seen(halves[0]), features.names)
     assert ranges.compare(*seen(halves[1])).level == "like training"
     assert ranges.compare(*seen(abroad)).level == "far"
+
+
+def test_departures_are_those_of_correlations():
+    random = np.random.default_rng(0)
+    sizes = [4, 1, 0, 7, 3]
+    groups = Groups.from_lists(sizes)
+    new, old = random.normal(size=(2, sum(sizes)))
+    old[-3:] = 5.0  # nothing to compare with
+    found = departures(new, old, groups)
+    expected = [1 - np.corrcoef(new[own], old[own])[0, 1] for own in (slice(4), slice(5, 12))]
+    np.testing.assert_allclose(found, expected)
+    np.testing.assert_allclose(departures(1e-100 * new, old, groups), expected)
+    order = random.permutation(len(new))
+    mixed = Groups.from_qid(groups.codes[order])
+    np.testing.assert_allclose(np.sort(departures(new[order], old[order], mixed)), sorted(expected))
+
+
+def test_what_changes_little_of_the_order_does_little_harm():
+    random = np.random.default_rng(0)
+    training, other = batch(200, random), batch(200, random, shift=-3.0)
+    little, much = np.full(200, 0.02), random.uniform(0.3, 0.7, size=200)
+    ranges = Ranges.fit(*training, NAMES, departures=little)
+    assert ranges.compare(*other, little).level == "like training"
+    assert Ranges.fit(*training, NAMES, departures=much).compare(*other, much).level != LIKE
+    # What is changed beyond training is untried, whatever features are like.
+    like = ranges.compare(*training, little + 0.2)
+    assert like.distance == 0
+    assert like.untried == pytest.approx(0.2)
+    assert like.verdict.startswith("differs: it changes 20% more of the order than in training")
+
+
+def test_more_changes_by_chance_are_none():
+    random = np.random.default_rng(0)
+    training = batch(200, random)
+    ranges = Ranges.fit(*training, NAMES, departures=random.uniform(0.3, 0.7, size=200))
+    few = batch(5, random)
+    excesses = [
+        ranges.compare(*few, random.uniform(0.3, 0.7, size=5)).excess > 0 for _ in range(200)
+    ]
+    assert np.mean(excesses) < 0.04
+    assert ranges.compare(*few, np.full(5, 1.0)).excess == pytest.approx(0.5, abs=0.05)

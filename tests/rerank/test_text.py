@@ -282,7 +282,7 @@ def additive():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(choice, "ladder", ladder)
-        return TextReranker().fit(made(seed=4))
+        return TextReranker().fit(made(60, seed=4))
 
 
 def test_an_additive_reranker_is_one_as_any_other(additive, tmp_path):

@@ -204,7 +204,9 @@ def rank_all(reranker: TextReranker, lists: Lists) -> list[PassageRanking]:
 
 def say_drift(reranker: TextReranker, lists: Lists) -> Drift:
     """Warn if queries are not like those of training."""
+    from didyma.rerank.drift import LIKE
+
     drift = reranker.drift(lists)
-    if drift.differing:
+    if drift.level != LIKE:
         say_warning(f"these queries are not like those of training: {drift}")
     return drift

@@ -24,7 +24,7 @@ from didyma.rerank.target import Target
 __all__ = ["Featured", "Rung", "Search", "Trial", "Tried", "ladder"]
 
 FOLDS = 5
-FEWEST, MANY = 8, 200  # queries to learn from
+FEWEST, SOME, MANY = 8, 50, 200  # queries to learn from
 CS = (0.01, 0.1, 1.0, 10.0, 100.0)
 ADDITIVE_CS = (0.03, 0.1, 0.3, 1.0, 3.0)
 ALONE, ORDER, LINEAR = "", "the old order", "a linear ranker"  # what is beside a ranker
@@ -144,7 +144,7 @@ def ladder(
 ) -> list[Rung]:
     """What to try with these columns, the cheapest first; few queries bear no large C.
 
-    Sets with columns in lists are tried with an additive ranker as well.
+    Sets with columns in lists are tried with an additive ranker as well, unless queries are few.
 
     ``sets`` are the names of those that may be tried, by default all.
     """
@@ -166,8 +166,9 @@ def ladder(
     distinct = {tuple(columns): name for name, columns in reversed(known.items())}
     n_Cs = len(CS) - (n_queries < MANY)
     rungs = [Rung(name, columns, CS[:n_Cs]) for columns, name in reversed(distinct.items())]
-    wide = [rung for rung in rungs if rung.name.endswith(IN_LISTS)]
-    rungs += [replace(rung, Cs=ADDITIVE_CS[:n_Cs], additive=True) for rung in wide]
+    if n_queries >= SOME:
+        wide = [rung for rung in rungs if rung.name.endswith(IN_LISTS)]
+        rungs += [replace(rung, Cs=ADDITIVE_CS[:n_Cs], additive=True) for rung in wide]
     return sorted(rungs, key=lambda rung: len(rung.columns))
 
 

@@ -13,13 +13,15 @@ from didyma.data import Groups
 from didyma.errors import DataError
 from didyma.features.featuriser import State
 
-__all__ = ["Drift", "FeatureDrift", "Ranges"]
+__all__ = ["LIKE", "Drift", "FeatureDrift", "Ranges", "departures"]
 
 QUANTILES = 33
 RISK = 0.01  # that a batch like training is said to differ
-DIFFERS, FAR = 0.05, 0.25  # mean distances, by importance
+SURE = 2.33  # standard errors that a mean exceeds with this risk
+DIFFERS, FAR = 0.08, 0.25  # shares of the order that are untried
 UNSURE = 0.4  # distances that a batch cannot show even if they are greater
 NAMED = 3  # features in a verdict
+LIKE = "like training"
 
 Vector: TypeAlias = NDArray[np.float64]
 
@@ -49,6 +51,12 @@ class FeatureDrift(NamedTuple):
 class Drift:
     """What `Ranges.compare` found, and a verdict.
 
+    What may do harm is what a reranker changes in the old order, and of that only what training has
+    not tried: changes beyond those of training, and of the others the share that rests on features
+    which differ,
+
+        untried = excess + (departure − excess) · distance.
+
     Attributes
     ----------
     features : tuple of FeatureDrift
@@ -59,36 +67,49 @@ class Drift:
     threshold : float
         Distances up to this are what so few queries show by chance.
     n_queries : int
+    departure : float
+        How far the order is from the old one: the mean over queries of 1 less their correlation.
+    excess : float
+        By how much that is more than in training; what may be chance counts as 0.
     """
 
     features: tuple[FeatureDrift, ...]
     distance: float
     threshold: float
     n_queries: int
+    departure: float = 1.0
+    excess: float = 0.0
+
+    @property
+    def untried(self) -> float:
+        """The share of the order that rests on what training has not tried."""
+        return self.excess + (self.departure - self.excess) * self.distance
 
     @property
     def level(self) -> str:
-        """One of "like training", "differs" and "far"."""
-        if self.distance < DIFFERS:
-            return "like training"
-        return "differs" if self.distance < FAR else "far"
+        """One of "like training", "differs" and "far", by what is untried."""
+        if self.untried < DIFFERS:
+            return LIKE
+        return "differs" if self.untried < FAR else "far"
 
     @property
     def differing(self) -> tuple[FeatureDrift, ...]:
         """Features that are not as in training, if that matters in all."""
-        if self.level == "like training":
+        if self.level == LIKE:
             return ()
         return tuple(own for own in self.features if own.distance > self.threshold)
 
     @property
     def verdict(self) -> str:
         """The level, and the features that differ most."""
-        if not self.differing:
+        if self.level == LIKE:
             doubt = self.threshold > UNSURE
             return self.level + f", as far as {_queries(self.n_queries)} can tell" * doubt
-        named = "; ".join(map(str, self.differing[:NAMED]))
+        found = list(map(str, self.differing[:NAMED]))
+        if self.excess:
+            found.insert(0, f"it changes {self.excess:.0%} more of the order than in training")
         rest = len(self.differing) - NAMED
-        return f"{self.level}: {named}" + (f"; and {rest} more" if rest > 0 else "")
+        return f"{self.level}: {'; '.join(found)}" + (f"; and {rest} more" if rest > 0 else "")
 
     def __str__(self) -> str:
         return self.verdict
@@ -98,6 +119,9 @@ class Drift:
         return {
             "level": self.level,
             "verdict": self.verdict,
+            "untried": self.untried,
+            "departure": self.departure,
+            "excess": self.excess,
             "distance": self.distance,
             "n_queries": self.n_queries,
             "threshold": self.threshold,
@@ -120,6 +144,8 @@ class Ranges:
     in some feature with a chance below the risk of 1%, or little more. What such a distance means
     depends on what the feature means to the ranker: its importance.
 
+    How far its order is from the old one (`departures`) is compared as well, where it is known.
+
     >>> random = np.random.default_rng(0)
     >>> X, groups = random.normal(size=(2000, 2)), Groups.from_sizes([10] * 200, 2000)
     >>> ranges = Ranges.fit(X, groups, ("bm25", "length"))
@@ -139,6 +165,8 @@ class Ranges:
     importance : array of shape (n_features,)
         Shares of the features in what moves scores.
     n_queries : int
+    departure : tuple of float
+        How far the order is from the old one: mean and deviation over queries.
     """
 
     names: tuple[str, ...]
@@ -146,6 +174,7 @@ class Ranges:
     shares: NDArray[np.float32]
     importance: Vector
     n_queries: int
+    departure: tuple[float, float] = (1.0, 0.0)
 
     @classmethod
     def fit(
@@ -154,8 +183,12 @@ class Ranges:
         groups: Groups,
         names: Sequence[str],
         importance: Vector | None = None,
+        departures: Vector | None = None,
     ) -> Self:
-        """Look at the features of training, one row a passage; all are as important if not told."""
+        """Look at the features of training, one row a passage; all are as important if not told.
+
+        Without ``departures`` all of the order counts as the ranker's own.
+        """
         _check(X, groups, len(names))
         weights = np.ones(len(names)) if importance is None else np.asarray(importance)
         total = weights.sum()
@@ -169,10 +202,11 @@ class Ranges:
             shares.astype(np.float32),
             weights / total if total else weights,
             int(np.count_nonzero(groups.sizes)),
+            _departure(departures),
         )
 
-    def compare(self, X: NDArray[Any], groups: Groups) -> Drift:
-        """How far the features of a batch of queries are from those of training."""
+    def compare(self, X: NDArray[Any], groups: Groups, departures: Vector | None = None) -> Drift:
+        """How far the features of a batch of queries are from those of training, and its order."""
         _check(X, groups, len(self.names) // 2)
         found = []
         columns = _columns(X, groups)
@@ -191,7 +225,12 @@ class Ranges:
         mean = float(self.importance @ np.where(worst > threshold, worst, 0.0))
         order = np.argsort(-np.tile(self.importance, 2) * distances, kind="stable").tolist()
         listed = tuple(found[n] for n in [*order, len(order)])
-        return Drift(listed, mean, threshold, n_queries)
+        departure, _ = _departure(departures)
+        known, deviation = self.departure
+        error = deviation * np.sqrt(1 / n_queries + 1 / self.n_queries)
+        more = float(departure - known)
+        excess = more if more > SURE * error else 0.0
+        return Drift(listed, mean, threshold, n_queries, departure, excess)
 
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""
@@ -200,7 +239,8 @@ class Ranges:
             "shares": self.shares,
             "importance": self.importance,
         }
-        return arrays, {"names": list(self.names), "n_queries": self.n_queries}
+        plain = {"n_queries": self.n_queries, "departure": list(self.departure)}
+        return arrays, {"names": list(self.names), **plain}
 
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
@@ -211,7 +251,39 @@ class Ranges:
         sizes = edges.shape, shares.shape, (len(names), QUANTILES)
         if importance.ndim != 1 or any(found != expected for found in sizes):
             raise ValueError(f"ranges have {len(names)} names and {edges.shape} edges")
-        return cls(names, edges, shares, importance, values["n_queries"])
+        departure, deviation = map(float, values.get("departure", (1.0, 0.0)))
+        return cls(names, edges, shares, importance, values["n_queries"], (departure, deviation))
+
+
+def departures(scores: Vector, old: Vector, groups: Groups) -> Vector:
+    """1 less the correlation of new and old scores, for each query that has different ones of both.
+
+    >>> new, old = np.array([1.0, 2, 1, 2, 5, 6]), np.array([3.0, 7, 9, 4, 1, 1])
+    >>> departures(new, old, Groups.from_lists([2, 2, 2])).round(9).tolist()
+    [0.0, 2.0]
+    """
+    full = groups.sizes > 0
+    starts, sizes = groups.starts[:-1][full], groups.sizes[full]
+
+    def unit(values: Vector) -> Vector:
+        """Of length 1 in each query, or 0 where all are the same."""
+        own = values[groups.rows]
+        same = np.minimum.reduceat(own, starts) == np.maximum.reduceat(own, starts)
+        away = own - np.repeat(np.add.reduceat(own, starts) / sizes, sizes)
+        length = np.sqrt(np.add.reduceat(away**2, starts))
+        return away / np.repeat(np.where(same | (length == 0), np.inf, length), sizes)
+
+    a, b = unit(scores), unit(old)
+    known = np.logical_or.reduceat(a != 0, starts) & np.logical_or.reduceat(b != 0, starts)
+    found: Vector = 1 - np.add.reduceat(a * b, starts)[known]
+    return found
+
+
+def _departure(departures: Vector | None) -> tuple[float, float]:
+    """Mean and deviation; where nothing is known all of the order is the ranker's own."""
+    if departures is None or not len(departures):
+        return 1.0, 0.0
+    return float(departures.mean()), float(departures.std())
 
 
 def _columns(X: NDArray[Any], groups: Groups) -> Iterator[tuple[NDArray[np.float32], Vector]]:

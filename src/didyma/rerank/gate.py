@@ -69,15 +69,15 @@ class Gate:
 def surest(trials: Sequence[Trial], base: NDArray[np.float64]) -> Trial | None:
     """The trial that should rank, if any should.
 
-    It is the one whose mean gain over held-out queries, less half of its standard error, is
-    greatest. Where that could be chance, as with few queries, it is the one that helps most surely:
-    as a rule a mix with the old order. ``base`` are values of the measure before reranking.
+    It is the one with the greatest mean gain over held-out queries. Where that could be chance, as
+    with few queries, it is the one that helps most surely: as a rule a mix with the old order.
+    ``base`` are values of the measure before reranking.
     """
 
     def best(errors: float) -> Trial | None:
         return max(trials, key=lambda own: surely(own.values, base, errors), default=None)
 
-    found = best(0.5)
+    found = best(0.0)
     return found if found is None or surely(found.values, base) > 0 else best(1.0)
 
 

@@ -23,7 +23,7 @@ from didyma.features.text.features import IN_LIST
 from didyma.formats.passage import Passage
 from didyma.model import Model
 from didyma.rerank.calibration import Calibration
-from didyma.rerank.drift import Drift, Ranges
+from didyma.rerank.drift import Drift, Ranges, departures
 from didyma.rerank.explanation import contributions
 from didyma.rerank.gate import Gate
 from didyma.rerank.judged_texts import check_queries, read_judged
@@ -182,7 +182,10 @@ class TextReranker(Reranker):
         self.featuriser = everything.with_columns(self.model_.features.names or ())
         self.calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
         rows = lists.select(windowed.item).with_items(windowed.X, everything.names)
-        self.ranges_ = self._ranges(self.model_.features.arrange(rows))
+        old = judged.best(search.baseline)
+        self.ranges_ = self._ranges(
+            self.model_.features.arrange(rows), departures(raw, old, lists.groups)
+        )
         self.out_of_fold_ = raw if best is None else best.scores
         self.interrupted_ = search.interrupted
         return self
@@ -192,23 +195,26 @@ class TextReranker(Reranker):
         """Whether it was trained with the first stage's scores; what was kept may do without."""
         return self.gate_.baseline in FirstStage().names
 
-    def _ranges(self, rows: Lists) -> Ranges:
+    def _ranges(self, rows: Lists, departed: NDArray[np.float64]) -> Ranges:
         names = rows.features.labels
         some = rows.select_lists(np.arange(min(len(rows.groups), SAMPLE)))
         amounts, _ = contributions(self.model_, some)
-        return Ranges.fit(rows.X, rows.groups, names, amounts[:, : len(names)].std(axis=0))
+        importance = amounts[:, : len(names)].std(axis=0)
+        return Ranges.fit(rows.X, rows.groups, names, importance, departed)
 
     def drift(self, lists: Lists) -> Drift:
-        """How far queries are from those of training, by the features that it ranks by.
+        """How far queries are from those of training, where that may change their order.
 
         >>> queries, passages = ["where is it?", "who is it?"], [["Here.", "There."], ["Me.", "I."]]
         >>> lists = Lists.of_texts(queries, passages, [[1, 0], [0, 1]])
         >>> print(TextReranker(quick=True).fit(lists).drift(lists))
         like training, as far as 2 queries can tell
         """
-        _, rows = self._rows(lists)
+        windowed, rows, raw, _ = self._score(lists)
         seen = self.model_.features.arrange(rows)
-        return self.ranges_.compare(seen.X, seen.groups)
+        column = self.model_.features.labels.index(self.gate_.baseline)
+        old, _ = windowed.best(seen.X[:, column])
+        return self.ranges_.compare(seen.X, seen.groups, departures(raw, old, lists.groups))
 
     def _parts(self, lists: Lists) -> list[Part]:
         is_small = self.quick or self.features == "small"
