@@ -52,7 +52,6 @@ from didyma.features.text import (  # noqa: E402
 from didyma.files import replace_sections  # noqa: E402
 from didyma.metrics import wilcoxon  # noqa: E402
 from didyma.report.table import markdown  # noqa: E402
-from didyma.rerank.drift import LIKE  # noqa: E402
 from didyma.rerank.text import TextReranker  # noqa: E402
 
 RESULTS, README = ROOT / "docs" / "RESULTS.md", ROOT / "README.md"
@@ -94,7 +93,7 @@ def ours(**options: Any) -> Ranker:
         reranker = TextReranker(**options).fit(train)
         drift = reranker.drift(test)
         said = {"gate": str(reranker.gate_), "gained": reranker.gate_.passed}
-        return reranker.predict(test), {**said, "drift": str(drift), "far": drift.level != LIKE}
+        return reranker.predict(test), {**said, "drift": str(drift), "far": drift.warns}
 
     return run
 
@@ -234,7 +233,7 @@ class Study:
         lists = collection.lists.select_lists(test)
         alone, reranker = replace(lists, scores=None), self._trained(source)
         drift = reranker.drift(alone)
-        said = {"drift": str(drift), "far": drift.level != LIKE}
+        said = {"drift": str(drift), "far": drift.warns}
         values = collection.evaluate(alone, reranker.predict(alone))
         first = collection.evaluate(lists, collection.first_stage(lists))
         return {

@@ -23,6 +23,7 @@ from didyma.cli.explained import marked
 from didyma.formats import texts
 from didyma.formats.trec import read_run
 from tests.cli.conftest import Run
+from tests.rerank.texts import made
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
 PASSAGES = "It rains today .\nThe castle of Belaford was built by Ada Falk .\nA clock has hands .\n"
@@ -105,15 +106,25 @@ def test_eval_compares_with_the_order_before(run: Run, data: Path, model: Path) 
 
 
 def test_drift_is_said(run: Run, model: Path, tmp_path: Path) -> None:
-    path = tmp_path / "far.tsv"
-    lines = ["query\tpassage\tlabel"]
+    path, learned = tmp_path / "far.tsv", tmp_path / "learned"
+    lines, random = ["query\tpassage\tlabel"], np.random.default_rng(0)
     for n in range(60):
-        long = " ".join(f"word{k}" for k in range(n, n + 150))
-        lines += [f"word{n} word{n + 1}\t{long}\t1", f"word{n} word{n + 1}\tnothing {long} here\t0"]
+        asked = " ".join(f"word{k}" for k in random.integers(20, size=9))
+        for k in range(6):
+            long = " ".join(f"word{k}" for k in random.integers(40, size=random.integers(5, 300)))
+            lines.append(f"{n} {asked}\t{long}\t{int(k == 0)}")
     path.write_text("\n".join(lines) + "\n")
+    reranker = didyma.TextReranker(quick=True).fit(made())
+    assert reranker.gate_.passed
+    reranker.save(learned)
+    warning = "warning: these queries are not like those of training"
     for command in ("eval", "rank"):
-        found = run("rerank", command, model, path)
-        assert "warning: these queries are not like those of training" in found.stderr
+        assert warning in run("rerank", command, learned, path).stderr
+    # This one has kept the order of BM25, which it can do no harm to.
+    assert not didyma.load(model).gate_.passed
+    found = run("rerank", "eval", model, path, "--json")
+    assert warning not in found.stderr
+    assert json.loads(found.stdout)["drift"]["level"] == "harmless"
 
 
 def test_rankings_in_three_formats(run: Run, data: Path, model: Path, tmp_path: Path) -> None:

@@ -203,10 +203,8 @@ def rank_all(reranker: TextReranker, lists: Lists) -> list[PassageRanking]:
 
 
 def say_drift(reranker: TextReranker, lists: Lists) -> Drift:
-    """Warn if queries are not like those of training."""
-    from didyma.rerank.drift import LIKE
-
+    """Warn if queries are so unlike those of training that their order may suffer."""
     drift = reranker.drift(lists)
-    if drift.level != LIKE:
+    if drift.warns:
         say_warning(f"these queries are not like those of training: {drift}")
     return drift

@@ -13,15 +13,15 @@ from didyma.data import Groups
 from didyma.errors import DataError
 from didyma.features.featuriser import State
 
-__all__ = ["LIKE", "Drift", "FeatureDrift", "Ranges", "departures"]
+__all__ = ["Drift", "FeatureDrift", "Ranges", "departures"]
 
 QUANTILES = 33
 RISK = 0.01  # that a batch like training is said to differ
 SURE = 2.33  # standard errors that a mean exceeds with this risk
+SLIGHT = 0.05  # mean distance of features, by importance, that is none to speak of
 DIFFERS, FAR = 0.08, 0.25  # shares of the order that are untried
 UNSURE = 0.4  # distances that a batch cannot show even if they are greater
 NAMED = 3  # features in a verdict
-LIKE = "like training"
 
 Vector: TypeAlias = NDArray[np.float64]
 
@@ -86,28 +86,35 @@ class Drift:
         return self.excess + (self.departure - self.excess) * self.distance
 
     @property
+    def warns(self) -> bool:
+        """Whether so much of the order is untried that it may be worse than the old one."""
+        return self.untried >= DIFFERS
+
+    @property
     def level(self) -> str:
-        """One of "like training", "differs" and "far", by what is untried."""
-        if self.untried < DIFFERS:
-            return LIKE
-        return "differs" if self.untried < FAR else "far"
+        """One of "like training", "harmless", "differs" and "far"; the last two warn."""
+        if self.warns:
+            return "differs" if self.untried < FAR else "far"
+        return "like training" if self.distance < SLIGHT else "harmless"
 
     @property
     def differing(self) -> tuple[FeatureDrift, ...]:
         """Features that are not as in training, if that matters in all."""
-        if self.level == LIKE:
+        if self.level == "like training":
             return ()
         return tuple(own for own in self.features if own.distance > self.threshold)
 
     @property
     def verdict(self) -> str:
         """The level, and the features that differ most."""
-        if self.level == LIKE:
+        if self.level == "like training":
             doubt = self.threshold > UNSURE
             return self.level + f", as far as {_queries(self.n_queries)} can tell" * doubt
         found = list(map(str, self.differing[:NAMED]))
-        if self.excess:
+        if self.excess >= 0.005:
             found.insert(0, f"it changes {self.excess:.0%} more of the order than in training")
+        if not self.warns:
+            found.insert(0, "features differ, but the order rests little on that")
         rest = len(self.differing) - NAMED
         return f"{self.level}: {'; '.join(found)}" + (f"; and {rest} more" if rest > 0 else "")
 
@@ -190,11 +197,12 @@ class Ranges:
         Without ``departures`` all of the order counts as the ranker's own.
         """
         _check(X, groups, len(names))
+        own = np.ones(1) if departures is None or not len(departures) else departures
         weights = np.ones(len(names)) if importance is None else np.asarray(importance)
         total = weights.sum()
         columns = list(_columns(X, groups))
         edges = np.stack([_quantiles(*column) for column in columns])
-        shares = np.stack([_shares(own, *column)[1] for own, column in zip(edges, columns)])
+        shares = np.stack([_shares(at, *column)[1] for at, column in zip(edges, columns)])
         spreads = (f"spread of {name}" for name in names)
         return cls(
             (*names, *spreads, "number of passages"),
@@ -202,7 +210,7 @@ class Ranges:
             shares.astype(np.float32),
             weights / total if total else weights,
             int(np.count_nonzero(groups.sizes)),
-            _departure(departures),
+            (float(own.mean()), float(own.std())),
         )
 
     def compare(self, X: NDArray[Any], groups: Groups, departures: Vector | None = None) -> Drift:
@@ -225,12 +233,11 @@ class Ranges:
         mean = float(self.importance @ np.where(worst > threshold, worst, 0.0))
         order = np.argsort(-np.tile(self.importance, 2) * distances, kind="stable").tolist()
         listed = tuple(found[n] for n in [*order, len(order)])
-        departure, _ = _departure(departures)
         known, deviation = self.departure
+        departure = known if departures is None or not len(departures) else departures.mean()
         error = deviation * np.sqrt(1 / n_queries + 1 / self.n_queries)
-        more = float(departure - known)
-        excess = more if more > SURE * error else 0.0
-        return Drift(listed, mean, threshold, n_queries, departure, excess)
+        excess = departure - known if departure - known > SURE * error else 0.0
+        return Drift(listed, mean, threshold, n_queries, float(departure), float(excess))
 
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""
@@ -277,13 +284,6 @@ def departures(scores: Vector, old: Vector, groups: Groups) -> Vector:
     known = np.logical_or.reduceat(a != 0, starts) & np.logical_or.reduceat(b != 0, starts)
     found: Vector = 1 - np.add.reduceat(a * b, starts)[known]
     return found
-
-
-def _departure(departures: Vector | None) -> tuple[float, float]:
-    """Mean and deviation; where nothing is known all of the order is the ranker's own."""
-    if departures is None or not len(departures):
-        return 1.0, 0.0
-    return float(departures.mean()), float(departures.std())
 
 
 def _columns(X: NDArray[Any], groups: Groups) -> Iterator[tuple[NDArray[np.float32], Vector]]:
