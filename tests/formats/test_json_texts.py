@@ -7,11 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from didyma.data import Lists
 from didyma.errors import DataError, LeftOutWarning
-from didyma.formats import texts
+from didyma.formats import json_texts, texts
 
 
 def read(folder: Path, *records: Any, **names: str) -> Lists:
@@ -160,3 +163,25 @@ def test_mistakes_are_named(records: list[Any], place: str, problem: str, tmp_pa
 def test_a_name_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 1, rating: no such name among query, passage"):
         read(tmp_path, {"query": "who?", "passage": "a"}, label="rating")
+
+
+words = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+
+
+@given(
+    queries=st.dictionaries(words, st.lists(words, min_size=1, unique=True), min_size=1),
+    scored=st.booleans(),
+)
+def test_what_is_written_is_read_again(
+    tmp_path_factory: pytest.TempPathFactory, queries: dict[str, list[str]], scored: bool
+) -> None:
+    labels = [[n + 0.1 for n in range(len(own))] for own in queries.values()]
+    names = [[f"d{n}" for n in range(len(own))] for own in queries.values()]
+    given = labels if scored else None
+    lists = Lists.of_texts(list(queries), list(queries.values()), labels, given, names)
+    path = tmp_path_factory.mktemp("json") / "data.jsonl"
+    json_texts.write(lists, path, seen=np.arange(len(lists)))
+    again = texts.read(path)
+    assert contents(again) == contents(lists)
+    assert again.qid.tolist() == list(map(str, lists.qid.tolist()))
+    assert json.loads(path.read_text(encoding="utf-8").split("\n")[0])["passages"][0]["seen"] == 0

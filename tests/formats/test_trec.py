@@ -219,3 +219,16 @@ def test_shorter_lines(tmp_path: Path) -> None:
     path.write_text("q\td1\t1\nq\td2\t2\t.25\n")
     with pytest.raises(DataError, match="line 2: expected 3 fields 'qid docid rank', found 4"):
         trec.read_run(path)
+
+
+def test_judgements_that_are_written_are_read_again(tmp_path: Path) -> None:
+    path = write(tmp_path, QRELS)
+    qrels = trec.read_qrels(path)
+    trec.write_qrels(qrels, tmp_path / "again.gz")
+    again = trec.read_qrels(tmp_path / "again.gz")
+    for name in ("qid", "docid", "relevance"):
+        assert getattr(again, name).tolist() == getattr(qrels, name).tolist()
+    wrong = Qrels(np.array(["a b"]), np.array(["d"]), np.array([1]))
+    with pytest.raises(DataError, match="qid: expected text without white space, found 'a b'"):
+        trec.write_qrels(wrong, path)
+    assert path.read_text() == QRELS

@@ -28,7 +28,21 @@ from didyma.data import Lists
 from didyma.errors import DidymaError
 from didyma.estimators.svm import SVMRanker
 from didyma.estimators.tagger import TrigramTagger
-from didyma.formats import conll, coreference, fasta, letor, nbest, nli, qa, texts, trec, vectors
+from didyma.formats import (
+    click_log,
+    conll,
+    coreference,
+    fasta,
+    json_texts,
+    letor,
+    nbest,
+    nli,
+    qa,
+    texts,
+    trec,
+    vectors,
+)
+from didyma.learning import ClickModel
 from didyma.metrics import evaluate_run
 
 ROUNDS = int(os.environ.get("DIDYMA_FUZZ_ROUNDS", "40"))
@@ -192,6 +206,15 @@ def sizes(path: Path) -> None:
     letor.read(data, group=path)
 
 
+def click(path: Path) -> None:
+    log = click_log.read(path)
+    assert (log.clicks <= log.impressions).all()
+    judged = ClickModel(bootstrap=2, min_impressions=1).fit(log).judge(log)
+    assert ((judged.lists.y >= 0) & (judged.lists.y <= 1)).all()
+    json_texts.write(judged.lists, path.with_name("again.jsonl"))
+    assert len(texts.read(path.with_name("again.jsonl"))) == len(judged.lists)
+
+
 def text(contents: str) -> Callable[[Path], bytes]:
     return lambda folder: contents.encode()
 
@@ -263,6 +286,18 @@ FORMATS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], Any]]] = {
     "qrels.tsv": (text("query-id\tcorpus-id\tscore\nq\td1\t1\nq\td2\t0\n"), collect),
     "run.tsv": (text("q\td1\t1\t2.5\nq\td2\t2\t1\n"), collect),
     "top1000.tsv": (text("q\td1\twho ?\tAda .\nq\td2\twho ?\tNobody .\n"), collect),
+    "clicks.jsonl": (
+        text(
+            '{"query": "who ?", "qid": 7, "document": "Ada .", "position": 1, "clicked": true}\n'
+            '{"query": "who ?", "qid": 7, "document": "Ada .", "position": 2, "clicked": 1}\n'
+            '{"query": "why ?", "qid": 8, "document": "So .", "position": 1, "clicked": false}\n'
+        ),
+        click,
+    ),
+    "clicks.csv": (
+        text("query,docid,rank,click,impression\nq,d,1,1,a\nq,e,2,0,a\nq,d,2,1,b\nq,e,1,0,b\n"),
+        click,
+    ),
     "vectors.txt": (text("2 2\na 1 2\nb 3 .5\n"), vectors.read),
     "dna.fa": (text(">a one\nACGT\nNN\n>b\nAC\n"), lambda path: [*map(len, fasta.read(path))]),
 }

@@ -143,10 +143,7 @@ def clicks(
             help="Curves from queries with random weights, for the interval; 0 for none.",
         ),
     ] = 100,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a report, a page that needs no other."),
-    ] = None,
+    html: options.Html = None,
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:

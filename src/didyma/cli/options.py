@@ -13,6 +13,7 @@ __all__ = [
     "Data",
     "Docid",
     "Group",
+    "Html",
     "Jobs",
     "Json",
     "Label",
@@ -75,6 +76,10 @@ def _limit(jobs: int | None) -> int | None:
 Jobs = Annotated[
     int | None,
     typer.Option("--jobs", min=1, callback=_limit, help="Threads.", show_default="every core"),
+]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write a report, a page that needs no other."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
 

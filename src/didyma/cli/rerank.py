@@ -104,10 +104,7 @@ def fit(
     quick: Annotated[
         bool, typer.Option("--quick", help="Try the small set of features only.")
     ] = False,
-    html: Annotated[
-        Path | None,
-        typer.Option("--html", metavar="FILE", help="Write a report, a page that needs no other."),
-    ] = None,
+    html: options.Html = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     part: texts.Part = None,
