@@ -31,7 +31,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from importlib import import_module
@@ -46,7 +46,7 @@ from didyma.data import Features, Lists
 from didyma.errors import DataError, ModelFileError
 from didyma.files import replace_when_done
 from didyma.matrix import Matrix
-from didyma.scoring import RANKERS, SCALERS, learn_scaling
+from didyma.scoring import BLOCK, RANKERS, SCALERS, learn_scaling
 
 __all__ = [
     "Lost",
@@ -353,8 +353,30 @@ class Model:
     def predict(self, data: Lists) -> NDArray[np.float64]:
         """Score of each row; higher ranks first within a query."""
         if self.name in RANKERS and self.scales:
-            return RANKERS[self.name](self.inputs(data), self.learned)
+            return self.score(self.inputs(data))
         return self._predict_by_estimator(self.features.arrange(data))
+
+    def predict_blocks(self, parts: Iterable[Lists]) -> Iterator[Lists]:
+        """The same of rows that come some at a time, to the bit: their scores in place of features.
+
+        Rows that are scaled by the others of their query are cut into whole queries first.
+        """
+        from didyma.formats.queries import in_blocks_of, whole_queries
+
+        predict: Callable[[Lists], NDArray[np.float64]] = self.predict
+        if any(part["class"].startswith("Query") for part, _ in self.steps):
+            parts = whole_queries(parts)
+            if not (self.name in RANKERS and self.scales):
+                yield from (part.with_items(predict(part)[:, None]) for part in parts)
+                return
+            parts = (part.with_items(self.inputs(part)) for part in parts)
+            predict = lambda part: self.score(part.X)  # noqa: E731
+        for part in in_blocks_of(BLOCK, parts):  # a product of fewer rows would round otherwise
+            yield part.with_items(predict(part)[:, None])
+
+    def score(self, rows: Matrix) -> NDArray[np.float64]:
+        """Score of each row, scaled already, by a ranker that needs nothing but NumPy."""
+        return RANKERS[self.name](rows, self.learned)
 
     @property
     def scales(self) -> bool:

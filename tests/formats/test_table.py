@@ -22,6 +22,7 @@ from hypothesis.extra import numpy as hnp
 from didyma.data import Lists
 from didyma.errors import DataError, MissingExtraError
 from didyma.formats import delimited, table
+from didyma.formats.source import Source
 
 COLUMNS: dict[str, Any] = {
     "bm25": [2.5, 1.0, -3.0],
@@ -281,7 +282,9 @@ def test_values_are_those_of_pandas(
 def test_plain_tables_are_read_by_compiled_code(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(CSV)
     header = ["label", "qid", "docid", "x"]
-    found = delimited._plain_columns(tmp_path / "a.csv", ",", header, ["x"], ["qid", "docid"])
+    found = delimited._plain_columns(
+        Source.open(tmp_path / "a.csv"), ",", header, ["x"], ["qid", "docid"]
+    )
     assert found is not None
     assert found[0].tolist() == [[0.1], [1e-3]]
     assert [column.tolist() for column in found[1]] == [["007", "007"], ["NA", ""]]
@@ -297,3 +300,32 @@ def test_text_that_would_end_a_line_is_not_written(tmp_path: Path) -> None:
     data = Lists(np.eye(1), np.ones(1), np.array(["a\rb"]))
     with pytest.raises(DataError, match=r"a\.csv, qid: expected text without a carriage return"):
         table.write(data, tmp_path / "a.csv")
+
+
+FIELDS = st.sampled_from(["1", "2.5", "-3e2", "true", "x", "", '"7"', '"8\n"', "1_0", "é"])
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(FIELDS, FIELDS, st.sampled_from(["a", '"b, c"', "é"])), max_size=8),
+    st.sampled_from(["\n", "\r\n", "\n\n"]),
+    st.integers(1, 30),
+)
+def test_blocks_of_plain_text_and_others_make_one_table(
+    rows: list[tuple[str, ...]], end: str, piece: int
+) -> None:
+    """Whatever the blocks, and wherever text stops to be plain: as by `csv` alone."""
+
+    def found(large: int) -> Any:
+        with mock.patch.multiple(delimited, LARGE=large, PIECE=piece):
+            try:
+                data = table.read(path)
+            except DataError as error:
+                return str(error)
+        return data.X.tolist(), data.y.tolist(), data.qid.tolist(), data.feature_names
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "a.csv")
+        text = end.join(",".join(row) for row in [("label", "x", "qid"), *rows]) + end
+        path.write_bytes(text.encode())
+        assert found(0) == found(1 << 30)

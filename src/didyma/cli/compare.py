@@ -12,7 +12,7 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.evaluate import evaluate_model
-from didyma.cli.inputs import InputColumns, read_data, read_model
+from didyma.cli.inputs import InputColumns, read_model
 from didyma.cli.output import print_json, print_table
 from didyma.errors import DataError
 from didyma.report.table import comparison
@@ -144,5 +144,4 @@ def _evaluate_models(
     systems: list[Path], data: Path, measures: str, columns: InputColumns
 ) -> Iterator[Evaluation]:
     for path in systems:
-        model = read_model(path)
-        yield evaluate_model(model, read_data(data, columns, like=model), measures)
+        yield evaluate_model(read_model(path), data, columns, measures)

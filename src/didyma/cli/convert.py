@@ -20,6 +20,7 @@ FORMATS = {
     ".csv": "CSV",
     ".tsv": "TSV",
     ".parquet": "Parquet",
+    ".jsonl": "JSON lines",
     ".npz": "NumPy",
     ".lists": "lists folder",
 }
@@ -71,8 +72,8 @@ def convert(
 ) -> None:
     """Convert judged results, by the extensions of the files.
 
-    .csv, .tsv, .parquet and .npz are what they say, all others are LETOR /
-    svmlight; a final .gz compresses all but .npz.
+    .csv, .tsv, .parquet, .jsonl and .npz are what they say, all others are
+    LETOR / svmlight; a final .gz compresses all but .npz.
 
     .lists is a folder of NumPy arrays that every command reads without loading
     it. Files of any size become one in constant memory.

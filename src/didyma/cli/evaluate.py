@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from didyma.cli import options
-from didyma.cli.inputs import InputColumns, is_model, read_data, read_model
+from didyma.cli.inputs import InputColumns, is_model, read_model
 from didyma.cli.output import aligned, print_json
+from didyma.cli.scored import scored
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
@@ -55,8 +57,8 @@ def evaluate(
     parse_all(measures)  # a misspelt name should not cost the time to read the data
     if is_model(system):
         model = read_model(system)
-        data = read_data(truth, InputColumns(label, qid, docid, group), like=model)
-        evaluation = evaluate_model(model, data, measures)
+        columns = InputColumns(label, qid, docid, group)
+        evaluation = evaluate_model(model, truth, columns, measures)
     else:
         from didyma.formats.trec import read_qrels, read_run
         from didyma.metrics import evaluate_run
@@ -71,11 +73,19 @@ def evaluate(
         typer.echo(_text(evaluation, per_query))
 
 
-def evaluate_model(model: Model, data: Lists, measures: str) -> Evaluation:
-    """Values of a model for each query of ``data``."""
-    from didyma.metrics import evaluate
+def evaluate_model(model: Model, path: Path, columns: InputColumns, measures: str) -> Evaluation:
+    """Values of a model for each query of a file, of which a block is read at a time."""
+    from didyma.metrics import Evaluation, evaluate
 
-    return evaluate(model.predict(data), data.y, data.groups, measures, docid=data.docid)
+    def values(parts: Iterator[Lists]) -> Evaluation:
+        return Evaluation.joined(
+            [
+                evaluate(part.X[:, 0], part.y, part.groups, measures, docid=part.docid)
+                for part in parts
+            ]
+        )
+
+    return scored(model, path, columns, values)
 
 
 def _text(evaluation: Evaluation, per_query: bool) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["InputColumns", "is_model", "read_data", "read_model", "reader_options"]
 
-TABLES = (".csv", ".tsv", ".parquet")
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 LISTS = ".lists"
 
 

@@ -27,10 +27,13 @@ MEASURES = "AP, RR, P@1, nDCG@10"
 
 Data = Annotated[
     Path,
-    typer.Argument(metavar="DATA", help="Judged results: LETOR, .csv, .tsv, .parquet or .npz."),
+    typer.Argument(
+        metavar="DATA",
+        help="Judged results: LETOR, .csv, .tsv, .parquet, .jsonl, .npz or a .lists folder.",
+    ),
 ]
 
-TABLES = "Columns of a table (.csv, .tsv, .parquet)"
+TABLES = "Columns of a table (.csv, .tsv, .parquet, .jsonl)"
 
 Label = Annotated[
     str, typer.Option("--label", metavar="NAME", rich_help_panel=TABLES, help="Relevance.")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from didyma.cli import options
-from didyma.cli.inputs import InputColumns, read_data, read_model
+from didyma.cli.inputs import InputColumns, read_model
 from didyma.cli.output import check_output
-from didyma.files import replace_when_done
+from didyma.cli.scored import is_stdout, scored, written
+
+if TYPE_CHECKING:
+    from didyma.data import Lists
 
 __all__ = ["ModelFile", "predict"]
 
@@ -29,7 +32,7 @@ def predict(
             "--output",
             "-o",
             metavar="FILE",
-            help="Where the scores are written.",
+            help="Where the scores are written; - is stdout.",
             show_default="stdout",
         ),
     ] = None,
@@ -40,18 +43,25 @@ def predict(
 ) -> None:
     """Score each row of DATA: one number a line, in the order of the rows.
 
-    Higher ranks first within a query. A table needs no labels.
+    Higher ranks first within a query. A table needs no labels. Files of any
+    size are scored in constant memory.
 
     [bold]Example[/bold]
 
     didyma predict model.didyma.safetensors test.txt -o scores.txt
     """
-    check_output(output, model, data, group)
+    if not is_stdout(output):
+        check_output(output, model, data, group)
     ranker = read_model(model)
-    rows = read_data(data, InputColumns(label, qid, docid, group), like=ranker, judged=False)
-    lines = (f"{score!r}\n" for score in ranker.predict(rows).tolist())
-    if output is None:
-        sys.stdout.writelines(lines)
-        return
-    with replace_when_done(output) as file:
-        file.writelines(lines)
+
+    def write(parts: Iterator[Lists]) -> None:
+        with written(output) as file:
+            for part in parts:
+                file.writelines(f"{score!r}\n" for score in part.X[:, 0].tolist())
+
+    scored(
+        *(ranker, data, InputColumns(label, qid, docid, group), write),
+        judged=False,
+        by_query=False,
+        again=not is_stdout(output),
+    )

@@ -16,7 +16,7 @@ from typing import Any
 
 from didyma.data import Features, Lists
 from didyma.files import PathName, format_suffix
-from didyma.formats import letor, lists_folder, numpy_file, table, trec
+from didyma.formats import json_table, letor, lists_folder, numpy_file, table, trec
 
 __all__ = [
     "blocks",
@@ -30,14 +30,18 @@ __all__ = [
     "write",
 ]
 
-BY_SUFFIX = {".csv": table, ".tsv": table, ".parquet": table, ".npz": numpy_file}
+BY_SUFFIX = {
+    **dict.fromkeys((".csv", ".tsv", ".parquet"), table),
+    ".jsonl": json_table,
+    ".npz": numpy_file,
+}
 
 
 def read(path: PathName, *, like: Any = None, **options: Any) -> Lists:
     """Read judged results in the format that the name tells; ``options`` are those of its reader.
 
-    ``.csv``, ``.tsv`` and ``.parquet`` are tables, ``.npz`` is NumPy's, all others are LETOR /
-    svmlight; a final ``.gz`` does not count. A folder, such as ``train.lists``, is one that
+    ``.csv``, ``.tsv``, ``.parquet`` and ``.jsonl`` are tables, ``.npz`` is NumPy's, all others are
+    LETOR / svmlight; a final ``.gz`` does not count. A folder, such as ``train.lists``, is one that
     `write` or ``didyma convert`` has made; it is mapped into memory, not loaded.
 
     ``like`` is other data, or a fitted model, whose columns these must become: matched by name
@@ -81,7 +85,7 @@ def _options(reader: ModuleType, like: Any, options: dict[str, Any]) -> dict[str
             options |= {"zero_based": features.zero_based}
     elif reader is lists_folder:
         options = {"missing": _allows_missing(like), **options}
-    elif reader is table:
+    elif reader in (table, json_table):
         options = {**options, "features": features.names}
     return options
 

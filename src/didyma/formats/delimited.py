@@ -26,6 +26,7 @@ from didyma.formats.text import first_repeated, text_array
 __all__ = ["DelimitedFile", "tab_separated", "write"]
 
 BLOCK = 4096  # rows that are held as texts
+PIECE = 1 << 22  # bytes of plain text that are parsed at a time
 LARGE = 1 << 20  # bytes from which compiled code, which takes time to load, is worth it
 TRUTH = {"true": 1.0, "false": 0.0}
 
@@ -48,7 +49,8 @@ class DelimitedFile:
 
     def __init__(self, path: PathName, delimiter: str, *, quoted: bool = True) -> None:
         self.path, self._delimiter, self._quoted = path, delimiter, quoted
-        self._rows = _rows(path, delimiter) if quoted else _split(path, delimiter)
+        lines = _decoded(stream_lines(path), path)
+        self._rows = _rows(lines, path, delimiter) if quoted else _split(lines, delimiter)
         nothing: tuple[int, list[str]] = (1, [])
         line, self.header = next(self._rows, nothing)
         if not self.header:
@@ -67,26 +69,53 @@ class DelimitedFile:
 
     def columns(self, numeric: Sequence[str], textual: Sequence[str]) -> TableColumns:
         """Columns of finite numbers, as a matrix (n_rows, n_columns), and columns of texts."""
+        numbers, texts = zip(*self.blocks(numeric, textual))
+        return np.concatenate(numbers), [np.concatenate(parts) for parts in zip(*texts)]
+
+    def blocks(self, numeric: Sequence[str], textual: Sequence[str]) -> Iterator[TableColumns]:
+        """The same some rows at a time: plain text by compiled code, any other by `csv`."""
+        rows, n_rows = self._rows, 0
         if os.path.getsize(self.path) >= LARGE:
-            plain = _plain_columns(
-                self.path, self._delimiter, self.header, numeric, textual, quoted=self._quoted
-            )
-            if plain is not None:
-                return plain
+            sources = Source.blocks(self.path, PIECE)
+            for source in sources:
+                plain = _plain_columns(
+                    source, self._delimiter, self.header, numeric, textual, quoted=self._quoted
+                )
+                if plain is None:
+                    rows = self._rows_from(source, sources)
+                    break
+                n_rows += len(plain[0])
+                yield plain
+            else:
+                return
         place = {name: k for k, name in enumerate(self.header)}
         pick = _getter([place[name] for name in textual])
         pick_numeric = _getter([place[name] for name in numeric])
-        numbers: list[NDArray[np.float64]] = []
-        texts: list[list[str]] = [[] for _ in textual]
-        rows = self.rows()
         while block := list(islice(rows, BLOCK)):
+            for line, row in block:
+                if len(row) != len(self.header):
+                    problem = f"expected {len(self.header)} fields, found {len(row)}"
+                    raise DataError(problem, path=self.path, line=line)
             words = list(chain.from_iterable(pick_numeric(row) for _, row in block))
-            numbers.append(self._numbers(words, block, numeric))
-            for column, values in zip(texts, zip(*(pick(row) for _, row in block))):
-                column += values
-        if not numbers:
+            texts = [text_array(column) for column in zip(*(pick(row) for _, row in block))]
+            n_rows += len(block)
+            yield self._numbers(words, block, numeric), texts
+        if not n_rows:
             raise DataError("expected at least one row, found none", path=self.path)
-        return np.concatenate(numbers), [text_array(column) for column in texts]
+
+    def _rows_from(self, first: Source, others: Iterable[Source]) -> Iterator[NumberedRow]:
+        """The rows from a block of lines on, without the header."""
+        lines = chain.from_iterable(
+            _decoded(source.text[:-1].split(b"\n"), self.path, source.first_line)
+            for source in chain([first], others)
+        )
+        number = first.first_line
+        rows = (
+            _rows(lines, self.path, self._delimiter, number)
+            if self._quoted
+            else _split(lines, self._delimiter, number)
+        )
+        return islice(rows, int(number == 1), None)
 
     def _numbers(
         self, words: list[str], block: list[NumberedRow], names: Sequence[str]
@@ -124,7 +153,7 @@ class DelimitedFile:
 
 
 def _plain_columns(
-    path: PathName,
+    source: Source,
     delimiter: str,
     header: Sequence[str],
     numeric: Sequence[str],
@@ -132,26 +161,26 @@ def _plain_columns(
     *,
     quoted: bool = True,
 ) -> TableColumns | None:
-    """What `DelimitedFile.columns` finds, faster; None unless every field is plain.
+    """What `DelimitedFile.columns` finds in some lines, faster; None unless every field is plain.
 
     There must be no quote that means one, no blank line, as many fields in each line, and nothing
     but plain numbers where there should be numbers: then separators alone say where fields stand.
     """
     from didyma.kernels.decimal import numbers
 
-    source = Source.open(path)
     if (quoted and b'"' in source.text) or not _is_utf8(source.text):
         return None
     separator, newline, width = ord(delimiter), ord("\n"), len(header)
     ends = np.flatnonzero((source.codes == separator) | (source.codes == newline))
-    if len(ends) % width or len(ends) == width:
+    first = int(source.first_line == 1)  # the row after the header
+    if len(ends) % width or len(ends) <= first * width:
         return None
     starts = np.concatenate([[0], ends[:-1] + 1]).reshape(-1, width)
     stops = ends.reshape(-1, width)
     signs = source.codes[stops]
     if np.any(signs[:, -1] != newline) or np.any(signs[:, :-1] != separator):
         return None
-    spans = np.stack([starts, stops], axis=2)[1:]
+    spans = np.stack([starts, stops], axis=2)[first:]
     place = {name: k for k, name in enumerate(header)}
     wanted = spans[:, [place[name] for name in numeric]].reshape(-1, 2)
     spaced = np.frombuffer(source.text.replace(delimiter.encode(), b" "), np.uint8)
@@ -183,35 +212,37 @@ def write(
         writer.writerows(rows)
 
 
-def _rows(path: PathName, delimiter: str) -> Iterator[NumberedRow]:
-    reader = csv.reader(_lines(path), delimiter=delimiter, strict=True)
-    begun = 1
+def _rows(
+    lines: Iterator[str], path: PathName, delimiter: str, first_line: int = 1
+) -> Iterator[NumberedRow]:
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    begun = first_line
     try:
         for row in reader:
             if row:
                 yield begun, row
-            begun = reader.line_num + 1
+            begun = reader.line_num + first_line
     except csv.Error as error:
         raise DataError(f"expected separated values ({error})", path=path, line=begun) from None
 
 
 def tab_separated(path: PathName, names: Sequence[str]) -> Iterator[NumberedRow]:
     """Lines without a header, which have these fields with tabs between them."""
-    for number, fields in _split(path, "\t"):
+    for number, fields in _split(_decoded(stream_lines(path), path), "\t"):
         if len(fields) != len(names):
             problem = f"expected {len(names)} fields ({', '.join(names)}), found {len(fields)}"
             raise DataError(problem, path=path, line=number)
         yield number, fields
 
 
-def _split(path: PathName, delimiter: str) -> Iterator[NumberedRow]:
-    for number, line in enumerate(_lines(path), 1):
+def _split(lines: Iterator[str], delimiter: str, first_line: int = 1) -> Iterator[NumberedRow]:
+    for number, line in enumerate(lines, first_line):
         if line != "\n":
             yield number, line.removesuffix("\n").split(delimiter)
 
 
-def _lines(path: PathName) -> Iterator[str]:
-    for number, line in enumerate(stream_lines(path), 1):
+def _decoded(lines: Iterable[bytes], path: PathName, first_line: int = 1) -> Iterator[str]:
+    for number, line in enumerate(lines, first_line):
         try:
             yield line.decode() + "\n"
         except UnicodeDecodeError:

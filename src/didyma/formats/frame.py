@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
@@ -12,7 +14,11 @@ from didyma.errors import DataError, MissingExtraError
 from didyma.files import PathName, read_bytes
 from didyma.formats.text import text_array
 
-__all__ = ["ids", "numbers", "opened", "read_parquet", "require", "texts"]
+__all__ = ["ids", "numbers", "opened", "parquet_blocks", "read_parquet", "require", "texts"]
+
+
+BLOCK = 1 << 24  # bytes of numbers that are in memory at a time
+BUFFER = 1 << 20  # and of a column as it is stored
 
 
 def require(module: str, purpose: str) -> Any:
@@ -25,12 +31,28 @@ def require(module: str, purpose: str) -> Any:
 
 def read_parquet(path: PathName) -> Any:
     """The table of a Parquet file."""
+    (table,) = parquet_blocks(path, rows=None)
+    return table
+
+
+def parquet_blocks(path: PathName, rows: int | None = 0) -> Iterator[Any]:
+    """The same as tables of so many rows, by default of some megabytes; None is all of them."""
     arrow, parquet = (require(m, f"reading {path}") for m in ("pyarrow", "pyarrow.parquet"))
-    contents = arrow.BufferReader(read_bytes(path))
+    with open(path, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
     try:
-        table = parquet.read_table(contents)
-        table.validate(full=True)  # reading trusts what the file says about texts
-        return table
+        contents = arrow.BufferReader(read_bytes(path)) if packed else os.fspath(path)
+        with parquet.ParquetFile(contents, buffer_size=BUFFER) as table:
+            if rows is None or not table.metadata.num_rows:
+                whole = table.read()
+                whole.validate(full=True)  # reading trusts what the file says about texts
+                yield whole
+                return
+            for part in table.iter_batches(
+                rows or max(1, BLOCK // (8 * max(1, len(table.schema_arrow))))
+            ):
+                part.validate(full=True)
+                yield arrow.Table.from_batches([part])
     except (arrow.ArrowException, OSError) as error:
         raise DataError(f"not a readable Parquet file ({error})") from None
 
@@ -52,13 +74,13 @@ def opened(frame: Any) -> Any:
     return table
 
 
-def numbers(series: Any) -> NDArray[Any]:
-    """A column of finite numbers."""
+def numbers(series: Any, before: int = 0) -> NDArray[Any]:
+    """A column of finite numbers; so many rows stand before its first."""
     import narwhals as nw
 
-    _check_no_null(series, "a number")
+    _check_no_null(series, "a number", before)
     if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
-        for row, value in enumerate(series.to_list(), 1):
+        for row, value in enumerate(series.to_list(), before + 1):
             try:
                 float(value)
             except (TypeError, ValueError):
@@ -72,16 +94,17 @@ def numbers(series: Any) -> NDArray[Any]:
     if not np.isfinite(numbers).all():
         row = int(np.isfinite(numbers).argmin())
         raise DataError(
-            f"expected a finite number, found {numbers[row]} in row {row + 1}", field=series.name
+            f"expected a finite number, found {numbers[row]} in row {before + row + 1}",
+            field=series.name,
         )
     return numbers
 
 
-def ids(series: Any) -> NDArray[Any]:
-    """A column of ids, which are text or whole numbers."""
+def ids(series: Any, before: int = 0) -> NDArray[Any]:
+    """A column of ids, which are text or whole numbers; so many rows stand before its first."""
     import narwhals as nw
 
-    _check_no_null(series, "text")
+    _check_no_null(series, "text", before)
     if series.dtype.is_float() or series.dtype.is_decimal() or series.dtype == nw.Boolean:
         raise DataError(f"expected text or integers, found {series.dtype}", field=series.name)
     return text_array([str(value) for value in series.to_list()])
@@ -98,7 +121,7 @@ def texts(series: Any) -> list[str]:
     return list(found)
 
 
-def _check_no_null(series: Any, expected: str) -> None:
+def _check_no_null(series: Any, expected: str, before: int = 0) -> None:
     if series.null_count():
-        row = int(np.argmax(series.is_null().to_numpy())) + 1
+        row = before + int(np.argmax(series.is_null().to_numpy())) + 1
         raise DataError(f"expected {expected}, found none in row {row}", field=series.name)

@@ -13,11 +13,21 @@ from didyma.data import Lists
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, replace_when_done
 from didyma.formats import delimited
-from didyma.formats.frame import ids, numbers, opened, read_parquet, require
+from didyma.formats.frame import ids, numbers, opened, parquet_blocks, require
+from didyma.formats.queries import collected
 from didyma.formats.text import first_repeated
 from didyma.matrix import Matrix
 
-__all__ = ["from_frame", "read", "write", "write_parquet"]
+__all__ = [
+    "TableRoles",
+    "blocks",
+    "column_names",
+    "dense_rows",
+    "from_frame",
+    "read",
+    "write",
+    "write_parquet",
+]
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -35,15 +45,32 @@ def read(
 
     Only Parquet needs an extra.
     """
-    roles = _Roles(label, qid, docid, features, judged)
+    roles = TableRoles(label, qid, docid, features, judged)
+    return collected(_blocks(path, roles))
+
+
+def blocks(
+    path: PathName,
+    *,
+    label: str = "label",
+    qid: str = "qid",
+    docid: str | None = None,
+    features: Sequence[str] | None = None,
+    judged: bool = True,
+) -> Iterator[Lists]:
+    """The rows that `read` gives, some at a time, in constant memory."""
+    return _blocks(path, TableRoles(label, qid, docid, features, judged))
+
+
+def _blocks(path: PathName, roles: TableRoles) -> Iterator[Lists]:
     with placed(path):
         if (suffix := format_suffix(path)) == ".parquet":
-            return _from_frame(read_parquet(path), roles)
-        return _read_delimited(path, DELIMITERS.get(suffix, ","), roles)
-
-
-def blocks(path: PathName, **options: Any) -> Iterator[Lists]:
-    yield read(path, **options)
+            before = 0
+            for frame in parquet_blocks(path):
+                yield (part := _from_frame(frame, roles, before))
+                before += len(part)
+        else:
+            yield from _delimited(path, DELIMITERS.get(suffix, ","), roles)
 
 
 def from_frame(
@@ -66,11 +93,11 @@ def from_frame(
     >>> from_frame(frame).feature_names
     ('bm25',)
     """
-    return _from_frame(frame, _Roles(label, qid, docid, features, judged))
+    return _from_frame(frame, TableRoles(label, qid, docid, features, judged))
 
 
 @dataclass(frozen=True)
-class _Roles:
+class TableRoles:
     """What the caller says about columns; see `from_frame`."""
 
     label: str
@@ -79,7 +106,7 @@ class _Roles:
     features: Sequence[str] | None
     judged: bool
 
-    def among(self, names: Sequence[str]) -> _Columns:
+    def among(self, names: Sequence[str]) -> TableColumns:
         """The columns of a table with these names."""
         docid = "docid" if self.docid is None and "docid" in names else self.docid
         label = self.label if self.judged or self.label in names else None
@@ -94,10 +121,10 @@ class _Roles:
             raise DataError(f"expected also the features {', '.join(missing)}")
         if "" in features:
             raise DataError(f"column {list(names).index('') + 1} has no name", field="header")
-        return _Columns(label, self.qid, docid, tuple(features))
+        return TableColumns(label, self.qid, docid, tuple(features))
 
 
-class _Columns(NamedTuple):
+class TableColumns(NamedTuple):
     """The column of labels and of document ids, if there is one, of queries, and of features."""
 
     label: str | None
@@ -106,38 +133,39 @@ class _Columns(NamedTuple):
     features: tuple[str, ...]
 
 
-def _from_frame(frame: Any, roles: _Roles) -> Lists:
+def _from_frame(frame: Any, roles: TableRoles, before: int = 0) -> Lists:
     nw, table = require("narwhals", "reading a dataframe"), opened(frame)
     label, qid, docid, features = roles.among(table.columns)
     single = {table[name].dtype for name in features} == {nw.Float32}
     X = np.empty((len(table), len(features)), np.float32 if single else np.float64)
     for column, name in zip(X.T, features):
-        column[:] = numbers(table[name])
+        column[:] = numbers(table[name], before)
+    labels = np.zeros(len(table)) if label is None else numbers(table[label], before)
     return Lists(
         X,
-        np.zeros(len(table)) if label is None else numbers(table[label]).astype(np.float64),
-        ids(table[qid]),
-        None if docid is None else ids(table[docid]),
+        labels.astype(np.float64),
+        ids(table[qid], before),
+        None if docid is None else ids(table[docid], before),
         features,
     )
 
 
-def _read_delimited(path: PathName, delimiter: str, roles: _Roles) -> Lists:
+def _delimited(path: PathName, delimiter: str, roles: TableRoles) -> Iterator[Lists]:
     reader = delimited.DelimitedFile(path, delimiter)
     label, qid, docid, features = roles.among(reader.header)
     labels = [] if label is None else [label]
-    numbers, texts = reader.columns([*labels, *features], [qid] if docid is None else [qid, docid])
-    X = numbers[:, len(labels) :]
-    return Lists(
-        np.ascontiguousarray(X),
-        numbers[:, 0].copy() if labels else np.zeros(len(numbers)),
-        texts[0],
-        None if docid is None else texts[1],
-        features,
-    )
+    ids = [qid] if docid is None else [qid, docid]
+    for values, texts in reader.blocks([*labels, *features], ids):
+        yield Lists(
+            np.ascontiguousarray(values[:, len(labels) :]),
+            values[:, 0].copy() if labels else np.zeros(len(values)),
+            texts[0],
+            None if docid is None else texts[1],
+            features,
+        )
 
 
-def _header(data: Lists, path: PathName) -> list[str]:
+def column_names(data: Lists, path: PathName) -> list[str]:
     """The names of the columns of a table: label, qid, docid if there are any, features."""
     first = 0 if data.zero_based else 1
     names = data.feature_names or tuple(f"f{first + k}" for k in range(data.X.shape[1]))
@@ -148,7 +176,7 @@ def _header(data: Lists, path: PathName) -> list[str]:
 
 
 def _write_delimited(data: Lists, path: PathName, delimiter: str) -> None:
-    header = _header(data, path)
+    header = column_names(data, path)
     ids = [data.qid.astype(str).tolist()]
     if data.docid is not None:
         ids.append(data.docid.astype(str).tolist())
@@ -156,11 +184,12 @@ def _write_delimited(data: Lists, path: PathName, delimiter: str) -> None:
         if any("\r" in text for text in texts):  # which would read as the end of a line
             raise DataError("expected text without a carriage return", path=path, field=field)
     labels = (repr(label).removesuffix(".0") for label in data.y.tolist())
-    rows = zip(labels, *ids, _dense_rows(data.X))
+    rows = zip(labels, *ids, dense_rows(data.X))
     delimited.write(header, ([*texts, *values] for *texts, values in rows), path, delimiter)
 
 
-def _dense_rows(X: Matrix) -> Iterator[list[Any]]:
+def dense_rows(X: Matrix) -> Iterator[list[Any]]:
+    """The numbers of each row."""
     for start in range(0, X.shape[0], delimited.BLOCK):
         block = X[start : start + delimited.BLOCK]
         yield from (block if isinstance(block, np.ndarray) else block.toarray()).tolist()
@@ -186,7 +215,7 @@ def _arrow_table(data: Lists, path: PathName) -> Any:
     arrow = require("pyarrow", f"writing {path}")
     ids = [ids.astype(str) for ids in (data.qid, data.docid) if ids is not None]
     columns = (data.y, *ids, *_columns(data.X))
-    names = _header(data, path)
+    names = column_names(data, path)
     return arrow.table({name: arrow.array(column) for name, column in zip(names, columns)})
 
 

@@ -7,7 +7,7 @@ of ``qid docid relevance``, also below a header.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,16 @@ from didyma.files import PathName, replace_when_done
 from didyma.formats.source import Source
 from didyma.formats.text import distinct
 
-__all__ = ["Qrels", "Run", "join", "read_qrels", "read_run", "write_qrels", "write_run"]
+__all__ = [
+    "Qrels",
+    "Run",
+    "join",
+    "read_qrels",
+    "read_run",
+    "run_lines",
+    "write_qrels",
+    "write_run",
+]
 
 RUN = ("qid", "Q0", "docid", "rank", "score", "tag")
 SHORT_RUNS = (("qid", "docid", "rank"), ("qid", "docid", "rank", "score"))
@@ -88,9 +97,19 @@ def read_qrels(path: PathName) -> Qrels:
 def write_run(
     qid: ArrayLike, docid: ArrayLike, score: ArrayLike, path: PathName, tag: str = "didyma"
 ) -> None:
-    """Write a TREC run: queries as they come, their documents by falling score, ranks from 1.
+    """Write a TREC run; see `run_lines`."""
+    lines = run_lines(qid, docid, score, path, tag)
+    with replace_when_done(path) as file:
+        file.writelines(lines)
 
-    Documents with the same score stand by falling document id, as trec_eval orders them.
+
+def run_lines(
+    qid: ArrayLike, docid: ArrayLike, score: ArrayLike, path: PathName, tag: str = "didyma"
+) -> Iterator[str]:
+    """The lines of a TREC run: queries as they come, documents by falling score, ranks from 1.
+
+    Documents with the same score stand by falling document id, as trec_eval orders them. ``path``
+    is what errors name.
     """
     names, documents = np.asarray(qid).astype(str), np.asarray(docid).astype(str)
     scores = np.asarray(score, np.float64)
@@ -105,9 +124,8 @@ def write_run(
     order = np.lexsort((-alphabetical, -scores, groups.codes))
     rank = np.arange(1, len(order) + 1) - np.repeat(groups.starts[:-1], groups.sizes)
     columns = (names[order], documents[order], rank, scores[order])
-    with replace_when_done(path) as file:
-        for name, document, r, s in zip(*(column.tolist() for column in columns)):
-            file.write(f"{name} Q0 {document} {r} {s!r} {tag}\n")
+    rows = zip(*(column.tolist() for column in columns))
+    return (f"{name} Q0 {document} {r} {s!r} {tag}\n" for name, document, r, s in rows)
 
 
 def write_qrels(qrels: Qrels, path: PathName) -> None:

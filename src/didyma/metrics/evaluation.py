@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -39,6 +39,24 @@ class Evaluation:
             known = ", ".join(map(str, self.values))
             raise KeyError(f"{measure} was not evaluated; there are {known}")
         return found
+
+    @classmethod
+    def joined(cls, parts: Sequence[Evaluation]) -> Evaluation:
+        """The values of other queries after each other.
+
+        >>> parts = [evaluate([2.0, 1.0], y, qid=[0, 0]) for y in ([1, 0], [0, 1])]
+        >>> Evaluation.joined(parts)["AP"].tolist()
+        [1.0, 0.5]
+        """
+        queries = np.concatenate([part.queries for part in parts])
+        measures = parts[0].values
+        return cls(
+            queries,
+            {
+                measure: np.concatenate([part.values[measure] for part in parts])
+                for measure in measures
+            },
+        )
 
     def mean(self, measure: str | Measure) -> float:
         """Mean over the queries that have a value."""
