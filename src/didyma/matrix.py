@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -13,7 +14,10 @@ from didyma.errors import DataError
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["Matrix", "as_csr", "is_sparse", "widened"]
+__all__ = ["Matrix", "as_csr", "frozen", "is_sparse", "widened"]
+
+BLOCK = 1 << 22  # entries that are looked at at a time
+_CHECKED = "_didyma_checked"
 
 Matrix: TypeAlias = "NDArray[Any] | sp.csr_array"
 
@@ -22,6 +26,17 @@ def is_sparse(X: object) -> bool:
     """Whether this is a sparse matrix of SciPy, which is not imported to tell."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(X))
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """The same array, which cannot be written: as kernels see it, a mapped file is one like others.
+
+    >>> frozen(np.ones(2)).flags.writeable
+    False
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
@@ -38,6 +53,8 @@ def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
     Traceback (most recent call last):
     didyma.errors.DataError: X: expected column indices from 0 to 1, found 7
     """
+    if getattr(X, _CHECKED, False):
+        return X
     if X.ndim != 2:
         raise DataError(f"expected a matrix, found shape {X.shape}", field=field)
     if X.dtype.kind not in "biuf":
@@ -64,12 +81,19 @@ def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
     rows = sp.csr_array(X)
     if X.format not in ("csr", "csc", "bsr", "coo"):  # of lists, dictionaries or diagonals
         _check_compressed(rows.data, rows.indices, rows.indptr, X.shape[0], X.shape[1], field)
-    if not np.isfinite(rows.data).all():
-        raise DataError("expected finite numbers, found others", field=field)
+    for values in _pieces(rows.data):
+        if not np.isfinite(values).all():
+            raise DataError("expected finite numbers, found others", field=field)
     if any(part.dtype not in (np.int32, np.int64) for part in (rows.indices, rows.indptr)):
         parts = rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
         rows = sp.csr_array(parts, shape=rows.shape)
+    setattr(rows, _CHECKED, True)  # what is mapped from a disk should be read once
     return rows
+
+
+def _pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """An array in parts, so that what is computed of each is small."""
+    return (array[start : start + BLOCK] for start in range(0, len(array), BLOCK))
 
 
 def _check_compressed(
@@ -96,12 +120,13 @@ def _check_compressed(
 def _check_indices(indices: NDArray[Any], bound: int, kind: str, field: str) -> None:
     if indices.ndim != 1 or indices.dtype.kind not in "iu":
         raise DataError(f"expected {kind} indices, found {indices.dtype}", field=field)
-    wrong = (indices < 0) | (indices >= bound)
-    if wrong.any():
-        raise DataError(
-            f"expected {kind} indices from 0 to {bound - 1}, found {indices[wrong.argmax()]}",
-            field=field,
-        )
+    for piece in _pieces(indices):
+        wrong = (piece < 0) | (piece >= bound)
+        if wrong.any():
+            raise DataError(
+                f"expected {kind} indices from 0 to {bound - 1}, found {piece[wrong.argmax()]}",
+                field=field,
+            )
 
 
 def widened(X: Matrix, width: int) -> Matrix:

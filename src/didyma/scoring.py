@@ -5,7 +5,7 @@ The estimators call these functions, and so does `didyma.model.Model`, which nee
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -245,7 +245,8 @@ def _additive(X: Matrix, state: Attributes) -> Scores:
 def learn_scaling(name: str, X: Matrix, groups: Groups) -> Record:
     """What the scaler of that name learns from rows: its parameters and attributes."""
     if name == "StandardScaler":
-        mean, variance = np.mean(X, axis=0, dtype=np.float64), np.var(X, axis=0, dtype=np.float64)
+        mean = sum(part.sum(axis=0, dtype=np.float64) for part in _parts(X)) / len(X)
+        variance = sum(((part - mean) ** 2).sum(axis=0) for part in _parts(X)) / len(X)
         # A constant column has a variance of rounding only; it is centred and not scaled.
         noise = len(X) * np.finfo(np.float64).eps
         constant = variance <= noise * variance + (noise * mean) ** 2
@@ -253,13 +254,19 @@ def learn_scaling(name: str, X: Matrix, groups: Groups) -> Record:
         learned = {"mean_": mean, "var_": variance, "scale_": scale, "n_samples_seen_": len(X)}
         return {"copy": True, "with_mean": True, "with_std": True, **learned}
     if name == "MaxAbsScaler":
-        greatest = abs(X).max(axis=0)
-        if is_sparse(X):
-            greatest = greatest.toarray()
+        greatest = np.zeros(X.shape[1], X.dtype)
+        for part in _parts(X):
+            found = abs(part).max(axis=0)
+            np.maximum(greatest, found.toarray() if is_sparse(X) else found, out=greatest)
         scale = np.where(greatest == 0, 1.0, greatest)
         learned = {"max_abs_": greatest, "scale_": scale, "n_samples_seen_": X.shape[0]}
         return {"copy": True, "clip": False, **learned}
     return {"n_queries_": len(groups)}
+
+
+def _parts(X: Matrix) -> Iterator[Any]:
+    """Some rows at a time, so that what is computed of them is small."""
+    return (X[start : start + BLOCK] for start in range(0, X.shape[0], BLOCK))
 
 
 # What each estimator does to rows, by its name.

@@ -14,6 +14,7 @@ from didyma.cli import options
 from didyma.cli.inputs import InputColumns, read_data
 from didyma.cli.interruption import end_if_interrupted, exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
+from didyma.cli.scaling import scaled
 from didyma.cli.training import Scale, scaler_of, train, train_svm
 from didyma.report.table import decimal
 
@@ -120,7 +121,10 @@ DEFAULT_C = {"classification": 1.0, "latent-perceptron": 1.0}  # 100 for others
 def fit(
     train: Annotated[
         Path,
-        typer.Argument(metavar="TRAIN", help="Judged results: LETOR, .csv, .tsv, .parquet, .npz."),
+        typer.Argument(
+            metavar="TRAIN",
+            help="Judged results: LETOR, .csv, .tsv, .parquet, .jsonl, .npz, or a .lists folder.",
+        ),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
@@ -393,8 +397,9 @@ def fit(
     data, held_out = _read(train, dev, InputColumns(label, qid, docid, group, missing))
     features, scaler = data.features, scaler_of(data, scale)
     if scaler is not None:
-        data = scaler.transform(data)
-        held_out = None if held_out is None else scaler.transform(held_out)
+        folder = output.resolve().parent
+        data = scaled(scaler, data, folder)
+        held_out = None if held_out is None else scaled(scaler, held_out, folder)
     found = _learn(model_type, data, held_out, Cs, measure, parameters)
     if not found.contenders:
         say("interrupted before there was anything to keep")

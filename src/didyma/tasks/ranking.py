@@ -24,7 +24,7 @@ from didyma.kernels.jit import specialise
 from didyma.kernels.rows import combine_csr, combine_dense, dot, score_csr, score_dense, zero
 from didyma.kernels.select import settle
 from didyma.learning.problem import CompiledOracle, Cut
-from didyma.matrix import Matrix, is_sparse
+from didyma.matrix import Matrix, frozen, is_sparse
 from didyma.scoring import BLOCK
 from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
@@ -530,8 +530,9 @@ def _storage(X: Any) -> tuple[str, Any]:
     if isinstance(X, Binned):
         return "binned", X.arrays
     if not is_sparse(X):
-        return "dense", np.ascontiguousarray(X)
-    return "csr", (X.data, X.indices.view(f"u{X.indices.itemsize}"), X.indptr)
+        return "dense", frozen(np.ascontiguousarray(X))
+    indices = X.indices.view(f"u{X.indices.itemsize}")
+    return "csr", (frozen(X.data), frozen(indices), frozen(X.indptr))
 
 
 def _count_values(X: Any, rows: NDArray[np.int64]) -> int:

@@ -1,0 +1,54 @@
+"""Rows scaled before training, without a second copy in memory."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from didyma.data import Lists
+    from didyma.model import Model
+
+__all__ = ["scaled"]
+
+
+def scaled(scaler: Model, lists: Lists, folder: Path) -> Lists:
+    """The lists with rows as the scaler makes them, a few queries at a time.
+
+    They take the place of rows that were read into memory; of rows that are mapped from a file, a
+    temporary file in the ``folder`` that ends with the process.
+    """
+    import numpy as np
+
+    from didyma.data import Groups
+    from didyma.formats.queries import rows_of
+    from didyma.matrix import is_sparse
+    from didyma.scoring import BLOCK
+
+    groups = lists.groups
+    if is_sparse(lists.X) or not np.array_equal(groups.rows, np.arange(len(lists))):
+        return scaler.transform(lists)
+    X: Any = lists.X
+    target = X if X.flags.writeable else _mapped(X.shape, X.dtype, folder)
+    first = 0
+    while first < len(groups):
+        until = groups.starts[first] + BLOCK
+        last = max(first + 1, int(np.searchsorted(groups.starts, until, side="right")) - 1)
+        start, stop = int(groups.starts[first]), int(groups.starts[last])
+        names = groups.names[first:last]
+        part = replace(
+            rows_of(lists, start, stop),
+            grouping=Groups.from_lists(groups.sizes[first:last], names.tolist()),
+        )
+        target[start:stop] = scaler.transform(part).X
+        first = last
+    return replace(lists, items=target)
+
+
+def _mapped(shape: tuple[int, ...], dtype: Any, folder: Path) -> Any:
+    import numpy as np
+
+    with tempfile.TemporaryFile(dir=folder) as file:
+        return np.asarray(np.memmap(file, dtype, "w+", shape=shape))
