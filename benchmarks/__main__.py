@@ -19,7 +19,7 @@ from benchmarks.row import Row
 from didyma.files import replace_when_done
 
 BENCHMARKS = (
-    *("passes", "fits", "additive", "oracle", "scaling", "letor_reader", "sparsemap"),
+    *("passes", "fits", "additive", "oracle", "scaling", "memory", "letor_reader", "sparsemap"),
     *("latent", "hypergraph", "structure_kernels", "peers", "tagger", "low_rank", "boosting"),
     *("parser", "esim", "passage", "text_features", "rerank", "serve", "startup"),
 )

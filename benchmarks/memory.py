@@ -1,55 +1,223 @@
-"""Peak memory of a fit over that of its data; run by `benchmarks.scaling` in a process of its own.
+"""Peak memory of reading, training and predicting, over the size of the data.
 
-python -m benchmarks.memory QUERIES FEATURES PRECISION
+Each figure is that of a process of its own, which has done the same with little data before, so
+that libraries and compiled code do not count: ``python -m benchmarks.memory WHAT KIND QUERIES``.
 """
 
 from __future__ import annotations
 
 import json
 import resource
+import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from benchmarks import synthetic
+from benchmarks.row import Row
+from didyma import formats
 from didyma.data import Lists
+from didyma.estimators.additive import AdditiveSVMRanker
 from didyma.estimators.svm import SVMRanker
+from didyma.formats import letor
+from didyma.model import Model
 
-STATUS = Path("/proc/self/status")
+STATUS, PEAKS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+QUERIES, ROWS, FEATURES = 4_000, 100, 136
+FILE_QUERIES = 2_000  # of the files that are read
+DISTINCT = 50  # of these have features of their own
+KINDS = ("float64", "float32", "csr", "binned")
+FILES = ("LETOR", "LETOR, float32", "LETOR, csr", "CSV", "Parquet")
+
+
+def run(scale: float = 1.0) -> list[Row]:
+    queries, in_files = (max(10, round(count * scale)) for count in (QUERIES, FILE_QUERIES))
+    rows = []
+    for kind in KINDS:
+        found = _measured("fit", kind, queries)
+        name = f"fit, beyond {found['data'] / 1e6:,.0f} MB of {_called(kind)}"
+        rows.append(Row.at_most(name, 100 * found["extra"] / found["data"], "%", 20))
+    for kind in KINDS:
+        found = _measured("predict", kind, queries)
+        name = f"predict, beyond {found['data'] / 1e6:,.0f} MB of {_called(kind)}"
+        rows.append(Row.at_most(name, 100 * found["extra"] / found["data"], "%", 20))
+    for kind in FILES:
+        found = _measured("read", kind, in_files)
+        name = f"read, over its {found['data'] / 1e6:,.0f} MB: {kind}"
+        rows.append(Row.at_most(name, found["extra"] / found["data"], "x", 1.3))
+    small, large = (_measured("stream", "LETOR", count) for count in (in_files // 4, in_files))
+    rows.append(Row("didyma predict of a file", small["extra"] / 1e6, "MB"))
+    rows.append(Row("of one four times as long", large["extra"] / 1e6, "MB"))
+    return rows
+
+
+def _called(kind: str) -> str:
+    return "float64, to be binned" if kind == "binned" else kind
+
+
+def _measured(what: str, kind: str, queries: int) -> dict[str, int]:
+    command = [sys.executable, "-m", "benchmarks.memory", what, kind, str(queries)]
+    root = Path(__file__).parents[1]
+    child = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
+    found: dict[str, int] = json.loads(child.stdout)
+    return found
 
 
 def peak() -> int:
-    """Most bytes this process ever held."""
+    """Most bytes this process held, since it last forgot."""
     if STATUS.exists():  # on Linux a process inherits ru_maxrss from the one that started it
-        for line in STATUS.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return 1024 * int(line.split()[1])
+        return _status("VmHWM")
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
+def _status(name: str) -> int:
+    for line in STATUS.read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return 1024 * int(line.split()[1])
+    raise LookupError(name)
+
+
+def _extra(work: Callable[[], Any]) -> int:
+    """Most bytes that the process held while it worked, beyond those before."""
+    if not PEAKS.exists():
+        before = peak()
+        work()
+        return peak() - before
+    PEAKS.write_text("5")  # forget the peak
+    before = _status("VmRSS")
+    kept = work()
+    found = peak() - before
+    del kept
+    return found
+
+
 def fill(queries: int, features: int, precision: str) -> Lists:
     """Results written block by block into their final place, so that the data is the peak."""
-    rows, block = 100, 100
-    X = np.empty((rows * queries, features), dtype=precision)
+    block = 100
+    X = np.empty((ROWS * queries, features), dtype=precision)
     y = np.empty(len(X))
     for first in range(0, queries, block):
-        part = synthetic.dense(min(block, queries - first), rows, features, seed=first)
-        place = slice(rows * first, rows * first + len(part))
+        part = synthetic.dense(min(block, queries - first), ROWS, features, seed=first)
+        place = slice(ROWS * first, ROWS * first + len(part))
         X[place], y[place] = part.X, part.y
-    return Lists(X, y, np.repeat(np.arange(queries), rows))
+    return Lists(X, y, np.repeat(np.arange(queries), ROWS))
+
+
+def rows_of(kind: str, queries: int) -> Lists:
+    """Results that are stored in this way."""
+    if kind != "csr":
+        return fill(queries, FEATURES, "float32" if kind == "float32" else "float64")
+    rng, parts, labels = np.random.default_rng(0), [], []
+    for first in range(0, queries, 100):
+        part = synthetic.dense(min(100, queries - first), ROWS, FEATURES, seed=first)
+        parts.append(sp.csr_array(part.X * (rng.random(part.X.shape) < 0.2)))
+        labels.append(part.y)
+    X = sp.vstack(parts, format="csr")
+    return Lists(X, np.concatenate(labels), np.repeat(np.arange(queries), ROWS))
+
+
+def size_of(data: Lists) -> int:
+    """Bytes of rows, labels and queries."""
+    X: Any = data.X
+    arrays = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    return sum(array.nbytes for array in (*arrays, data.y, data.qid))
+
+
+def ranker_of(kind: str) -> SVMRanker:
+    return AdditiveSVMRanker() if kind == "binned" else SVMRanker(C=100.0)
+
+
+def fit(kind: str, queries: int) -> dict[str, int]:
+    warm, data = rows_of(kind, 5), rows_of(kind, queries)
+    ranker_of(kind).fit(warm.X, warm.y, qid=warm.qid)  # compiles
+    extra = _extra(lambda: ranker_of(kind).fit(data.X, data.y, qid=data.qid))
+    return {"data": size_of(data), "extra": extra}
+
+
+def predict(kind: str, queries: int) -> dict[str, int]:
+    warm, data = rows_of(kind, 20), rows_of(kind, queries)
+    model = Model.of(ranker_of(kind).fit(warm.X, warm.y, qid=warm.qid))
+    model.predict(warm)
+    return {"data": size_of(data), "extra": _extra(lambda: model.predict(data))}
+
+
+def read(kind: str, queries: int) -> dict[str, int]:
+    options: dict[str, Any] = {}
+    if kind.endswith("float32"):
+        options["dtype"] = np.float32
+    with tempfile.TemporaryDirectory() as folder:
+        suffix = {"CSV": "csv", "Parquet": "parquet"}.get(kind, "letor")
+        small, large = Path(folder, f"small.{suffix}"), Path(folder, f"large.{suffix}")
+        # Reading what is longer than a block takes other ways than what is not.
+        for path, count in ((small, max(2, min(300, queries // 4))), (large, queries)):
+            write_file(path, kind, count)
+        formats.read(small, **options)
+        found: list[Lists] = []
+        extra = _extra(lambda: found.append(formats.read(large, **options)))
+        return {"data": size_of(found[0]), "extra": extra}
+
+
+def stream(kind: str, queries: int) -> dict[str, int]:
+    from typer.testing import CliRunner
+
+    from didyma.cli import app
+
+    with tempfile.TemporaryDirectory() as folder:
+        warm, model, out = rows_of("float64", 20), Path(folder, "model"), Path(folder, "out")
+        Model.of(SVMRanker().fit(warm.X, warm.y, qid=warm.qid)).write(model)
+        small, large = Path(folder, "small.letor"), Path(folder, "large.letor")
+        for path, count in ((small, min(300, queries)), (large, queries)):
+            write_file(path, kind, count)
+
+        def command(path: Path) -> Any:
+            return CliRunner().invoke(app, ["predict", str(model), str(path), "-o", str(out)])
+
+        assert command(small).exit_code == 0
+        return {"data": large.stat().st_size, "extra": _extra(lambda: command(large))}
+
+
+def write_file(path: Path, kind: str, queries: int) -> None:
+    """Write results as text or Parquet; features repeat, query ids do not."""
+    part = synthetic.dense(min(DISTINCT, queries), ROWS, FEATURES)
+    X: Any = part.X.round(6)
+    if kind.endswith("csr"):
+        X = sp.csr_array(X * (np.random.default_rng(0).random(X.shape) < 0.2))
+    names = np.repeat([f"QUERY{k}" for k in range(len(part.groups))], ROWS)
+    part = Lists(X, part.y, names, zero_based=False)
+    if path.suffix == ".parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        formats.write(part, path)
+        table = pq.read_table(path)
+        with pq.ParquetWriter(path, table.schema) as file:
+            for first in range(0, queries, DISTINCT):
+                own = pa.array([f"{first}-{name}" for name in names.tolist()])
+                file.write_table(table.set_column(1, "qid", own))
+        return
+    formats.write(part, path)
+    head, text = "", path.read_text()
+    if path.suffix == ".csv":
+        head, _, text = text.partition("\n")
+        head += "\n"
+    else:
+        assert letor.read(path).X.shape == part.X.shape
+    with path.open("w") as file:
+        file.write(head)
+        for first in range(0, queries, DISTINCT):
+            file.write(text.replace("QUERY", f"{first}-"))
 
 
 def main() -> None:
-    queries, features, precision = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
-    warm = fill(5, features, precision)
-    ranker = SVMRanker(C=100.0).fit(warm.X, warm.y, qid=warm.qid)  # compiles
-    data = fill(queries, features, precision)
-    before = peak()
-    ranker.fit(data.X, data.y, qid=data.qid)
-    size = data.X.nbytes + data.y.nbytes + data.qid.nbytes
-    print(json.dumps({"data": size, "extra": peak() - before}))
+    what, kind, queries = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    work = {"fit": fit, "predict": predict, "read": read, "stream": stream}[what]
+    print(json.dumps(work(kind, queries)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Does cost grow linearly in rows and in features, and what does a fit need beyond its data?
+"""Does cost grow linearly in rows and in features?
 
 Times at 1x, 4x and 16x the data are divided by as many times the time at 1x; beside them stands how
 the two products of a pass grow, since 1x may fit into a cache that 16x does not.
@@ -6,11 +6,7 @@ the two products of a pass grow, since 1x may fit into a cache that 16x does not
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from functools import partial
-from pathlib import Path
 
 from benchmarks import synthetic
 from benchmarks.passes import sweep
@@ -38,7 +34,7 @@ def run(scale: float = 1.0) -> list[Row]:
         rows += _growth("rows", by_rows)
         by_features = {k: synthetic.dense(queries, ROWS, k * FEATURES) for k in FACTORS}
         rows += _growth("features", by_features)
-    return [*rows, *_memory(max(10, round(4_000 * scale)))]
+    return rows
 
 
 def _growth(what: str, data: dict[int, Lists]) -> list[Row]:
@@ -58,20 +54,4 @@ def _growth(what: str, data: dict[int, Lists]) -> list[Row]:
                 rows.append(Row.at_most(name, value, "x", LINEAR))
             else:
                 rows.append(Row(name, value, "x"))
-    return rows
-
-
-def _memory(queries: int) -> list[Row]:
-    rows = []
-    for precision in ("float64", "float32"):
-        command = [sys.executable, "-m", "benchmarks.memory", str(queries), "136", precision]
-        root = Path(__file__).parents[1]
-        child = subprocess.run(command, cwd=root, check=True, capture_output=True, text=True)
-        measured = json.loads(child.stdout)
-        name = f"memory of a fit beyond {measured['data'] / 1e6:,.0f} MB of {precision} data"
-        share = 100 * measured["extra"] / measured["data"]
-        if precision == "float64":
-            rows.append(Row.at_most(name, share, "%", 20))
-        else:
-            rows.append(Row(name, share, "%"))
     return rows

@@ -19,6 +19,7 @@ from benchmarks import (
     hypergraph,
     latent,
     letor_reader,
+    memory,
     oracle,
     passage,
     passes,
@@ -50,6 +51,16 @@ def test_a_benchmark_returns_figures(module):
     assert all(math.isfinite(row.value) and row.value >= 0 for row in rows)
     assert any(row.target for row in rows)
     assert all((row.ok is None) == (row.target == "") for row in rows)
+
+
+def test_memory_is_measured(monkeypatch):
+    here = {"fit": memory.fit, "predict": memory.predict, "read": memory.read}
+    here["stream"] = memory.stream
+    monkeypatch.setattr(memory, "_measured", lambda what, *data: here[what](*data))
+    rows = memory.run(TINY)
+    kinds = 2 * len(memory.KINDS) + len(memory.FILES)
+    assert [row.ok is None for row in rows] == [False] * kinds + [True, True]
+    assert all(math.isfinite(row.value) for row in rows)
 
 
 def test_every_command_is_started(monkeypatch):

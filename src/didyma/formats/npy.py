@@ -14,7 +14,7 @@ from didyma.errors import DataError
 
 __all__ = ["BLOCK", "NpyFile", "NpyWriter"]
 
-BLOCK = 1 << 24  # bytes of features that are in memory at a time
+BLOCK = 1 << 22  # bytes of features that are in memory at a time
 HEADER = 128  # bytes; fixed, as the number of rows is known in the end only
 _MAGIC = b"\x93NUMPY\x01\x00"
 
