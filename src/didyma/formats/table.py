@@ -106,7 +106,7 @@ class TableRoles:
     features: Sequence[str] | None
     judged: bool
 
-    def among(self, names: Sequence[str]) -> TableColumns:
+    def among(self, names: Sequence[str]) -> _Columns:
         """The columns of a table with these names."""
         docid = "docid" if self.docid is None and "docid" in names else self.docid
         label = self.label if self.judged or self.label in names else None
@@ -121,10 +121,10 @@ class TableRoles:
             raise DataError(f"expected also the features {', '.join(missing)}")
         if "" in features:
             raise DataError(f"column {list(names).index('') + 1} has no name", field="header")
-        return TableColumns(label, self.qid, docid, tuple(features))
+        return _Columns(label, self.qid, docid, tuple(features))
 
 
-class TableColumns(NamedTuple):
+class _Columns(NamedTuple):
     """The column of labels and of document ids, if there is one, of queries, and of features."""
 
     label: str | None
