@@ -19,7 +19,7 @@ QUANTILES = 33
 RISK = 0.01  # that a batch like training is said to differ
 SURE = 2.33  # standard errors that a mean exceeds with this risk
 SLIGHT = 0.05  # mean distance of features, by importance, that is none to speak of
-DIFFERS, FAR = 0.08, 0.25  # shares of the order that are untried
+DIFFERS, FAR = 0.045, 0.25  # shares of the order that are untried
 UNSURE = 0.4  # distances that a batch cannot show even if they are greater
 NAMED = 3  # features in a verdict
 
