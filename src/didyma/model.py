@@ -89,6 +89,7 @@ CLASSES = {
     "PassageEmbedding": "didyma.nn.embedding",
     "TextFeatures": "didyma.features.text.features",
     "Bag": "didyma.features.bags",
+    "GivenVectors": "didyma.features.given",
     "JointFeatures": "didyma.features.joint",
     "ScoreBinner": "didyma.features.binning",
     "QueryMinMaxScaler": "didyma.features.scaling",

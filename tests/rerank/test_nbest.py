@@ -14,7 +14,9 @@ from didyma import model as model_file
 from didyma.data import Lists
 from didyma.errors import DataError, ModelFileError
 from didyma.estimators.svm import SVMRanker
-from didyma.formats.nbest import losses, read
+from didyma.features.featuriser import Featuriser, packed, unpacked
+from didyma.formats.nbest import Output, losses, read
+from didyma.model import Model
 from didyma.report.choices import first_choices
 from didyma.rerank.explanation import PassageExplanation
 from didyma.rerank.nbest import DECODERS_OWN, MODELS, NBestReranker
@@ -283,6 +285,26 @@ def test_vectors_may_take_the_place_of_texts(tmp_path: Path, known: bool) -> Non
     assert len(explained(reranker, test)[0].contributions) > 1
     linear = NBestReranker("svm").fit(train, dev)
     assert mean_loss(test, linear.rerank(test)) < mean_loss(test, first_choices(test))
+
+
+def test_given_vectors_are_features_as_any_others(tmp_path: Path) -> None:
+    train, test = vectors_of(TRAIN), vectors_of(TEST)
+    reranker = NBestReranker(parameters={"n_components": 6, "tau": 0.01}).fit(train)
+    view = reranker.output_view_
+    assert isinstance(view, Featuriser)
+    again = unpacked(*packed(view))
+    assert again.names == view.names == tuple("012345")
+    np.testing.assert_array_equal(again.transform(test), [own.vector for own in test.items])
+    with pytest.raises(DataError, match="vectors: expected vectors of length 6, found 1"):
+        view.transform(Lists([Output("NN", vector=np.ones(1))]))
+    # In older files nothing stands for a view of vectors.
+    model = Model.of(reranker)
+    for name in ("input_view_", "output_view_"):
+        del model.record["parts"][name]
+        model.record["attributes"][name] = None
+    model.write(tmp_path / "old")
+    old = NBestReranker.load(tmp_path / "old")
+    np.testing.assert_array_equal(old.predict(test), reranker.predict(test))
 
 
 def test_losses_of_candidates_come_before_references() -> None:

@@ -20,6 +20,7 @@ from didyma.estimators.low_rank import LowRankReranker
 from didyma.estimators.svm import SVMRanker
 from didyma.features.bags import KINDS, Bag
 from didyma.features.featuriser import State
+from didyma.features.given import GivenVectors
 from didyma.features.joint import DECODER, JointFeatures
 from didyma.features.windowed import Windowed
 from didyma.formats.nbest import Input, Output, inputs_of, losses, of_outputs, outputs_of
@@ -133,8 +134,8 @@ class NBestReranker(Reranker, BaseEstimator):
 
     model_: Any
     joint_: JointFeatures | None
-    input_view_: Bag | None
-    output_view_: Bag | None
+    input_view_: Bag | GivenVectors | None
+    output_view_: Bag | GivenVectors | None
     weight_: float
     scale_: float
     uses_decoder_: bool
@@ -273,8 +274,13 @@ class NBestReranker(Reranker, BaseEstimator):
         return found
 
     def _check_state(self) -> None:
-        model, weighted = self.model_, list[tuple[Bag | JointFeatures | None, Any]]()
+        model, weighted = self.model_, list[tuple[Any, Any]]()
         if self._has_views:
+            for name, weights in (("input_view_", model.A_), ("output_view_", model.B_)):
+                if getattr(self, name) is None:  # as vectors were kept once
+                    vectors = GivenVectors()
+                    vectors.length_ = len(weights)
+                    setattr(self, name, vectors)
             weighted += [(self.input_view_, model.A_), (self.output_view_, model.B_)]
         else:
             weighted += [(self.joint_, model.coef_)]
@@ -335,18 +341,18 @@ class NBestReranker(Reranker, BaseEstimator):
             self.joint_ = joint.fit(lists)
             return
         inputs, outputs = inputs_of(lists), outputs_of(lists)
-        kind = self.input_view
-        if kind == "auto":
-            kind = "suffixes" if any(input.vector is None for input in inputs) else VECTORS
-        if kind != VECTORS:
-            self.input_view_ = Bag(kind, min_count=self.min_count).learn(_input_texts(lists))
-        kind = self.output_view
-        if kind == "auto":
-            kind = "n-grams" if any(output.vector is None for output in outputs) else VECTORS
-        if kind != VECTORS:
-            texts = [input.reference for input in inputs if input.reference is not None]
-            texts += [output.text for output in outputs]
-            self.output_view_ = Bag(kind, min_count=self.min_count).learn(texts)
+        kind = _view_of(self.input_view, "suffixes", inputs)
+        self.input_view_ = self._view(kind).fit(
+            Lists(inputs if kind == VECTORS else _written(lists))
+        )
+        kind = _view_of(self.output_view, "n-grams", outputs)
+        right = [Output(own.reference) for own in inputs if own.reference is not None]
+        self.output_view_ = self._view(kind).fit(
+            Lists(outputs if kind == VECTORS else [*right, *outputs])
+        )
+
+    def _view(self, kind: str) -> Bag | GivenVectors:
+        return GivenVectors() if kind == VECTORS else Bag(kind, min_count=self.min_count)
 
     def _seen(self, lists: Lists) -> Lists:
         """Lists as the model sees them: of features, and of the scores that it was trained with."""
@@ -359,14 +365,13 @@ class NBestReranker(Reranker, BaseEstimator):
         return replace(lists, items=rows, scores=lists.scores if self.uses_decoder_ else None)
 
     def _inputs(self, lists: Lists) -> Matrix:
-        if self.input_view_ is not None:
-            return self.input_view_.count(_input_texts(lists))
-        return _stacked([input.vector for input in inputs_of(lists)])
+        assert self.input_view_ is not None
+        counts = isinstance(self.input_view_, Bag)
+        return self.input_view_.transform(Lists((_written if counts else inputs_of)(lists)))
 
     def _outputs(self, outputs: Sequence[Output]) -> Matrix:
-        if self.output_view_ is not None:
-            return self.output_view_.count(output.text for output in outputs)
-        return _stacked([output.vector for output in outputs])
+        assert self.output_view_ is not None
+        return self.output_view_.transform(Lists(outputs))
 
     def _right_outputs(self, lists: Lists) -> Matrix:
         """References, or the best candidates where there are none."""
@@ -375,7 +380,8 @@ class NBestReranker(Reranker, BaseEstimator):
         outputs = outputs_of(lists)
         right = []
         for input, row in zip(inputs_of(lists), best.tolist()):
-            known = input.reference if self.output_view_ is not None else input.reference_vector
+            counts = isinstance(self.output_view_, Bag)
+            known = input.reference if counts else input.reference_vector
             reference = Output(input.reference or "", vector=input.reference_vector)
             right.append(outputs[row] if known is None else reference)
         return self._outputs(right)
@@ -455,8 +461,12 @@ class NBestReranker(Reranker, BaseEstimator):
         """What each feature adds to p of each row, and its values unless it is a pair of such."""
         fitted = self.model_
         if self._has_views:
-            known = {"input_names": self.input_view_, "output_names": self.output_view_}
-            names = {key: None if view is None else view.names for key, view in known.items()}
+            assert self.input_view_ is not None
+            assert self.output_view_ is not None
+            names = {
+                "input_names": self.input_view_.names,
+                "output_names": self.output_view_.names,
+            }
             inputs = self._inputs(data)
             pairs: dict[str, Vector] = {}
             for n in range(len(data)):
@@ -530,20 +540,20 @@ def _was_interrupted(fitted: Any) -> bool:
     return status == "interrupted" or getattr(fitted, "interrupted_", False)
 
 
-def _input_texts(lists: Lists) -> list[str]:
-    texts = []
-    for name, input in zip(lists.groups.names, inputs_of(lists)):
-        if input.text is None:
+def _view_of(kind: str, usual: str, items: Sequence[Any]) -> str:
+    """What is asked for; by default vectors, where all items have them."""
+    if kind != "auto":
+        return kind
+    return usual if any(item.vector is None for item in items) else VECTORS
+
+
+def _written(lists: Lists) -> list[Input]:
+    """The inputs, once it is sure that all of them have texts."""
+    inputs = list(inputs_of(lists))
+    for name, own in zip(lists.groups.names, inputs):
+        if own.text is None:
             raise DataError("expected an input, found none", field=f"list {str(name)!r}")
-        texts.append(input.text)
-    return texts
-
-
-def _stacked(vectors: Sequence[Vector | None]) -> Vector:
-    lengths = {0 if vector is None else len(vector) for vector in vectors}
-    if 0 in lengths or len(lengths) > 1:
-        raise DataError(f"expected vectors of one length, found {sorted(lengths)}", field=VECTORS)
-    return np.array(vectors, dtype=np.float64).reshape(len(vectors), max(lengths, default=0))
+    return inputs
 
 
 def _deviation(data: Lists, values: Vector) -> float:
