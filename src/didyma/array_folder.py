@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -25,7 +23,7 @@ from numpy.typing import NDArray
 
 from didyma import __version__
 from didyma.errors import DataError
-from didyma.files import PathName
+from didyma.files import PathName, replace_folder_when_done
 
 __all__ = [
     "ArrayFolder",
@@ -121,15 +119,9 @@ def replace_folder(path: PathName, kind: str, version: int) -> Iterator[FolderWr
     >>> found.arrays["first"].tolist(), found.record
     ([0, 1, 2], {'made': 'by hand'})
     """
-    target = Path(path).resolve()
     check_replaceable(path, kind)
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}.partial")
-    try:
-        partial.mkdir()
-    except OSError as error:  # name the folder that was asked for, not the partial one
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
-    try:
-        writer = FolderWriter(partial)
+    with replace_folder_when_done(path, lambda found: is_folder(found, kind)) as folder:
+        writer = FolderWriter(folder)
         yield writer
         manifest = {
             "kind": kind,
@@ -140,13 +132,6 @@ def replace_folder(path: PathName, kind: str, version: int) -> Iterator[FolderWr
         }
         with writer.file(MANIFEST) as file:
             file.write(json.dumps(manifest, indent=2, ensure_ascii=False).encode())
-        old = target.with_name(f"{partial.name}-old")
-        if target.exists():
-            os.rename(target, old)
-        os.rename(partial, target)
-        shutil.rmtree(old, ignore_errors=True)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def check_replaceable(path: PathName, kind: str) -> None:

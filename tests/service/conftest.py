@@ -13,7 +13,8 @@ import pytest
 import uvicorn
 
 from didyma.service.app import Service
-from didyma.service.models import ModelSource, ServedModels
+from didyma.service.models import ServedModels
+from didyma.service.served import NamedSource
 from didyma.service.server import listen
 from tests.service.standin import load
 
@@ -44,7 +45,7 @@ def model(tmp_path: Path) -> Path:
 
 def make_service(*models: str | Path, **options: Any) -> Service:
     """A service over files of stand-ins."""
-    sources = [ModelSource.of(str(model)) for model in models]
+    sources = [NamedSource.of(str(model)) for model in models]
     return Service(ServedModels(sources, load), **options)
 
 

@@ -17,8 +17,9 @@ import pytest
 from didyma.errors import DataError
 from didyma.service.limits import Limits
 from didyma.service.logs import JsonLines
-from didyma.service.models import ModelSource, ServedModels
+from didyma.service.models import ServedModels
 from didyma.service.refusal import Refused
+from didyma.service.served import NamedSource
 from didyma.service.server import check_host
 from didyma.service.tokens import VARIABLE, BearerTokens
 from didyma.service.work import WorkQueue
@@ -63,7 +64,7 @@ def test_a_long_body_without_a_declared_length_is_refused(model):
 
 def test_overload_is_429_and_ends(model):
     service = make_service(model, limits=Limits(waiting=1), threads=1)
-    reranker = service.models.models["words"].reranker
+    reranker = service.models.by_name["words"].reranker
     with running(service) as client:
 
         def ask() -> int:
@@ -95,7 +96,7 @@ def test_overload_is_429_and_ends(model):
 
 def test_what_takes_too_long_is_refused_and_keeps_its_place(model):
     service = make_service(model, limits=Limits(waiting=0, seconds=0.2), threads=1)
-    reranker = service.models.models["words"].reranker
+    reranker = service.models.by_name["words"].reranker
     with running(service) as client:
         late = client.post("/v2/rerank", json=BODY | {"query": "wait"})
         assert late.status_code == 429
@@ -238,18 +239,18 @@ def test_names_alone_are_all_there_is(files):
 
 def test_names_must_tell_models_apart(files):
     with pytest.raises(DataError, match="names"):
-        ServedModels([ModelSource.of(str(path)) for path in files.values()], load)
+        ServedModels([NamedSource.of(str(path)) for path in files.values()], load)
     with pytest.raises(DataError, match="different names"):
-        ServedModels([ModelSource.of(f"a={path}") for path in files.values()], load)
+        ServedModels([NamedSource.of(f"a={path}") for path in files.values()], load)
     for text in ("=file", "name="):
         with pytest.raises(DataError, match="NAME=FILE"):
-            ModelSource.of(text)
+            NamedSource.of(text)
 
 
 def test_a_file_with_an_equals_sign_is_a_file(tmp_path):
     path = tmp_path / "a=b.safetensors"
     path.write_text("0")
-    assert ModelSource.of(str(path)) == (path, None)
+    assert NamedSource.of(str(path)) == (path, None)
 
 
 def eventually(check: Any) -> None:
@@ -279,7 +280,7 @@ def test_a_changed_file_is_loaded_anew(model, monkeypatch):
 
 def test_a_request_keeps_the_model_that_it_began_with(model):
     service = make_service(model)
-    old = service.models.models["words"].reranker
+    old = service.models.by_name["words"].reranker
     with running(service) as client:
         found: list[httpx.Response] = []
         body = {"query": "wait", "documents": ["wait"]}

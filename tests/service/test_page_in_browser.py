@@ -18,7 +18,8 @@ from didyma.formats import texts
 from didyma.rerank.text import TextReranker
 from didyma.service.app import Service
 from didyma.service.limits import Limits
-from didyma.service.models import ModelSource, ServedModels
+from didyma.service.models import ServedModels
+from didyma.service.served import NamedSource
 from didyma.service.tokens import BearerTokens
 from tests.browser import chromium
 from tests.rerank.texts import made
@@ -66,7 +67,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     lists = {"first": made(12, 0), "second": made(9, 5), "scored": made(12, 1, scores=True)}
     for name, own in lists.items():
         TextReranker(quick=True).fit(own).save(folder / name)
-    sources = [ModelSource(folder / name, name) for name in lists]
+    sources = [NamedSource(folder / name, name) for name in lists]
     with running(Service(ServedModels(sources), Limits(documents=20))) as found:
         yield found
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from didyma.rerank.text import TextReranker
 from didyma.service.app import Service
 from didyma.service.dialects import dialect_of
-from didyma.service.models import ModelSource, ServedModels
+from didyma.service.models import ServedModels
+from didyma.service.served import NamedSource
 from tests.rerank.texts import made
 from tests.service.conftest import running
 from tests.service.process import ServerProcess
@@ -78,7 +79,7 @@ def test_from_start_to_end(models, tmp_path):
 @pytest.fixture(scope="module")
 def client(models: list[Path]) -> Iterator[httpx.Client]:
     """A client of a trained model, served in this process."""
-    with running(Service(ServedModels([ModelSource(models[0], None)]))) as found:
+    with running(Service(ServedModels([NamedSource(models[0], None)]))) as found:
         yield found
 
 
@@ -98,9 +99,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from didyma.service.app import Service
-from didyma.service.models import ModelSource, ServedModels
+from didyma.service.models import ServedModels
+from didyma.service.served import NamedSource
 from didyma.service.server import serve
-Service(ServedModels([ModelSource(Path({str(models[0])!r}), None)]))
+Service(ServedModels([NamedSource(Path({str(models[0])!r}), None)]))
 print(*{{"scipy.sparse", "sklearn", "pandas", "torch"}} & sys.modules.keys())
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -19,14 +19,23 @@ ACCESS = "Who may ask"
 
 def serve(
     models: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="MODEL",
+            metavar="[MODEL]...",
             help="Model files of didyma rerank fit, each as FILE or NAME=FILE. One without a name "
             "answers to every name that no other has.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    indexes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--index",
+            metavar="NAME=FOLDER",
+            help="An index of didyma index to search, named as models are; may be given again. "
+            "Without a model, passages are in the order of BM25.",
+        ),
+    ] = None,
     host: Annotated[
         str,
         typer.Option(
@@ -94,15 +103,16 @@ def serve(
         ),
     ] = Limits.waiting,
 ) -> None:
-    """Answer the rerank requests of Cohere's, Jina's, vLLM's and TEI's clients.
+    """Answer the rerank requests of Cohere's, Jina's, vLLM's and TEI's clients, and searches.
 
     Give a client the address of this server in place of its service's:
     POST …/v2/rerank is Cohere's, …/v1/rerank and /rerank are Jina's and vLLM's,
-    and with "texts" in place of "documents" TEI's. GET /health, /ready, /info,
-    /metrics (Prometheus) and /openapi.json tell about the server. "explain":
-    true in a request adds to each result what makes its score.
+    and with "texts" in place of "documents" TEI's. POST /v1/search finds
+    passages of an index. GET /health, /ready, /info, /metrics (Prometheus) and
+    /openapi.json tell about the server. "explain": true in a request adds to
+    each result what makes its score.
 
-    A model whose file changes is loaded anew, on SIGHUP all are, and no request
+    What changes on disk is loaded anew, on SIGHUP all are, and no request
     is lost. SIGTERM and Ctrl-C end the server when it has answered. Its log, on
     stderr, is one JSON object a line.
 
@@ -112,12 +122,16 @@ def serve(
 
     didyma serve news=news.safetensors law=law.safetensors --host 0.0.0.0 --token-file tokens.txt
 
+    didyma serve model.didyma.safetensors --index notes=notes.index
+
     curl localhost:8000/v2/rerank -d '{"query": "…", "documents": ["…", "…"]}'
     """
     try:
         from didyma.service.app import Service
+        from didyma.service.indexes import ServedIndexes
         from didyma.service.logs import log_to_stderr
-        from didyma.service.models import ModelSource, ServedModels
+        from didyma.service.models import ServedModels
+        from didyma.service.served import NamedSource
         from didyma.service.server import check_host
         from didyma.service.server import serve as run
         from didyma.service.tokens import BearerTokens
@@ -125,9 +139,13 @@ def serve(
         if (error.name or "").startswith("didyma"):
             raise
         raise MissingExtraError("a server", "serve") from None
+    if not models and not indexes:
+        raise typer.BadParameter("give one, or an --index", param_hint="MODEL")
     tokens = BearerTokens.read(token_file)
     check_host(host, has_tokens=bool(tokens), insecure=insecure)
     limits = Limits(max_body, max_documents, max_characters, max_seconds, max_waiting)
     log_to_stderr()
-    served = ServedModels([ModelSource.of(model) for model in models])
-    run(Service(served, limits, tokens, log_queries=log_queries), host, port)
+    served = ServedModels([NamedSource.of(model) for model in models or []])
+    searched = ServedIndexes([NamedSource.of(index) for index in indexes or []])
+    service = Service(served, limits, tokens, indexes=searched, log_queries=log_queries)
+    run(service, host, port)

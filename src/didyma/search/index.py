@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from didyma.array_folder import ArrayFolder, check_replaceable, open_folder, replace_folder
 from didyma.data import Lists
-from didyma.errors import DataError
+from didyma.errors import DataError, placed
 from didyma.features.featuriser import check_array
 from didyma.features.text.bm25 import BM25
 from didyma.files import PathName
 from didyma.formats import corpus
 from didyma.formats.passage import Passage
+from didyma.formats.text import parse_json
 from didyma.rerank.explanation import MatchedSpan, matched_spans
 from didyma.rerank.ranked import read_documents
 from didyma.search.found import FoundPassage
@@ -145,7 +146,7 @@ class PassageIndex:
         """The passage at a place."""
         line = self._texts[self._offsets[place] : self._offsets[place + 1]].tobytes()
         try:
-            found = json.loads(line)
+            found = parse_json(line.decode())
             return Passage(found["text"], found["id"], found.get("metadata", {}))
         except (ValueError, TypeError, KeyError, RecursionError):
             problem = "is damaged: expected a passage"
@@ -187,7 +188,8 @@ class PassageIndex:
         for name, value in (("k", k), ("candidates", candidates)):
             if not isinstance(value, int | np.integer) or value < 1:
                 raise DataError(f"expected a positive number, found {value!r:.40}", field=name)
-        [(places, scores)] = self.top([query], k if reranker is None else max(k, candidates))
+        with placed(self.path):
+            [(places, scores)] = self.top([query], k if reranker is None else max(k, candidates))
         passages = [self.passage(place) for place in places.tolist()]
         found = [
             FoundPassage(str(own.id), own.text, score, score, score, rank, place, own.metadata)
@@ -237,5 +239,6 @@ def _lines(passages: Iterable[Passage], path: PathName | None) -> Iterator[tuple
         try:
             line = json.dumps(record, ensure_ascii=False, default=str).encode()
         except UnicodeEncodeError:
-            line = json.dumps(record, default=str).encode()
+            problem = f"half of a surrogate pair cannot be written as UTF-8, in {name!r:.40}"
+            raise DataError(problem, path=path) from None
         yield passage.text, line + b"\n"

@@ -6,13 +6,14 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+from prometheus_client import Counter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
@@ -23,6 +24,7 @@ from didyma import __version__
 from didyma.errors import DataError
 from didyma.execution import n_cores
 from didyma.service.dialects import JINA, Dialect, dialect_of
+from didyma.service.indexes import ServedIndexes
 from didyma.service.limits import Limits
 from didyma.service.logs import log
 from didyma.service.metrics import ServiceMetrics
@@ -31,6 +33,8 @@ from didyma.service.openapi import description
 from didyma.service.page import page_routes
 from didyma.service.ranking import rank
 from didyma.service.refusal import Refused
+from didyma.service.searching import SEARCH
+from didyma.service.served import Served
 from didyma.service.tokens import BearerTokens
 from didyma.service.work import WorkQueue
 
@@ -48,6 +52,8 @@ class Service:
     limits : Limits
     tokens : BearerTokens
         Who may ask; probes of health need none.
+    indexes : ServedIndexes, optional
+        Passages to search.
     threads : int, optional
         That rank at the same time; every core if not given.
     log_queries : bool
@@ -60,13 +66,15 @@ class Service:
         limits: Limits | None = None,
         tokens: BearerTokens | None = None,
         *,
+        indexes: ServedIndexes | None = None,
         threads: int | None = None,
         log_queries: bool = False,
     ) -> None:
         self.models, self.limits = models, limits or Limits()
+        self.indexes = indexes or ServedIndexes([])
         self.tokens, self.log_queries = tokens or BearerTokens([]), log_queries
         self.queue = WorkQueue(threads or n_cores(), self.limits.waiting)
-        self.metrics = ServiceMetrics(self.queue, models)
+        self.metrics = ServiceMetrics(self.queue, models, self.indexes)
         self._reload_all = asyncio.Event()
         self.app = Starlette(
             routes=[
@@ -76,6 +84,7 @@ class Service:
                 Route("/info", self.info),
                 Route("/metrics", self.measured),
                 Route("/openapi.json", self.openapi),
+                Route("/v1/search", self.search, methods=["POST"]),
                 Route("/{base:path}rerank", self.rerank, methods=["POST"]),
             ],
             exception_handlers={Refused: _refused, HTTPException: _refused},
@@ -104,7 +113,16 @@ class Service:
                 "uses_scores": model.reranker.uses_scores,
                 "thresholds": model.thresholds,
             }
-            for name, model in self.models.models.items()
+            for name, model in self.models.by_name.items()
+        }
+        indexes = {
+            name: {
+                "folder": served.path.name,
+                "loaded": datetime.fromtimestamp(served.loaded, UTC).isoformat(timespec="seconds"),
+                "passages": len(served.index),
+                "language": served.index.language,
+            }
+            for name, served in self.indexes.by_name.items()
         }
         return _json(
             {
@@ -113,6 +131,7 @@ class Service:
                 "max_client_batch_size": self.limits.documents,
                 "limits": asdict(self.limits),
                 "models": models,
+                "indexes": indexes,
             }
         )
 
@@ -128,16 +147,32 @@ class Service:
 
     async def rerank(self, request: Request) -> Response:
         """Rank documents, in the dialect of whoever asks."""
+        path = request.scope["path"]
+        return await self._respond(
+            request, lambda body: dialect_of(path, body), dialect_of(path), self._ranked
+        )
+
+    async def search(self, request: Request) -> Response:
+        """Find passages of an index, and rank them if there is a model."""
+        return await self._respond(request, lambda body: SEARCH, SEARCH, self._found)
+
+    async def _respond(
+        self,
+        request: Request,
+        dialect_for: Callable[[bytes], Dialect[Any, Any]],
+        dialect: Dialect[Any, Any],
+        answer_to: Callable[[str, Dialect[Any, Any], bytes, dict[str, Any]], bytes],
+    ) -> Response:
+        """Answer or refuse, count and log; ``dialect`` is for those without a whole body."""
         began = time.perf_counter()
-        id, path = secrets.token_hex(8), request.scope["path"]
-        dialect = dialect_of(path)
+        id = secrets.token_hex(8)
         fields: dict[str, Any] = {}
         try:
             self.tokens.check(request.headers.get("authorization"))
             body = await self._body(request)
-            dialect = dialect_of(path, body)
+            dialect = dialect_for(body)
             answer = await self.queue.run(
-                lambda: self._answer(id, dialect, body, fields), self.limits.seconds
+                lambda: answer_to(id, dialect, body, fields), self.limits.seconds
             )
             status, headers = 200, {}
         except Refused as error:
@@ -174,8 +209,10 @@ class Service:
         except TimeoutError:
             raise Refused(408, f"no whole request within {self.limits.seconds:g} s") from None
 
-    def _answer(self, id: str, dialect: Dialect, body: bytes, fields: dict[str, Any]) -> bytes:
-        """The answer to a body, on a thread; ``fields`` are for the log."""
+    def _ranked(
+        self, id: str, dialect: Dialect[Any, Any], body: bytes, fields: dict[str, Any]
+    ) -> bytes:
+        """The documents of a body, on a thread; ``fields`` are for the log."""
         question = dialect.read(body)
         self.limits.check(question)
         name = self.models.resolve(question.model)
@@ -184,7 +221,7 @@ class Service:
             fields["query"] = question.query
         began = time.perf_counter()
         try:
-            items = rank(self.models.models[name].reranker, question)
+            items = rank(self.models.by_name[name].reranker, question)
         except DataError as error:
             raise Refused(dialect.invalid, str(error)) from None
         seconds = time.perf_counter() - began
@@ -193,8 +230,40 @@ class Service:
         self.metrics.documents.observe(len(question.documents))
         return dialect.answer(id, question, items)
 
+    def _found(
+        self, id: str, dialect: Dialect[Any, Any], body: bytes, fields: dict[str, Any]
+    ) -> bytes:
+        """The passages that a body asks for, on a thread."""
+        question = SEARCH.read(body)
+        self.limits.check_search(question)
+        name = self.indexes.resolve(question.index)
+        has_models = question.model is not None or bool(self.models.by_name)
+        model = self.models.resolve(question.model) if has_models else None
+        if model is None and question.explain:
+            raise Refused(SEARCH.invalid, "expected a model for reasons: BM25 has none")
+        fields |= {"index": name, "model": model}
+        if self.log_queries:
+            fields["query"] = question.query
+        began = time.perf_counter()
+        try:
+            found = self.indexes.by_name[name].index.search(
+                question.query,
+                question.top_n,
+                reranker=None if model is None else self.models.by_name[model].reranker,
+                candidates=question.candidates,
+                explain=question.explain,
+            )
+        except DataError as error:
+            if error.path is not None:  # a damaged index is no fault of whoever asks
+                raise
+            raise Refused(SEARCH.invalid, str(error)) from None
+        seconds = time.perf_counter() - began
+        fields["rank_milliseconds"] = round(1000 * seconds, 3)
+        self.metrics.search_seconds.labels(name).observe(seconds)
+        return SEARCH.answer(id, replace(question, index=name, model=model), found)
+
     def reload(self) -> None:
-        """Load all models anew, soon and one after the other."""
+        """Load all models and indexes anew, soon and one after the other."""
         self._reload_all.set()
 
     @asynccontextmanager
@@ -207,25 +276,30 @@ class Service:
         self.queue.close()
 
     async def _watch(self) -> None:
-        """Load models anew when that is asked for, or their files have changed."""
+        """Load models and indexes anew when that is asked for, or their files have changed."""
+        kinds: list[tuple[str, Served[Any], Counter]] = [
+            ("model", self.models, self.metrics.reloads),
+            ("index", self.indexes, self.metrics.index_reloads),
+        ]
         while True:
-            names = self.models.changed()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._reload_all.wait(), EVERY)
-                names = list(self.models.models)
-                self._reload_all.clear()
-            for name in names:
-                await self._reload(name)
+            every = self._reload_all.is_set()
+            self._reload_all.clear()
+            for kind, served, counter in kinds:
+                for name in list(served.by_name) if every else served.changed():
+                    await self._reload(kind, served, name, counter)
 
-    async def _reload(self, name: str) -> None:
+    async def _reload(self, kind: str, served: Served[Any], name: str, counter: Counter) -> None:
+        fields: dict[str, Any] = {kind: name}
         try:
-            await asyncio.to_thread(self.models.reload, name)
-        except Exception as error:  # whatever the file holds, the old model goes on
-            self.metrics.reloads.labels(name, "failed").inc()
-            log(logging.ERROR, "reload failed", error=error, model=name)
+            await asyncio.to_thread(served.reload, name)
+        except Exception as error:  # whatever the file holds, the old one goes on
+            counter.labels(name, "failed").inc()
+            log(logging.ERROR, "reload failed", error=error, **fields)
         else:
-            self.metrics.reloads.labels(name, "done").inc()
-            log(logging.INFO, "reload", model=name)
+            counter.labels(name, "done").inc()
+            log(logging.INFO, "reload", **fields)
 
 
 def _json(value: Any, status: int = 200) -> Response:
@@ -233,7 +307,7 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    """A refusal outside of `Service.rerank`, in the shape that most clients know."""
+    """A refusal outside of `Service._respond`, in the shape that most clients know."""
     if isinstance(error, HTTPException):
         refused = Refused(error.status_code, f"{error.detail}: {request.method} {request.url.path}")
         headers = dict(error.headers or {})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, NamedTuple, TypeAlias
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -81,8 +81,15 @@ class RankedItem:
     spans: list[RelevantSpan] | UnsetType = UNSET
 
 
-class Dialect(ABC):
-    """How a request is read, and how an answer and a refusal are written."""
+Q = TypeVar("Q")
+I = TypeVar("I")  # noqa: E741
+
+
+class Dialect(ABC, Generic[Q, I]):
+    """How a request is read, and how an answer and a refusal are written.
+
+    A body asks a question, and items answer it.
+    """
 
     name: ClassVar[str]
     body: ClassVar[type[Struct]]
@@ -90,7 +97,7 @@ class Dialect(ABC):
     refused: ClassVar[type[Struct]]
     invalid: ClassVar[int]  # status of what cannot be understood
 
-    def read(self, body: bytes) -> Question:
+    def read(self, body: bytes) -> Q:
         """The question that a body asks."""
         try:
             return self._question(msgspec.json.decode(body, type=self.body))
@@ -102,10 +109,10 @@ class Dialect(ABC):
             raise Refused(self.invalid, str(error)) from None
 
     @abstractmethod
-    def _question(self, body: Any) -> Question: ...
+    def _question(self, body: Any) -> Q: ...
 
     @abstractmethod
-    def answer(self, id: str, question: Question, items: Sequence[RankedItem]) -> bytes:
+    def answer(self, id: str, question: Q, items: Sequence[I]) -> bytes:
         """The body of an answer, the best document first."""
 
     @abstractmethod
@@ -167,6 +174,13 @@ class DocumentsError(Struct):
     detail: str
     error: ErrorDetail
 
+    @classmethod
+    def of(cls, refused: Refused) -> DocumentsError:
+        """The error that a refusal is written as."""
+        message = str(refused)
+        kind = KINDS[refused.status].vllm
+        return cls(message, message, ErrorDetail(message, kind, refused.status))
+
 
 class ErrorKind(NamedTuple):
     """What vLLM and TEI call an error."""
@@ -190,7 +204,7 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class DocumentsDialect(Dialect):
+class DocumentsDialect(Dialect[Question, RankedItem]):
     """That of Cohere and of Jina, which differ in whether documents are sent back unasked."""
 
     name: str  # type: ignore[misc]
@@ -231,9 +245,7 @@ class DocumentsDialect(Dialect):
 
     def refuse(self, refused: Refused) -> bytes:
         """The body of a refusal."""
-        message = str(refused)
-        detail = ErrorDetail(message, KINDS[refused.status].vllm, refused.status)
-        return msgspec.json.encode(DocumentsError(message, message, detail))
+        return msgspec.json.encode(DocumentsError.of(refused))
 
 
 class TextsBody(Struct):
@@ -264,7 +276,7 @@ class TextsError(Struct):
     error_type: str
 
 
-class TextsDialect(Dialect):
+class TextsDialect(Dialect[Question, RankedItem]):
     """That of TEI, whose clients want one entry for each text."""
 
     name = "tei"
@@ -317,7 +329,7 @@ class Keys(Struct):
     documents: msgspec.Raw | UnsetType = UNSET
 
 
-def dialect_of(path: str, body: bytes = b"{}") -> Dialect:
+def dialect_of(path: str, body: bytes = b"{}") -> Dialect[Question, RankedItem]:
     """The dialect of a request; without a body, or with a damaged one, what the path says.
 
     >>> dialect_of("/any/base/v2/rerank").name

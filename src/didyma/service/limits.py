@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from didyma.service.dialects import Question
+    from didyma.service.searching import SearchQuestion
 
 __all__ = ["Limits"]
 
@@ -61,8 +62,7 @@ class Limits:
                 413,
                 f"expected at most {self.documents} documents, found {len(question.documents)}",
             )
-        if len(question.query) > self.characters:
-            raise Refused(413, f"expected a query of at most {self.characters} characters")
+        self._check_query(question.query)
         for n, document in enumerate(question.documents):
             if len(document.text) > self.characters:
                 raise Refused(
@@ -70,3 +70,14 @@ class Limits:
                     f"expected documents of at most {self.characters} characters, "
                     f"found {len(document.text)} in document {n}",
                 )
+
+    def check_search(self, question: SearchQuestion) -> None:
+        """Refuse a query that is too long, or that asks for too many passages."""
+        self._check_query(question.query)
+        asked = max(question.top_n, question.candidates)
+        if asked > self.documents:
+            raise Refused(413, f"expected at most {self.documents} candidates, found {asked}")
+
+    def _check_query(self, query: str) -> None:
+        if len(query) > self.characters:
+            raise Refused(413, f"expected a query of at most {self.characters} characters")

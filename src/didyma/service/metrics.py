@@ -7,6 +7,7 @@ from functools import partial
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from didyma.service.indexes import ServedIndexes
 from didyma.service.models import ServedModels
 from didyma.service.work import WorkQueue
 
@@ -21,10 +22,10 @@ class ServiceMetrics:
 
     media_type = CONTENT_TYPE_LATEST
 
-    def __init__(self, queue: WorkQueue, models: ServedModels) -> None:
+    def __init__(self, queue: WorkQueue, models: ServedModels, indexes: ServedIndexes) -> None:
         own = self._registry = CollectorRegistry()
         self.requests = Counter(
-            "didyma_requests", "Rerank requests.", ["dialect", "status"], registry=own
+            "didyma_requests", "Requests to rank or to search.", ["dialect", "status"], registry=own
         )
         self.seconds = Histogram(
             "didyma_request_seconds",
@@ -36,24 +37,42 @@ class ServiceMetrics:
         self.rank_seconds = Histogram(
             "didyma_rank_seconds", "Of that, ranking.", ["model"], buckets=SECONDS, registry=own
         )
+        self.search_seconds = Histogram(
+            "didyma_search_seconds",
+            "Of a search, all but HTTP and JSON.",
+            ["index"],
+            buckets=SECONDS,
+            registry=own,
+        )
         self.documents = Histogram(
             "didyma_request_documents", "Documents.", buckets=DOCUMENTS, registry=own
         )
         self.reloads = Counter(
             "didyma_reloads", "Models that were loaded anew.", ["model", "outcome"], registry=own
         )
+        self.index_reloads = Counter(
+            "didyma_index_reloads",
+            "Indexes that were opened anew.",
+            ["index", "outcome"],
+            registry=own,
+        )
         pending = Gauge("didyma_pending", "Requests at work or waiting.", registry=own)
         pending.set_function(lambda: queue.pending)
         loaded = Gauge(
             "didyma_model_loaded_timestamp", "When, in Unix time.", ["model"], registry=own
         )
-        for name in models.models:
+        for name in models.by_name:
             loaded.labels(name).set_function(partial(_loaded, models, name))
+        opened = Gauge(
+            "didyma_index_loaded_timestamp", "When, in Unix time.", ["index"], registry=own
+        )
+        for name in indexes.by_name:
+            opened.labels(name).set_function(partial(_loaded, indexes, name))
 
     def text(self) -> bytes:
         """All of them, as Prometheus reads them."""
         return generate_latest(self._registry)
 
 
-def _loaded(models: ServedModels, name: str) -> float:
-    return models.models[name].loaded
+def _loaded(served: ServedModels | ServedIndexes, name: str) -> float:
+    return served.by_name[name].loaded

@@ -9,16 +9,24 @@ import msgspec
 from didyma import __version__
 from didyma.service.dialects import COHERE, DIALECTS, JINA, TEI, Dialect
 from didyma.service.limits import Limits
+from didyma.service.searching import SEARCH
 
 __all__ = ["description"]
 
 # Where each is asked for; any base may stand before these.
-PATHS = {"/v2/rerank": (COHERE,), "/v1/rerank": (JINA, TEI), "/rerank": (JINA, TEI)}
+PATHS: dict[str, tuple[Dialect[Any, Any], ...]] = {
+    "/v2/rerank": (COHERE,),
+    "/v1/rerank": (JINA, TEI),
+    "/rerank": (JINA, TEI),
+    "/v1/search": (SEARCH,),
+}
+SUMMARIES = {"/v1/search": "Find the passages of an index that are relevant to a query."}
+RANK = "Rank documents by their relevance to a query."
 
 REFUSALS = {
-    "400": "The request cannot be understood (Cohere, Jina).",
+    "400": "The request cannot be understood (but by TEI's).",
     "401": "There is no valid token.",
-    "404": "There is no model of that name.",
+    "404": "There is no model, or index, of that name.",
     "408": "The request did not arrive in time.",
     "413": "There are too many documents, or too long ones.",
     "422": "The request cannot be understood (TEI).",
@@ -38,15 +46,16 @@ ABOUT: dict[str, tuple[str, dict[str, str]]] = {
 
 def description(limits: Limits, *, with_tokens: bool) -> dict[str, Any]:
     """The OpenAPI document."""
-    types = [kind for one in DIALECTS for kind in (one.body, one.answered, one.refused)]
+    every: tuple[Dialect[Any, Any], ...] = (*DIALECTS, SEARCH)
+    types = [kind for one in every for kind in (one.body, one.answered, one.refused)]
     found, components = msgspec.json.schema_components(
         types, ref_template="#/components/schemas/{name}"
     )
     schemas = {
-        one.name: found[3 * n : 3 * n + 3] for n, one in enumerate(DIALECTS)
+        one.name: found[3 * n : 3 * n + 3] for n, one in enumerate(every)
     }  # body, answer, refusal
 
-    def content(dialects: tuple[Dialect, ...], part: int) -> dict[str, Any]:
+    def content(dialects: tuple[Dialect[Any, Any], ...], part: int) -> dict[str, Any]:
         options = [schemas[one.name][part] for one in dialects]
         schema = options[0] if len(options) == 1 else {"anyOf": options}
         return {"content": {"application/json": {"schema": schema}}}
@@ -54,10 +63,10 @@ def description(limits: Limits, *, with_tokens: bool) -> dict[str, Any]:
     paths: dict[str, Any] = {
         path: {
             "post": {
-                "summary": "Rank documents by their relevance to a query.",
+                "summary": SUMMARIES.get(path, RANK),
                 "requestBody": {"required": True, **content(dialects, 0)},
                 "responses": {
-                    "200": {"description": "The best document first.", **content(dialects, 1)},
+                    "200": {"description": "The best first.", **content(dialects, 1)},
                     **{
                         status: {"description": text, **content(dialects, 2)}
                         for status, text in REFUSALS.items()
