@@ -282,12 +282,14 @@ class Service:
             ("index", self.indexes, self.metrics.index_reloads),
         ]
         while True:
+            # What has changed may still be written: it is loaded a moment later.
+            wanted = [served.changed() for _, served, _ in kinds]
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._reload_all.wait(), EVERY)
-            every = self._reload_all.is_set()
-            self._reload_all.clear()
-            for kind, served, counter in kinds:
-                for name in list(served.by_name) if every else served.changed():
+                wanted = [list(served.by_name) for _, served, _ in kinds]
+                self._reload_all.clear()
+            for (kind, served, counter), names in zip(kinds, wanted):
+                for name in names:
                     await self._reload(kind, served, name, counter)
 
     async def _reload(self, kind: str, served: Served[Any], name: str, counter: Counter) -> None:
