@@ -260,21 +260,28 @@ def eventually(check: Any) -> None:
         time.sleep(0.02)
 
 
+def replace_file(path: Path, text: str) -> None:
+    """Put a whole file in the place of another, so that a look at it finds the one or the other."""
+    new = path.with_suffix(".new")
+    new.write_text(text)
+    new.replace(path)
+
+
 def test_a_changed_file_is_loaded_anew(model, monkeypatch):
     monkeypatch.setattr("didyma.service.app.EVERY", 0.02)
     service = make_service(model)
     with running(service) as client:
         assert best_score(client) == 1.0
-        model.write_text("0.5")
+        replace_file(model, "0.5")
         eventually(lambda: best_score(client) == 1.5)
-        model.write_text("unknown")  # a KeyError, as any fault might be
+        replace_file(model, "unknown")  # a KeyError, as any fault might be
         failed = 'didyma_reloads_total{model="words",outcome="failed"} 1.0'
         eventually(lambda: failed in client.get("/metrics").text)
         model.unlink()
         time.sleep(0.1)
         assert failed in client.get("/metrics").text  # once, not at every look
         assert best_score(client) == 1.5
-        model.write_text("0.25")
+        replace_file(model, "0.25")
         eventually(lambda: best_score(client) == 1.25)
 
 
