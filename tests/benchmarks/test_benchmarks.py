@@ -26,6 +26,7 @@ from benchmarks import (
     peers,
     rerank,
     scaling,
+    search,
     serve,
     sparsemap,
     startup,
@@ -83,6 +84,14 @@ def test_peers_that_cannot_be_installed_are_absent(monkeypatch):
     assert absent == [name for name in peers.PEERS if "LightGBM" in name or "XGBoost" in name]
     assert all(row.ok is None for row in rows if row.name in absent)
     assert sum(row.unit == "MAP" for row in rows) == 1 + len(peers.PEERS) - len(absent)
+
+
+def test_searches_are_compared_with_what_is_installed(monkeypatch):
+    monkeypatch.setattr(search, "environment", lambda package: None)
+    rows = search.run(TINY / 10)
+    assert [row.name for row in rows if row.figure == "absent"] == ["bm25s", "tantivy"]
+    assert all(row.value > 0 for row in rows if row.figure != "absent")
+    assert any(row.target for row in rows)
 
 
 def test_structures_are_compared_with_what_is_installed(monkeypatch):
