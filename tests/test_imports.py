@@ -26,7 +26,7 @@ LAYERS = [
     {"matrix"},
     {"data", "files", "execution"},
     {"array_folder"},
-    {"scoring"},
+    {"checkpoints", "scoring"},
     {"kernels"},
     {"partition"},
     {"structure"},

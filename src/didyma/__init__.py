@@ -47,6 +47,7 @@ _HOMES = {
     "Task": "didyma.tasks.task",
     "TextReranker": "didyma.rerank.text",
     "TrigramTagger": "didyma.estimators.tagger",
+    "checkpoint": "didyma.checkpoints",
     "evaluate": "didyma.metrics",
     "export": "didyma.engines.export",
     "load": "didyma.model",
@@ -88,6 +89,7 @@ __all__ = [
     "Task",
     "TextReranker",
     "TrigramTagger",
+    "checkpoint",
     "evaluate",
     "export",
     "load",
@@ -102,6 +104,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from didyma import structures
+    from didyma.checkpoints import checkpoint
     from didyma.data import Lists
     from didyma.engines.export import export
     from didyma.errors import DataError, DidymaError

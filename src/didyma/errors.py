@@ -10,6 +10,7 @@ from os import PathLike
 from types import FrameType
 
 __all__ = [
+    "CheckpointWarning",
     "DataError",
     "DidymaError",
     "LeftOutWarning",
@@ -61,6 +62,10 @@ def placed(path: str | PathLike[str], line: int | None = None) -> Iterator[None]
     except DataError as error:
         line = line if error.line is None else error.line
         raise DataError(error.problem, path=path, line=line, field=error.field) from None
+
+
+class CheckpointWarning(UserWarning):
+    """Training that goes on, but could not be saved on the way."""
 
 
 class LeftOutWarning(UserWarning):

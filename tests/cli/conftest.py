@@ -38,8 +38,13 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setattr(execution, "_limit", None)  # what --jobs sets ends with the test
 
-    def invoke(*arguments: object, code: int = 0) -> Any:
-        found = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    def invoke(*arguments: object, code: int = 0, died: type[BaseException] | None = None) -> Any:
+        words = [str(argument) for argument in arguments]
+        if died is not None:
+            with pytest.raises(died):
+                app(words)
+            return None
+        found = CliRunner().invoke(app, words)
         shown = f"{found.stdout}\n{found.stderr}\n{found.exc_info}"
         assert found.exit_code == code, shown
         assert "Traceback" not in found.output, shown

@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch import nn
 
+from didyma.checkpoints import fingerprint
 from didyma.errors import DataError, ModelFileError
-from didyma.nn.trainer import History, Trainer, choose_device, fingerprint
+from didyma.nn.trainer import History, Trainer, choose_device
 
 GENERATOR = np.random.default_rng(0)
 X = torch.tensor(GENERATOR.normal(size=(40, 3)), dtype=torch.float32)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma.cli import options
+from didyma.cli import checkpointing, options
 from didyma.cli.inputs import is_model
 from didyma.cli.interruption import end_if_interrupted, exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
@@ -65,6 +65,7 @@ def _coref() -> None:
 
 @app.command()
 def fit(
+    context: typer.Context,
     train: Annotated[Path, typer.Argument(metavar="TRAIN", help=DATA)],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
@@ -97,11 +98,15 @@ def fit(
     ] = 1e-3,
     max_iter: Annotated[int, typer.Option("--max-iter", min=1, help="Most rounds, or cuts.")] = 100,
     jobs: options.Jobs = None,
+    checkpoint: checkpointing.Folder = None,
+    checkpoint_every: checkpointing.Every = 300,
+    resume: checkpointing.Resume = False,
     as_json: options.Json = False,
 ) -> None:
     """Train on documents with gold clusters and save the model.
 
     Ctrl-C ends training early and keeps the best model so far (exit code 130).
+    If the process dies, the same command with --resume goes on where it was.
 
     [bold]Examples[/bold]
 
@@ -143,17 +148,18 @@ def fit(
         say(f"C={resolver.C:<8g}dev {measure.value} {decimal(found)}")
         return found
 
-    found = contest(fits(), judge if held_out else None)
-    if not found.contenders:
-        say("interrupted before there was anything to keep")
-        raise typer.Exit(exit_code())
-    best, on_dev = found.best.ranker, found.best.value
-    kept = {
-        "train": {"path": str(train), "documents": len(documents)},
-        "dev": None if dev is None else {"path": str(dev), measure.value: on_dev},
-        "candidates": [_summary(one.ranker, one.value) for one in found.contenders],
-    }
-    model_file.save(best, output, summary=kept)
+    with checkpointing.surviving(context, output, TRAIN=documents, dev=held_out):
+        found = contest(fits(), judge if held_out else None)
+        if not found.contenders:
+            say("interrupted before there was anything to keep")
+            raise typer.Exit(exit_code())
+        best, on_dev = found.best.ranker, found.best.value
+        kept = {
+            "train": {"path": str(train), "documents": len(documents)},
+            "dev": None if dev is None else {"path": str(dev), measure.value: on_dev},
+            "candidates": [_summary(one.ranker, one.value) for one in found.contenders],
+        }
+        model_file.save(best, output, summary=kept)
     if as_json:
         print_json({"model": str(output), **_summary(best, on_dev), **kept})
     else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma.cli import options
+from didyma.cli import checkpointing, options
 from didyma.cli.inputs import InputColumns, read_data
 from didyma.cli.interruption import end_if_interrupted, exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
@@ -119,6 +119,7 @@ DEFAULT_C = {"classification": 1.0, "latent-perceptron": 1.0}  # 100 for others
 
 
 def fit(
+    context: typer.Context,
     train: Annotated[
         Path,
         typer.Argument(
@@ -339,12 +340,17 @@ def fit(
     qid: options.Qid = "qid",
     docid: options.Docid = None,
     group: options.Group = None,
+    checkpoint: checkpointing.Folder = None,
+    checkpoint_every: checkpointing.Every = 300,
+    resume: checkpointing.Resume = False,
     as_json: options.Json = False,
 ) -> None:
     """Train a ranker and save it.
 
     A query counts if it has relevant rows (label 1 or more) and others. Ctrl-C
-    ends training early and keeps the best model so far (exit code 130).
+    ends training early and keeps the best model so far (exit code 130). What
+    takes longer than five minutes is saved on its way: if the process dies,
+    the same command with --resume goes on from there.
 
     [bold]Examples[/bold]
 
@@ -400,21 +406,22 @@ def fit(
         folder = output.resolve().parent
         data = scaled(scaler, data, folder)
         held_out = None if held_out is None else scaled(scaler, held_out, folder)
-    found = _learn(model_type, data, held_out, Cs, measure, parameters)
-    if not found.contenders:
-        say("interrupted before there was anything to keep")
-        raise typer.Exit(exit_code())
-    best = found.best
-    kept: dict[str, Any] = {
-        "train": _counts(train, data),
-        "dev": None,
-        "candidates": [contender.summary() for contender in found.contenders],
-    }
-    if dev is not None and held_out is not None:
-        kept["dev"] = {**_counts(dev, held_out), "measure": measure, "value": best.value}
-    model = Model.trained(best.ranker, features, kept)
-    model = model if scaler is None else model.behind(scaler)
-    model.write(output)
+    with checkpointing.surviving(context, output, TRAIN=data, dev=held_out):
+        found = _learn(model_type, data, held_out, Cs, measure, parameters)
+        if not found.contenders:
+            say("interrupted before there was anything to keep")
+            raise typer.Exit(exit_code())
+        best = found.best
+        kept: dict[str, Any] = {
+            "train": _counts(train, data),
+            "dev": None,
+            "candidates": [contender.summary() for contender in found.contenders],
+        }
+        if dev is not None and held_out is not None:
+            kept["dev"] = {**_counts(dev, held_out), "measure": measure, "value": best.value}
+        model = Model.trained(best.ranker, features, kept)
+        model = model if scaler is None else model.behind(scaler)
+        model.write(output)
     if as_json:
         kept |= {"class": model.name, "wall_seconds": time.perf_counter() - began}
         print_json({"model": str(output), **best.summary(), **kept})

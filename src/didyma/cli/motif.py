@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma.cli import options
+from didyma.cli import checkpointing, options
 from didyma.cli.interruption import end_if_interrupted, exit_code
 from didyma.cli.output import check_output, listed, print_json, say, terminal, waiting
 from didyma.errors import DataError
@@ -52,6 +52,7 @@ Negatives = Annotated[
 
 @app.command()
 def fit(
+    context: typer.Context,
     positives: Annotated[
         Path, typer.Argument(metavar="TRAIN", help="FASTA file: sequences that have the motif.")
     ],
@@ -97,12 +98,16 @@ def fit(
         typer.Option("--logo", metavar="FILE", help="Draw a sequence logo, .svg or .png."),
     ] = None,
     jobs: options.Jobs = None,
+    checkpoint: checkpointing.Folder = None,
+    checkpoint_every: checkpointing.Every = 300,
+    resume: checkpointing.Resume = False,
     as_json: options.Json = False,
 ) -> None:
     """Learn a motif from sequences that have it and sequences that lack it.
 
     Where it stands in a sequence need not be known. There are many local optima:
     give more --restarts for a better one. Ctrl-C keeps the best so far (exit code 130).
+    If the process dies, the same command with --resume goes on where it was.
 
     [bold]Examples[/bold]
 
@@ -130,16 +135,18 @@ def fit(
         n_restarts=restarts,
         random_state=seed,
     )
-    with _reporting(finder, restarts) as callback:
-        finder.callback = callback
-        finder.fit([record.sequence for group in groups for record in group], labels, weight)
-    interrupted = len(finder.objectives_) < restarts
-    if interrupted and finder.result_.n_iter == 0:
-        say("interrupted before there was anything to keep")
-        raise typer.Exit(exit_code())
-    motif = finder.motif(Path(output).name.split(".")[0] or "motif")
-    inputs = zip((positives, negatives, background), sizes)
-    model.save(finder, output, summary={"sequences": {str(path): n for path, n in inputs}})
+    sequences = [record.sequence for group in groups for record in group]
+    with checkpointing.surviving(context, output, sequences=sequences, labels=labels):
+        with _reporting(finder, restarts) as callback:
+            finder.callback = callback
+            finder.fit(sequences, labels, weight)
+        interrupted = len(finder.objectives_) < restarts
+        if interrupted and finder.result_.n_iter == 0:
+            say("interrupted before there was anything to keep")
+            raise typer.Exit(exit_code())
+        motif = finder.motif(Path(output).name.split(".")[0] or "motif")
+        inputs = zip((positives, negatives, background), sizes)
+        model.save(finder, output, summary={"sequences": {str(path): n for path, n in inputs}})
     if meme is not None:
         from didyma.formats.meme import write
 

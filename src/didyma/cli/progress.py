@@ -31,16 +31,13 @@ class _Reporter:
 
     def __init__(self, Cs: Sequence[float], tol: float | None, watch: DevMeasure | None) -> None:
         self.tol, self.watch = tol, watch
-        self._Cs = iter(sorted(Cs))
-        self._n_iter = math.inf
+        self._Cs = sorted(Cs)
         self.first = True
         self.C = math.nan
 
     def __call__(self, progress: Progress) -> None:
-        self.first = progress.n_iter <= self._n_iter  # counts restart with each fit
-        if self.first:
-            self.C = next(self._Cs)
-        self._n_iter = progress.n_iter
+        C = next(C for C in self._Cs if C >= progress.C)  # it may be a stage on the way
+        self.first, self.C = C != self.C, C
         done = self.tol is not None and progress.certified and progress.relative_gap <= self.tol
         if self.due(progress, done):
             self.show(progress, done)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from didyma.cli import options, reranking, texts
+from didyma.cli import checkpointing, options, reranking, texts
 from didyma.cli.interruption import end_if_interrupted
 from didyma.cli.output import check_output, listed, print_json, print_table, say, waiting
 from didyma.errors import DataError, placed
@@ -72,6 +72,7 @@ TopK = Annotated[
 
 @app.command()
 def fit(
+    context: typer.Context,
     data: texts.TrainTexts = None,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
@@ -115,6 +116,9 @@ def fit(
     first_stage: texts.FirstStage = None,
     depth: texts.Depth = 50,
     names: texts.Names = "",
+    checkpoint: checkpointing.Folder = None,
+    checkpoint_every: checkpointing.Every = 300,
+    resume: checkpointing.Resume = False,
     as_json: options.Json = False,
 ) -> None:
     """Train a reranker on judged passages and save it.
@@ -123,7 +127,8 @@ def fit(
     was learned is kept only if held-out queries rank better than by the first
     stage's scores or, where there are none, by BM25; else the model keeps that
     order and says so. Ctrl-C ends the search and keeps the best so far (exit
-    code 130).
+    code 130). If the process dies, the same command with --resume goes on with
+    what is yet to be tried, with the time budget anew.
 
     [bold]Examples[/bold]
 
@@ -158,20 +163,21 @@ def fit(
     from didyma import model as model_file
     from didyma.rerank.text import TextReranker
 
-    with reranking.searching() as callback:
-        reranker = TextReranker(
-            features=features.value,
-            vectors=table,
-            language=spoken,
-            measure=measure,
-            time_budget=time_budget,
-            quick=quick,
-            random_state=seed,
-            callback=callback,
-        ).fit(lists)
-    counts = {"queries": len(lists.groups), "passages": len(lists)}
-    train = {"file": str(files.path), **counts, "first_stage": lists.scores is not None}
-    model_file.save(reranker, output, summary={"train": train, "verdict": str(reranker.gate_)})
+    with checkpointing.surviving(context, output, texts=lists):
+        with reranking.searching() as callback:
+            reranker = TextReranker(
+                features=features.value,
+                vectors=table,
+                language=spoken,
+                measure=measure,
+                time_budget=time_budget,
+                quick=quick,
+                random_state=seed,
+                callback=callback,
+            ).fit(lists)
+        counts = {"queries": len(lists.groups), "passages": len(lists)}
+        train = {"file": str(files.path), **counts, "first_stage": lists.scores is not None}
+        model_file.save(reranker, output, summary={"train": train, "verdict": str(reranker.gate_)})
     compared = reranking.OrdersCompared.of(reranker, lists, reranker.out_of_fold_)
     if html is not None:
         compared.write(html, reranker, lists)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from didyma.checkpoints import Stateful, offer, take_up
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.candidates import read_lists
@@ -165,33 +166,47 @@ class BoostingReranker(Savable, BaseEstimator):
         return self
 
     def _learn(self, pairs: _Pairs, watched: _HeldOut | None) -> None:
-        self.history_, self.interrupted_ = [], False
-        best, best_loss = 0, np.inf
-        try:
-            for done in self._rounds(pairs, watched):
-                self.history_.append(vars(done))
-                if done.loss is None or done.loss < best_loss:
-                    best, best_loss = done.n_iter, np.inf if done.loss is None else done.loss
-                if self.callback is not None and self.callback(done):
-                    break
-                if self.patience is not None and done.n_iter - best >= self.patience:
-                    break
-        except KeyboardInterrupt:  # keep what was learned so far
-            self.interrupted_ = True
-        kept = self.history_[1 : best + 1]
+        course, n_pairs = _Course(), len(pairs.weight)
+        settings = f"{self.n_rounds} rounds, smoothing {self.smoothing}, ridge {self.ridge}"
+        name = f"boosting by {settings} on {n_pairs} × {pairs.n_features}"
+        self.interrupted_ = take_up(name, course, lambda: self._boost(course, pairs, watched))
+        self.history_ = course.records
+        kept = self.history_[1 : course.best + 1]
         self.n_rounds_ = len(kept)
         self.coef_ = np.zeros(self.n_features_in_)
         steps = np.array([record["step"] for record in kept])
         np.add.at(self.coef_, [record["feature"] for record in kept], steps)
 
-    def _rounds(self, pairs: _Pairs, watched: _HeldOut | None) -> Iterator[BoostingRound]:
+    def _boost(self, course: _Course, pairs: _Pairs, watched: _HeldOut | None) -> bool:
+        """Go on with a course; returns whether Ctrl-C ended it."""
+        try:
+            for done in self._rounds(course, pairs, watched):
+                course.note(done)
+                if self.callback is not None and self.callback(done):
+                    break
+                if self.patience is not None and done.n_iter - course.best >= self.patience:
+                    break
+                offer()
+        except KeyboardInterrupt:  # keep what was learned so far
+            return True
+        return False
+
+    def _rounds(
+        self, course: _Course, pairs: _Pairs, watched: _HeldOut | None
+    ) -> Iterator[BoostingRound]:
         """The decoder alone, then one round after the other until no feature helps."""
-        start = time.perf_counter()
+        before = course.records
+        start = time.perf_counter() - (before[-1]["seconds"] if before else 0.0)
         ridge = 0.0 if self.ridge is None else float(self.ridge)
         state = _Boosting(pairs, ridge, self.smoothing)
         loss = None if watched is None else watched.loss
-        yield BoostingRound(0, -1, 0.0, state.value, loss, time.perf_counter() - start)
-        for n_iter in range(1, self.n_rounds + 1):
+        if not before:
+            yield BoostingRound(0, -1, 0.0, state.value, loss, time.perf_counter() - start)
+        for record in before[1:]:  # steps that are known need only be made
+            state.move(record["feature"], record["step"])
+            if watched is not None:
+                loss = watched.move(record["feature"], record["step"])
+        for n_iter in range(len(course.records), self.n_rounds + 1):
             feature, step = state.choose()
             if step == 0.0:
                 return
@@ -246,6 +261,22 @@ class BoostingReranker(Savable, BaseEstimator):
         if (held_out.scores is None) != (lists.scores is None):
             raise DataError("expected decoder_scores here too, or nowhere", field="eval_set")
         return held_out
+
+
+class _Course(Stateful):
+    """The rounds so far, and the first of the best."""
+
+    _changing: ClassVar[tuple[str, ...]] = ("records", "best", "best_loss")
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+        self.best, self.best_loss = 0, np.inf
+
+    def note(self, done: BoostingRound) -> None:
+        """Add a round."""
+        self.records.append(vars(done))
+        if done.loss is None or done.loss < self.best_loss:
+            self.best, self.best_loss = done.n_iter, np.inf if done.loss is None else done.loss
 
 
 class _Pairs:

@@ -16,7 +16,8 @@ from didyma.features.mentions import FEATURES, pair_features
 from didyma.formats.coreference import Document
 from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import OneSlack
-from didyma.learning.solution import Callback, Progress, Result, Solution, check_C
+from didyma.learning.monitor import Watch
+from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.metrics.coreference import evaluate
 from didyma.model import Savable
 from didyma.tasks.coreference import (
@@ -106,23 +107,18 @@ class CoreferenceResolver(Savable, BaseEstimator):
     ) -> Self:
         """Learn from pair features that `pair_features` has computed, to fit several models."""
         check_C(self.C)
-        trace: list[float] = []
-
-        def record(progress: Progress) -> bool:
-            trace.append(progress.value)
-            return bool(self.callback is not None and self.callback(progress))
-
+        watch = Watch(None, "", None, self.callback)
         task = self._task()
         problem = task.problem(examples, labels, np.full(len(examples), 1.0 / len(examples)))
         solution: Solution
         if task.latent:
             solver = CCCP(tol=self.tol, max_iter=self.max_iter)
-            solution = solver.solve(problem, self.C, callback=record)
+            solution = solver.solve(problem, self.C, callback=watch)
         else:
             cuts = OneSlack(tol=self.tol, max_iter=self.max_iter)
-            solution = cuts.solve(problem, self.C, callback=record)
+            solution = cuts.solve(problem, self.C, callback=watch)
         self.coef_, self.result_ = solution.w, solution.result
-        self.objective_trace_ = trace
+        self.objective_trace_ = [record["value"] for record in watch.history]
         self.n_documents_ = len(examples)
         self.n_features_in_ = len(FEATURES)
         self.feature_names_in_ = np.array(FEATURES, dtype=object)

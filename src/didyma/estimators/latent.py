@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from didyma.checkpoints import remember
 from didyma.data import Groups, Lists
 from didyma.errors import DataError, NothingLearnedWarning
 from didyma.estimators.base import LinearRanker
@@ -165,7 +166,7 @@ class LatentPerceptronRanker(_LatentRanker):
             query_weight=query_weight,
         )
         monitor = Monitor(evaluation, self.measure, None, self.callback)
-        solution = Perceptron(self.epochs, self._seed()).solve(
+        solution = Perceptron(self.epochs, self._seed(), float(self.C)).solve(
             problem, multiplicity=problem.multiplicity, callback=monitor
         )
         self._keep(solution, monitor, best=True)
@@ -316,7 +317,10 @@ class LatentSVMRanker(_LatentRanker):
         )
         start = None
         if self.start == "classifier":
-            start = _classify(X, y, groups, query_weight, evaluation, loss.rel)
+            start = remember(
+                f"a classifier of {len(y)} rows",
+                lambda: _classify(X, y, groups, query_weight, evaluation, loss.rel),
+            )
         self.start_coef_ = np.zeros(problem.n_features) if start is None else start
         monitor = Monitor(evaluation, self.measure, self.patience, self.callback)
         solver, seed = CCCP(tol=self.tol, max_iter=self.max_iter, ties=self.ties), self._seed()

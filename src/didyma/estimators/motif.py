@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from didyma.checkpoints import remember
 from didyma.errors import DataError
 from didyma.estimators.gibbs_motif import GibbsMotifSampler, read_labelled, site_counts
 from didyma.formats.fasta import decode
@@ -155,7 +156,7 @@ class MotifFinder(Savable, BaseEstimator):
                 return None if self.callback is None else self.callback(progress)
 
             try:
-                start = self._sampled(codes, signs, weight, seed) if self.init == "sample" else None
+                start = self._first(codes, signs, weight, seed)
             except KeyboardInterrupt:
                 if not self.objectives_:
                     raise
@@ -226,6 +227,16 @@ class MotifFinder(Savable, BaseEstimator):
         sizes = self.coef_.shape, self.counts_.shape, self.frequencies_.shape
         if sizes != ((self.task.n_features,), (self.length, 4), (4,)):
             raise ValueError(f"arrays of shapes {sizes} are not those of a motif")
+
+    def _first(
+        self, codes: list[NDArray[np.uint8]], signs: NDArray[np.int64], weight: Vector, seed: int
+    ) -> Vector | None:
+        """Weights to begin with, unless first sites are random."""
+        if self.init == "random":
+            return None
+        name = f"first sites in {len(codes)} sequences by seed {seed}"
+        found: Vector = remember(name, lambda: self._sampled(codes, signs, weight, seed))
+        return found
 
     def _sampled(
         self, codes: list[NDArray[np.uint8]], signs: NDArray[np.int64], weight: Vector, seed: int

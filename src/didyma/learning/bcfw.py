@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,13 @@ from didyma.learning.solution import (
     Clock,
     Progress,
     Result,
+    Run,
     Solution,
     check_finite,
     drive,
     overflow,
     reached,
+    resumable,
 )
 
 __all__ = ["BCFW"]
@@ -107,6 +109,21 @@ def _first_cut(problem: Problem) -> tuple[float, float, float]:
     return float(loss), float(directions[0] @ directions[1]), 2 * SAMPLE / n
 
 
+class _Visits(Run):
+    """Where a run stands: its dual, the values of C ahead, and whether the next one is due."""
+
+    _changing: ClassVar[tuple[str, ...]] = (
+        *("dual", "rng", "clock", "stages", "passes", "n_iter", "due"),
+    )
+    _lasting = "dual"
+
+    def __init__(self, dual: Any, C: float, random_state: int, clock: Clock) -> None:
+        super().__init__(clock)
+        self.dual, self.rng = dual, np.random.default_rng(random_state)
+        self.stages, self.due = [C], True
+        self.passes = 0.0
+
+
 @dataclass(frozen=True)
 class BCFW:
     """Minimise J to a relative duality gap of ``tol``.
@@ -132,9 +149,17 @@ class BCFW:
 
         ``start`` is a solution of the same problem for any other C, whose state is gone on with.
         """
-        clock = Clock()
-        dual = self._dual(problem, C, start)
-        progress, status = drive(self._steps(problem, dual, C, clock), self.tol, callback)
+        run = _Visits(self._dual(problem, C, start), C, self.random_state, Clock())
+        return resumable(
+            *(run, f"{self} at C={C}", problem, callback),
+            lambda: self._solve(problem, C, run, callback),
+        )
+
+    def _solve(
+        self, problem: Problem, C: float, run: _Visits, callback: Callback | None
+    ) -> Solution:
+        dual, clock = run.dual, run.clock
+        progress, status = drive(self._steps(problem, C, run), self.tol, callback, run)
         if progress is None or not progress.certified:
             dual.move_to(C)  # the run may have ended at an earlier stage
             n_iter, passes = (progress.n_iter, progress.passes) if progress else (0, 0.0)
@@ -159,32 +184,35 @@ class BCFW:
         self._pass(problem, dual, order, rng, clock)
         return len(order) / problem.n_examples
 
-    def _steps(
-        self, problem: Problem, dual: PlaneDual, C: float, clock: Clock
-    ) -> Iterator[Progress]:
-        rng = np.random.default_rng(self.random_state)
-        stages, passes, n_iter = [C], 0.0, 0
-        tol = reached(self.tol)
-        if not dual.w.any():
+    def _steps(self, problem: Problem, C: float, run: _Visits) -> Iterator[Progress]:
+        dual, clock, tol = run.dual, run.clock, reached(self.tol)
+        if run.n_iter == 0 and not dual.w.any():
             with clock.stage("stages"):
-                stages, passes = self._stages(problem, C)
-        dual.move_to(stages.pop(0))
-        while n_iter == 0 or passes < self.max_passes:
-            passes += self.advance(problem, dual, rng, clock)
-            n_iter += 1
+                run.stages, run.passes = self._stages(problem, C)
+        while True:
+            if run.due:
+                dual.move_to(run.stages.pop(0))
+                run.due = False
+            if run.n_iter > 0 and run.passes >= self.max_passes:
+                return
+            run.passes += self.advance(problem, dual, run.rng, clock)
+            run.n_iter += 1
             lower = dual.value()
             value = lower + float(dual.gaps.sum())  # each as it was when its example was visited
-            done = value - lower <= (tol if stages else LOOK * tol) * value
-            if done and not stages:
-                yield self._certify(problem, dual, n_iter, passes, clock)
-                passes += 1.0
+            done = value - lower <= (tol if run.stages else LOOK * tol) * value
+            if done and not run.stages:
+                certified = self._certify(problem, dual, run.n_iter, run.passes, clock)
+                run.passes = certified.passes
+                yield certified
                 continue
-            yield Progress(n_iter, passes, dual.C, value, lower, False, clock.elapsed, dual.w)
-            if stages and passes >= self.max_passes / 2:
-                stages = stages[-1:]  # the passes that are left belong to the C that was asked for
-                done = True
-            if done:
-                dual.move_to(stages.pop(0))
+            run.due = done
+            if run.stages and run.passes >= self.max_passes / 2:
+                run.stages = run.stages[-1:]  # what is left belongs to the C that was asked for
+                run.due = True
+            yield Progress(
+                *(run.n_iter, run.passes, dual.C, value, lower),
+                *(False, clock.elapsed, dual.w),
+            )
 
     def _pass(
         self,

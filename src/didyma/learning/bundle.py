@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.learning.cut_pool import CutPool
 from didyma.learning.problem import Problem
-from didyma.learning.solution import Callback, Clock, Progress, Solution, conclude
+from didyma.learning.solution import Callback, Clock, Progress, Run, Solution, conclude, resumable
 
 __all__ = ["ProximalBundle"]
 
@@ -38,35 +39,56 @@ class ProximalBundle:
         callback: Callback | None = None,
     ) -> Solution:
         """Minimise ½‖w‖² + C R(w), from the weights and cuts of ``start`` if given."""
-        clock = Clock()
-        pool = CutPool.of(start, problem.n_features)
         centre = np.zeros(problem.n_features) if start is None else start.w
-        steps = self._steps(problem, C, pool, centre, clock)
-        return conclude(problem, C, steps, self.tol, callback, clock, state=pool)
+        run = _Bundle(CutPool.of(start, problem.n_features), centre, Clock())
+        steps = self._steps(problem, C, run)
+        return resumable(
+            *(run, f"{self} at C={C}", problem, callback),
+            lambda: conclude(problem, C, run, steps, self.tol, callback),
+        )
 
-    def _steps(
-        self, problem: Problem, C: float, pool: CutPool, centre: Vector, clock: Clock
-    ) -> Iterator[Progress]:
+    def _steps(self, problem: Problem, C: float, run: _Bundle) -> Iterator[Progress]:
+        pool, clock = run.pool, run.clock
+
         def evaluate(w: Vector) -> float:
             with clock.stage("oracle"):
                 cut = problem.cut_all(w)
             pool.add(cut)
             return 0.5 * float(w @ w) + C * cut.at(w)
 
-        value = evaluate(centre)
         shrink = self.mu / (1.0 + self.mu)
-        dual = 0.0
-        for n_iter in range(1, self.max_iter + 1):
+        while True:
+            value = evaluate(run.w)
+            if run.n_iter == 0 or value <= run.value - 0.1 * (run.value - run.model):
+                run.centre, run.value = run.w, value
+            if run.n_iter == self.max_iter:
+                return
+            run.n_iter += 1
             with clock.stage("dual"):
-                offsets = C * (pool.losses + shrink * (pool.directions @ centre))
+                offsets = C * (pool.losses + shrink * (pool.directions @ run.centre))
                 mean = pool.combine(*pool.minimise(C / np.sqrt(1.0 + self.mu), offsets))
-                w = shrink * centre - C / (1.0 + self.mu) * mean.direction
+                run.w = w = shrink * run.centre - C / (1.0 + self.mu) * mean.direction
                 # Any weights of the cuts bound J from below, with the proximal term or without it.
                 bound = C * mean.loss - 0.5 * C**2 * float(mean.direction @ mean.direction)
-                dual = max(dual, bound)
-                model = 0.5 * float(w @ w) + C * float(np.max(pool.losses + pool.directions @ w))
+                run.dual = max(run.dual, bound)
+                highest = float(np.max(pool.losses + pool.directions @ w))
+                run.model = 0.5 * float(w @ w) + C * highest
                 pool.forget()
-            yield Progress(n_iter, float(n_iter), C, value, dual, True, clock.elapsed, centre)
-            trial = evaluate(w)
-            if trial <= value - 0.1 * (value - model):
-                centre, value = w, trial
+            yield Progress(
+                *(run.n_iter, float(run.n_iter), C, run.value, run.dual),
+                *(True, clock.elapsed, run.centre),
+            )
+
+
+class _Bundle(Run):
+    """Where a run stands: its cuts, the best point, and the next one with what it promises."""
+
+    _changing: ClassVar[tuple[str, ...]] = (
+        *("pool", "clock", "n_iter", "centre", "value", "dual", "w", "model"),
+    )
+    _lasting = "pool"
+
+    def __init__(self, pool: CutPool, centre: Vector, clock: Clock) -> None:
+        super().__init__(clock)
+        self.pool, self.centre, self.w = pool, centre, centre
+        self.value, self.model, self.dual = np.inf, -np.inf, 0.0

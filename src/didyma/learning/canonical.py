@@ -27,6 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from didyma.checkpoints import remember
 from didyma.matrix import Matrix
 
 __all__ = ["CanonicalCorrelations", "Covariance", "Directions", "leading_subspace", "transpose"]
@@ -234,6 +235,10 @@ class CanonicalCorrelations:
 
     def solve(self, Z: Matrix, k: int) -> Directions:
         """The k leading directions, or as many as there are."""
+        name = f"{k} directions of {Z.shape[0]} rows at tau={self.tau}"
+        return Directions(**remember(name, lambda: vars(self._solve(Z, k))))
+
+    def _solve(self, Z: Matrix, k: int) -> Directions:
         inner = _restricted(Z, self.bases[1])
         first, second = self._inputs.X.shape[1], inner.shape[1]
         if first <= min(second, SMALL):

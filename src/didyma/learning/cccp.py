@@ -165,15 +165,16 @@ class CCCP:
         tol, tries, aside = max(LOOSEST, self.tol), 0, w
         for n_iter in range(1, self.max_iter + 1):
             with clock.stage("convex"):
-                convex = replace(self.inner, tol=tol).solve(problem, C, start=rounds.convex)
-            rounds.convex, found = convex, convex.result
+                inner = replace(self.inner, tol=tol)
+                rounds.convex = inner.solve(problem, C, start=rounds.convex)
+            found = rounds.convex.result
             if found.status == "interrupted":
                 raise KeyboardInterrupt  # to `drive`, which keeps the round before
             passes += found.passes
             before = value if n_iter > 1 else np.inf
             with clock.stage("complete"):
                 if found.value <= value:  # or else it was solved too loosely to gain anything
-                    w = convex.w
+                    w = rounds.convex.w
                 total = problem.complete(w)
                 value = _objective(problem, C, w)
             rounds.trace.append(value)
@@ -194,7 +195,7 @@ class CCCP:
                 if np.isfinite(gain):
                     tol = min(tol, max(self.tol, SHARE * gain))
             if not self.reuse:
-                rounds.convex = replace(convex, state=None)
+                rounds.convex = replace(rounds.convex, state=None)
             rounds.move(w, self._gold(problem, total))
 
     def _gold(self, problem: Any, total: Vector) -> Vector:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.checkpoints import Stateful
 from didyma.learning.problem import Cut
 from didyma.learning.solution import Solution, overflow
 from didyma.polytope.active_set import Projection, minimise_over_columns
@@ -19,7 +21,7 @@ Vector = NDArray[np.float64]
 UNUSED = 50  # a cut that was inactive for so many solutions is forgotten
 
 
-class CutPool:
+class CutPool(Stateful):
     """Cuts with their Gram matrix; slot 0 is the zero cut of the gold outputs."""
 
     def __init__(self, n_features: int) -> None:
@@ -34,6 +36,15 @@ class CutPool:
         """A copy of the cuts of an earlier solution, which hold for any C, or an empty pool."""
         known = None if start is None else start.state
         return deepcopy(known) if isinstance(known, CutPool) else cls(n_features)
+
+    def state(self) -> dict[str, Any]:
+        """Cuts, and the weights of the last minimiser."""
+        return {**vars(self), "solution": self.solution and vars(self.solution)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on with other cuts."""
+        vars(self).update(state)
+        self.solution = state["solution"] and Projection(**state["solution"])
 
     def add(self, cut: Cut) -> None:
         """Remember a cut."""

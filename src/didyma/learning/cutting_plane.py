@@ -13,15 +13,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.checkpoints import Stateful
 from didyma.learning.cut_pool import CutPool
-from didyma.learning.line import line_of
+from didyma.learning.line import LineSearch, line_of
 from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Problem
-from didyma.learning.solution import ROUNDING, Callback, Clock, Progress, Solution, conclude
+from didyma.learning.solution import (
+    ROUNDING,
+    Callback,
+    Clock,
+    Progress,
+    Run,
+    Solution,
+    conclude,
+    resumable,
+)
 
 __all__ = ["NSlack", "OneSlack"]
 
@@ -56,32 +67,60 @@ class OneSlack:
         The value is never above that at the weights of ``start`` (or zero), where the search
         begins.
         """
-        clock = Clock()
-        pool = CutPool.of(start, problem.n_features)
         w = np.zeros(problem.n_features) if start is None else start.w
-        steps = self._steps(problem, C, pool, w, clock)
-        return conclude(problem, C, steps, self.tol, callback, clock, state=pool)
+        run = _Cuts(CutPool.of(start, problem.n_features), w, Clock())
+        steps = self._steps(problem, C, run)
+        return resumable(
+            *(run, f"{self} at C={C}", problem, callback),
+            lambda: conclude(problem, C, run, steps, self.tol, callback),
+        )
 
-    def _steps(
-        self, problem: Problem, C: float, pool: CutPool, w: Vector, clock: Clock
-    ) -> Iterator[Progress]:
-        line = line_of(problem, C, w, clock)
-        if len(pool.losses) == 1:
-            pool.add(line.cut())
-        bound, value, idle = -np.inf, np.inf, 0
-        for n_iter in range(1, self.max_iter + 1):
+    def _steps(self, problem: Problem, C: float, run: _Cuts) -> Iterator[Progress]:
+        pool, clock = run.pool, run.clock
+        line = line_of(problem, C, run.w, clock)
+        if run.point and isinstance(line, Stateful):
+            line.restore(run.point)
+        while run.idle < PATIENCE:  # an inexact oracle may have no cut that closes the gap
+            if run.n_iter > 0 or len(pool.losses) == 1:
+                pool.add(line.cut())
+            if run.n_iter == self.max_iter:
+                return
+            run.n_iter += 1
             with clock.stage("dual"):
                 mean = pool.combine(*pool.minimise(C, C * pool.losses))
                 w = -C * mean.direction
                 dual = C * mean.loss - 0.5 * float(w @ w)
                 pool.forget()
             line.towards(w)
-            yield Progress(n_iter, line.passes, C, line.value, dual, True, clock.elapsed, line.w)
-            moved = dual > bound + LEAST * abs(bound) or line.value < value - LEAST * abs(value)
-            bound, value, idle = max(bound, dual), min(value, line.value), 0 if moved else idle + 1
-            if idle == PATIENCE:  # an inexact oracle may have no cut that closes the gap
-                return
-            pool.add(line.cut())
+            run.note(dual, line)
+            yield Progress(
+                *(run.n_iter, line.passes, C, line.value, dual),
+                *(True, clock.elapsed, line.w),
+            )
+
+
+class _Cuts(Run):
+    """Where a run stands: its cuts, the best point, and how long nothing has moved."""
+
+    _changing: ClassVar[tuple[str, ...]] = (
+        *("pool", "w", "point", "clock", "n_iter", "bound", "value", "idle"),
+    )
+    _lasting = "pool"
+
+    def __init__(self, pool: CutPool, w: Vector, clock: Clock) -> None:
+        super().__init__(clock)
+        self.pool, self.w = pool, w
+        self.point: dict[str, Any] = {}  # what a search that has a state knows there
+        self.bound, self.value, self.idle = -np.inf, np.inf, 0
+
+    def note(self, dual: float, line: LineSearch) -> None:
+        """Note the point and the bounds of an iteration."""
+        self.w, value = line.w, line.value
+        self.point = line.state() if isinstance(line, Stateful) else {}
+        higher = dual > self.bound + LEAST * abs(self.bound)
+        lower = value < self.value - LEAST * abs(self.value)
+        self.bound, self.value = max(self.bound, dual), min(self.value, value)
+        self.idle = 0 if higher or lower else self.idle + 1
 
 
 @dataclass(frozen=True)
@@ -100,37 +139,53 @@ class NSlack:
         callback: Callback | None = None,
     ) -> Solution:
         """Minimise ½‖w‖² + C R(w) from scratch."""
-        clock = Clock()
-        steps = self._steps(problem, C, clock)
-        return conclude(problem, C, steps, self.tol, callback, clock)
+        run = _Slacks(PlaneDual.zero(C * problem.weights, problem.n_features, 4, C), Clock())
+        steps = self._steps(problem, C, run)
+        return resumable(
+            *(run, f"{self} at C={C}", problem, callback),
+            lambda: conclude(problem, C, run, steps, self.tol, callback),
+        )
 
-    def _steps(self, problem: Problem, C: float, clock: Clock) -> Iterator[Progress]:
+    def _steps(self, problem: Problem, C: float, run: _Slacks) -> Iterator[Progress]:
         everyone = np.arange(problem.n_examples)
-        dual = PlaneDual.zero(C * problem.weights, problem.n_features, 4, C)
-        tolerance = 1.0  # of a violation; tightened when no example violates it any more
+        dual, clock = run.dual, run.clock
 
         def optimise() -> None:
             with clock.stage("dual"):
-                enough = 0.1 * tolerance * float(dual.scales.sum())
+                enough = 0.1 * run.tolerance * float(dual.scales.sum())
                 for _ in range(SWEEPS):
                     gap, gain = dual.sweep(everyone)
                     if gap <= enough or gain <= ROUNDING * abs(dual.value()):
                         break
 
-        for n_iter in range(1, self.max_iter + 1):
-            added = False
+        while True:
+            if run.settled:
+                run.tolerance *= 0.3
+                optimise()
+            if run.n_iter == self.max_iter:
+                return
+            run.n_iter += 1
+            run.settled = True
             for i in range(problem.n_examples):
                 with clock.stage("oracle"):
                     cut = problem.cut(dual.w, i)
-                if cut.at(dual.w) > dual.slack(i) + tolerance:
-                    added = True
+                if cut.at(dual.w) > dual.slack(i) + run.tolerance:
+                    run.settled = False
                     dual.add(i, cut)
                     optimise()
             with clock.stage("certificate"):
                 value = 0.5 * float(dual.w @ dual.w)
                 value += float(dual.scales @ problem.risks(dual.w))
             w = dual.w.copy()  # which what follows would move
+            n_iter = run.n_iter
             yield Progress(n_iter, 2.0 * n_iter, C, value, dual.value(), True, clock.elapsed, w)
-            if not added:
-                tolerance *= 0.3
-                optimise()
+
+
+class _Slacks(Run):
+    """Where a run stands: its planes, the violation that it tolerates, and whether there is one."""
+
+    _changing: ClassVar[tuple[str, ...]] = ("dual", "clock", "n_iter", "tolerance", "settled")
+
+    def __init__(self, dual: PlaneDual, clock: Clock) -> None:
+        super().__init__(clock)
+        self.dual, self.tolerance, self.settled = dual, 1.0, False

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.checkpoints import Stateful
 from didyma.learning.problem import Cut, Problem
 from didyma.learning.solution import Clock
 
@@ -51,8 +52,12 @@ def line_of(problem: Problem, C: float, w: Vector, clock: Clock) -> LineSearch:
     return Line(problem, C, w, clock)
 
 
-class Line:
+class Line(Stateful):
     """The best point so far with its scores, and the search along a line from it."""
+
+    _changing: ClassVar[tuple[str, ...]] = (
+        *("w", "scores", "coefficients", "value", "passes", "_beyond"),
+    )
 
     def __init__(self, problem: Problem, C: float, w: Vector, clock: Clock) -> None:
         self.problem, self.C, self.clock = problem, C, clock

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.checkpoints import Stateful
 from didyma.data import Lists
 from didyma.learning.solution import Callback, Progress
 from didyma.scoring import linear_scores
@@ -17,7 +18,7 @@ __all__ = ["Monitor", "Watch"]
 Vector = NDArray[np.float64]
 
 
-class Watch:
+class Watch(Stateful):
     """A callback that records each iteration and knows when a held-out measure stops improving.
 
     ``history`` has one record per iteration: n_iter, passes, seconds, C, value, dual, gap, and
@@ -25,6 +26,8 @@ class Watch:
     the run stops after so many iterations without a better value; ``best_w`` are the weights of the
     best. Iterations at another C than ``C``, on the way to it, are recorded but never kept.
     """
+
+    _changing: ClassVar[tuple[str, ...]] = ("history", "best_w", "best_value", "_waited")
 
     def __init__(
         self,

@@ -15,15 +15,25 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.checkpoints import Stateful
 from didyma.errors import DataError
 from didyma.kernels.jit import bind, specialise
 from didyma.learning.problem import Problem
-from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
+from didyma.learning.solution import (
+    Callback,
+    Clock,
+    Progress,
+    Result,
+    Run,
+    Solution,
+    drive,
+    resumable,
+)
 
 __all__ = ["Perceptron"]
 
@@ -55,10 +65,14 @@ def _epoch(arrays, order, steps, w, drift, time, direction):  # type: ignore[no-
 
 @dataclass(frozen=True)
 class Perceptron:
-    """``epochs`` passes over the examples, shuffled by ``random_state`` (None: as given)."""
+    """``epochs`` passes over the examples, shuffled by ``random_state`` (None: as given).
+
+    ``C`` is the weight of the loss in the problem's search, for reports.
+    """
 
     epochs: int = 10
     random_state: int | None = 0
+    C: float = 1.0
 
     def solve(
         self,
@@ -72,36 +86,60 @@ class Perceptron:
 
         ``multiplicity`` is how often an epoch visits each example, once if not given.
         """
-        clock = Clock()
-        state = _State(problem) if start is None else deepcopy(start.state)
+        state = _State(problem) if start is None or start.state is None else deepcopy(start.state)
         visits = np.ones(problem.n_examples) if multiplicity is None else multiplicity
-        progress, status = drive(self._steps(problem, visits, state, clock), None, callback)
+        run = _Epochs(state, *_schedule(visits), self.random_state)
+        return resumable(
+            *(run, str(self), problem, callback), lambda: self._solve(problem, run, callback)
+        )
+
+    def _solve(self, problem: Problem, run: _Epochs, callback: Callback | None) -> Solution:
+        state, clock = run.averaged, run.clock
+        progress, status = drive(self._steps(problem, run), None, callback, run)
         if progress is None:  # interrupted before the first epoch was done
-            progress = Progress(0, 0.0, 1.0, np.inf, 0.0, False, clock.elapsed, state.mean())
+            progress = Progress(0, 0.0, self.C, np.inf, 0.0, False, clock.elapsed, state.mean())
         if status == "limit":
             status = "converged"  # all epochs were done
         return Solution(progress.w, Result.of(progress, status, clock), state)
 
-    def _steps(
-        self, problem: Problem, visits: Vector, state: _State, clock: Clock
-    ) -> Iterator[Progress]:
-        rng = np.random.default_rng(self.random_state)
-        run, arrays = _compiled(problem)
-        examples, steps = _schedule(visits)
-        order = np.arange(len(examples))
+    def _steps(self, problem: Problem, run: _Epochs) -> Iterator[Progress]:
+        visit, arrays = _compiled(problem)
+        state, order, steps = run.averaged, run.order, run.steps
         direction = np.zeros(problem.n_features)
-        for epoch in range(1, self.epochs + 1):
+        while run.n_iter < self.epochs:
+            run.n_iter += 1
             if self.random_state is not None:
-                rng.shuffle(order)
-            total = run(
-                arrays, examples[order], steps[order], state.w, state.drift, state.time, direction
+                run.rng.shuffle(order)
+            total = visit(
+                *(arrays, run.examples[order], steps[order]),
+                *(state.w, state.drift, state.time, direction),
             )
             state.time += float(steps.sum())
             value = float(total) / max(float(steps.sum()), TINY)
-            yield Progress(epoch, float(epoch), 1.0, value, 0.0, False, clock.elapsed, state.mean())
+            yield Progress(
+                *(run.n_iter, float(run.n_iter), self.C, value, 0.0),
+                *(False, run.clock.elapsed, state.mean()),
+            )
 
 
-class _State:
+class _Epochs(Run):
+    """Where a run stands: its averages, and the order of the last epoch to shuffle again."""
+
+    _changing: ClassVar[tuple[str, ...]] = ("averaged", "rng", "order", "clock", "n_iter")
+    _lasting = "averaged"
+
+    def __init__(
+        self, averaged: _State, examples: NDArray[np.int64], steps: Vector, random_state: int | None
+    ) -> None:
+        super().__init__(Clock())
+        self.averaged, self.examples, self.steps = averaged, examples, steps
+        self.rng = np.random.default_rng(random_state)
+        self.order = np.arange(len(examples))
+
+
+class _State(Stateful):
+    _changing: ClassVar[tuple[str, ...]] = ("w", "drift", "time")
+
     def __init__(self, problem: Problem) -> None:
         self.w = np.zeros(problem.n_features)
         self.drift = np.zeros(problem.n_features)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.checkpoints import Stateful
 from didyma.kernels.planes import insert, sweep_planes
 from didyma.learning.problem import Cut
 
@@ -17,7 +18,7 @@ Vector = NDArray[np.float64]
 
 
 @dataclass
-class PlaneDual:
+class PlaneDual(Stateful):
     """Planes g·w + b of each example with weights α on its simplex:  w = −Σ_i s_i Σ_k α_ik g_ik.
 
     Planes are stored without the scales s_i = C c_i. So for another C the same α stay feasible, and
@@ -33,6 +34,10 @@ class PlaneDual:
     gaps: Vector  # of each example when it was last looked at; infinite before
     w: Vector
     C: float
+
+    _changing: ClassVar[tuple[str, ...]] = (
+        *("g", "b", "alpha", "gram", "size", "scales", "gaps", "w", "C"),
+    )
 
     @classmethod
     def zero(cls, scales: Vector, n_features: int, n_planes: int, C: float) -> PlaneDual:

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.checkpoints import Stateful
 from didyma.learning.bcfw import BCFW
 from didyma.learning.problem import Problem
 from didyma.learning.solution import Clock, Solution
@@ -55,7 +56,7 @@ class RowProblem(Problem, Protocol):
 
 
 @dataclass
-class RowDual:
+class RowDual(Stateful):
     """The planes of each example, as coefficients of its rows and losses, with weights α."""
 
     planes: Vector  # (rows, slots)
@@ -68,6 +69,10 @@ class RowDual:
     C: float
     problem: RowProblem
     visits: int = 0  # of examples, since C was set
+
+    _changing: ClassVar[tuple[str, ...]] = (
+        *("planes", "losses", "alpha", "scales", "gaps", "v", "table", "C", "visits"),
+    )
 
     @classmethod
     def zero(cls, problem: RowProblem, C: float) -> RowDual:

@@ -7,17 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma import checkpoints
+from didyma.checkpoints import Stateful
 from didyma.errors import DataError
 from didyma.learning.problem import Problem
 
 __all__ = [
-    *("Callback", "Clock", "Progress", "Result", "Solution"),
-    *("check_C", "check_finite", "conclude", "drive", "overflow", "reached"),
+    *("Callback", "Clock", "Progress", "Result", "Run", "Solution"),
+    *("check_C", "check_finite", "conclude", "drive", "overflow", "reached", "resumable"),
 ]
 
 ROUNDING = 1e-12  # no relative gap below this means anything
@@ -101,23 +103,29 @@ class Solution:
 
 
 def drive(
-    steps: Iterable[Progress], tol: float | None, callback: Callback | None
+    steps: Iterable[Progress],
+    tol: float | None,
+    callback: Callback | None,
+    run: Run | None = None,
 ) -> tuple[Progress | None, Status]:
     """Run a solver to its tolerance: the loop that all solvers share.
 
     ``steps`` yields after each iteration. The run ends when a certified gap meets ``tol`` (None
     leaves that to the solver), when the callback says so, when the solver gives up, or at Ctrl-C,
-    which keeps what was learned so far.
+    which keeps what was learned so far. A ``run`` knows how far it had come before.
     """
-    progress: Progress | None = None
+    progress = None if run is None else run.progress
     try:
         for progress in steps:
             check_finite(progress)
+            if run is not None:
+                run.progress = progress
             stop = callback is not None and callback(progress)
             if tol is not None and progress.certified and progress.relative_gap <= reached(tol):
                 return progress, "converged"
             if stop:
                 return progress, "stopped"
+            checkpoints.offer()
     except KeyboardInterrupt:
         return progress, "interrupted"
     return progress, "limit"
@@ -152,8 +160,8 @@ def overflow(C: float) -> DataError:
     )
 
 
-class Clock:
-    """Wall-clock time by stage."""
+class Clock(Stateful):
+    """Time by stage, whatever happens to the clock on the wall."""
 
     def __init__(self) -> None:
         self.stages: dict[str, float] = {}
@@ -163,6 +171,14 @@ class Clock:
     def elapsed(self) -> float:
         """Seconds since the run began."""
         return time.perf_counter() - self._start
+
+    def state(self) -> dict[str, Any]:
+        """The time so far."""
+        return {"stages": self.stages, "elapsed": self.elapsed}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a time."""
+        self.stages, self._start = state["stages"], time.perf_counter() - state["elapsed"]
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -174,19 +190,94 @@ class Clock:
             self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - start
 
 
+class Run(Stateful):
+    """A solver at work: all that it knows between two iterations.
+
+    ``_lasting`` names the attribute that a solution keeps as its ``state``.
+    """
+
+    _lasting: ClassVar[str | None] = None
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.n_iter = 0
+        self.progress: Progress | None = None
+
+    def state(self) -> dict[str, Any]:
+        """All of that."""
+        return {**super().state(), "progress": self.progress and vars(self.progress)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from there."""
+        super().restore(state)
+        self.progress = state["progress"] and Progress(**state["progress"])
+
+    @property
+    def lasting(self) -> Any:
+        """What a next run can start from."""
+        return None if self._lasting is None else getattr(self, self._lasting)
+
+
+def resumable(
+    run: Run,
+    name: str,
+    problem: Problem,
+    callback: Callback | None,
+    work: Callable[[], Solution],
+) -> Solution:
+    """The solution that ``work`` finds by going on with a run: a step of a checkpoint.
+
+    ``name`` says what solves the problem, with all settings. A callback that has a state goes on
+    with the run; others hear only of what is yet to come.
+    """
+    kept = checkpoints.active()
+    if kept is None:
+        return work()
+    name = f"{name} on {problem.n_examples} × {problem.n_features}"
+    watch = callback if isinstance(callback, Stateful) else None
+
+    def watched() -> Any:
+        return None if watch is None else watch.state()
+
+    known = kept.begin(name, lambda: {"run": run.state(), "watch": watched()})
+    before = known.answer or known.state
+    if before is not None and watch is not None:
+        watch.restore(before["watch"])
+    if known.answer is not None:
+        if known.live is not None:
+            run.lasting.restore(known.live)
+        state = None if known.live is None else run.lasting
+        solution = Solution(known.answer["w"], Result(**known.answer["result"]), state)
+        kept.end(name, None, solution, written=True)
+        return solution
+    if known.state is not None:
+        run.restore(known.state["run"])
+    try:
+        solution = work()
+    except KeyboardInterrupt:
+        kept.give_up()
+        raise
+    if solution.result.status == "interrupted":
+        kept.give_up()
+    else:
+        answer = {"w": solution.w, "result": vars(solution.result), "watch": watched()}
+        kept.end(name, answer, solution)
+    return solution
+
+
 def conclude(
     problem: Problem,
     C: float,
+    run: Run,
     steps: Iterable[Progress],
     tol: float,
     callback: Callback | None,
-    clock: Clock,
-    state: Any = None,
 ) -> Solution:
     """`drive` a solver whose every step is certified, and sum it up."""
-    progress, status = drive(steps, tol, callback)
+    progress, status = drive(steps, tol, callback, run)
+    clock = run.clock
     if progress is None:  # interrupted before the first step
         w = np.zeros(problem.n_features)
         value = C * float(problem.weights @ problem.risks(w))
         progress = Progress(0, 0.0, C, value, 0.0, True, clock.elapsed, w)
-    return Solution(progress.w.copy(), Result.of(progress, status, clock), state)
+    return Solution(progress.w.copy(), Result.of(progress, status, clock), run.lasting)

@@ -12,8 +12,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
-from hashlib import sha256
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -21,10 +20,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from didyma.checkpoints import check_same, fingerprint
 from didyma.errors import DataError, ModelFileError
 from didyma.files import replace_when_done
 
-__all__ = ["History", "Step", "Trainer", "choose_device", "fingerprint"]
+__all__ = ["History", "Step", "Trainer", "choose_device"]
 
 OPTIMIZERS = {"adam": torch.optim.AdamW, "sgd": torch.optim.SGD}
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -289,12 +289,7 @@ class _Run:
         except (OSError, SafetensorError, KeyError, ValueError) as error:
             raise ModelFileError(f"{path}: damaged, or not a checkpoint ({error})") from None
         ours = json.loads(json.dumps(self.settings()))
-        differing = [key for key in ours if settings.get(key) != ours[key]]
-        if differing:
-            raise ModelFileError(
-                f"{path}: a checkpoint of another run (its {', '.join(differing)} differ); give "
-                "another file, or remove it to start anew"
-            )
+        check_same(path, {key: settings.get(key) for key in ours}, ours)
         self.module.load_state_dict(_under("now/", tensors))
         self.best = _under("best/", tensors)
         state: dict[int, dict[str, Tensor]] = {}
@@ -305,31 +300,6 @@ class _Run:
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
         self.optimizer.param_groups[0]["lr"] = rate
         self.history = History(**{**history, "status": "epochs"})
-
-
-def fingerprint(value: Any) -> str:
-    """A text that differs for data that differ: lists, dataclasses, arrays and plain values.
-
-    >>> fingerprint([1, 2]) == fingerprint((1, 2)) != fingerprint([[1], 2])
-    True
-    """
-    digest = sha256()
-
-    def add(part: Any) -> None:
-        if isinstance(part, np.ndarray) and part.dtype != object:
-            digest.update(f"{part.dtype.str}{part.shape}".encode())
-            digest.update(part.tobytes())
-        elif isinstance(part, (list, tuple, np.ndarray)):
-            digest.update(f"[{len(part)}".encode())
-            for item in part:
-                add(item)
-        elif is_dataclass(part):
-            add([getattr(part, member.name) for member in fields(part)])
-        else:
-            digest.update(f"{part!r},".encode())
-
-    add(value)
-    return digest.hexdigest()
 
 
 def choose_device(name: str = "auto") -> torch.device:

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.checkpoints import remember
 from didyma.data import Lists
 from didyma.execution import threads
 from didyma.features.text import FirstStage, SmallFeatures, WordVectors
@@ -252,10 +253,14 @@ class Search:
             fits = rung.fits(lists, self.target.loss, self.baseline)
             scores[:, test] = Fit.scores(fits, held_out)
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a fold may teach nothing
-            threads()(work, range(self.n_folds))
-        for setting, found in zip(settings, scores):
+        def all_folds() -> NDArray[np.float64]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a fold may teach nothing
+                threads()(work, range(self.n_folds))
+            return scores
+
+        known = remember(f"rung {rung} of {len(rows)} rows", all_folds)
+        for setting, found in zip(settings, known):
             best, _ = self.judged.windowed.best(found)
             yield Trial(rung, *setting, best, self.values(best))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from didyma.cli import checkpointing
 from didyma.cli import options as common
 from didyma.cli.interruption import end_if_interrupted
 from didyma.cli.nbest import options
@@ -27,6 +28,7 @@ EVERY = {"low-rank": 1, "boosting": 100, "ridge-boosting": 100}  # rounds betwee
 
 
 def fit(
+    context: typer.Context,
     train: options.Train,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
@@ -65,12 +67,16 @@ def fit(
     dev_inputs: options.DevInputs = None,
     dev_references: options.DevReferences = None,
     jobs: common.Jobs = None,
+    checkpoint: checkpointing.Folder = None,
+    checkpoint_every: checkpointing.Every = 300,
+    resume: checkpointing.Resume = False,
     as_json: common.Json = False,
 ) -> None:
     """Train a reranker on lists with references or losses, and save it.
 
     A decoder must not have been trained on the sentences of TRAIN, or their
-    lists look better than those to come: didyma tag nbest --jackknife.
+    lists look better than those to come: didyma tag nbest --jackknife. If the
+    process dies, the same command with --resume goes on where it was.
 
     [bold]Examples[/bold]
 
@@ -96,26 +102,27 @@ def fit(
     from didyma import model as model_file
     from didyma.rerank.nbest import NBestReranker
 
-    with _reporting(model) as callback:
-        reranker = NBestReranker(
-            model.value,
-            parameters,
-            features=features.value,
-            input_view=input_view.value,
-            output_view=output_view.value,
-            min_count=min_count,
-            loss=loss.value,
-            weight=weight,
-            callback=callback,
-        ).fit(lists, held_out)
-    best = min(reranker.tuning_, key=lambda record: record["loss"] or 0.0)
-    summary = {
-        "train": {"path": str(train), "lists": len(lists.groups)},
-        "dev": None if dev is None else {"path": str(dev), "loss": best["loss"]},
-        "weight": reranker.weight_,
-        "tuning": reranker.tuning_,
-    }
-    model_file.save(reranker, output, summary=summary)
+    with checkpointing.surviving(context, output, TRAIN=lists, dev=held_out):
+        with _reporting(model) as callback:
+            reranker = NBestReranker(
+                model.value,
+                parameters,
+                features=features.value,
+                input_view=input_view.value,
+                output_view=output_view.value,
+                min_count=min_count,
+                loss=loss.value,
+                weight=weight,
+                callback=callback,
+            ).fit(lists, held_out)
+        best = min(reranker.tuning_, key=lambda record: record["loss"] or 0.0)
+        summary = {
+            "train": {"path": str(train), "lists": len(lists.groups)},
+            "dev": None if dev is None else {"path": str(dev), "loss": best["loss"]},
+            "weight": reranker.weight_,
+            "tuning": reranker.tuning_,
+        }
+        model_file.save(reranker, output, summary=summary)
     if as_json:
         print_json({"model": str(output), "kind": model.value, **summary})
     else:

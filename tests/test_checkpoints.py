@@ -1,0 +1,326 @@
+"""Training that dies and goes on ends with the bits of training that was left alone."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import didyma
+from didyma.checkpoints import Checkpoint, Stateful, check_same, checkpoint, fingerprint, remember
+from didyma.data import Lists
+from didyma.errors import CheckpointWarning, ModelFileError
+from didyma.features.mentions import FEATURES
+from didyma.formats.nbest import of_outputs
+from didyma.tasks.coreference import MentionPairs
+from didyma.tasks.ranking_svm import PlainSVM
+
+
+class Died(BaseException):
+    """What nothing catches, as nothing catches the death of a process."""
+
+
+def judged(seed: int = 0, n_queries: int = 10) -> Lists:
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(8 * n_queries, 3))
+    y = np.zeros(len(X))
+    noisy = X[:, 0] - 0.5 * X[:, 1] + random.normal(size=len(X))
+    for rows in np.arange(len(X)).reshape(n_queries, 8):
+        y[rows[np.argsort(-noisy[rows])[:3]]] = [2, 1, 1]
+    return Lists(X, y, np.repeat(np.arange(n_queries), 8))
+
+
+def lives(train: Callable[[], Any], folder: Path, at: int, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """What training returns if it dies at every ``at``-th checkpoint, and how often it died."""
+    save, saved = Checkpoint.save, 0
+
+    def save_and_die(self: Checkpoint) -> None:
+        nonlocal saved
+        save(self)
+        saved += 1
+        if saved % at == 0:
+            raise Died
+
+    monkeypatch.setattr(Checkpoint, "save", save_and_die)
+    for deaths in range(1000):
+        try:
+            with checkpoint(folder, every=0.0):
+                return train(), deaths
+        except Died:
+            assert (folder / "now.npz").exists()
+    raise AssertionError("it never ends")
+
+
+def path(**parameters: Any) -> Callable[[], Any]:
+    def train() -> Any:
+        found = PlainSVM(**{"tol": 1e-4, **parameters}).path(judged(), [1.0, 30.0], judged(1))
+        return [(own.coef_, own.result_.value, own.n_iter_, own.history_) for own in found]
+
+    return train
+
+
+def fitted(name: str, **parameters: Any) -> Callable[[], Any]:
+    def train() -> Any:
+        ranker = getattr(didyma, name)(**parameters).fit(judged(), eval_set=judged(1))
+        return [(ranker.coef_, ranker.result_.value, ranker.n_iter_, ranker.history_)]
+
+    return train
+
+
+def motif() -> Any:
+    random = np.random.default_rng(0)
+    strings = ["".join(random.choice(list("ACGT"), 12)) for _ in range(12)]
+    strings = [s[:3] + "GATTA" + s[8:] if k % 2 else s for k, s in enumerate(strings)]
+    labels = [1 if k % 2 else -1 for k in range(len(strings))]
+    found = didyma.MotifFinder(5, 1, n_restarts=2, C=10.0).fit(strings, labels)
+    return [(found.coef_, found.result_.value, found.n_rounds_, [])]
+
+
+def resolved(model: Any) -> Callable[[], Any]:
+    def train() -> Any:
+        random = np.random.default_rng(0)
+        examples, labels = [], []
+        for _ in range(4):
+            own = random.integers(3, size=5)
+            pairs = [(i, j) for i in range(5) for j in range(i + 1, 5)]
+            rows = random.normal(size=(len(pairs), len(FEATURES)))
+            rows[:, 0] += [2.0 * (own[i] == own[j]) for i, j in pairs]
+            examples.append(MentionPairs(5, rows))
+            labels.append(own)
+        found = didyma.CoreferenceResolver(10.0, model=model).fit_pairs(examples, labels)
+        history = [{"value": value} for value in found.objective_trace_]
+        return [(found.coef_, found.result_.value, found.result_.n_iter, history)]
+
+    return train
+
+
+def reranked(model: str, **parameters: Any) -> Callable[[], Any]:
+    def train() -> Any:
+        random = np.random.default_rng(0)
+        inputs = ["".join(random.choice(list("ab "), 6)) for _ in range(8)]
+        outputs = [["".join(random.choice(list("ab"), 3)) for _ in range(4)] for _ in inputs]
+        references = [own[k % 4] for k, own in enumerate(outputs)]
+        scores = [random.normal(size=4) for _ in inputs]
+        lists = of_outputs(inputs, outputs, scores=scores, references=references)
+        found = didyma.NBestReranker(model, parameters).fit(lists, lists)
+        return [(found.predict(lists), found.weight_, len(found.tuning_), found.tuning_)]
+
+    return train
+
+
+def searched() -> Any:
+    random = np.random.default_rng(0)
+    words = ["ring", "rain", "late", "clock", "tea", "sun", "moon"]
+    queries = [f"who {random.choice(words)} {random.choice(words)} ?" for _ in range(12)]
+    passages = [[f"{random.choice(words)} {random.choice(words)} ." for _ in range(4)]] * 12
+    labels = [random.permutation([1, 0, 0, 1]) for _ in queries]
+    found = didyma.TextReranker().fit(queries, passages, labels)
+    return [(found.out_of_fold_, str(found.gate_), len(found.trials_), found.trials_)]
+
+
+PROGRAMS: dict[str, Callable[[], Any]] = {
+    "path by bcfw": path(),
+    "path by one-slack": path(solver="one-slack"),
+    "path by bundle": path(solver="bundle", max_iter=60),
+    "path by n-slack": path(solver="n-slack", tol=1e-2),
+    "path that waits": path(patience=3),
+    "path of ramps": path(loss="ndcg@3", bound="ramp"),
+    "path of ramps by one-slack": path(loss="ndcg@3", bound="ramp", solver="one-slack"),
+    "path to its limit": path(tol=0.0, max_iter=3),
+    "path to its limit by one-slack": path(solver="one-slack", tol=0.0, max_iter=3),
+    "path to its limit by bundle": path(solver="bundle", tol=0.0, max_iter=3),
+    "path to its limit by n-slack": path(solver="n-slack", tol=0.0, max_iter=3),
+    "additive": fitted("AdditiveSVMRanker", bins=4, interactions=1),
+    "additive ramp": fitted("AdditiveSVMRanker", bins=4, loss="precision@2"),
+    "perceptron": fitted("LatentPerceptronRanker", epochs=5),
+    "latent": fitted("LatentSVMRanker", C=10.0, n_restarts=2),
+    "motif": motif,
+    "coreference by forests": resolved("latent"),
+    "coreference by all pairs": resolved("correlation"),
+    "n-best by svm": reranked("svm"),
+    "n-best by boosting": reranked("boosting", n_rounds=6),
+    "n-best by low rank": reranked("low-rank", n_components=2, tau=[0.5, 0.9]),
+    "texts": searched,
+}
+
+
+def seconds_aside(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: own for key, own in record.items() if key != "seconds"} for record in history]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_resumed_run_has_the_bits_of_one_that_never_died(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone = PROGRAMS[name]()
+    at = 1 if "limit" in name else 3
+    found, deaths = lives(PROGRAMS[name], tmp_path / "run", at, monkeypatch)
+    assert deaths > 0
+    assert os.listdir(tmp_path) == []
+    for (w, value, n_iter, history), own in zip(alone, found, strict=True):
+        assert np.array_equal(w, own[0])
+        assert (value, n_iter) == own[1:3]
+        assert seconds_aside(history) == seconds_aside(own[3])
+
+
+def killed_after(folder: Path, work: Callable[[], Any]) -> None:
+    def die() -> None:
+        work()
+        raise Died
+
+    with pytest.raises(Died), checkpoint(folder, every=0.0):
+        die()
+
+
+def die(folder: Path, monkeypatch: pytest.MonkeyPatch, train: Callable[[], Any]) -> None:
+    """Train until the third checkpoint is written."""
+    save, saved = Checkpoint.save, 0
+
+    def save_and_die(self: Checkpoint) -> None:
+        nonlocal saved
+        save(self)
+        saved += 1
+        if saved == 3:
+            raise Died
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "save", save_and_die)
+        with pytest.raises(Died), checkpoint(folder, every=0.0, X=1, y="a"):
+            train()
+
+
+def test_a_checkpoint_of_other_data_or_settings_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    die(folder, monkeypatch, path())
+    with pytest.raises(ModelFileError, match=r"run: a checkpoint of another run.* in y"):
+        checkpoint(folder, X=1, y="b").__enter__()
+    with (
+        pytest.raises(ModelFileError, match=r"differs in step 1"),
+        checkpoint(folder, X=1, y="a"),
+    ):
+        path(tol=1e-5)()
+    with checkpoint(folder, X=1, y="a"):
+        path()()
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_differs_is_named() -> None:
+    with pytest.raises(ModelFileError, match=r"differs in tol \(0.1, now 0.2\), data;"):
+        check_same(
+            "run",
+            {"tol": "0.1", "data": "a" * 64, "C": "1"},
+            {"tol": "0.2", "data": "b" * 64, "C": "1"},
+        )
+
+
+@pytest.mark.parametrize("part", ["now.npz", "000000.npz"])
+def test_a_damaged_checkpoint_is_refused(part: str, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    killed_after(folder, lambda: remember("one", lambda: np.arange(100.0)))
+    whole = (folder / part).read_bytes()
+    for damaged in (b"", whole[:-30], whole[:200] + bytes(8) + whole[208:], b"PK" + bytes(90)):
+        (folder / part).write_bytes(damaged)
+        with pytest.raises(ModelFileError, match=f"{part}: damaged"), checkpoint(folder):
+            remember("one", lambda: np.arange(100.0))
+
+
+def test_parts_of_two_runs_are_told_apart(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        killed_after(folder, lambda: remember("a number", lambda: 1.0))
+    (other / "000000.npz").rename(one / "000000.npz")
+    with pytest.raises(ModelFileError, match="of another run than the rest"), checkpoint(one):
+        remember("a number", lambda: 1.0)
+
+
+def test_training_goes_on_where_no_checkpoint_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with (
+        pytest.warns(CheckpointWarning, match="no checkpoint was written: Not a directory"),
+        checkpoint(tmp_path / "file" / "run", every=0.0),
+    ):
+        assert remember("a sum", lambda: 2) == 2
+
+
+def test_interrupted_training_keeps_its_checkpoint(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+
+    def stop(progress: Any) -> None:
+        if progress.n_iter == 3:
+            raise KeyboardInterrupt
+
+    with checkpoint(folder, every=0.0):
+        (found,) = PlainSVM(tol=1e-6, callback=stop).path(judged(), [10.0])
+    assert found.result_.status == "interrupted"
+    with checkpoint(folder, every=0.0):
+        (found,) = PlainSVM(tol=1e-6).path(judged(), [10.0])
+    assert np.array_equal(found.coef_, PlainSVM(tol=1e-6).path(judged(), [10.0])[0].coef_)
+    assert not folder.exists()
+
+
+def test_other_files_of_the_folder_stay(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with checkpoint(tmp_path, every=0.0):
+        remember("a number", lambda: 1.0)
+        assert len(os.listdir(tmp_path)) == 3
+    assert os.listdir(tmp_path) == ["notes.txt"]
+
+
+def test_nothing_is_written_before_its_time(tmp_path: Path, monkeypatch: Any) -> None:
+    now = 0.0
+    monkeypatch.setattr("didyma.checkpoints.time.monotonic", lambda: now)
+    folder = tmp_path / "run"
+    with checkpoint(folder, every=300.0):
+        remember("one", lambda: 1.0)
+        assert not folder.exists()
+        now = 300.0
+        remember("two", lambda: 2.0)
+        assert sorted(os.listdir(folder)) == ["000000.npz", "000001.npz", "now.npz"]
+        now = 599.0
+        remember("three", lambda: 3.0)
+        assert len(os.listdir(folder)) == 3
+
+
+def test_a_step_has_no_steps_of_its_own(tmp_path: Path) -> None:
+    killed_after(
+        tmp_path / "run", lambda: remember("outer", lambda: remember("inner", lambda: 1.0) + 1.0)
+    )
+    with checkpoint(tmp_path / "run") as kept:
+        assert remember("outer", lambda: -1.0) == 2.0
+        assert len(kept._steps) == 1
+
+
+def test_states_have_generators_and_states_within() -> None:
+    class Inner(Stateful):
+        _changing = ("value",)
+        value = 0
+
+    class Outer(Stateful):
+        _changing = ("rng", "inner", "array")
+
+        def __init__(self) -> None:
+            self.rng, self.inner, self.array = np.random.default_rng(0), Inner(), np.zeros(2)
+
+    one, other = Outer(), Outer()
+    one.rng.random(7)
+    one.inner.value, one.array = 5, np.ones(3)
+    other.restore(json.loads(json.dumps(one.state(), default=list)))
+    assert other.rng.random() == one.rng.random()
+    assert other.inner.value == 5
+    assert list(other.array) == [1.0] * 3
+
+
+def test_fingerprints_know_sparse_matrices_and_mappings() -> None:
+    wide, other = sp.csr_array(np.eye(3)), sp.csr_array(2 * np.eye(3))
+    assert fingerprint(wide) == fingerprint(wide.copy()) != fingerprint(other)
+    assert fingerprint({"a": wide}) != fingerprint({"a": other})
+    assert fingerprint(np.zeros(0)) != fingerprint(np.zeros((0, 2)))
