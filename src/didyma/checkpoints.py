@@ -26,7 +26,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -53,7 +53,6 @@ __all__ = [
 EVERY = 300.0  # seconds between two checkpoints, and before the first
 NOW = "now"
 LONGEST = 60  # characters of a value that an error shows
-State: TypeAlias = dict[str, Any]
 
 
 class Stateful:
@@ -73,11 +72,11 @@ class Stateful:
 
     _changing: ClassVar[tuple[str, ...]] = ()
 
-    def state(self) -> State:
+    def state(self) -> dict[str, Any]:
         """All that `restore` needs."""
         return {name: _state_of(getattr(self, name)) for name in self._changing}
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
         for name in self._changing:
             own, value = getattr(self, name), state[name]
@@ -139,7 +138,7 @@ class Checkpoint:
         self._run = secrets.token_hex(8)
         self._steps: list[_Step] = []
         self._under_way: tuple[str, Callable[[], Any]] | None = None
-        self._read_before: State = {}  # empty once training is beyond what was read
+        self._read_before: dict[str, Any] = {}  # empty once training is beyond what was read
         self._owns_folder = False
         self._saved = time.monotonic()
         if resume and self.exists:
@@ -224,7 +223,7 @@ class Checkpoint:
         for path in [self._path(NOW), *self.folder.glob("[0-9]" * 6 + ".npz")]:
             path.unlink(missing_ok=True)
 
-    def _now(self) -> State:
+    def _now(self) -> dict[str, Any]:
         live = {}
         for number, step in enumerate(self._steps):
             found = None if step.found is None else step.found()
@@ -242,7 +241,7 @@ class Checkpoint:
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.npz"
 
-    def _write(self, name: str, state: State) -> None:
+    def _write(self, name: str, state: dict[str, Any]) -> None:
         arrays: dict[str, NDArray[Any]] = {}
         record = json.dumps(_flat({**state, "run": self._run}, arrays))
         with replace_when_done(self._path(name), "wb") as file:

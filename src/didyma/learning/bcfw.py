@@ -32,8 +32,8 @@ from didyma.learning.solution import (
     Clock,
     Progress,
     Result,
-    Run,
     Solution,
+    SolverRun,
     check_finite,
     drive,
     overflow,
@@ -109,7 +109,7 @@ def _first_cut(problem: Problem) -> tuple[float, float, float]:
     return float(loss), float(directions[0] @ directions[1]), 2 * SAMPLE / n
 
 
-class _Visits(Run):
+class _Visits(SolverRun):
     """Where a run stands: its dual, the values of C ahead, and whether the next one is due."""
 
     _changing: ClassVar[tuple[str, ...]] = (

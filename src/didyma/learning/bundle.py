@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from didyma.learning.cut_pool import CutPool
 from didyma.learning.problem import Problem
-from didyma.learning.solution import Callback, Clock, Progress, Run, Solution, conclude, resumable
+from didyma.learning.solution import (
+    Callback,
+    Clock,
+    Progress,
+    Solution,
+    SolverRun,
+    conclude,
+    resumable,
+)
 
 __all__ = ["ProximalBundle"]
 
@@ -80,7 +88,7 @@ class ProximalBundle:
             )
 
 
-class _Bundle(Run):
+class _Bundle(SolverRun):
     """Where a run stands: its cuts, the best point, and the next one with what it promises."""
 
     _changing: ClassVar[tuple[str, ...]] = (

@@ -28,8 +28,8 @@ from didyma.learning.solution import (
     Callback,
     Clock,
     Progress,
-    Run,
     Solution,
+    SolverRun,
     conclude,
     resumable,
 )
@@ -99,7 +99,7 @@ class OneSlack:
             )
 
 
-class _Cuts(Run):
+class _Cuts(SolverRun):
     """Where a run stands: its cuts, the best point, and how long nothing has moved."""
 
     _changing: ClassVar[tuple[str, ...]] = (
@@ -181,7 +181,7 @@ class NSlack:
             yield Progress(n_iter, 2.0 * n_iter, C, value, dual.value(), True, clock.elapsed, w)
 
 
-class _Slacks(Run):
+class _Slacks(SolverRun):
     """Where a run stands: its planes, the violation that it tolerates, and whether there is one."""
 
     _changing: ClassVar[tuple[str, ...]] = ("dual", "clock", "n_iter", "tolerance", "settled")

@@ -29,8 +29,8 @@ from didyma.learning.solution import (
     Clock,
     Progress,
     Result,
-    Run,
     Solution,
+    SolverRun,
     drive,
     resumable,
 )
@@ -122,7 +122,7 @@ class Perceptron:
             )
 
 
-class _Epochs(Run):
+class _Epochs(SolverRun):
     """Where a run stands: its averages, and the order of the last epoch to shuffle again."""
 
     _changing: ClassVar[tuple[str, ...]] = ("averaged", "rng", "order", "clock", "n_iter")

@@ -18,7 +18,7 @@ from didyma.errors import DataError
 from didyma.learning.problem import Problem
 
 __all__ = [
-    *("Callback", "Clock", "Progress", "Result", "Run", "Solution"),
+    *("Callback", "Clock", "Progress", "Result", "Solution", "SolverRun"),
     *("check_C", "check_finite", "conclude", "drive", "overflow", "reached", "resumable"),
 ]
 
@@ -106,7 +106,7 @@ def drive(
     steps: Iterable[Progress],
     tol: float | None,
     callback: Callback | None,
-    run: Run | None = None,
+    run: SolverRun | None = None,
 ) -> tuple[Progress | None, Status]:
     """Run a solver to its tolerance: the loop that all solvers share.
 
@@ -190,7 +190,7 @@ class Clock(Stateful):
             self.stages[name] = self.stages.get(name, 0.0) + time.perf_counter() - start
 
 
-class Run(Stateful):
+class SolverRun(Stateful):
     """A solver at work: all that it knows between two iterations.
 
     ``_lasting`` names the attribute that a solution keeps as its ``state``.
@@ -219,7 +219,7 @@ class Run(Stateful):
 
 
 def resumable(
-    run: Run,
+    run: SolverRun,
     name: str,
     problem: Problem,
     callback: Callback | None,
@@ -268,7 +268,7 @@ def resumable(
 def conclude(
     problem: Problem,
     C: float,
-    run: Run,
+    run: SolverRun,
     steps: Iterable[Progress],
     tol: float,
     callback: Callback | None,
