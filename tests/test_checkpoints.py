@@ -120,7 +120,7 @@ def searched() -> Any:
     queries = [f"who {random.choice(words)} {random.choice(words)} ?" for _ in range(12)]
     passages = [[f"{random.choice(words)} {random.choice(words)} ." for _ in range(4)]] * 12
     labels = [random.permutation([1, 0, 0, 1]) for _ in queries]
-    found = didyma.TextReranker().fit(queries, passages, labels)
+    found = didyma.TextReranker(quick=True).fit(queries, passages, labels)
     return [(found.out_of_fold_, str(found.gate_), len(found.trials_), found.trials_)]
 
 

@@ -128,7 +128,7 @@ def fit(
     stage's scores or, where there are none, by BM25; else the model keeps that
     order and says so. Ctrl-C ends the search and keeps the best so far (exit
     code 130). If the process dies, the same command with --resume goes on with
-    what is yet to be tried, with the time budget anew.
+    what is yet to be tried and the time that is left.
 
     [bold]Examples[/bold]
 

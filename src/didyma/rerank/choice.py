@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -221,29 +222,29 @@ class Search:
             self.interrupted = True
 
     def _run(self, rungs: Sequence[Rung], budget: float, callback: Watcher | None) -> None:
-        began = time.perf_counter()
-        longest = 0.0
+        spent = longest = 0.0  # of all lives, if the process died in between
         for number, rung in enumerate(rungs):
-            start = time.perf_counter()
-            if number and start - began + longest > budget:
+            if number and spent + longest > budget:
                 self.untried = tuple(rungs[number:])
                 break
-            found = list(self._try(rung))
+            name = f"rung {rung} of {len(self.judged.lists)} rows"
+            tried = remember(name, partial(self._try, rung))
+            found = list(self._trials(rung, tried["scores"]))
             self.trials += found
-            longest = max(longest, time.perf_counter() - start)
+            spent, longest = spent + tried["seconds"], max(longest, tried["seconds"])
             if callback is not None:
                 mean = max(trial.mean for trial in found)
                 best = max(trial.mean for trial in self.trials)
-                spent = time.perf_counter() - began
                 if callback(Tried(number + 1, len(rungs), str(rung), mean, best, spent)):
                     break
 
-    def _try(self, rung: Rung) -> Iterator[Trial]:
+    def _try(self, rung: Rung) -> dict[str, Any]:
+        """Scores of all windows by rankers that have not seen them, and the time it took."""
+        began = time.perf_counter()
         rows, windows = self.judged.columns(rung.columns)
         codes = self.judged.lists.groups.codes
         item = self.judged.windowed.item
-        settings = rung.settings
-        scores = np.zeros((len(settings), len(windows)))
+        scores = np.zeros((len(rung.settings), len(windows)))
 
         def work(fold: int) -> None:
             train = np.isin(codes, self.usable[self.fold[self.usable] != fold])
@@ -253,14 +254,13 @@ class Search:
             fits = rung.fits(lists, self.target.loss, self.baseline)
             scores[:, test] = Fit.scores(fits, held_out)
 
-        def all_folds() -> NDArray[np.float64]:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a fold may teach nothing
-                threads()(work, range(self.n_folds))
-            return scores
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a fold may teach nothing
+            threads()(work, range(self.n_folds))
+        return {"scores": scores, "seconds": time.perf_counter() - began}
 
-        known = remember(f"rung {rung} of {len(rows)} rows", all_folds)
-        for setting, found in zip(settings, known):
+    def _trials(self, rung: Rung, scores: NDArray[np.float64]) -> Iterator[Trial]:
+        for setting, found in zip(rung.settings, scores):
             best, _ = self.judged.windowed.best(found)
             yield Trial(rung, *setting, best, self.values(best))
 
