@@ -28,7 +28,7 @@ from didyma.matrix import Matrix
 __all__ = ["blocks", "read", "write"]
 
 DENSE_FROM = 0.25  # share of all entries that the file lists, from which a dense matrix suits
-PIECE = 1 << 20  # bytes that a thread parses at a time
+PIECE = 1 << 19  # bytes that a thread parses at a time
 MISSING = (b"NULL", b"NaN")
 GROUP_SUFFIXES = (".query", ".group")
 LONGEST_SIZE = 18  # digits of what fits into 64 bits

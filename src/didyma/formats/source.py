@@ -16,7 +16,7 @@ from didyma.formats.text import WIDEST, text_array
 
 __all__ = ["Source"]
 
-BLOCK = 1 << 23  # bytes
+BLOCK = 1 << 22  # bytes
 
 _WORD = re.compile(rb"[^\s#]*")
 
