@@ -20,8 +20,9 @@ from didyma.files import replace_when_done
 
 BENCHMARKS = (
     *("passes", "fits", "additive", "oracle", "scaling", "memory", "letor_reader", "sparsemap"),
-    *("latent", "hypergraph", "structure_kernels", "peers", "tagger", "low_rank", "boosting"),
-    *("parser", "esim", "passage", "text_features", "rerank", "search", "serve", "startup"),
+    *("latent", "hypergraph", "local", "structure_kernels", "peers", "tagger", "low_rank"),
+    *("boosting", "parser", "esim", "passage", "text_features", "rerank", "search", "serve"),
+    *("startup"),
 )
 # These install other libraries.
 WITH_PEERS = {"structure_kernels", "peers", "tagger", "low_rank", "parser", "search"}

@@ -30,7 +30,7 @@ from didyma.structures import (
     Tree,
     either,
 )
-from didyma.structures.factor_graph import AtMostOne
+from didyma.structures.logic import AtMostOne
 from tests.laws import enumeration
 
 

@@ -360,7 +360,7 @@ def test_importing_loads_no_matplotlib():
 def test_the_gallery_shows_every_example():
     page = (ROOT / "docs" / "gallery.md").read_text()
     examples = sorted((ROOT / "examples").glob("gallery_*.py"))
-    assert len(examples) == 10
+    assert len(examples) == 12
     for path in examples:
         assert f"(../examples/{path.name})" in page
         picture = f"gallery/{path.stem.removeprefix('gallery_')}.svg"

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from didyma.errors import DataError
 from didyma.structures.elimination import fill_order, postorder
-from didyma.structures.factor_graph import (
+from didyma.structures.factor_graph import FactorGraph
+from didyma.structures.logic import (
     AtLeastOne,
     AtMost,
     AtMostOne,
     Cardinality,
     ExactlyOne,
-    FactorGraph,
     Implies,
 )
 

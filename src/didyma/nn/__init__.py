@@ -24,6 +24,7 @@ from didyma.nn.losses import FenchelYoungLoss
 if TYPE_CHECKING:
     from didyma.nn.embedding import PassageEmbedding
     from didyma.nn.esim import EntailmentClassifier
+    from didyma.nn.local import LocalSparseMAP
     from didyma.nn.parser import DependencyParser
     from didyma.nn.passage import PassageRanker
     from didyma.nn.ranking_loss import RankingLoss
@@ -32,6 +33,7 @@ __all__ = [
     "DependencyParser",
     "EntailmentClassifier",
     "FenchelYoungLoss",
+    "LocalSparseMAP",
     "PassageEmbedding",
     "PassageRanker",
     "RankingLoss",
@@ -39,10 +41,11 @@ __all__ = [
     "sparsemap",
 ]
 
-# What needs learners and models, imported when it is first used.
+# What needs learners, models or other solvers, imported when it is first used.
 _HOMES = {
     "DependencyParser": "didyma.nn.parser",
     "EntailmentClassifier": "didyma.nn.esim",
+    "LocalSparseMAP": "didyma.nn.local",
     "PassageEmbedding": "didyma.nn.embedding",
     "PassageRanker": "didyma.nn.passage",
     "RankingLoss": "didyma.nn.ranking_loss",

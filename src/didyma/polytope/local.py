@@ -1,4 +1,4 @@
-"""LP-SparseMAP: SparseMAP over the local polytope of a factor graph, for graphs of any width.
+"""LP-SparseMAP: SparseMAP over local polytopes, for graphs of any width and composed structures.
 
     max  ⟨scores, u⟩ + ⟨pairwise, v⟩ − t/2 ‖u‖²
     over u_i in the simplex, v_e ≥ 0 with the marginals u_i and u_j, low ≤ Σ literals ≤ high
@@ -7,363 +7,40 @@ Every factor has its own marginal polytope (the hull of a cardinality constraint
 counts), and all agree on u. On trees this is the marginal polytope of the whole graph; with loops
 it is larger, and u is an approximation that needs no global oracle.
 
-It is one sparse quadratic programme, solved by a primal-dual interior point method (a predictor and
-a corrector step per factorisation). Once the face of the optimum can be recognised, the optimum
-over that face is found by one linear system, exact up to rounding; the same system gives the
-derivatives. Multipliers bound the objective from above and so certify the result.
-
-`polytope.active_set` would need an oracle that names vertices. Those of this polytope are
-fractional and known by its constraints only, so the oracle is a linear programme, which costs as
-much as several of the few factorisations here; and it is asked once for each vertex that becomes
-active, whose number grows with the graph. It finds the same optimum, ten times slower on a grid of
-8 × 8 variables (`tests/polytope/test_local.py` compares them).
+Binary variables are solved by prices (`polytope.priced`), and so are structures that share
+variables (`polytope.composed`); variables of more states, and the rare instance on which prices get
+stuck, by an interior point method (`polytope.interior`). All end on the face of the optimum, up to
+rounding, and certify it.
 
 Reference: Niculae and Martins, LP-SparseMAP, ICML 2020 (there by dual decomposition).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.linalg import splu
 
 from didyma.errors import DataError, warn
 from didyma.partition import SUSPECT
+from didyma.polytope.composed import ComposedGraph
+from didyma.polytope.interior import Constraints, interior_point
+from didyma.polytope.point import LocalPoint
+from didyma.polytope.priced import BinaryGraph
 from didyma.polytope.sparsemap import ToleranceWarning
-from didyma.structure import Floats, impossible
+from didyma.structure import Additional, Floats, impossible
+from didyma.structures.composition import Composition
 from didyma.structures.factor_graph import FactorGraph
 
-__all__ = ["LocalSolution", "local_sparsemap"]
+__all__ = ["LocalSolution", "LocalSolver", "lay_out_local", "local_sparsemap"]
 
 Mask = NDArray[np.bool_]
 
-REGULAR = 1e-10  # keeps systems with redundant constraints solvable; refined away
-ROUNDING = 1e-15
-CURVATURE = 1e-6  # of pairs and slacks on a face, where they have none; refined away
-ROUNDS = 4  # of refinement
-STEP = 0.995  # share of the way to the boundary
-POLISH = 1e-4  # relative gap from which on the face may be recognised
-FACES = 4  # tried at a time
-EXACT = 1e-13  # no better gap can be told from rounding
-FEASIBLE = 1e-9  # largest error of a constraint
-PATIENCE = 8  # iterations without progress: rounding is all that is left
 HIDDEN = 1e-6  # what may lie between the values of two programmes that are the same
-
-
-class _Polytope:
-    """The local polytope: T v_e = (u_i, u_j) for each edge, C u + sign · slack = b."""
-
-    def __init__(self, graph: FactorGraph) -> None:
-        n, size = graph.n_variables, graph.n_states
-        self.shape = (n, size)
-        self.d = n * size
-        states = np.arange(size)
-        edges = np.array(graph.edges, np.int64).reshape(-1, 2)
-        self.ends = (edges[:, :, None] * size + states).reshape(len(edges), 2 * size)
-        self.T = np.vstack([np.kron(np.eye(size), np.ones(size)), np.tile(np.eye(size), size)])
-        rows, columns = [np.repeat(np.arange(n), size)], [np.arange(self.d)]
-        b, sign, most = [1.0] * n, [0.0] * n, [0.0] * n
-        for one in graph.logic:
-            literals = np.array(one.indices) * 2 + ~one.negated
-            bounds = {(one.low, -1.0 if one.low < one.high else 0.0)} if one.low > 0 else set()
-            if one.high < len(literals):
-                bounds.add((one.high, 1.0 if one.low < one.high else 0.0))
-            for bound, direction in sorted(bounds):
-                rows.append(np.full(len(literals), len(b)))
-                columns.append(literals)
-                b.append(bound)
-                sign.append(direction)
-                most.append(float(len(literals)))
-        self.b, self.sign = np.array(b), np.array(sign)
-        self.most = np.concatenate([np.ones(self.d + len(edges) * size**2), most])
-        self.terms = np.concatenate(rows), np.concatenate(columns)
-        ones = np.ones(len(self.terms[0]))
-        self.C = sp.csr_matrix((ones, self.terms), shape=(len(b), self.d))
-        self.C_transposed = self.C.T.tocsr()
-        self._arrange()
-
-    def _arrange(self) -> None:
-        """Where the entries of the matrix of `_System` stand; the same for all instances."""
-        n_edges, n_ends = self.ends.shape
-        state = np.arange(self.d)
-        row = self.d + np.arange(len(self.b))
-        end = self.d + len(row) + np.arange(self.ends.size)
-        block = np.broadcast_to(end.reshape(n_edges, n_ends, 1), (n_edges, n_ends, n_ends))
-        term_row, term_state = row[self.terms[0]], self.terms[1]
-        at_end = self.ends.ravel()
-        self.i = np.concatenate([state, term_row, term_state, row, end, at_end, block.ravel()])
-        self.j = np.concatenate(
-            [state, term_state, term_row, row, at_end, end, block.swapaxes(1, 2).ravel()]
-        )
-        self.order = np.lexsort((self.i, self.j))
-        size = self.d + len(row) + len(end)
-        self.first = np.searchsorted(self.j[self.order], np.arange(size + 1))
-
-    def split(self, x: Floats) -> tuple[Floats, Floats, Floats]:
-        """The parts u, v (E, S²) and slack of all variables."""
-        stop = len(x) - len(self.b)
-        return x[: self.d], x[self.d : stop].reshape(len(self.ends), self.T.shape[1]), x[stop:]
-
-    def apply(self, x: Floats) -> tuple[Floats, Floats]:
-        """Left-hand sides of the rows and of the edges; the latter are to be zero."""
-        u, v, slack = self.split(x)
-        return self.C @ u + self.sign * slack, v @ self.T.T - u[self.ends]
-
-    def adjoint(self, rows: Floats, edges: Floats) -> Floats:
-        """The transpose of `apply`."""
-        to_u = self.C_transposed @ rows - self.scatter(edges)
-        return np.concatenate([to_u, (edges @ self.T).ravel(), self.sign * rows])
-
-    def possible(self, allowed: Mask) -> Mask | None:
-        """Which variables can differ from 0 if only these parts may, or None if no state is left.
-
-        A state goes with all its pairs, and a pair with each of its states.
-        """
-        u = allowed[: self.d].copy()
-        v = allowed[self.d :].reshape(len(self.ends), self.T.shape[1])
-        lost = np.ones(1, bool)
-        while lost.any():
-            v = v & (u[self.ends] @ self.T == 2)
-            lost = u[self.ends] & (v @ self.T.T == 0)
-            u[self.ends[lost]] = False
-        if not u.reshape(self.shape).any(axis=1).all():
-            return None
-        return np.concatenate([u, v.ravel(), self.sign != 0])
-
-    def feasible(self, alive: Mask) -> bool:
-        """Whether any point exists, by linear programming."""
-        from scipy.optimize import linprog
-
-        n_ends = self.ends.size
-        place = np.arange(n_ends), self.ends.ravel()
-        agree = sp.csr_matrix((-np.ones(n_ends), place), shape=(n_ends, self.d))
-        pairs = sp.kron(sp.eye(len(self.ends)), self.T)
-        A = sp.bmat([[self.C, None, sp.diags(self.sign)], [agree, pairs, None]]).tocsc()
-        b = np.concatenate([self.b, np.zeros(self.ends.size)])
-        limits = [(0.0, None if one else 0.0) for one in alive]
-        return bool(linprog(np.zeros(len(alive)), A_eq=A, b_eq=b, bounds=limits).status != 2)
-
-    def scatter(self, at_ends: Floats) -> Floats:
-        """Sum what the edges (E, 2S) say of each state."""
-        return np.bincount(self.ends.ravel(), at_ends.ravel(), self.d).astype(float)
-
-
-class _System:
-    """D dx + A'dy = r, A dx = s, with D diagonal and dx = 0 outside ``alive``: factored once.
-
-    Pairs and slacks are eliminated by hand, since nothing but their own equations mentions them.
-    """
-
-    def __init__(self, polytope: _Polytope, diagonal: Floats, alive: Mask) -> None:
-        self.polytope, self.alive = polytope, alive
-        inverse = np.where(alive, 1.0 / np.where(alive, diagonal, 1.0), 0.0)
-        _, self.W, self.W_slack = polytope.split(inverse)
-        n_edges, n_ends = polytope.ends.shape
-        # One equation of each edge follows from the others; those of dead states are empty.
-        kept = alive[polytope.ends]
-        last = n_ends - 1 - np.argmax(kept[:, : n_ends // 2 - 1 : -1], axis=1)
-        kept[np.arange(n_edges), last] = False
-        every = np.ones(len(polytope.b), bool)
-        self.kept = np.concatenate([alive[: polytope.d], every, kept.ravel()])
-        N = (self.W[:, None, :] * polytope.T) @ polytope.T.T
-        N += np.eye(n_ends) * (REGULAR + ROUNDING * N)
-        ones = np.ones(len(polytope.terms[0]))
-        minus = np.full(2 * polytope.ends.size, -1.0)
-        corner = polytope.sign**2 * self.W_slack + REGULAR
-        i, j = polytope.i, polytope.j
-        entries = np.concatenate([diagonal[: polytope.d], ones, ones, -corner, minus, -N.ravel()])
-        entries = np.where(self.kept[i] & self.kept[j], entries, i == j)
-        matrix = entries[polytope.order], i[polytope.order], polytope.first
-        self.factor = splu(sp.csc_matrix(matrix, shape=2 * (len(self.kept),)))
-
-    def refine(
-        self, diagonal: Floats, r: Floats, rows: Floats, edges: Floats, rounds: int
-    ) -> tuple[Floats, Floats, Floats]:
-        """(dx, dy, dy of edges), refined against this ``diagonal`` and without regularisation."""
-        polytope = self.polytope
-        dx, dy, dy_edges = np.zeros(len(r)), np.zeros(len(rows)), np.zeros(edges.shape)
-        left = np.where(self.alive, r, 0.0), rows, edges
-        for _ in range(rounds):
-            step = self._once(*left)
-            dx, dy, dy_edges = dx + step[0], dy + step[1], dy_edges + step[2]
-            missing = r - diagonal * dx - polytope.adjoint(dy, dy_edges)
-            done_rows, done_edges = polytope.apply(dx)
-            left = np.where(self.alive, missing, 0.0), rows - done_rows, edges - done_edges
-        return dx, dy, dy_edges
-
-    def _once(self, r: Floats, rows: Floats, edges: Floats) -> tuple[Floats, Floats, Floats]:
-        polytope = self.polytope
-        r_u, r_v, r_slack = polytope.split(r)
-        rows = rows - polytope.sign * self.W_slack * r_slack
-        edges = edges - (self.W * r_v) @ polytope.T.T
-        right = np.where(self.kept, np.concatenate([r_u, rows, edges.ravel()]), 0.0)
-        found = self.factor.solve(right)
-        du, dy = found[: polytope.d], found[polytope.d : polytope.d + len(rows)]
-        dy_edges = found[polytope.d + len(rows) :].reshape(edges.shape)
-        dv = self.W * (r_v - dy_edges @ polytope.T)
-        dslack = self.W_slack * (r_slack - polytope.sign * dy)
-        return np.concatenate([du, dv.ravel(), dslack]), dy, dy_edges
-
-
-class _Face(_System):
-    """The optimum of ½‖u‖² − r'x over the face on which some entries are free."""
-
-    def __init__(self, polytope: _Polytope, free: Mask) -> None:
-        self.curvature = np.where(np.arange(len(free)) < polytope.d, 1.0, 0.0)
-        super().__init__(polytope, np.maximum(self.curvature, CURVATURE), free)
-
-    def solve(self, r: Floats, rows: Floats, edges: Floats) -> tuple[Floats, Floats, Floats]:
-        """(dx, dy, dy of edges); a linear and symmetric map."""
-        return self.refine(self.curvature, r, rows, edges, ROUNDS)
-
-
-@dataclass(frozen=True)
-class _State:
-    """Primal variables, multipliers of x ≥ 0, of the rows and of the edges."""
-
-    x: Floats
-    z: Floats
-    y: Floats
-    y_edges: Floats
-
-    def moved(self, step: _State, length: float) -> _State:
-        return _State(
-            self.x + length * step.x,
-            self.z + length * step.z,
-            self.y + length * step.y,
-            self.y_edges + length * step.y_edges,
-        )
-
-    def room(self, step: _State) -> float:
-        """The longest step, up to 1, that keeps x and z positive."""
-        x, dx = np.concatenate([self.x, self.z]), np.concatenate([step.x, step.z])
-        blocking = dx < 0
-        return min(1.0, STEP * float(np.min(x[blocking] / -dx[blocking], initial=np.inf)))
-
-
-@dataclass(frozen=True)
-class _Optimum:
-    """Primal variables, the entries that are free to move, and the certificate."""
-
-    x: Floats
-    free: Mask
-    value: float
-    bound: float
-    residual: float
-
-    @property
-    def gap(self) -> float:
-        """How far the value can be from the optimum; not known of an infeasible point."""
-        return abs(self.bound - self.value) if self.residual <= FEASIBLE else np.inf
-
-    def better(self, other: _Optimum) -> bool:
-        """Whether the gap is smaller, or as long as there is none, clearly the residual."""
-        return self.gap < other.gap or (
-            other.gap == np.inf and self.residual < 0.9 * other.residual
-        )
-
-    def within(self, tol: float) -> bool:
-        """Whether the gap is small."""
-        return self.gap <= tol * max(1.0, abs(self.value))
-
-
-@dataclass(frozen=True)
-class _Programme:
-    """max c'x − ½ x'qx over the polytope, with x = 0 outside ``alive``."""
-
-    polytope: _Polytope
-    c: Floats
-    q: Floats
-    alive: Mask
-
-    def assess(self, state: _State, free: Mask) -> _Optimum:
-        """The value of x, and the bound that y gives: valid for any y, for x has upper limits."""
-        polytope, x, y = self.polytope, state.x, state.y
-        rows, edges = polytope.apply(x)
-        residual = max(np.abs(polytope.b - rows).max(), np.abs(edges).max(initial=0.0))
-        gain = np.where(self.alive, self.c - polytope.adjoint(y, state.y_edges), 0.0)
-        curved = np.where(self.q > 0, self.q, 1.0)
-        best = np.where(self.q > 0, np.clip(gain / curved, 0.0, polytope.most), polytope.most)
-        best = np.where(gain > 0, best, 0.0)
-        bound = float(polytope.b @ y + gain @ best - 0.5 * (self.q * best) @ best)
-        value = float(self.c @ x - 0.5 * (self.q * x) @ x)
-        return _Optimum(x, free, value, bound, float(residual))
-
-    def missing(self, state: _State) -> tuple[Floats, Floats, Floats]:
-        """What the optimality conditions lack, but for z."""
-        rows, edges = self.polytope.apply(state.x)
-        dual = self.c - self.q * state.x - self.polytope.adjoint(state.y, state.y_edges)
-        return dual, self.polytope.b - rows, -edges
-
-    def newton(self, system: _System, state: _State, target: Any) -> _State:
-        """The step towards x · z = target."""
-        x = np.where(self.alive, state.x, 1.0)
-        dual, rows, edges = self.missing(state)
-        right = np.where(self.alive, dual + target / x, 0.0)
-        dx, dy, dy_edges = system.refine(self.q + state.z / x, right, rows, edges, 2)
-        dz = np.where(self.alive, (target - state.z * dx) / x - state.z, 0.0)
-        return _State(dx, dz, dy, dy_edges)
-
-    def polish(self, state: _State) -> _Optimum:
-        """The best optimum of a few faces, first of that on which the entries with x > z are free.
-
-        The next face loses the entries that became negative and wins those that would pay.
-        """
-        t = self.q.max()
-        free = self.alive & (state.x > state.z)
-        found = []
-        for _ in range(FACES):
-            start = replace(state, x=np.where(free, state.x, 0.0))
-            dual, rows, edges = self.missing(start)
-            dx, dy, dy_edges = _Face(self.polytope, free).solve(dual / t, rows, edges)
-            end = start.moved(_State(dx, np.zeros(len(dx)), t * dy, t * dy_edges), 1.0)
-            found.append(self.assess(replace(end, x=np.maximum(end.x, 0.0)), free))
-            if found[-1].within(EXACT):
-                break
-            free = self.alive & np.where(free, end.x > 0, self.missing(end)[0] > 0)
-        return min(found, key=lambda one: one.gap)
-
-    def solve(self, tol: float, max_iter: int) -> tuple[_Optimum, int]:
-        """The best point found by the interior point method, and the number of iterations."""
-        polytope, alive = self.polytope, self.alive
-        state = _State(
-            self._centre(),
-            np.where(alive, 1.0, 0.0),
-            np.zeros(len(polytope.b)),
-            np.zeros(polytope.ends.shape),
-        )
-        best = self.assess(state, alive)
-        n_iter = stale = 0
-        while n_iter < max_iter and stale < PATIENCE and not best.within(tol):
-            n_iter += 1
-            try:  # a singular system means that rounding has taken over
-                system = _System(polytope, self.q + state.z / np.where(alive, state.x, 1.0), alive)
-                predictor = self.newton(system, state, 0.0)
-                ahead = state.moved(predictor, state.room(predictor))
-                mu = float(state.x @ state.z) / alive.sum()
-                centring = (float(ahead.x @ ahead.z) / alive.sum() / mu) ** 3
-                step = self.newton(system, state, centring * mu - predictor.x * predictor.z)
-                state = state.moved(step, state.room(step))
-                if not np.isfinite(state.x).all():
-                    break
-                found = self.assess(state, alive & (state.x > state.z))
-                if found.bound - found.value < POLISH * max(1.0, abs(found.value)):
-                    found = min(found, self.polish(state), key=lambda one: one.gap)
-            except RuntimeError:
-                break
-            stale = 0 if found.better(best) else stale + 1
-            best = found if found.better(best) else best
-        return best, n_iter
-
-    def _centre(self) -> Floats:
-        u, v, slack = self.polytope.split(np.where(self.alive, 1.0, 0.0))
-        u = u.reshape(self.polytope.shape)
-        u = u / u.sum(axis=1, keepdims=True)
-        return np.concatenate([u.ravel(), (v / v.sum(axis=1, keepdims=True)).ravel(), slack])
 
 
 @dataclass(frozen=True)
@@ -371,72 +48,112 @@ class LocalSolution:
     """Marginals over the local polytope, with their certificate per instance.
 
     No point of the polytope has a higher objective than ``objective + gap``, so that
-    ``t/2 ‖marginals − exact‖² ≤ gap``.
+    ``t/2 ‖marginals − exact‖² ≤ gap``. Without a batch axis in the scores no array has one.
     """
 
     marginals: Floats
-    """(B, n_variables, n_states)"""
-    pairwise: Floats
-    """(B, n_edges, n_states, n_states); not unique where the scores leave a choice"""
+    """In the shape of the scores."""
+    additional: Mapping[str, Floats]
+    """Expectations of additional parts, by name; not unique where the scores leave a choice."""
     objective: Floats
-    bound: Floats
     gap: Floats
     converged: Mask
+    exact: Mask
+    """Whether it is known that no output of the graph is left out: then this is SparseMAP."""
     n_iter: NDArray[np.int64]
-    _polytope: _Polytope = field(repr=False)
-    _free: list[Mask] = field(repr=False)
-    _temperature: float = field(repr=False)
+    points: Sequence[LocalPoint] = field(repr=False)
+    places: Mapping[str, Additional] = field(repr=False)
+    graph: FactorGraph | Composition = field(repr=False)
 
-    def jvp(self, d_scores: ArrayLike, d_pairwise: ArrayLike | None = None) -> Floats:
-        """Derivative of the marginals in a direction of the scores.
+    @property
+    def pairwise(self) -> Floats:
+        """Expectations of pairs."""
+        return self.additional["pairwise"]
+
+    @property
+    def bound(self) -> Floats:
+        """What no point of the polytope exceeds."""
+        return self.objective + self.gap
+
+    def jvp(self, d_scores: ArrayLike, **d_additional: ArrayLike) -> Floats:
+        """Derivative of the marginals in a direction of the scores; additional ones by name.
 
         Marginals are piecewise linear in the scores; at a kink this is the derivative on the face
         of the solution.
         """
-        return self._move(d_scores, d_pairwise)[0]
+        return self._split(self._move(self._join(d_scores, d_additional, own=True)))[0]
 
-    def vjp(self, d_marginals: ArrayLike) -> tuple[Floats, Floats]:
-        """Gradients in the scores and the pairwise scores (per instance) from the marginals'."""
-        return self._move(d_marginals, None)
+    def vjp(
+        self, d_marginals: ArrayLike, **d_additional: ArrayLike
+    ) -> tuple[Floats, dict[str, Floats]]:
+        """Gradients in the scores, and in each array of additional scores by name.
 
-    def _move(self, d_scores: ArrayLike, d_pairwise: ArrayLike | None) -> tuple[Floats, Floats]:
-        """How each face's optimum moves with the linear objective: a symmetric map."""
-        polytope, batch = self._polytope, len(self._free)
-        d_pairwise = np.zeros(self.pairwise.shape) if d_pairwise is None else d_pairwise
-        directions = []
-        for given, like in ((d_scores, self.marginals), (d_pairwise, self.pairwise)):
+        Gradients with respect to the expectations of additional parts may be given by name.
+        """
+        moved = self._move(self._join(d_marginals, d_additional, own=False))
+        d_scores, named = self._split(moved)
+        for name, place in self.places.items():
+            if place.shared and not self._single:
+                named[name] = named[name].sum(axis=0)
+        return d_scores, named
+
+    @property
+    def _single(self) -> bool:
+        return self.objective.ndim == 0
+
+    def _move(self, directions: Floats) -> Floats:
+        return np.array([point.move(one) for point, one in zip(self.points, directions)])
+
+    def _join(self, to_scores: ArrayLike, named: Mapping[str, ArrayLike], own: bool) -> Floats:
+        """Directions of all parts (B, d + f)."""
+        d = self.marginals.size // len(self.points)
+        joined = np.zeros((len(self.points), len(self.points[0].parts)))
+        for name, given in {"": to_scores, **named}.items():
             direction = np.asarray(given, float)
-            if direction.shape != like.shape:
+            if name and name not in self.places:
+                known = ", ".join(self.places) or "none"
+                raise DataError(f"no additional scores of this name (given: {known})", field=name)
+            expected = self.additional[name].shape if name else self.marginals.shape
+            if name and own and self.places[name].shared:
+                expected = self.places[name].shape
+            if direction.shape != expected:
                 raise DataError(
-                    f"expected a direction of shape {like.shape}, found {np.shape(given)}"
+                    f"expected a direction of shape {expected}, found {direction.shape}",
+                    field=name or None,
                 )
-            directions.append(direction.reshape(batch, -1))
-        r = np.hstack(directions)
-        rows, edges = np.zeros(len(polytope.b)), np.zeros(polytope.ends.shape)
-        moved = []
-        for direction, free in zip(r, self._free, strict=True):
-            right = np.concatenate([direction / self._temperature, rows])
-            dx, _, _ = _Face(polytope, free).solve(right, rows, edges)
-            moved.append(polytope.split(dx))
-        du = np.array([u for u, _, _ in moved]).reshape(self.marginals.shape)
-        dv = np.array([v for _, v, _ in moved]).reshape(self.pairwise.shape)
-        return du, dv
+            start, stop = (0, d)
+            if name:
+                start, stop = d + self.places[name].start, d + self.places[name].stop
+            rows = 1 if name and direction.shape == self.places[name].shape else len(joined)
+            joined[:, start:stop] = direction.reshape(rows, stop - start)
+        return joined
+
+    def _split(self, parts: Floats) -> tuple[Floats, dict[str, Floats]]:
+        d = self.marginals.size // len(self.points)
+        batch = () if self._single else (len(self.points),)
+        named = {
+            name: parts[:, d + place.start : d + place.stop].reshape(*batch, *place.shape)
+            for name, place in self.places.items()
+        }
+        return parts[:, :d].reshape(self.marginals.shape), named
 
 
 def local_sparsemap(
     scores: ArrayLike,
-    graph: FactorGraph,
+    graph: FactorGraph | Composition,
     *,
-    pairwise: ArrayLike | None = None,
     temperature: float = 1.0,
     tol: float = 1e-10,
     max_iter: int = 100,
+    warm_start: LocalSolution | None = None,
+    **additional: ArrayLike | None,
 ) -> LocalSolution:
-    """SparseMAP over the local polytope of a factor graph (LP-SparseMAP).
+    """SparseMAP over the local polytope of a factor graph or a composition (LP-SparseMAP).
 
-    Scores (B, n_variables, n_states) and ``pairwise`` are those of `FactorGraph`; without the batch
-    axis, neither has the solution one. Stops at a gap of ``tol · max(1, |objective|)`` (scores
-    above 1 are scaled to 1 first), and warns if rounding or ``max_iter`` stops it before.
+    Scores and additional ones are those of the graph; without the batch axis, neither has the
+    solution one. Stops at a gap of ``tol · max(1, |objective|)``, and warns if rounding or
+    ``max_iter`` (of the interior point method) stops it before. A former solution of the same
+    instances can be the ``warm_start``.
 
     >>> graph = FactorGraph(3, edges=[(0, 1), (1, 2), (2, 0)])
     >>> disagree = np.array([[0.0, 2.0], [2.0, 0.0]])
@@ -445,87 +162,145 @@ def local_sparsemap(
     array([[0.5, 0.5],
            [0.5, 0.5],
            [0.5, 0.5]])
-    >>> bool(solution.converged), float(solution.objective.round(3))
-    (True, 5.25)
+    >>> bool(solution.converged), float(solution.objective.round(3)), bool(solution.exact)
+    (True, 5.25, False)
     """
-    if not temperature > 0:
-        raise DataError(f"expected a positive number, found {temperature}", field="temperature")
-    if not isinstance(graph, FactorGraph):
-        raise DataError(f"expected a FactorGraph, found {graph!r}", field="graph")
-    flat, extra, _ = graph.check(scores, pairwise=pairwise)
-    polytope = _Polytope(graph)
-    solved = []
-    for b in range(len(flat)):
-        parts = np.concatenate([flat[b], extra[b if len(extra) > 1 else 0]])
-        found = _solve_without_masks(polytope, parts, temperature, tol, max_iter)
-        found = found or _solve(polytope, parts, temperature, tol, max_iter)
-        if found is None:
-            raise impossible(b)
-        optimum, scale, n_iter = found
-        solved.append((optimum, scale, optimum.within(tol), n_iter))
-    wrong = [b for b, (_, _, converged, _) in enumerate(solved) if not converged]
-    if wrong:
-        warn(
-            f"{len(wrong)} of {len(solved)} instances stopped before a gap of {tol}; the first is "
-            f"{wrong[0]} with a gap of {solved[wrong[0]][0].gap * solved[wrong[0]][1]:.1e}",
-            ToleranceWarning,
+    flat, extra, places = lay_out_local(scores, graph, additional)
+    parts = np.hstack([flat, np.broadcast_to(extra, (len(flat), extra.shape[1]))])
+    solver = LocalSolver(graph, places, temperature, tol, max_iter)
+    return solver.solution(solver(parts, warm_start), np.ndim(scores) == graph.ndim)
+
+
+def lay_out_local(
+    scores: ArrayLike, graph: FactorGraph | Composition, additional: Mapping[str, Any]
+) -> tuple[Floats, Floats, dict[str, Additional]]:
+    """Scores (B, d), additional ones (1 or B, f) as flat arrays, and where each stands."""
+    if not isinstance(graph, (FactorGraph, Composition)):
+        raise DataError(f"expected a FactorGraph or a Composition, found {graph!r}", field="graph")
+    given = dict(additional)
+    if isinstance(graph, FactorGraph) and given.get("pairwise") is None:
+        given["pairwise"] = np.zeros((len(graph.edges), graph.n_states, graph.n_states))
+    return graph.check(scores, **given)
+
+
+class LocalSolver:
+    """The optimum of each instance of a batch, from the scores of all parts (B, d + f)."""
+
+    def __init__(
+        self,
+        graph: FactorGraph | Composition,
+        places: Mapping[str, Additional],
+        temperature: float = 1.0,
+        tol: float = 1e-10,
+        max_iter: int = 100,
+    ) -> None:
+        if not temperature > 0:
+            raise DataError(f"expected a positive number, found {temperature}", field="temperature")
+        self.graph, self.places = graph, places
+        self.temperature, self.tol, self.max_iter = temperature, tol, max_iter
+
+    def __call__(self, parts: Floats, warm_start: LocalSolution | None = None) -> list[LocalPoint]:
+        """Points, which may not have converged; raises where there is none.
+
+        Scores that must be masks count as −∞, if that changes nothing: scores that are raised to a
+        limit lower no value, so what bounds the raised programme bounds this one. A point that
+        reaches the bound without such parts is the optimum.
+        """
+        highest = parts.max(axis=1, keepdims=True)
+        limit = -SUSPECT * np.maximum(max(1.0, self.temperature), highest)
+        low = (parts < limit) & (parts > -np.inf)
+        points = self._attempt(np.where(low, -np.inf, parts), self._prices(warm_start, len(parts)))
+        for b in np.flatnonzero(low.any(axis=1)).tolist():
+            (above,) = self._attempt(np.where(low[b], limit[b], parts[b])[None])
+            point, bound = points[b], np.inf if above is None else above.value + above.gap
+            if point is None or bound - point.value > HIDDEN * max(1.0, abs(point.value)):
+                points[b] = self._attempt(parts[b : b + 1])[0]
+        for b, point in enumerate(points):
+            if point is None:
+                raise impossible(b)
+        return points  # type: ignore[return-value]
+
+    def _attempt(self, parts: Floats, prices: Floats | None = None) -> list[LocalPoint | None]:
+        if self._composed:
+            try:
+                return self._composed.solve(parts, self.temperature, self.tol, prices)
+            except DataError:  # a structure has no output in some instance
+                if len(parts) == 1:
+                    return [None]
+                return [self._attempt(one[None])[0] for one in parts]
+        points: list[LocalPoint | None] = [None] * len(parts)
+        if self._binary:
+            points = self._binary.solve(parts, self.temperature, self.tol, prices)
+        for b, point in enumerate(points):
+            if point is None or not point.converged:
+                points[b] = interior_point(
+                    self._constraints, parts[b], self.temperature, self.tol, self.max_iter
+                )
+        return points
+
+    @cached_property
+    def _composed(self) -> ComposedGraph | None:
+        return (
+            ComposedGraph(self.graph, self.places) if isinstance(self.graph, Composition) else None
         )
-    single = np.ndim(scores) == graph.ndim
-    size = graph.n_states
 
-    def gather(values: list[Any], *shape: int) -> Any:
-        stacked = np.array(values).reshape(len(values), *shape)
-        return stacked[0] if single else stacked
+    @cached_property
+    def _binary(self) -> BinaryGraph | None:
+        graph = self.graph
+        return (
+            BinaryGraph(graph) if isinstance(graph, FactorGraph) and graph.n_states == 2 else None
+        )
 
-    points = [polytope.split(optimum.x) for optimum, *_ in solved]
-    return LocalSolution(
-        marginals=gather([u for u, _, _ in points], *polytope.shape),
-        pairwise=gather([v for _, v, _ in points], len(graph.edges), size, size),
-        objective=gather([optimum.value * scale for optimum, scale, *_ in solved]),
-        bound=gather([optimum.bound * scale for optimum, scale, *_ in solved]),
-        gap=gather([optimum.gap * scale for optimum, scale, *_ in solved]),
-        converged=gather([converged for _, _, converged, _ in solved]),
-        n_iter=gather([n_iter for *_, n_iter in solved]),
-        _polytope=polytope,
-        _free=[optimum.free for optimum, *_ in solved],
-        _temperature=temperature,
-    )
+    @cached_property
+    def _constraints(self) -> Constraints:
+        assert isinstance(self.graph, FactorGraph)
+        return Constraints(self.graph)
 
+    def _prices(self, start: LocalSolution | None, batch: int) -> Floats | None:
+        if start is None:
+            return None
+        if start.graph is not self.graph and start.graph != self.graph:
+            raise DataError("it is of another graph", field="warm_start")
+        if len(start.points) != batch:
+            raise DataError(
+                f"expected one point per instance ({batch}), found {len(start.points)}",
+                field="warm_start",
+            )
+        known = [point.prices for point in start.points if point.prices is not None]
+        if not known:
+            return None
+        none = np.zeros(len(known[0]))
+        return np.array([none if p.prices is None else p.prices for p in start.points])
 
-def _solve(
-    polytope: _Polytope, parts: Floats, temperature: float, tol: float, max_iter: int
-) -> tuple[_Optimum, float, int] | None:
-    """The optimum over scores that were divided by a scale, and the iterations; None if none is."""
-    alive = polytope.possible(parts > -np.inf)
-    if alive is None:
-        return None
-    c = np.zeros(len(alive))
-    c[: len(parts)] = np.where(alive[: len(parts)], parts, 0.0)
-    q = np.where(np.arange(len(c)) < polytope.d, temperature, 0.0)
-    scale = max(1.0, float(np.abs(c).max()), temperature)
-    programme = _Programme(polytope, c / scale, q / scale, alive)
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        optimum, n_iter = programme.solve(tol, max_iter)
-    if optimum.gap == np.inf and not polytope.feasible(alive):
-        return None
-    return optimum, scale, n_iter
+    def solution(self, points: list[LocalPoint], single: bool) -> LocalSolution:
+        """Points as arrays; warns of those that are not the optimum."""
+        wrong = [b for b, point in enumerate(points) if not point.converged]
+        if wrong:
+            warn(
+                f"{len(wrong)} of {len(points)} instances stopped before a gap of {self.tol}; the "
+                f"first is {wrong[0]} with a gap of {points[wrong[0]].gap:.1e}",
+                ToleranceWarning,
+            )
+        d = int(np.prod(self.graph.score_shape))
 
+        def gather(values: Any, *shape: int) -> Any:
+            stacked = np.array(values).reshape(len(points), *shape)
+            return stacked[0] if single else stacked
 
-def _solve_without_masks(
-    polytope: _Polytope, parts: Floats, temperature: float, tol: float, max_iter: int
-) -> tuple[_Optimum, float, int] | None:
-    """The optimum if scores that must be masks are −∞; None if there are none, or they count.
-
-    Scores that are raised to a limit lower no value, so what bounds the raised programme bounds
-    this one. A point that reaches the bound without such parts is the optimum.
-    """
-    limit = -SUSPECT * max(1.0, temperature, float(parts.max()))
-    low = (parts < limit) & (parts > -np.inf)
-    if not low.any():
-        return None
-    without = _solve(polytope, np.where(low, -np.inf, parts), temperature, tol, max_iter)
-    raised = _solve(polytope, np.where(low, limit, parts), temperature, tol, max_iter)
-    if without is None or raised is None:
-        return None
-    value, bound = (without[0].value * without[1], raised[0].bound * raised[1])
-    return without if bound - value <= HIDDEN * max(1.0, abs(value)) else None
+        found = np.array([point.parts for point in points])
+        whole = np.isin(found[:, :d].round(9), (0, 1)).all(axis=1) | self.graph.is_forest
+        return LocalSolution(
+            marginals=gather(found[:, :d], *self.graph.score_shape),
+            additional={
+                name: gather(found[:, d + place.start : d + place.stop], *place.shape)
+                for name, place in self.places.items()
+            },
+            objective=gather([point.value for point in points]),
+            gap=gather([point.gap for point in points]),
+            converged=gather([point.converged for point in points]),
+            exact=gather(whole),
+            n_iter=gather([point.n_iter for point in points]),
+            points=points,
+            places=self.places,
+            graph=self.graph,
+        )

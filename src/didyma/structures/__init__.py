@@ -1,20 +1,25 @@
 """Structures: finite sets of outputs with a fast argmax."""
 
 from didyma.structures.choice import Choice
+from didyma.structures.composition import Composition, Factor
 from didyma.structures.constituency import Constituency
-from didyma.structures.factor_graph import (
+from didyma.structures.factor_graph import FactorGraph
+from didyma.structures.forest import Forest
+from didyma.structures.higher_order_sequence import HigherOrderSequence
+from didyma.structures.hypergraph import Hypergraph, Plan, Planned
+from didyma.structures.joint_table import JointTable
+from didyma.structures.knapsack import Knapsack
+from didyma.structures.logic import (
+    AndOut,
     AtLeastOne,
     AtMost,
     AtMostOne,
     Cardinality,
     ExactlyOne,
-    FactorGraph,
     Implies,
+    OrOut,
+    XorOut,
 )
-from didyma.structures.forest import Forest
-from didyma.structures.higher_order_sequence import HigherOrderSequence
-from didyma.structures.hypergraph import Hypergraph, Plan, Planned
-from didyma.structures.knapsack import Knapsack
 from didyma.structures.matching import Matching
 from didyma.structures.monotone_alignment import MonotoneAlignment
 from didyma.structures.path import Path
@@ -26,22 +31,27 @@ from didyma.structures.top_k import TopK
 from didyma.structures.tree import Tree
 
 __all__ = [
+    "AndOut",
     "AtLeastOne",
     "AtMost",
     "AtMostOne",
     "Cardinality",
     "Choice",
+    "Composition",
     "Constituency",
     "DistanceBins",
     "ExactlyOne",
+    "Factor",
     "FactorGraph",
     "Forest",
     "HigherOrderSequence",
     "Hypergraph",
     "Implies",
+    "JointTable",
     "Knapsack",
     "Matching",
     "MonotoneAlignment",
+    "OrOut",
     "Path",
     "Plan",
     "Planned",
@@ -51,5 +61,6 @@ __all__ = [
     "Sequence",
     "TopK",
     "Tree",
+    "XorOut",
     "either",
 ]

@@ -309,5 +309,5 @@ def _too_large(width: int) -> DataError:
     return DataError(
         f"exact inference would need more than {LARGEST_PLAN} table entries, in an order of "
         f"elimination of width {width} or more (an estimate of the treewidth): use local "
-        "inference, didyma.polytope.local.local_sparsemap"
+        "inference, didyma.local_sparsemap"
     )

@@ -35,81 +35,11 @@ from didyma.structures.elimination import (
     postorder,
 )
 from didyma.structures.hypergraph import Hypergraph
+from didyma.structures.logic import Cardinality, acyclic, check_logic
 
-__all__ = [
-    "AtLeastOne",
-    "AtMost",
-    "AtMostOne",
-    "Cardinality",
-    "ExactlyOne",
-    "FactorGraph",
-    "Implies",
-]
+__all__ = ["FactorGraph"]
 
 SMALL = 3  # constraints on so few variables are listed, larger ones are counted along
-
-
-@dataclass(frozen=True)
-class Cardinality:
-    """From ``low`` to ``high`` of the variables are true; ``~i`` is the negation of variable i."""
-
-    variables: tuple[int, ...]
-    low: int
-    high: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "variables", tuple(int(v) for v in self.variables))
-        if not self.variables or len(set(self.indices)) < len(self.variables):
-            raise DataError(
-                f"expected at least one variable and none twice, found {self.variables}",
-                field="logic",
-            )
-        if self.low > min(self.high, len(self.variables)) or self.high < 0:
-            raise DataError(
-                f"{self.low} to {self.high} of {len(self.variables)} variables cannot be true",
-                field="logic",
-            )
-
-    @property
-    def indices(self) -> list[int]:
-        """The variables without their negations."""
-        return [~v if v < 0 else v for v in self.variables]
-
-    @property
-    def negated(self) -> NDArray[np.bool_]:
-        """Which of the variables are negated."""
-        return np.array(self.variables) < 0
-
-    def holds(self, states: NDArray[Any]) -> Any:
-        """Whether states (…, n_variables) obey the constraint."""
-        count = ((states[..., self.indices] == 1) != self.negated).sum(axis=-1)
-        return (self.low <= count) & (count <= self.high)
-
-
-def ExactlyOne(variables: Iterable[int]) -> Cardinality:
-    """One of the variables is true, and no other (XOR)."""
-    return Cardinality(tuple(variables), 1, 1)
-
-
-def AtMostOne(variables: Iterable[int]) -> Cardinality:
-    """No two of the variables are true."""
-    return Cardinality(tuple(variables), 0, 1)
-
-
-def AtLeastOne(variables: Iterable[int]) -> Cardinality:
-    """Some variable is true (OR)."""
-    variables = tuple(variables)
-    return Cardinality(variables, 1, len(variables))
-
-
-def AtMost(k: int, variables: Iterable[int]) -> Cardinality:
-    """No more than k of the variables are true (a budget)."""
-    return Cardinality(tuple(variables), 0, k)
-
-
-def Implies(a: int, b: int) -> Cardinality:
-    """If variable a is true, so is b."""
-    return AtLeastOne((~a, b))
 
 
 @dataclass(frozen=True)
@@ -123,15 +53,16 @@ class FactorGraph(CompiledStructure):
     (`ExactlyOne`, `AtMostOne`, `AtLeastOne`, `AtMost`, `Implies`, `Cardinality`) speak of binary
     variables, state 1 meaning true.
 
+    >>> from didyma.structures import AtMost
     >>> graph = FactorGraph(3, edges=[(0, 1), (1, 2)], logic=[AtMost(2, [0, 1, 2])])
     >>> agree = 0.5 * np.eye(2)
     >>> graph.predict([[0, 1.0], [0, 0.8], [0, 2.0]], pairwise=[agree, agree])
     array([0, 1, 1])
 
     Inference is exact, by variable elimination in a minimum-fill order. Its cost grows with the
-    treewidth; beyond 2²¹ table entries in all it is refused, and
-    `didyma.polytope.local.local_sparsemap` remains. A constraint on many variables is counted along
-    the graph and adds one counter to the width, not all its variables.
+    treewidth; beyond 2²¹ table entries in all it is refused, and `didyma.local_sparsemap` remains.
+    A constraint on many variables is counted along the graph and adds one counter to the width, not
+    all its variables. Structures as factors are the matter of `Composition`.
     """
 
     n_variables: int
@@ -145,7 +76,7 @@ class FactorGraph(CompiledStructure):
         if self.n_variables < 1 or self.n_states < 1:
             raise DataError("expected at least one variable and one state", field="n_variables")
         object.__setattr__(self, "edges", tuple((int(i), int(j)) for i, j in self.edges))
-        object.__setattr__(self, "logic", tuple(self.logic))
+        object.__setattr__(self, "logic", check_logic(self.logic, self.n_variables))
         for e, (i, j) in enumerate(self.edges):
             if not (0 <= i < self.n_variables and 0 <= j < self.n_variables) or i == j:
                 raise DataError(
@@ -157,12 +88,6 @@ class FactorGraph(CompiledStructure):
             raise DataError(
                 f"constraints need binary variables, found {self.n_states} states", field="logic"
             )
-        for constraint in self.logic:
-            if max(constraint.indices) >= self.n_variables:
-                raise DataError(
-                    f"expected variables below {self.n_variables}, found {constraint}",
-                    field="logic",
-                )
 
     @cached_property
     def kernel(self) -> Any:
@@ -234,6 +159,17 @@ class FactorGraph(CompiledStructure):
         shape = (len(self.edges), self.n_states, self.n_states)
         extra, given = lay_out_additional(len(batch), {"pairwise": (pairwise, shape)})
         return flatten(batch), extra, given
+
+    @property
+    def score_shape(self) -> tuple[int, ...]:
+        """Shape of the scores of an instance."""
+        return self.n_variables, self.n_states
+
+    @cached_property
+    def is_forest(self) -> bool:
+        """Whether no two factors are joined in two ways."""
+        scopes = [*self.edges, *(one.indices for one in self.logic)]
+        return acyclic(self.n_variables, scopes)
 
     def encode(
         self, outputs: ArrayLike, layout: Layout

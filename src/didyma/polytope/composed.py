@@ -1,0 +1,358 @@
+"""Compositions, by prices: every structure is solved whole, and what couples them is paid for.
+
+    min over prices y of   Φ(y) = b'y + Σ_f SparseMAP_f(x_f),   x = θ − G'y
+
+Rows G u ≤ b are those of `polytope.priced`: constraints, pairs, and, where two structures share a
+variable, the equation that their copies agree (each of them has its share of the regulariser).
+SparseMAP_f is the value of a factor's own regularised problem, solved by `polytope.sparsemap`; its
+gradient are the marginals, and its second derivative is known. So Newton's method with bounds on y
+takes a handful of solves, each of which starts from the one before. Variables of no structure are
+optimal by themselves. Any y bounds the objective from above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.execution import serial
+from didyma.polytope.distributions import Distributions
+from didyma.polytope.point import FEASIBLE, LocalPoint
+from didyma.polytope.priced import CouplingRows, Priced, scatter
+from didyma.polytope.sparsemap import solve
+from didyma.structure import Additional, CompiledStructure, Floats, Structure
+from didyma.structures.composition import Composition
+
+__all__ = ["ComposedGraph"]
+
+N_ROUNDS = 300
+TIGHT = 1e-14  # gap of a factor's own problem
+ROUNDING = 1e-12  # error of a row that counts as none
+DAMPING, LEAST, MOST = 1e-2, 1e-14, 1e12
+GOOD, BAD = 0.1, 8.0  # how damping changes after a step that was good, or was not
+DESCENT = 1e-4  # share of the descent that the gradient promises
+RANK = 1e-10  # of the system of a face
+
+Mask = NDArray[np.bool_]
+Parts = NDArray[np.int32]
+Vertices = tuple[Parts, Parts, Floats]
+
+
+class ComposedGraph:
+    """A composition with copies of variables: one for each factor, one where no factor has it.
+
+    Where structures overlap, each has 1 / copies of the regulariser, and a variable that is in
+    fewer of them has a copy of its own for the rest.
+    """
+
+    def __init__(self, graph: Composition, places: Mapping[str, Additional]) -> None:
+        self.graph = graph
+        owners = [np.ravel(factor.variables) for factor in graph.factors]
+        cover = np.zeros(graph.n_variables, np.int64)
+        for variables in owners:
+            cover[variables[variables >= 0]] += 1
+        self.copies = max(1, int(cover.max()))
+        self.alone = np.flatnonzero(cover < self.copies)
+        self.share = 1.0 - cover[self.alone] / self.copies
+        sizes = [len(self.alone), *map(len, owners)]
+        ends = np.cumsum(sizes).tolist()
+        self.slices = [slice(end - size, end) for end, size in zip(ends[1:], sizes[1:])]
+        self.variable = np.concatenate([self.alone, *owners])
+        self.main = np.full(graph.n_variables, -1)
+        agree = []
+        for copy, v in enumerate(self.variable.tolist()):
+            if v >= 0 and self.main[v] < 0:
+                self.main[v] = copy
+            elif v >= 0:
+                agree.append((self.main[v], copy))
+        rows = CouplingRows.of(np.array(graph.edges, np.int64).reshape(-1, 2), graph.logic)
+        given = replace(rows, index=self.main[rows.index])
+        self.rows = given.plus(agree, [(1.0, -1.0)] * len(agree), np.zeros(len(agree)))
+        self.first = len(rows.b)  # of the rows that make copies agree
+        self.rows.lower[self.first :] = -np.inf
+        self.row = np.repeat(np.arange(len(self.rows.b)), np.diff(self.rows.start))
+        zero = np.zeros((1, graph.n_variables))
+        others = {key: place for key, place in places.items() if key != "pairwise"}
+        self.layouts = [
+            factor.lay_out(zero, {key: np.zeros(places[key].shape) for key in own})
+            for factor, own in zip(graph.factors, graph.shares(others))
+        ]
+
+    def solve(
+        self, parts: Floats, temperature: float, tol: float, prices: Floats | None = None
+    ) -> list[LocalPoint | None]:
+        """The optimum at the scores of all parts (B, d + f); None where there is none."""
+        if not self.graph.factors:
+            return self._without_structures(parts, temperature, tol, prices)
+        run = _Run(self, parts, temperature, prices)
+        run.descend()
+        return [None if lost else run.point(b, tol) for b, lost in enumerate(run.lost)]
+
+    def _without_structures(
+        self, parts: Floats, temperature: float, tol: float, prices: Floats | None
+    ) -> list[LocalPoint | None]:
+        n = self.graph.n_variables
+        possible = np.isfinite(parts[:, :n])
+        theta, pairs = np.where(possible, parts[:, :n], 0.0), parts[:, n:]
+        low, high = np.zeros(theta.shape), possible.astype(float)
+        priced = self.rows.settle(theta, pairs, temperature, low, high, prices)
+        points: list[LocalPoint | None] = []
+        for b, n_iter in enumerate(priced.n_iter.tolist()):
+            one = priced.only(b)
+            found = np.concatenate([one.u[0], one.pairs[0]])
+            value = float(found @ _finite(parts[b]) - 0.5 * temperature * one.u[0] @ one.u[0])
+            gap, broken = float(one.gap[0]), float(one.broken[0])
+            right = gap <= tol * max(1.0, abs(value)) and broken <= FEASIBLE
+            move = partial(_respond, one, n)
+            point = LocalPoint(found, value, gap, right, n_iter, move, one.prices[0])
+            points.append(None if n_iter < 0 else point)
+        return points
+
+
+class _Run:
+    """Newton's method on the prices, for all instances of a batch at once."""
+
+    def __init__(
+        self, problem: ComposedGraph, parts: Floats, temperature: float, prices: Floats | None
+    ) -> None:
+        graph, rows = problem.graph, problem.rows
+        n, n_pairs, batch = graph.n_variables, len(graph.edges), len(parts)
+        self.problem, self.parts, self.t = problem, parts, temperature
+        self.q = temperature / problem.copies  # of each structure
+        self.pairs = parts[:, n : n + n_pairs]
+        ends = np.cumsum([n + n_pairs, *(one.extra.shape[1] for one in problem.layouts)]).tolist()
+        self.extra = [np.ascontiguousarray(parts[:, start:stop]) for start, stop in pairwise(ends)]
+        theta = np.zeros((batch, len(problem.variable)))
+        possible = np.isfinite(parts[:, :n])
+        theta[:, problem.main] = np.where(possible, parts[:, :n], 0.0)
+        self.theta, self.g, self.b, self.upper = rows.at(theta, self.pairs)
+        self.dead = ~possible[:, problem.variable] | (problem.variable < 0)
+        for place, layout in zip(problem.slices, problem.layouts):
+            self.dead[:, place] |= layout.scores == -np.inf
+        if prices is None:  # copies of a variable share its score
+            prices = np.zeros(self.b.shape)
+            first = self.theta[:, rows.index[rows.start[problem.first] :: 2]]
+            prices[:, problem.first :] = first / problem.copies
+        self.y = np.clip(prices, rows.lower, self.upper)
+        smallest = np.minimum(theta, 0.0).sum(axis=1) + np.minimum(self.pairs, 0.0).sum(axis=1)
+        for layout, extra in zip(problem.layouts, self.extra):
+            smallest += layout.n_extra * np.minimum(_finite(extra).min(axis=1, initial=0.0), 0.0)
+        self.least = smallest - 0.5 * temperature * len(problem.variable)
+        self.found: list[Distributions | None] = [None] * len(problem.layouts)
+        self.vertices: list[list[Vertices]] = [[] for _ in range(batch)]
+        self.gaps = np.zeros(batch)
+        self.n_iter = np.zeros(batch, np.int64)
+
+    def evaluate(self, y: Floats) -> tuple[Floats, Floats, Floats]:
+        """Φ, all copies, and what is left of each row's bound, at these prices."""
+        problem, rows = self.problem, self.problem.rows
+        x = self.theta.copy()
+        scatter(x, rows.index, -self.g * y[:, problem.row])
+        u = np.zeros(x.shape)
+        alone = slice(0, len(problem.alone))
+        q = self.t * problem.share
+        u[:, alone] = np.where(self.dead[:, alone], 0.0, np.clip(x[:, alone] / q, 0.0, 1.0))
+        value = (self.b * y).sum(axis=1)
+        value += (x[:, alone] * u[:, alone] - 0.5 * q * u[:, alone] ** 2).sum(axis=1)
+        self.gaps = np.zeros(len(y))
+        for f, (place, template) in enumerate(zip(problem.slices, problem.layouts)):
+            layout = replace(
+                template,
+                scores=np.where(self.dead[:, place], -np.inf, x[:, place]),
+                extra=self.extra[f],
+                sizes=np.repeat(template.sizes, len(y), axis=0),
+            )
+            found = solve(
+                layout,
+                problem.graph.factors[f].structure,
+                tol=TIGHT,
+                temperature=self.q,
+                warm_start=self.found[f],
+                executor=serial,
+            )
+            self.found[f] = found
+            own = found.marginals.reshape(len(y), -1)
+            u[:, place] = own
+            value += (x[:, place] * own - 0.5 * self.q * own**2).sum(axis=1)
+            value += (_finite(layout.extra) * found.extra_marginals).sum(axis=1)
+            self.gaps += found.gap
+        slack = self.b.copy()
+        scatter(slack, problem.row, -self.g * u[:, rows.index])
+        return value, u, slack
+
+    @property
+    def lost(self) -> Mask:
+        """Which instances have a bound below the value of any output: they have none."""
+        return self.value < self.least - 1e-6 * np.abs(self.least) - 1.0
+
+    def keep(self, b: int) -> None:
+        """Remember the vertices of an instance."""
+        self.vertices[b] = [
+            (found.parts[rows], found.extra_parts[rows], found.weights[rows])
+            for found in self.found
+            if found is not None
+            for rows in [slice(found.offsets[b], found.offsets[b + 1])]
+        ]
+
+    def errors(self, slack: Floats) -> Floats:
+        """The largest component of the gradient that no bound holds, for each instance."""
+        held = (self.y == self.problem.rows.lower) & (slack > 0)
+        held |= (self.y == self.upper) & (slack < 0)
+        size = np.maximum(1.0, np.abs(self.b))
+        return np.max(np.where(held, 0.0, np.abs(slack)) / size, axis=1, initial=0.0)
+
+    def descend(self) -> None:
+        """Prices that minimise Φ, up to rounding."""
+        batch, lower = len(self.y), self.problem.rows.lower
+        self.value, self.u, self.slack = self.evaluate(self.y)
+        error, damping = self.errors(self.slack), np.full(batch, DAMPING)
+        gaps = self.gaps
+        systems: list[Floats | None] = [None] * batch
+        for b in range(batch):
+            self.keep(b)
+        done = error <= ROUNDING
+        while not done.all():
+            trial = self.y.copy()
+            for b in np.flatnonzero(~done).tolist():
+                held = (self.y[b] <= lower) & (self.slack[b] >= 0)
+                held |= (self.y[b] >= self.upper[b]) & (self.slack[b] <= 0)
+                free = np.flatnonzero(~held)
+                system = systems[b]
+                if system is None:
+                    systems[b] = system = self.system(b, free)
+                curved = system + damping[b] / self.t * np.eye(len(free))
+                step = np.linalg.solve(curved, -self.slack[b, free])
+                moved = self.y[b, free] + step
+                trial[b, free] = np.clip(moved, lower[free], self.upper[b, free])
+            value, u, slack = self.evaluate(trial)
+            before, self.y = self.y, trial
+            error_then = self.errors(slack)
+            promised = DESCENT * ((trial - before) * self.slack).sum(axis=1)
+            noise = 1e-13 * np.maximum(1.0, np.abs(value))
+            good = value <= self.value + promised
+            good |= (value <= self.value + noise) & (error_then < 0.5 * error)
+            good &= ~done
+            self.y = np.where(good[:, None], trial, before)
+            self.n_iter += ~done
+            for b in np.flatnonzero(good).tolist():
+                self.value[b], self.u[b], self.slack[b] = value[b], u[b], slack[b]
+                gaps[b], error[b], systems[b] = self.gaps[b], error_then[b], None
+                self.keep(b)
+            damping = np.clip(np.where(good, damping * GOOD, damping * BAD), LEAST, MOST)
+            done |= (error <= ROUNDING) | (damping >= MOST) | (self.n_iter >= N_ROUNDS) | self.lost
+        self.gaps = gaps
+
+    def jacobian(self, b: int, p: Floats, p_extra: list[Floats]) -> tuple[Floats, list[Floats]]:
+        """How all copies and additional parts of an instance move with x: rows are directions."""
+        problem, alone = self.problem, len(self.problem.alone)
+        out, out_extra = np.zeros(p.shape), []
+        u = self.u[b, :alone]
+        inside = (u > 0) & (u < 1)
+        out[:, :alone] = np.where(inside, p[:, :alone] / (self.t * problem.share), 0.0)
+        for place, factor, vertices, own in zip(
+            problem.slices, problem.graph.factors, self.vertices[b], p_extra
+        ):
+            moved, moved_extra = _derivative(factor.structure, vertices, p[:, place], own)
+            out[:, place] = moved / self.q
+            out_extra.append(moved_extra / self.q)
+        return out, out_extra
+
+    def coefficients(self, b: int, rows: NDArray[np.int64]) -> Floats:
+        """Some rows of G."""
+        G = np.zeros((len(self.b[b]), self.theta.shape[1]))
+        np.add.at(G, (self.problem.row, self.problem.rows.index), self.g[b])
+        return G[rows]
+
+    def system(self, b: int, free: NDArray[np.int64]) -> Floats:
+        """G J G' over free rows."""
+        G = self.coefficients(b, free)
+        return G @ self.jacobian(b, G, self.none(b, len(G)))[0].T
+
+    def none(self, b: int, n: int) -> list[Floats]:
+        """No direction of additional parts."""
+        return [np.zeros((n, extra.shape[1])) for extra in self.extra]
+
+    def point(self, b: int, tol: float) -> LocalPoint:
+        """What was found for an instance."""
+        problem, rows, n = self.problem, self.problem.rows, self.problem.graph.n_variables
+        u, y, slack = self.u[b], self.y[b], self.slack[b]
+        soft = self.upper[b] < np.inf
+        price = np.where(slack > 0, y, y - np.where(soft, self.upper[b], 0.0))
+        gap = float(self.gaps[b] + np.abs(np.where(soft, price, y) * slack).sum())
+        broken = np.where(rows.lower == -np.inf, np.abs(slack), -slack)[~soft].max(initial=0.0)
+        pairs = self.pairs[b : b + 1]
+        both, less = (one[0] for one in rows.both(pairs, y[None], u[None]))
+        ends = rows.ends
+        joint = (both * u[ends]).sum(axis=1) - less
+        extra = [np.zeros(own.shape[1]) for own in self.extra]
+        for total, (_, extra_parts, weights) in zip(extra, self.vertices[b]):
+            rows_of, places = np.nonzero(extra_parts >= 0)
+            np.add.at(total, extra_parts[rows_of, places], weights[rows_of])
+        parts = np.concatenate([u[problem.main], joint, *extra])
+        value = float(_finite(self.parts[b]) @ parts - 0.5 * self.t * parts[:n] @ parts[:n])
+        free = np.flatnonzero((rows.lower < y) & (y < self.upper[b]))
+        G = self.coefficients(b, free)
+        system = self.system(b, free)
+
+        def move(direction: Floats) -> Floats:
+            p = np.zeros((1, len(u)))
+            p[0, problem.main] = direction[:n]
+            scatter(p, ends, (both * direction[n : n + len(ends), None])[None])
+            cuts = np.cumsum([n + len(ends), *(own.shape[1] for own in self.extra)]).tolist()
+            p_extra = [direction[None, start:stop] for start, stop in pairwise(cuts)]
+            moved, moved_extra = self.jacobian(b, p, p_extra)
+            if len(free):
+                prices = np.linalg.lstsq(system, G @ moved[0], rcond=RANK)[0]
+                back, back_extra = self.jacobian(b, (prices @ G)[None], self.none(b, 1))
+                moved = moved - back
+                moved_extra = [one - other for one, other in zip(moved_extra, back_extra)]
+            along = moved[0]
+            pair = (both * along[ends]).sum(axis=1)
+            return np.concatenate([along[problem.main], pair, *(one[0] for one in moved_extra)])
+
+        return LocalPoint(
+            parts,
+            value,
+            gap,
+            gap <= tol * max(1.0, abs(value)) and bool(broken <= FEASIBLE),
+            int(self.n_iter[b]),
+            move,
+            y,
+        )
+
+
+def _respond(priced: Priced, n: int, direction: Floats) -> Floats:
+    """How variables and pairs move with their scores."""
+    moved = priced.respond(direction[None, :n], direction[None, n:])
+    return np.concatenate([one[0] for one in moved])
+
+
+def _derivative(
+    structure: Structure, vertices: Vertices, p: Floats, p_extra: Floats
+) -> tuple[Floats, Floats]:
+    """The Jacobian of one instance's marginals at temperature 1, times each row."""
+    from didyma.kernels.vertices import derivative
+
+    parts, extra_parts, _ = vertices
+    offsets = np.arange(len(p) + 1) * len(parts)
+    tiled, tiled_extra = np.tile(parts, (len(p), 1)), np.tile(extra_parts, (len(p), 1))
+    out, out_extra = np.zeros(p.shape), np.zeros(p_extra.shape)
+    compiled = structure if isinstance(structure, CompiledStructure) else None
+    if compiled and compiled.closed_form:
+        compiled.closed_form[1](offsets, tiled, np.ascontiguousarray(p), out)
+    else:
+        aligned = compiled is not None and compiled.aligned
+        derivative(
+            offsets, tiled, tiled_extra, aligned, np.ascontiguousarray(p),
+            np.ascontiguousarray(p_extra), out, out_extra,
+        )  # fmt: skip
+    return out, out_extra
+
+
+def _finite(scores: Floats) -> Floats:
+    return np.where(np.isfinite(scores), scores, 0.0)

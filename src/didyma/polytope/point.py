@@ -1,0 +1,29 @@
+"""A point of a local polytope, as its solvers give it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from didyma.structure import Floats
+
+__all__ = ["FEASIBLE", "LocalPoint"]
+
+FEASIBLE = 1e-9  # largest error of a constraint
+
+
+@dataclass(frozen=True)
+class LocalPoint:
+    """The optimum of one instance, with its certificate and its derivative."""
+
+    parts: Floats
+    """Expectations of all parts, those of additional ones last."""
+    value: float
+    gap: float
+    """No point has a higher objective than ``value + gap``."""
+    converged: bool
+    n_iter: int
+    move: Callable[[Floats], Floats]
+    """How the expectations move with the scores of all parts: a linear and symmetric map."""
+    prices: Floats | None = None
+    """Where another solve of the same instance can start."""
