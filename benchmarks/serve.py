@@ -235,24 +235,24 @@ def train(rng: np.random.Generator, n_lists: int) -> TextReranker:
 def served(model: Path) -> Iterator[Server]:
     """A server on one core."""
     began = time.perf_counter()
-    with subprocess.Popen(
-        [sys.executable, "-m", "didyma", "serve", str(model), "--port", "0", "--jobs", "1"],
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    command = [sys.executable, "-m", "didyma", "serve", str(model), "--port", "0", "--jobs", "1"]
+    with (
+        subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process,
+        ExitStack() as ending,
+    ):
+        ending.callback(process.terminate)
         assert process.stderr is not None
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(process.pid, [max(os.sched_getaffinity(0))])
-        try:
-            port = _port(process.stderr)
-            reading = threading.Thread(target=_forget, args=(process.stderr,))
-            reading.start()
-            client = HTTPConnection("127.0.0.1", port, timeout=60)
-            ask(client, b'{"query": "first", "documents": ["the first", "the second"]}')
-            yield Server(process.pid, port, client, time.perf_counter() - began)
-            client.close()
-        finally:
-            process.terminate()
+        port = _port(process.stderr)
+        reading = threading.Thread(target=_forget, args=(process.stderr,))
+        reading.start()
+        ending.callback(reading.join)
+        ending.callback(process.terminate)  # and then the log ends
+        client = HTTPConnection("127.0.0.1", port, timeout=60)
+        ask(client, b'{"query": "first", "documents": ["the first", "the second"]}')
+        yield Server(process.pid, port, client, time.perf_counter() - began)
+        client.close()
 
 
 def _port(log: Iterable[str]) -> int:

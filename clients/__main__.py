@@ -17,6 +17,7 @@ from tests.rerank.texts import made
 from tests.service.process import ServerProcess
 
 from didyma.rerank.text import TextReranker
+from didyma.search.index import PassageIndex
 
 FOLDER = Path(__file__).parent
 TOKEN = "a-token"
@@ -55,7 +56,8 @@ def main() -> int:
         model, tokens = Path(name) / "model.safetensors", Path(name) / "tokens"
         TextReranker(quick=True).fit(made(12)).save(model)
         tokens.write_text(TOKEN)
-        with ServerProcess(model, "--token-file", tokens) as server:
+        index = PassageIndex.build(made(12).texts, Path(name) / "index")
+        with ServerProcess(model, "--index", index.path, "--token-file", tokens) as server:
             checks = {
                 "cohere_5": [FOLDER / "cohere_5.py", server.address, TOKEN],
                 "cohere_7": [FOLDER / "cohere_7.py", server.address, TOKEN],
