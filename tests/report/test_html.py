@@ -189,6 +189,22 @@ def test_plots_are_described(page):
     assert re.search(r"distance of score and share is \.\d{4} over 120 passages\.", page.text)
 
 
+def test_of_many_weights_the_great_ones_are_drawn(contents, tmp_path):
+    """Those that are great for any of the systems."""
+    names = [f"feature {n}" for n in range(100)]
+    weights = {
+        "old": {name: 1.0 / (1 + n) for n, name in enumerate(names)},
+        "new": {name: float(n == 99) for n, name in enumerate(names)},
+    }
+    path = tmp_path / "report.html"
+    write_report(path, **{**contents, "weights": weights})
+    text = path.read_text()
+    assert "The greatest weight is that of feature 99, +1. Not drawn: 76 features" in text
+    drawn = text.split("Feature weights")[1].split("</figure>")
+    assert [">feature 99<" in own and ">feature 0<" in own for own in drawn[:2]] == [True, True]
+    assert ">feature 90<" not in text
+
+
 def test_functions_of_an_additive_ranker_are_drawn(page, text):
     found = additive_terms()
     assert found[0].importance == max(term.importance for term in found)

@@ -5,24 +5,24 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
-from importlib.resources import files
+from pathlib import PurePath
 
 import pytest
 
-from didyma.service.page import TYPES
+from didyma.service.page import STATIC, TYPES
 from didyma.service.tokens import BearerTokens
 from tests.service.conftest import make_service, running
 
-STATIC = files("didyma.service") / "static"
-PATHS = {name: "/" if name == "index.html" else f"/page/{name}" for name in TYPES}
+NAMES = sorted(found.name for found in STATIC.iterdir())
+PATHS = {name: "/" if name == "index.html" else f"/page/{name}" for name in NAMES}
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_file_comes_as_it_is_and_keeps_to_itself(client, name):
     found = client.get(PATHS[name])
     assert found.status_code == 200
     assert found.content == (STATIC / name).read_bytes()
-    assert found.headers["content-type"] == TYPES[name]
+    assert found.headers["content-type"] == TYPES[PurePath(name).suffix]
     assert found.headers["x-content-type-options"] == "nosniff"
     assert found.headers["referrer-policy"] == "no-referrer"
     policy = dict(
@@ -33,7 +33,7 @@ def test_a_file_comes_as_it_is_and_keeps_to_itself(client, name):
     assert "unsafe" not in found.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", NAMES)
 def test_who_has_a_file_is_not_sent_it_again(client, name):
     tag = client.get(PATHS[name]).headers["etag"]
     for known in (tag, f"W/{tag}", f'"other", {tag}'):
@@ -44,7 +44,7 @@ def test_who_has_a_file_is_not_sent_it_again(client, name):
     assert client.get(PATHS[name], headers={"if-none-match": '"other"'}).status_code == 200
 
 
-@pytest.mark.parametrize("name", TYPES)
+@pytest.mark.parametrize("name", NAMES)
 def test_head_is_get_without_a_body(client, name):
     found, whole = client.head(PATHS[name]), client.get(PATHS[name])
     assert found.status_code == 200
@@ -70,8 +70,15 @@ def test_the_page_needs_no_token(model):
         assert {client.get(path).status_code for path in PATHS.values()} == {200}
 
 
-def test_every_file_is_served():
-    assert {found.name for found in STATIC.iterdir()} == TYPES.keys()
+def test_the_package_has_the_files():
+    assert {"index.html", "page.css", "page.js", "example.json", "icon.svg"} <= set(NAMES)
+    scripts = {name for name in NAMES if name.endswith(".js")}
+    imported = re.findall(r'from "\./(\w+\.js)"', "".join(map(source, scripts)))
+    assert scripts == {"page.js", *imported}
+
+
+def source(name: str) -> str:
+    return (STATIC / name).read_text()
 
 
 class Tags(HTMLParser):
@@ -103,10 +110,11 @@ def test_there_is_no_code_in_the_page_and_nothing_from_elsewhere():
         for name in ("src", "href"):
             assert ":" not in (attributes.get(name) or "")
             assert not (attributes.get(name) or "").startswith("/")  # so that any base will do
-    for name in ("page.css", "page.js"):
-        assert not re.search(r"https?:|url\(|@import|import\(", (STATIC / name).read_text())
-    for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "localStorage"):
-        assert way not in (STATIC / "page.js").read_text()
+    for name in NAMES:
+        if name.endswith((".css", ".js")):
+            assert not re.search(r"https?:|url\(|@import|import\(", source(name))
+            for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "write(", "Storage"):
+                assert way not in source(name)
 
 
 def test_every_field_has_a_label():

@@ -118,6 +118,12 @@ def ask(page: Any, query: str = QUERY) -> None:
     page.wait_for_selector("#columns:not([aria-busy])")
 
 
+def open_all(page: Any) -> None:
+    """Open the reasons of every passage."""
+    page.locator("details").evaluate_all("all => all.forEach(one => { one.open = true; })")
+    page.locator(".parts").last.wait_for()
+
+
 def shown(page: Any, column: int = 0) -> list[str]:
     """Texts of the passages from the first to the last."""
     return page.locator(".column").nth(column).locator(".card .text").all_text_contents()
@@ -146,6 +152,7 @@ def test_passages_are_seen_to_reorder(opened, client):
     assert (
         page.locator("#status").text_content() == f"4 passages; the best was number {order[0] + 1}."
     )
+    assert page.get_by_role("heading", level=2).text_content() == f"“{QUERY}”"
     page.get_by_role("button", name="as given").click()
     assert shown(page) == PASSAGES
     page.get_by_role("button", name="ranked").click()
@@ -236,8 +243,7 @@ def test_texts_are_never_markup(opened):
     paste(page, HOSTILE)
     ask(page, '<img src=x onerror="window.harmed = 1"> ship storm')
     assert sorted(shown(page)) == sorted(HOSTILE)
-    for summary in page.locator("summary").all():
-        summary.click()
+    open_all(page)
     assert page.locator("#results :is(img, script, b)").count() == 0
     assert page.evaluate("window.harmed") is None
     bidi = page.locator(".text").evaluate_all(
@@ -268,6 +274,8 @@ def test_two_models_side_by_side(opened, client):
     card = page.locator(".column").first.locator(".card").first
     card.get_by_role("button", name="relevant").click()
     assert page.locator('.judge [aria-pressed="true"]').count() == 2  # in both columns
+    card.hover()
+    assert page.locator(".card.pointed .text").all_text_contents() == [shown(page)[0]] * 2
     boxes = [column.bounding_box() for column in page.locator(".column").all()]
     assert boxes[0]["y"] == boxes[1]["y"]
     assert boxes[0]["x"] + boxes[0]["width"] < boxes[1]["x"]
@@ -393,8 +401,7 @@ def test_nothing_is_wider_than_the_screen(opened, size):
     page.get_by_label("Judge by").select_option("4")
     ask(page, "x" * 300)
     page.wait_for_selector(".column:nth-child(2) .figure")
-    for summary in page.locator("summary").all():
-        summary.click()
+    open_all(page)
     page.locator(".judge button").first.click()
     assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
     beyond = page.locator("body *").evaluate_all(

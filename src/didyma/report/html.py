@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Example", "RankedPassage", "require_extra", "write_report"]
 
 N_MOVED = 5  # queries that are listed for gains, and for losses
+N_WEIGHTS = 24  # that are drawn
 N_DRIFTS = 10  # features that are listed, the most distant from training first
 
 
@@ -188,16 +189,27 @@ def _training_plots(
 
 
 def _weight_plots(weights: Mapping[str, Mapping[str, float]]) -> list[PagePlot]:
-    """Bars for each system, all in the order of the first system's magnitudes."""
+    """Bars for each system, all in the order of the first system's magnitudes.
+
+    Of many features those are drawn whose weights are great for some system.
+    """
     if not weights:
         return []
     first = next(iter(weights.values()))
-    order = sorted(first, key=lambda name: -abs(first[name]))
+    greatest = {system: max(map(abs, own.values())) or 1.0 for system, own in weights.items()}
+    matter = {
+        name: max(abs(own[name]) / greatest[system] for system, own in weights.items())
+        for name in first
+    }
+    drawn = sorted(first, key=lambda name: -matter[name])[:N_WEIGHTS]
+    order = sorted(drawn, key=lambda name: -abs(first[name]))
     found = []
     for system, of_feature in weights.items():
         bars = {name: of_feature[name] for name in order}
         strongest = max(order, key=lambda name: abs(bars[name]))
         sentence = f"The greatest weight is that of {strongest}, {bars[strongest]:+.3g}."
+        if others := len(first) - len(order):
+            sentence += f" Not drawn: {others} features with smaller ones."
         found.append(PagePlot(system, plots.signed_bars(bars, f"Bars. {sentence}"), sentence))
     return found
 

@@ -163,7 +163,8 @@ def reliability(bins: Sequence[Reliability], label: str) -> str:
 
     def draw(axes: Any) -> None:
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.0, linestyle="--")
-        axes.errorbar(scores, shares, [below, above], **_line(0), capsize=2.5, elinewidth=1.0)
+        bars = {"capsize": 2.5, "elinewidth": 1.0, "clip_on": False}
+        axes.errorbar(scores, shares, [below, above], **_line(0), **bars)
         axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes.set(xlabel="calibrated score", ylabel="share of relevant passages")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import PurePath
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,13 +13,14 @@ from starlette.routing import Route
 
 __all__ = ["PageFile", "page_routes"]
 
+STATIC = files("didyma.service") / "static"
 ROOT = "index.html"
 TYPES = {
-    "index.html": "text/html; charset=utf-8",
-    "page.css": "text/css; charset=utf-8",
-    "page.js": "text/javascript; charset=utf-8",
-    "example.json": "application/json",
-    "icon.svg": "image/svg+xml",
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
 }
 
 # Nothing but these files and this server; no text ever becomes markup or code.
@@ -46,10 +49,11 @@ HEADERS = {
 class PageFile:
     """A file of the page as it is sent, or word that whoever asks has it already."""
 
-    def __init__(self, name: str) -> None:
-        self.body = (files("didyma.service") / "static" / name).read_bytes()
+    def __init__(self, file: Traversable) -> None:
+        self.body = file.read_bytes()
         self.tag = f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
-        self.headers = {**HEADERS, "content-type": TYPES[name], "etag": self.tag}
+        kind = TYPES[PurePath(file.name).suffix]
+        self.headers = {**HEADERS, "content-type": kind, "etag": self.tag}
 
     async def send(self, request: Request) -> Response:
         """The answer to a GET or HEAD."""
@@ -61,4 +65,7 @@ class PageFile:
 
 def page_routes() -> list[Route]:
     """Where the page and its files are; they hold nothing secret, so they need no token."""
-    return [Route("/" if name == ROOT else f"/page/{name}", PageFile(name).send) for name in TYPES]
+    return [
+        Route("/" if file.name == ROOT else f"/page/{file.name}", PageFile(file).send)
+        for file in STATIC.iterdir()
+    ]

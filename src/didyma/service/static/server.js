@@ -1,0 +1,54 @@
+// The public interface of the server, as any client has it.
+
+import { sentence } from "./words.js";
+
+/** What the server, or the way to it, has against a request. */
+export class Refusal extends Error {
+  constructor(message, status) {
+    super(sentence(message));
+    this.status = status;
+  }
+}
+
+export class Server {
+  #token = "";
+
+  set token(value) {
+    if (!/^[\x21-\x7e]+$/.test(value)) throw new Refusal("a token has no spaces and only ASCII characters");
+    this.#token = value;
+  }
+
+  async #fetch(path, options) {
+    const headers = { ...options.headers };
+    if (this.#token) headers.authorization = `Bearer ${this.#token}`;
+    let response;
+    try {
+      response = await fetch(path, { ...options, headers, cache: "no-store" });
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new Refusal("the server does not answer; is it still running?");
+    }
+    if (response.ok) return response;
+    const found = await response.json().catch(() => ({}));
+    const wait = response.headers.get("retry-after");
+    const again = wait === null ? "" : `; ask again in ${wait} s`;
+    throw new Refusal(`${found.message ?? `the server answers ${response.status}`}${again}`, response.status);
+  }
+
+  async info() {
+    return (await this.#fetch("info", {})).json();
+  }
+
+  /** The results for a question, the best first, and how long they took. */
+  async rank(model, query, passages, scores, signal) {
+    const documents = passages.map((own) => own.text);
+    const body = JSON.stringify({ model, query, documents, scores, explain: true });
+    const headers = { "content-type": "application/json" };
+    const began = performance.now();
+    const response = await this.#fetch("v2/rerank", { method: "POST", headers, body, signal });
+    const { results } = await response.json();
+    const roundTrip = performance.now() - began;
+    const timing = /rank;dur=([\d.]+)/.exec(response.headers.get("server-timing") ?? "");
+    return { results, roundTrip, ranking: Number(timing?.[1]) };
+  }
+}
