@@ -91,7 +91,7 @@ def opened(browser: Any, client: httpx.Client) -> Iterator[Open]:
         context = browser.new_context(viewport=size, **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(120_000)  # on a busy machine too
         page.add_init_script(COUNT_MOVES)
         page.on("console", lambda said: complain(said.text, expected))
         page.on("pageerror", lambda error: complain(str(error), expected))
