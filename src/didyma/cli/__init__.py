@@ -54,7 +54,7 @@ COMMANDS = {
     "ask": ("ask.ask", "Find the passages that answer a query, in an index or in any texts."),
     "serve": (
         "serve.serve",
-        "Answer the rerank requests of Cohere's, Jina's, vLLM's and TEI's clients.",
+        "Answer the rerank requests of Cohere's, Jina's, vLLM's and TEI's clients, and searches.",
     ),
     "clicks": ("clicks.clicks", "Turn a log of clicks into judgements to train on."),
     "warm": ("warm.warm", "Compile everything once, for images and servers."),

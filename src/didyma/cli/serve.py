@@ -21,7 +21,7 @@ def serve(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[MODEL]...",
+            metavar="MODEL",
             help="Model files of didyma rerank fit, each as FILE or NAME=FILE. One without a name "
             "answers to every name that no other has.",
             show_default=False,
