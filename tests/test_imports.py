@@ -36,6 +36,7 @@ LAYERS = [
     {"tasks"},
     {"model"},
     {"features"},
+    {"distributed"},
     {"estimators"},
     {"rerank"},
     {"engines", "search"},

@@ -40,6 +40,7 @@ _HOMES = {
     "Reranker": "didyma.rerank.reranker",
     "SVMRanker": "didyma.estimators.svm",
     "ScoreBinner": "didyma.features.binning",
+    "Shards": "didyma.distributed.shards",
     "StepLoss": "didyma.tasks.losses",
     "Structure": "didyma.structure",
     "StructuredPerceptron": "didyma.estimators.structured",
@@ -82,6 +83,7 @@ __all__ = [
     "Reranker",
     "SVMRanker",
     "ScoreBinner",
+    "Shards",
     "StepLoss",
     "Structure",
     "StructuredPerceptron",
@@ -106,6 +108,7 @@ if TYPE_CHECKING:
     from didyma import structures
     from didyma.checkpoints import checkpoint
     from didyma.data import Lists
+    from didyma.distributed.shards import Shards
     from didyma.engines.export import export
     from didyma.errors import DataError, DidymaError
     from didyma.estimators.additive import AdditiveSVMRanker

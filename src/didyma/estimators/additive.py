@@ -11,10 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from didyma.data import Groups, Lists, group_rows
+from didyma.distributed.prediction import predict_on_cluster
+from didyma.distributed.shards import is_sharded
 from didyma.errors import DataError
 from didyma.estimators.svm import SVMRanker
 from didyma.execution import threads
-from didyma.features.bins import Bins
+from didyma.features.bins import SAMPLE, Bins
 from didyma.features.pairs import rank_pairs
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.learning.solution import Callback
@@ -170,6 +172,8 @@ class AdditiveSVMRanker(SVMRanker):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score of each row; higher ranks first."""
         check_is_fitted(self)
+        if is_sharded(X):
+            return predict_on_cluster(self, X)
         return self._score_rows(self._read_rows(X, reset=False))
 
     def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
@@ -237,6 +241,30 @@ class AdditiveSVMRanker(SVMRanker):
             evaluation = evaluation.with_items(self._binned(evaluation.X))
         return binned, evaluation
 
+    def _design_shards(
+        self, workers: Any, evaluation: Lists | None
+    ) -> tuple[int, Any, Lists | None]:
+        """Edges are read off a sample of the rows of all shards, in proportion to their number."""
+        from didyma.estimators.cluster import bin_counts, categories, sample_of
+
+        if self._interactions() != 0:
+            raise DataError("are not looked for on a cluster: expected 0", field="interactions")
+        nominal, signs = self._nominal(), self._signs()
+        if signs.any() and self._bound() == "ramp":
+            raise DataError("monotone columns need bound='hinge' on a cluster", field="bound")
+        known = categories(workers, nominal)
+        sample = sample_of(workers, SAMPLE)
+        bins = Bins.of(sample, self.bins, self.strategy, nominal, signs, categories=known)
+        self._remember(bins)
+        self.mass_ = bin_counts(workers, bins)
+        if evaluation is not None:
+            evaluation = evaluation.with_items(self._binned(evaluation.X))
+        feasible = bins.empty.feasible if signs.any() else None
+        return bins.empty.shape[1], feasible, evaluation
+
+    def _weighed(self, X: Matrix) -> Binned:
+        return self._binned(X)
+
     def _interactions(self) -> Any:
         wanted: Any = self.interactions
         whole = isinstance(wanted, (int, np.integer)) and not isinstance(wanted, bool)
@@ -291,9 +319,12 @@ class AdditiveSVMRanker(SVMRanker):
         return NUMBERS[_within_an_error(np.concatenate(found, axis=1))] if found else 0
 
     def _keep(self, bins: Bins, binned: Binned) -> None:
+        self._remember(bins)
+        self.mass_ = binned.counts() / max(1, len(binned.bins))
+
+    def _remember(self, bins: Bins) -> None:
         self.edges_, self.nominal_, self.signs_ = bins.edges, bins.nominal, bins.signs
         self.levels_, self.pairs_ = bins.levels, bins.pairs
-        self.mass_ = binned.counts() / max(1, len(binned.bins))
 
     def _nominal(self) -> NDArray[np.bool_]:
         nominal = np.zeros(self.n_features_in_, bool)

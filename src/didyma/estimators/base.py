@@ -18,6 +18,8 @@ from sklearn.utils.validation import (
 )
 
 from didyma.data import Features, Groups, Lists, group_rows, judgements
+from didyma.distributed.prediction import predict_on_cluster
+from didyma.distributed.shards import is_sharded
 from didyma.errors import DataError
 from didyma.learning.learned import Learner
 from didyma.matrix import Matrix, as_csr
@@ -67,7 +69,9 @@ class Ranker(Savable, BaseEstimator):
         ----------
         X : array, data frame or sparse matrix of shape (n_rows, n_features), or Lists
             Rows of float32 or float64 in C order, or CSR, are used in place. `Lists` bring
-            their y and qid, and what their columns are: `predict` then checks it.
+            their y and qid, and what their columns are: `predict` then checks it. A Dask array or
+            data frame, with ``y`` and ``qid``, or `Shards`: the rows stay on the workers of the
+            active Dask client, and rankers that learn by sums over them are fitted there.
         y : array of shape (n_rows,)
             Grades. Negative ones (junk in TREC judgements, or labels of -1) count as 0.
         qid, group
@@ -81,6 +85,12 @@ class Ranker(Savable, BaseEstimator):
             as the query given twice.
         """
         self._check_restored()
+        if is_sharded(X):
+            from didyma.estimators.cluster import fit_on_cluster
+
+            evaluated = {"eval_set": eval_set, "eval_qid": eval_qid, "eval_group": eval_group}
+            fit_on_cluster(self, X, y, qid, group, sample_weight, evaluated)
+            return self
         y, qid = judgements(X, y, qid, group)
         rows, grades = self._read_training(X, y)
         groups = group_rows(len(grades), qid, group)
@@ -168,6 +178,14 @@ class Ranker(Savable, BaseEstimator):
         """Learn from input that has been checked; ``query_weight`` has one entry per query."""
         raise NotImplementedError
 
+    def _fit_shards(
+        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
+    ) -> None:
+        """Learn from rows that workers have read; see `didyma.estimators.cluster`."""
+        raise DataError(
+            f"{type(self).__name__} does not learn on a cluster: give it rows", field="X"
+        )
+
     def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
         """Which queries there is something to learn from."""
         return groups.mixed(y >= 1)
@@ -252,8 +270,13 @@ class LinearRanker(Learner, Ranker):
     coef_: NDArray[np.float64]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Score of each row, X @ coef_, in double precision; higher ranks first."""
+        """Score of each row, X @ coef_, in double precision; higher ranks first.
+
+        Those of a Dask array or data frame are computed when Dask is asked to.
+        """
         check_is_fitted(self)
+        if is_sharded(X):
+            return predict_on_cluster(self, X)
         rows = _as_matrix(self._read_rows(X, reset=False))
         with np.errstate(over="ignore", invalid="ignore"):
             scores = linear_scores(rows, self.coef_)

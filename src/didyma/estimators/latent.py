@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -151,10 +153,37 @@ class LatentPerceptronRanker(_LatentRanker):
         query_weight: NDArray[np.float64] | None,
         evaluation: Lists | None,
     ) -> None:
+        problem = self._problem(X=X, y=y, groups=groups, query_weight=query_weight)
+        solve = partial(
+            Perceptron(self.epochs, self._seed(), float(self.C)).solve,
+            problem,
+            multiplicity=problem.multiplicity,
+        )
+        self._learn(solve, evaluation)
+
+    def _fit_shards(
+        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
+    ) -> None:
+        from didyma.distributed.mixing import MixedPerceptron
+        from didyma.distributed.problem import ShardedProblem
+        from didyma.estimators.cluster import sharded, traveller
+
+        make = traveller(self, n_jobs)._problem
+        problem = sharded(ShardedProblem, workers, weights, make, self.n_features_in_)
+        self._learn(partial(MixedPerceptron(self.epochs, self._seed()).solve, problem), evaluation)
+
+    def _problem(
+        self,
+        *,
+        X: Matrix,
+        y: NDArray[np.float64],
+        groups: Groups,
+        query_weight: NDArray[np.float64] | None = None,
+    ) -> LatentRankingProblem:
         self._check()
         if self.epochs < 1:
             raise DataError(f"expected at least 1, found {self.epochs}", field="epochs")
-        problem = LatentRankingProblem(
+        return LatentRankingProblem(
             X,
             y,
             groups,
@@ -165,10 +194,10 @@ class LatentPerceptronRanker(_LatentRanker):
             online=True,
             query_weight=query_weight,
         )
+
+    def _learn(self, solve: Callable[..., Solution], evaluation: Lists | None) -> None:
         monitor = Monitor(evaluation, self.measure, None, self.callback)
-        solution = Perceptron(self.epochs, self._seed(), float(self.C)).solve(
-            problem, multiplicity=problem.multiplicity, callback=monitor
-        )
+        solution = solve(callback=monitor)
         self._keep(solution, monitor, best=True)
         self.best_epoch_ = self.n_iter_
         if monitor.best_w is not None:
@@ -292,6 +321,38 @@ class LatentSVMRanker(_LatentRanker):
         query_weight: NDArray[np.float64] | None,
         evaluation: Lists | None,
     ) -> None:
+        problem = self._problem(X=X, y=y, groups=groups, query_weight=query_weight)
+        start = None
+        if self.start == "classifier":
+            start = remember(
+                f"a classifier of {len(y)} rows",
+                lambda: _classify(X, y, groups, query_weight, evaluation, self._loss().rel),
+            )
+        self._descend(problem, start, evaluation)
+
+    def _fit_shards(
+        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
+    ) -> None:
+        """The classifier to start from is the mean of those of the shards."""
+        from didyma.distributed.latent import ShardedLatentProblem
+        from didyma.estimators.cluster import sharded, traveller
+
+        make = traveller(self, n_jobs)._problem
+        problem = sharded(ShardedLatentProblem, workers, weights, make, self.n_features_in_)
+        start = None
+        if self.start == "classifier":
+            found = workers.ask(_classify_shard, evaluation, self._loss().rel)
+            start = weights @ np.array(found)
+        self._descend(problem, start, evaluation)
+
+    def _problem(
+        self,
+        *,
+        X: Matrix,
+        y: NDArray[np.float64],
+        groups: Groups,
+        query_weight: NDArray[np.float64] | None = None,
+    ) -> LatentRankingProblem:
         self._check()
         for name, known in {
             "positions": ("relevant", "all"),
@@ -304,7 +365,7 @@ class LatentSVMRanker(_LatentRanker):
         if self.n_restarts < 1:
             raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
         loss = self._loss()
-        problem = LatentRankingProblem(
+        return LatentRankingProblem(
             X,
             y,
             groups,
@@ -315,12 +376,10 @@ class LatentSVMRanker(_LatentRanker):
             query_weight=query_weight,
             execute=threads(self.n_jobs),
         )
-        start = None
-        if self.start == "classifier":
-            start = remember(
-                f"a classifier of {len(y)} rows",
-                lambda: _classify(X, y, groups, query_weight, evaluation, loss.rel),
-            )
+
+    def _descend(
+        self, problem: Any, start: NDArray[np.float64] | None, evaluation: Lists | None
+    ) -> None:
         self.start_coef_ = np.zeros(problem.n_features) if start is None else start
         monitor = Monitor(evaluation, self.measure, self.patience, self.callback)
         solver, seed = CCCP(tol=self.tol, max_iter=self.max_iter, ties=self.ties), self._seed()
@@ -337,7 +396,7 @@ class LatentSVMRanker(_LatentRanker):
                 f"stopped after max_iter={self.max_iter} rounds, the last of which still gained "
                 f"more than tol={self.tol:g}; raise max_iter or lower C",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _advice(self) -> str:
@@ -378,6 +437,11 @@ def _classify(
         if accuracy > best[0]:
             best = accuracy, classifier.coef_
     return best[1]
+
+
+def _classify_shard(part: Any, evaluation: Lists | None, rel: float) -> NDArray[np.float64]:
+    rows = part.data
+    return _classify(rows.X, rows.y, rows.groups, None, evaluation, rel)
 
 
 def _per_document(groups: Groups, query_weight: NDArray[np.float64] | None) -> NDArray[np.float64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,12 +14,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from didyma.data import Features, Groups, Lists, group_rows, judgements
+from didyma.distributed.shards import is_sharded
 from didyma.estimators.base import LinearRanker, weights_of_queries
 from didyma.learning.solution import Callback
 from didyma.matrix import Matrix
-from didyma.tasks.feature_maps import FeatureMap
-from didyma.tasks.losses import ItemwiseLoss
-from didyma.tasks.ranking_svm import RankingResult, SVMTraining
+from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
+from didyma.tasks.losses import ItemwiseLoss, parse_loss
+from didyma.tasks.ramp import RampProblem, uncut
+from didyma.tasks.ranking import RankingProblem
+from didyma.tasks.ranking_svm import Descent, RankingResult, SVMTraining
 
 __all__ = ["RankingResult", "SVMRanker"]
 
@@ -144,6 +148,9 @@ class SVMRanker(SVMTraining, LinearRanker):
         Each solution starts from the one before, so that a whole path costs two or three fits.
         """
         self._check_restored()
+        if is_sharded(X):
+            evaluated = {"eval_set": eval_set, "eval_qid": eval_qid, "eval_group": eval_group}
+            return self._path_on_cluster(X, y, qid, group, sample_weight, evaluated, Cs)
         y, qid = judgements(X, y, qid, group)
         rows, grades = self._read_training(X, y)
         groups = group_rows(len(grades), qid, group)
@@ -164,6 +171,68 @@ class SVMRanker(SVMTraining, LinearRanker):
     ) -> None:
         design, evaluation = self._design(X, y, groups, query_weight, evaluation)
         self._solve(self._descent(design, y, groups, query_weight), evaluation)
+
+    def _path_on_cluster(
+        self,
+        X: Any,
+        y: Any,
+        qid: Any,
+        group: Any,
+        sample_weight: Any,
+        evaluated: dict[str, Any],
+        Cs: Iterable[float],
+    ) -> list[Self]:
+        from didyma.estimators.cluster import check_learned, reading
+
+        with reading(self, X, y, qid, group, sample_weight) as (workers, weights, n_jobs):
+            evaluation = self._read_evaluation(**evaluated)
+            descent, evaluation = self._shard_descent(workers, weights, n_jobs, evaluation)
+            return self._path(
+                descent, evaluation, Cs, lambda ranker: check_learned(ranker, workers)
+            )
+
+    def _fit_shards(
+        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
+    ) -> None:
+        descent, evaluation = self._shard_descent(workers, weights, n_jobs, evaluation)
+        self._solve(descent, evaluation)
+
+    def _shard_descent(
+        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
+    ) -> tuple[Descent, Lists | None]:
+        """`_descent` over shards, and what the weights weigh of the rows to evaluate on."""
+        from didyma.distributed.latent import ShardedLatentProblem
+        from didyma.distributed.problem import ShardedProblem
+        from didyma.estimators.cluster import ShardedHinge, ShardedRamp, sharded, traveller
+
+        n_features, feasible, evaluation = self._design_shards(workers, evaluation)
+        twin = traveller(self, n_jobs)
+        loss, feature_map = parse_loss(self.loss), parse_feature_map(self.feature_map)
+        make = twin._make_problem
+        if self._bound() == "hinge":
+            make = partial(make, RankingProblem, loss, feature_map)
+            problem = sharded(ShardedProblem, workers, weights, make, n_features, feasible)
+            return ShardedHinge(problem), evaluation
+        easy = uncut(loss)
+        begin = partial(make, RankingProblem, easy, None)
+        start = sharded(ShardedProblem, workers.branch(), weights, begin, n_features)
+        make = partial(make, RampProblem, loss, feature_map)
+        ramp = sharded(ShardedLatentProblem, workers, weights, make, n_features)
+        return ShardedRamp(ramp, start, str(easy)), evaluation
+
+    def _make_problem(self, kind: Any, loss: Any, feature_map: Any, *, X: Any, **rows: Any) -> Any:
+        """A worker's problem."""
+        return self._problem(kind, loss, feature_map, X=self._weighed(X), **rows)
+
+    def _weighed(self, X: Matrix) -> Any:
+        """What the weights weigh of some rows, once that is known."""
+        return X
+
+    def _design_shards(
+        self, workers: Any, evaluation: Lists | None
+    ) -> tuple[int, Any, Lists | None]:
+        """`_design` over shards: the number of weights, and the projection onto those allowed."""
+        return self.n_features_in_, None, evaluation
 
     def _design(
         self,

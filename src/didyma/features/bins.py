@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from didyma.matrix import Matrix, frozen
 from didyma.scoring import LEVELS, cross_bins, name_categories, step_layout
 from didyma.tasks.binned import Binned
 
-__all__ = ["MOST_BINS", "Bins"]
+__all__ = ["MOST_BINS", "SAMPLE", "Bins", "categories_of"]
 
 MOST_BINS = 254  # and bins for bin 0 and for missing values, in a byte
 SAMPLE = 4096  # rows that edges are read off
@@ -52,11 +53,13 @@ class Bins:
         signs: NDArray[np.int8] | None = None,
         *,
         crossable: bool = False,
+        categories: Mapping[int, NDArray[Any]] | None = None,
     ) -> Bins:
         """Choose ``n_bins`` bins for each column of X, as `ScoreBinner` places its thresholds.
 
-        Edges are read off a random sample of the rows, categories off all of them. There is room
-        for pairs if the columns are to be ``crossable``.
+        Edges are read off a random sample of the rows, categories off all of them, unless those
+        that nominal columns have are known. There is room for pairs if the columns are to be
+        ``crossable``.
 
         >>> Bins.of(np.array([[0.0], [1.0], [2.0], [3.0]]), 2).edges.tolist()
         [[1.5, inf]]
@@ -72,7 +75,8 @@ class Bins:
         nominal = np.zeros(n_columns, bool) if nominal is None else nominal
         found = [binner.thresholds_[binner.column_ == j] for j in range(n_columns)]
         for j in np.flatnonzero(nominal):
-            found[j] = _categories(_dense(X[:, [j]]).ravel(), int(j))
+            values = categories_of(X, int(j)) if categories is None else categories[int(j)]
+            found[j] = _checked(values, int(j))
         height = max(n_bins, *(len(own) + 1 for own in found), LEVELS**2 * crossable) + 1
         edges = np.full((n_columns, height - 1), np.inf)
         for own, row in zip(found, edges):
@@ -180,8 +184,13 @@ def _levels(counts: NDArray[np.int64], n_levels: int, nominal: bool) -> NDArray[
     return np.clip(np.floor(n_levels * angle) + 1, 1, n_levels).astype(np.uint8)
 
 
-def _categories(values: NDArray[Any], column: int) -> NDArray[Any]:
-    found: NDArray[Any] = np.unique(values[~np.isnan(values)])
+def categories_of(X: Matrix, column: int) -> NDArray[Any]:
+    """The values of a column, each once, in ascending order."""
+    values = _dense(X[:, [column]]).ravel()
+    return np.unique(values[~np.isnan(values)])
+
+
+def _checked(found: NDArray[Any], column: int) -> NDArray[Any]:
     if len(found) > MOST_BINS - 1:
         raise DataError(
             f"column {column} has {len(found)} categories, and there is room for {MOST_BINS - 1}",

@@ -35,7 +35,7 @@ from didyma.learning.solution import (
     resumable,
 )
 
-__all__ = ["Perceptron"]
+__all__ = ["Perceptron", "PerceptronState"]
 
 Vector = NDArray[np.float64]
 
@@ -79,14 +79,15 @@ class Perceptron:
         problem: Problem,
         *,
         multiplicity: Vector | None = None,
-        start: Solution | None = None,
+        start: Solution | PerceptronState | None = None,
         callback: Callback | None = None,
     ) -> Solution:
-        """Averaged weights; ``start`` is a former run to go on from.
+        """Averaged weights; ``start`` is a former run to go on from, or where to begin.
 
         ``multiplicity`` is how often an epoch visits each example, once if not given.
         """
-        state = _State(problem) if start is None or start.state is None else deepcopy(start.state)
+        known = start.state if isinstance(start, Solution) else start
+        state = PerceptronState(np.zeros(problem.n_features)) if known is None else deepcopy(known)
         visits = np.ones(problem.n_examples) if multiplicity is None else multiplicity
         run = _Epochs(state, *_schedule(visits), self.random_state)
         return resumable(
@@ -129,7 +130,11 @@ class _Epochs(SolverRun):
     _lasting = "averaged"
 
     def __init__(
-        self, averaged: _State, examples: NDArray[np.int64], steps: Vector, random_state: int | None
+        self,
+        averaged: PerceptronState,
+        examples: NDArray[np.int64],
+        steps: Vector,
+        random_state: int | None,
     ) -> None:
         super().__init__(Clock())
         self.averaged, self.examples, self.steps = averaged, examples, steps
@@ -137,12 +142,14 @@ class _Epochs(SolverRun):
         self.order = np.arange(len(examples))
 
 
-class _State(Stateful):
+class PerceptronState(Stateful):
+    """Where a run stands: its weights, and what tells their mean so far."""
+
     _changing: ClassVar[tuple[str, ...]] = ("w", "drift", "time")
 
-    def __init__(self, problem: Problem) -> None:
-        self.w = np.zeros(problem.n_features)
-        self.drift = np.zeros(problem.n_features)
+    def __init__(self, w: Vector) -> None:
+        self.w = w.copy()
+        self.drift = np.zeros(len(w))
         self.time = 0.0
 
     def mean(self) -> Vector:

@@ -7,9 +7,10 @@ the command line trains, have in common.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from functools import partial
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +32,10 @@ from didyma.tasks.losses import NDCG, ItemwiseLoss, parse_loss
 from didyma.tasks.ramp import BOUNDS, RampProblem, bound_of, uncut
 from didyma.tasks.ranking import RankingProblem, check_magnitude, count_trainable, trainable_queries
 
-__all__ = ["PlainSVM", "RankingResult", "SVMTraining", "default_C"]
+__all__ = ["Descent", "Hinge", "PlainSVM", "Ramp", "RankingResult", "SVMTraining", "default_C"]
 
 MOST_ROUNDS = 100
 HINGE_C, RAMP_FACTOR = 100.0, 100.0
-AnyRankingProblem = TypeVar("AnyRankingProblem", bound=RankingProblem)
 SOLVERS = {"bcfw": BCFW, "one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
 
 
@@ -95,30 +95,44 @@ class SVMTraining(Learner):
         y: NDArray[np.float64],
         groups: Groups,
         query_weight: NDArray[np.float64] | None,
-    ) -> _Descent:
+    ) -> Descent:
+        loss, feature_map = parse_loss(self.loss), parse_feature_map(self.feature_map)
+        problem = partial(self._problem, X=X, y=y, groups=groups, query_weight=query_weight)
+        if self._bound() == "hinge":
+            return Hinge(problem(RankingProblem, loss, feature_map))
+        easy = uncut(loss)
+        return Ramp(
+            problem(RampProblem, loss, feature_map), problem(RankingProblem, easy), str(easy)
+        )
+
+    def _bound(self) -> str:
         if self.bound not in BOUNDS:
             names = ", ".join(map(repr, BOUNDS))
             raise DataError(f"expected one of {names}, found {self.bound!r}", field="bound")
-        loss, feature_map = parse_loss(self.loss), parse_feature_map(self.feature_map)
+        return bound_of(self.bound, parse_loss(self.loss))
 
-        def problem(kind: type[AnyRankingProblem], *what: Any) -> AnyRankingProblem:
-            return kind(
-                *(X, y, groups, *what),
-                grades=self.grades,
-                query_weight=query_weight,
-                execute=threads(self.n_jobs),
-            )
-
-        if bound_of(self.bound, loss) == "hinge":
-            return _Hinge(problem(RankingProblem, loss, feature_map))
-        easy = uncut(loss)
-        return _Ramp(
-            problem(RampProblem, loss, feature_map), problem(RankingProblem, easy), str(easy)
+    def _problem(
+        self,
+        kind: type[RankingProblem],
+        loss: ItemwiseLoss,
+        feature_map: FeatureMap | None = None,
+        *,
+        X: Any,
+        y: NDArray[np.float64],
+        groups: Groups,
+        query_weight: NDArray[np.float64] | None = None,
+        grades: str | None = None,
+    ) -> Any:
+        return kind(
+            *(X, y, groups, loss, feature_map),
+            grades=grades or self.grades,
+            query_weight=query_weight,
+            execute=threads(self.n_jobs),
         )
 
     def _follow(
         self,
-        descent: _Descent,
+        descent: Descent,
         rows: Matrix,
         grades: NDArray[np.float64],
         groups: Groups,
@@ -126,11 +140,22 @@ class SVMTraining(Learner):
         Cs: Iterable[float],
     ) -> list[Self]:
         """One that is fitted for each C, in ascending order, from the solution before."""
+        return self._path(
+            descent, evaluation, Cs, lambda ranker: ranker._check_learned(rows, grades, groups)
+        )
+
+    def _path(
+        self,
+        descent: Descent,
+        evaluation: Lists | None,
+        Cs: Iterable[float],
+        check: Callable[[Self], None],
+    ) -> list[Self]:
         rankers: list[Self] = []
         for C in sorted(float(C) for C in Cs):
             ranker = self._twin(C)
             ranker._solve(descent, evaluation)
-            ranker._check_learned(rows, grades, groups)
+            check(ranker)
             rankers.append(ranker)
             if ranker.result_.status == "interrupted":
                 break
@@ -140,7 +165,7 @@ class SVMTraining(Learner):
         """The same, not fitted yet, for another C."""
         raise NotImplementedError
 
-    def _solve(self, descent: _Descent, evaluation: Lists | None) -> None:
+    def _solve(self, descent: Descent, evaluation: Lists | None) -> None:
         C = self.weight()
         monitor = Monitor(evaluation, self.measure, self.patience, self.callback, C)
         solution, result = descent.solve(self._solver(), C, monitor)
@@ -257,36 +282,40 @@ class PlainSVM(SVMTraining):
 PARAMETERS = PlainSVM.__dataclass_fields__.keys() - {"callback", "n_queries_"}
 
 
-class _Descent(Protocol):
+class Descent(Protocol):
     """Fits of one problem, each of which starts where the last one can help."""
 
-    problem: RankingProblem
+    problem: Any  # a `RankingProblem`, or a sum over shards of some
 
-    def solve(
-        self, solver: Any, C: float, callback: Callback
-    ) -> tuple[Solution, RankingResult]: ...
+    def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
+        """A solution at C, and how it was found."""
+        ...
 
 
-class _Hinge:
-    def __init__(self, problem: RankingProblem) -> None:
+class Hinge:
+    """One convex problem."""
+
+    def __init__(self, problem: Any) -> None:
         self.problem = problem
         self._known: Solution | None = None
 
     def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
+        """Go on from the last C."""
         self._known = solver.solve(self.problem, C, start=self._known, callback=callback)
         return self._known, RankingResult(**vars(self._known.result))
 
 
-class _Ramp:
+class Ramp:
     """First the loss without cut-off, by its hinge and the pairwise map; then rounds from there."""
 
-    def __init__(self, problem: RampProblem, easy: RankingProblem, name: str) -> None:
-        self.problem: RankingProblem = problem
+    def __init__(self, problem: Any, easy: Any, name: str) -> None:
+        self.problem = problem
         self._ramp, self._easy, self._name = problem, easy, name
         self._begun: Solution | None = None
         self._known: Solution | None = None
 
     def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
+        """Go on from the last C."""
         begun = self._begun = solver.solve(self._easy, C, start=self._begun)
         first = begun.result
         stopped = first.status == "interrupted"

@@ -1,0 +1,218 @@
+"""What workers keep of shards, and how they are asked.
+
+A shard is a Dask future of `Lists`, and where that is, its state is: rows that were checked, a
+problem with its compiled kernels, planes. State is made by a *recipe*, step after step, and never
+moves. A worker that is asked about a shard it does not know, as another one was lost, follows the
+recipe first. So no question may need more than the recipe tells, except to be fast.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, Self, TypeVar
+
+from didyma.errors import DataError, MissingExtraError
+
+__all__ = ["Workers", "active_client"]
+
+T = TypeVar("T")
+RecipeStep = Callable[[Any], Any]
+
+
+class Workers(Protocol):
+    """Whoever keeps the shards of some data and answers questions about them."""
+
+    @property
+    def n_shards(self) -> int:
+        """How many there are."""
+        ...
+
+    def follow(self, step: RecipeStep, place: int) -> None:
+        """Let this be a step of the recipe, instead of those that stood from its place on."""
+        ...
+
+    def keep(self, shards: Sequence[int]) -> None:
+        """Ask only these from now on."""
+        ...
+
+    def branch(self) -> Workers:
+        """The same shards with states of their own, made by the first step of the same recipe."""
+        ...
+
+    def ask(self, question: Callable[..., T], *common: Any, each: Sequence[Any] = ()) -> list[T]:
+        """Answers ``question(state, *common)`` of all shards, in their order.
+
+        Where there is an argument for each, it comes last.
+        """
+        ...
+
+
+class Here:
+    """Shards in this process, one asked after the other: a cluster to try things on.
+
+    >>> here = Here([1.0, 2.0])
+    >>> here.follow(lambda shard: 10 * shard, 0)
+    >>> here.ask(lambda state, w: state + w, 1.0)
+    [11.0, 21.0]
+    """
+
+    def __init__(self, shards: Sequence[Any]) -> None:
+        self._shards, self._steps = list(shards), list[tuple[str, RecipeStep]]()
+        self._kept = [_Kept() for _ in shards]
+
+    @property
+    def n_shards(self) -> int:
+        """How many there are."""
+        return len(self._shards)
+
+    def follow(self, step: RecipeStep, place: int) -> None:
+        """A step of the recipe."""
+        self._steps[place:] = [(uuid.uuid4().hex, step)]
+
+    def keep(self, shards: Sequence[int]) -> None:
+        """Ask only these from now on."""
+        self._shards = [self._shards[k] for k in shards]
+        self._kept = [self._kept[k] for k in shards]
+
+    def branch(self) -> Here:
+        """The same shards with states of their own."""
+        other = Here(self._shards)
+        other._steps = self._steps[:1]
+        return other
+
+    def ask(self, question: Callable[..., T], *common: Any, each: Sequence[Any] = ()) -> list[T]:
+        """Answers of all shards."""
+        return [
+            question(kept.made(shard, self._steps), *common, *([each[k]] if len(each) else []))
+            for k, (kept, shard) in enumerate(zip(self._kept, self._shards))
+        ]
+
+
+class Cluster:
+    """Shards on the workers of a Dask cluster; leaving the context releases all they keep."""
+
+    def __init__(self, client: Any, shards: Sequence[Any]) -> None:
+        self._client, self._shards = client, list(shards)
+        self._run = uuid.uuid4().hex
+        self._steps: list[Any] = []  # futures, so that a step travels to each worker but once
+        self._owners: list[str | None] = [None] * len(shards)
+        self._asked: list[Any] = []
+        self._branches: list[Cluster] = []
+
+    @property
+    def n_shards(self) -> int:
+        """How many there are."""
+        return len(self._shards)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for branch in self._branches:
+            branch.__exit__()
+        self._client.cancel([*self._asked, *self._steps, *self._shards], force=True)
+        self._asked, self._steps, self._shards, self._branches = [], [], [], []
+        self._client.run(_forget, self._run, on_error="ignore")
+
+    def follow(self, step: RecipeStep, place: int) -> None:
+        """A step of the recipe."""
+        self._steps[place:] = [self._send("step", (uuid.uuid4().hex, step))]
+
+    def keep(self, shards: Sequence[int]) -> None:
+        """Ask only these from now on."""
+        self._shards = [self._shards[k] for k in shards]
+        self._owners = [self._owners[k] for k in shards]
+
+    def branch(self) -> Cluster:
+        """The same shards with states of their own."""
+        other = Cluster(self._client, self._shards)
+        other._steps, other._owners = self._steps[:1], list(self._owners)
+        self._branches.append(other)
+        return other
+
+    def ask(self, question: Callable[..., T], *common: Any, each: Sequence[Any] = ()) -> list[T]:
+        """Answers of all shards; what they have in common leaves this process once."""
+        self._asked = [given := self._send("question", (question, common))]
+        for k, (shard, owner) in enumerate(zip(self._shards, self._owners)):
+            own = [each[k]] if len(each) else []
+            where = {} if owner is None else {"workers": [owner], "allow_other_workers": True}
+            about = (self._run, shard.key, shard, self._steps, given, own)
+            self._asked.append(
+                self._client.submit(_answer, *about, key=_key("answer"), pure=False, **where)
+            )
+        answers = self._client.gather(self._asked[1:])
+        self._owners = [owner for owner, _ in answers]
+        self._asked = []
+        return [answer for _, answer in answers]
+
+    def _send(self, what: str, value: Any) -> Any:
+        return self._client.submit(_given, value, key=_key(what), pure=False)
+
+
+def _key(what: str) -> str:
+    return f"didyma-{what}-{uuid.uuid4().hex}"
+
+
+class _Kept:
+    """The state of a shard, and the steps that made it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._state: Any = None
+        self._done: list[str] = []
+
+    def made(self, shard: Any, steps: Sequence[tuple[str, RecipeStep]]) -> Any:
+        """The state, by those steps of the recipe that were not followed yet."""
+        for place, (name, step) in enumerate(steps):
+            if self._done[place : place + 1] == [name]:
+                continue
+            del self._done[place:]
+            self._state = step(self._state if place else shard)
+            self._done.append(name)
+        return self._state
+
+
+_KEPT: dict[tuple[str, str], _Kept] = {}  # on a worker: what it keeps, by run and shard
+_OVER: set[str] = set()  # runs that have ended, of which a question may still be under way
+
+
+def _given(value: T) -> T:
+    return value
+
+
+def _answer(
+    run: str,
+    name: str,
+    shard: Any,
+    steps: Sequence[tuple[str, RecipeStep]],
+    given: Any,
+    own: list[Any],
+) -> tuple[str, Any]:
+    from distributed import get_worker
+
+    question, common = given
+    kept = _Kept() if run in _OVER else _KEPT.setdefault((run, name), _Kept())
+    with kept.lock:
+        return get_worker().address, question(kept.made(shard, steps), *common, *own)
+
+
+def _forget(run: str) -> None:
+    _OVER.add(run)
+    for key in [key for key in _KEPT if key[0] == run]:
+        del _KEPT[key]
+
+
+def active_client() -> Any:
+    """The Dask client that is in use."""
+    try:
+        from distributed import default_client
+    except ImportError:
+        raise MissingExtraError("learning on a cluster", "dask") from None
+    try:
+        return default_client()
+    except ValueError:
+        raise DataError(
+            "expected a cluster to work on: make a dask.distributed.Client first"
+        ) from None
