@@ -10,7 +10,7 @@ PLAIN := tests/kernels tests/laws/test_ranking_oracles.py tests/laws/test_latent
 	tests/structures/test_projective_tree.py tests/structures/test_matching.py \
 	tests/structures/test_top_k.py tests/structures/test_sequence.py tests/cli/test_warm.py
 
-.PHONY: demo test kernels fuzz clients lint format bench rerank docs clean
+.PHONY: demo test kernels fuzz survive clients lint format bench rerank docs clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml constraints.txt
@@ -32,6 +32,9 @@ kernels: $(READY)  ## kernels as plain Python, and with every index checked
 
 fuzz: $(READY)  ## the tests with damaged files, for longer
 	DIDYMA_FUZZ_ROUNDS=2000 $(BIN)/python -m pytest tests/fuzz --numprocesses auto
+
+survive: $(READY)  ## training that is killed at a hundred random moments, and goes on
+	$(BIN)/python -m tests.survival.trials --trials 100
 
 clients: $(READY)  ## client packages of rerank services against the server (takes minutes)
 	$(BIN)/python -m clients

@@ -14,7 +14,7 @@ from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import Timer, blas_threads, cores, interleave, products, ratio, stopwatch
 from didyma.data import Lists
-from didyma.execution import serial, threads
+from didyma.execution import on_threads, serial
 from didyma.learning.bcfw import BCFW, _sweep_of
 from didyma.learning.plane_dual import PlaneDual
 from didyma.tasks.losses import NDCG, AveragePrecision, ItemwiseLoss
@@ -83,7 +83,7 @@ def _ratios(data: Lists, X: Any, most_threads: int | None = None) -> dict[str, f
         ratios["cut_all, 1 thread"] = ratio(seconds["cut_all"], seconds["limit"])
     if (n := most_threads or cores()) > 1:
         with blas_threads(n):
-            timers = {"limit": products(X), "cut_all": _cut_all(_problem(data, threads(n)))}
+            timers = {"limit": products(X), "cut_all": _cut_all(_problem(data, on_threads(n)))}
             seconds = interleave(timers, TIMES)
             ratios[f"cut_all, {n} threads"] = ratio(seconds["cut_all"], seconds["limit"])
     return ratios

@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import cores, interleave, ratio, stopwatch
-from didyma.execution import serial, threads
+from didyma.execution import on_threads, serial
 from didyma.polytope.sparsemap import ToleranceWarning, solve
 from didyma.structures import Matching, Sequence, Tree
 
@@ -83,7 +83,7 @@ def _convergence(scale: float) -> Iterator[Row]:
             layout = structure.lay_out(scores, **additional)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ToleranceWarning)
-                solution = solve(layout, structure, executor=threads())
+                solution = solve(layout, structure, executor=on_threads())
             converged += int((solution.gap <= 1e-9).sum())
             worst = max(worst, float(solution.gap.max()))
             total += batch
@@ -108,7 +108,7 @@ def _times(scale: float) -> Iterator[Row]:
             solve().apply_jacobian(weights, nothing)
 
         def parallel(layout: Any = layout, structure: Any = structure) -> Any:
-            return solve(layout, structure, executor=threads(2))
+            return solve(layout, structure, executor=on_threads(2))
 
         def argmax(layout: Any = layout, structure: Any = structure) -> Any:
             return structure._argmax(layout)

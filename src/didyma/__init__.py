@@ -57,6 +57,7 @@ _HOMES = {
     "save": "didyma.model",
     "scorer": "didyma.estimators.scoring",
     "sparsemap": "didyma.polytope.sparsemap",
+    "threads": "didyma.execution",
     "write": "didyma.formats",
 }
 
@@ -101,6 +102,7 @@ __all__ = [
     "scorer",
     "sparsemap",
     "structures",
+    "threads",
     "write",
 ]
 
@@ -127,6 +129,7 @@ if TYPE_CHECKING:
     )
     from didyma.estimators.svm import SVMRanker
     from didyma.estimators.tagger import TrigramTagger
+    from didyma.execution import threads
     from didyma.features.binning import ScoreBinner
     from didyma.features.scaling import (
         QueryMinMaxScaler,

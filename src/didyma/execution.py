@@ -1,15 +1,23 @@
-"""How shards of work are run: one injected map, so that a sum over shards never knows by whom."""
+"""How shards of work are run: one injected map, so that a sum over shards never knows by whom.
+
+There is one budget of threads: that of our own, which kernels run on, is also that of BLAS, OpenMP
+and PyTorch. Results do not depend on it.
+"""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import Any, Protocol, TypeVar
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
 
-__all__ = ["Executor", "limit_cores", "n_cores", "serial", "threads"]
+from didyma.errors import DataError
+
+__all__ = ["Executor", "n_cores", "on_threads", "serial", "threads"]
 
 T = TypeVar("T")
 
@@ -32,14 +40,71 @@ def serial(function: Callable[[Any], T], shards: Sequence[Any]) -> list[T]:
 
 
 _limit: int | None = None
+LIBRARIES = ("OMP", "OPENBLAS", "MKL")
 
 
-def limit_cores(count: int) -> None:
-    """From now on use so many cores at most; libraries that are not loaded yet do likewise."""
-    global _limit
-    _limit = count
-    for library in ("OMP", "OPENBLAS", "MKL"):
-        os.environ[f"{library}_NUM_THREADS"] = str(count)
+class threads:
+    """From now on, or for a block, use so many threads at most, whoever computes.
+
+    Kernels, BLAS, OpenMP and PyTorch keep to it; what is not loaded yet will, if it is loaded while
+    the limit holds. None is every core that this process may use. A limit is the whole process's.
+
+    >>> with threads(1):
+    ...     n_cores()
+    1
+    """
+
+    def __init__(self, count: int | None) -> None:
+        if count is not None and not (isinstance(count, int) and count >= 1):
+            raise DataError(f"expected 1 or more, or None, found {count!r}", field="threads")
+        global _limit
+        self._before = _limit, {name: os.environ.get(name) for name in _variables()}
+        _limit = count
+        for name in _variables():
+            _set(name, None if count is None else str(count))
+        torch = sys.modules.get("torch")
+        self._torch = None if torch is None else torch.get_num_threads()
+        self._pools = _limit_pools(n_cores())
+        if torch is not None:
+            torch.set_num_threads(n_cores())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        global _limit
+        _limit, environment = self._before
+        for name, value in environment.items():
+            _set(name, value)
+        if self._pools is not None:
+            self._pools.restore_original_limits()
+        if self._torch is not None:
+            sys.modules["torch"].set_num_threads(self._torch)
+
+
+def _variables() -> list[str]:
+    return [f"{library}_NUM_THREADS" for library in LIBRARIES]
+
+
+def _set(variable: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(variable, None)
+    else:
+        os.environ[variable] = value
+
+
+def _limit_pools(count: int) -> Any:
+    """Limit the libraries of others that are loaded; they come with NumPy."""
+    if "numpy" not in sys.modules:
+        return None
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    return threadpool_limits(count)
 
 
 def n_cores() -> int:
@@ -51,14 +116,16 @@ def n_cores() -> int:
     return present if _limit is None else min(present, _limit)
 
 
-def threads(n_jobs: int | None = None) -> Executor:
+def on_threads(n_jobs: int | None = None) -> Executor:
     """Shards on threads: kernels release the GIL. None means every core this process may use.
 
-    >>> threads(2)(abs, [-1, 2])
+    >>> on_threads(2)(abs, [-1, 2])
     [1, 2]
     """
     if n_jobs is None or n_jobs < 0:
         n_jobs = n_cores()
+    elif _limit is not None:
+        n_jobs = min(n_jobs, _limit)
     if n_jobs == 1:
         return serial
 

@@ -173,6 +173,10 @@ def replace_when_done(path: PathName, mode: str = "w") -> Iterator[IO[Any]]:
             yield file
         os.fsync(alive.fileno())  # the name must not be on disk before the contents are
         os.replace(partial, target)
+    except OSError as error:  # name the file that was asked for: a full disk names none
+        if error.filename is None or Path(error.filename) == partial:
+            raise OSError(error.errno, error.strerror, os.fspath(path)) from None
+        raise
     finally:
         partial.unlink(missing_ok=True)
         alive.close()

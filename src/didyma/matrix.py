@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -14,7 +15,7 @@ from didyma.errors import DataError
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["Matrix", "as_csr", "frozen", "is_sparse", "widened"]
+__all__ = ["MappedFiles", "Matrix", "as_csr", "frozen", "is_sparse", "widened"]
 
 BLOCK = 1 << 22  # entries that are looked at at a time
 _CHECKED = "_didyma_checked"
@@ -139,3 +140,41 @@ def widened(X: Matrix, width: int) -> Matrix:
     import scipy.sparse as sp
 
     return sp.csr_array((X.data, X.indices, X.indptr), shape=(n_rows, width))
+
+
+class MappedFiles:
+    """The files that a matrix is mapped from, which must stay as they are while it is in use.
+
+    One that is replaced or removed does no harm: what was mapped remains. One that is written into
+    changes what is learned from, in the midst of it.
+    """
+
+    def __init__(self, X: Any) -> None:
+        parts = [X.data, X.indices, X.indptr] if is_sparse(X) else [X]
+        paths = {path for part in parts if (path := _mapped(part)) is not None}
+        self._known = {path: _stamp(path) for path in paths}
+
+    def check(self) -> None:
+        """Refuse to go on with a file that has changed since."""
+        for path, (own, contents) in self._known.items():
+            now, found = _stamp(path)
+            if now == own and found != contents:
+                raise DataError("has changed while it was learned from: begin anew", path=path)
+
+
+def _mapped(array: Any) -> str | None:
+    """The path of the file that an array is mapped from."""
+    while array is not None:
+        if isinstance(array, np.memmap) and array.filename is not None:
+            return os.fspath(array.filename)
+        array = getattr(array, "base", None)
+    return None
+
+
+def _stamp(path: str) -> tuple[Any, Any]:
+    """Which file a path names, and when and how long it was written."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None, None
+    return (found.st_dev, found.st_ino), (found.st_size, found.st_mtime_ns)

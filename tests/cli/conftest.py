@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +31,12 @@ def make(seed: int, n_queries: int = 12, *, names: bool = False) -> Lists:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     """Run a command; its exit code must be the one that is expected."""
     # Wide enough for no message of usage to be broken into lines.
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setenv("TERM", "dumb")
-    monkeypatch.setattr(execution, "_limit", None)  # what --jobs sets ends with the test
+    budget = execution.threads(None)
 
     def invoke(*arguments: object, code: int = 0, died: type[BaseException] | None = None) -> Any:
         words = [str(argument) for argument in arguments]
@@ -52,7 +52,8 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
             assert found.stderr.splitlines()[-1].startswith("error: "), shown
         return found
 
-    return invoke
+    with budget:  # what --jobs sets ends with the test
+        yield invoke
 
 
 @pytest.fixture(scope="session")

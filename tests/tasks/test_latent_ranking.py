@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from didyma.data import Groups
 from didyma.errors import DataError
-from didyma.execution import serial, threads
+from didyma.execution import on_threads, serial
 from didyma.learning.cccp import CCCP
 from didyma.learning.perceptron import Perceptron
 from didyma.tasks import ranking
@@ -75,7 +75,7 @@ def test_threads_do_not_change_a_bit(monkeypatch):
     monkeypatch.setattr(ranking, "SHARD", 8)
     data = example(5, n_queries=40)
     results = []
-    for execute in (serial, threads(2), threads(4)):
+    for execute in (serial, on_threads(2), on_threads(4)):
         problem = latent(data, execute=execute)
         results.append((problem.complete(data[3]), problem.cut_all(data[3]).direction))
     for result in results[1:]:

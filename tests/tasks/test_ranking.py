@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from didyma.data import Groups
 from didyma.errors import DataError
-from didyma.execution import serial, threads
+from didyma.execution import on_threads, serial
 from didyma.tasks import ranking
 from didyma.tasks.feature_maps import Positional, Truncated, parse_feature_map
 from didyma.tasks.losses import NDCG, AveragePrecision, parse_loss
@@ -83,7 +83,7 @@ def test_threads_do_not_change_a_bit(monkeypatch):
     X, y, groups, w = example(5, n_queries=40)
     cuts = [
         RankingProblem(X, y, groups, AveragePrecision(), execute=execute).cut_all(w)
-        for execute in (serial, threads(2), threads(4))
+        for execute in (serial, on_threads(2), on_threads(4))
     ]
     for cut in cuts[1:]:
         assert np.array_equal(cut.direction, cuts[0].direction)

@@ -69,9 +69,9 @@ Seed = Annotated[
 
 def _limit(jobs: int | None) -> int | None:
     if jobs is not None:
-        from didyma.execution import limit_cores
+        from didyma.execution import threads
 
-        limit_cores(jobs)
+        threads(jobs)
     return jobs
 
 

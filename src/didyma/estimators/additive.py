@@ -15,7 +15,7 @@ from didyma.distributed.prediction import predict_on_cluster
 from didyma.distributed.shards import is_sharded
 from didyma.errors import DataError
 from didyma.estimators.svm import SVMRanker
-from didyma.execution import threads
+from didyma.execution import on_threads
 from didyma.features.bins import SAMPLE, Bins
 from didyma.features.pairs import rank_pairs
 from didyma.learning.row_bcfw import RowBCFW
@@ -209,7 +209,7 @@ class AdditiveSVMRanker(SVMRanker):
                 raise ValueError(f"{name} should be of shape {shape}, but is {found}")
 
     def _binned(self, X: Matrix) -> Binned:
-        return self.bins_.transform(X, threads(self.n_jobs))
+        return self.bins_.transform(X, on_threads(self.n_jobs))
 
     def _deviations(self) -> NDArray[np.float64]:
         tables = self.tables_
@@ -223,7 +223,7 @@ class AdditiveSVMRanker(SVMRanker):
         query_weight: NDArray[np.float64] | None,
         evaluation: Lists | None,
     ) -> tuple[Any, Lists | None]:
-        execute = threads(self.n_jobs)
+        execute = on_threads(self.n_jobs)
         wanted = self._interactions()
         bins = Bins.of(
             *(X, self.bins, self.strategy, self._nominal(), self._signs()), crossable=wanted != 0
@@ -283,7 +283,7 @@ class AdditiveSVMRanker(SVMRanker):
         w = self._weights(descent, max(self.tol, LOOSE))
         coefficients, _ = descent.problem.respond(descent.problem.scores(w))
         levels = bins.coarse(cast("Binned", judged.X).bins)
-        return rank_pairs(levels, coefficients, bins.signs == 0, threads(self.n_jobs))[0]
+        return rank_pairs(levels, coefficients, bins.signs == 0, on_threads(self.n_jobs))[0]
 
     def _weights(self, descent: Any, tol: float) -> NDArray[np.float64]:
         """The weights at C; what is learned on the way is not watched."""

@@ -17,7 +17,7 @@ from didyma.data import Groups, Lists
 from didyma.errors import DataError, NothingLearnedWarning
 from didyma.estimators.base import LinearRanker
 from didyma.estimators.classification import ClassificationRanker
-from didyma.execution import threads
+from didyma.execution import on_threads
 from didyma.learning.cccp import CCCP, LatentResult, best_of
 from didyma.learning.learned import gain_over_zero
 from didyma.learning.monitor import Monitor
@@ -374,7 +374,7 @@ class LatentSVMRanker(_LatentRanker):
             inference=self.inference,
             all_positions=self.positions == "all",
             query_weight=query_weight,
-            execute=threads(self.n_jobs),
+            execute=on_threads(self.n_jobs),
         )
 
     def _descend(

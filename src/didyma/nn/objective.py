@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.execution import threads
+from didyma.execution import on_threads
 from didyma.nn.maximum import Maximum
 from didyma.polytope.active_set import OPTIMAL
 from didyma.polytope.distributions import Distribution, Distributions
@@ -75,7 +75,7 @@ class Objective:
             temperature=self.temperature if self._squared else 1.0,
             warm_start=self.warm_start,
             solver=ActiveSet() if self._squared else Argmax(),
-            executor=threads(self.n_jobs),
+            executor=on_threads(self.n_jobs),
         )
         u, v = solution.marginals.reshape(layout.scores.shape), solution.extra_marginals
         value = _dot(layout.scores, u) + _dot(layout.extra, v)

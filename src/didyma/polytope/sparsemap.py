@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError, warn
-from didyma.execution import Executor, serial, threads
+from didyma.execution import Executor, on_threads, serial
 from didyma.polytope import active_set
 from didyma.polytope.batch import IMPOSSIBLE, compiled_solver, python_solver
 from didyma.polytope.distributions import Distribution, Distributions
@@ -121,7 +121,7 @@ def sparsemap(
         temperature=temperature,
         warm_start=warm_start,
         solver=solver,
-        executor=threads(n_jobs),
+        executor=on_threads(n_jobs),
     )
     given = np.asarray(scores)
     marginals = solution.marginals.reshape(given.shape)

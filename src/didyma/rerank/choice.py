@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from didyma.checkpoints import remember
 from didyma.data import Lists
-from didyma.execution import threads
+from didyma.execution import on_threads
 from didyma.features.text import FirstStage, SmallFeatures, WordVectors
 from didyma.features.text.features import IN_LIST
 from didyma.features.windowed import Windowed
@@ -256,7 +256,7 @@ class Search:
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a fold may teach nothing
-            threads()(work, range(self.n_folds))
+            on_threads()(work, range(self.n_folds))
         return {"scores": scores, "seconds": time.perf_counter() - began}
 
     def _trials(self, rung: Rung, scores: NDArray[np.float64]) -> Iterator[Trial]:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from didyma.data import Groups
 from didyma.errors import DataError
-from didyma.execution import Executor, threads
+from didyma.execution import Executor, on_threads
 from didyma.kernels import binned, interleave
 from didyma.kernels.jit import specialise
 from didyma.kernels.rows import combine_csr, combine_dense, dot, score_csr, score_dense, zero
 from didyma.kernels.select import settle
 from didyma.learning.problem import CompiledOracle, Cut
-from didyma.matrix import Matrix, frozen, is_sparse
+from didyma.matrix import MappedFiles, Matrix, frozen, is_sparse
 from didyma.scoring import BLOCK
 from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
@@ -248,6 +248,7 @@ class RankingProblem:
         self.grades = _choose_grades(grades, loss, feature_map, counts, self._gains)
         answer, about = self._oracle(loss, feature_map, counts, int(np.diff(starts).max(initial=0)))
         storage, self._storage = _storage(X)
+        self._files = MappedFiles(X)
         self.n_rows = X.shape[0]
         self._binned = X if isinstance(X, Binned) else None
         self._queries = (rows, starts, *about)
@@ -259,7 +260,7 @@ class RankingProblem:
         )
         n_values = _count_values(X, rows)
         self.cut_cost = n_values / max(1, self.n_examples * self.n_features)
-        self._execute = execute or threads()
+        self._execute = execute or on_threads()
         self._shards = _shards(starts, n_values, self.n_features)
 
     def _oracle(
@@ -285,6 +286,7 @@ class RankingProblem:
 
     def scores(self, w: Vector) -> Vector:
         """X w, for the rows that take part in training."""
+        self._files.check()  # no solution is certified without a look at the scores
         rows, starts, _ = self._stored
         out = np.zeros(self.n_rows)
         if not w.any():

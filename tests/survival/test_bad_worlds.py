@@ -1,0 +1,179 @@
+"""Disks that are full, folders that vanish, files that change: a clear error, the old file kept."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import didyma
+from didyma.cli import app, fit
+from didyma.errors import DataError
+from didyma.files import replace_when_done
+from tests.survival.trials import judged
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> list[str]:
+    """Training that replaces an old file."""
+    didyma.write(judged(0, 4), tmp_path / "train.npz")
+    (tmp_path / "model").write_bytes(b"old")
+    return ["fit", str(tmp_path / "train.npz"), "-o", str(tmp_path / "model")]
+
+
+def refused(command: list[str]) -> str:
+    found = CliRunner().invoke(app, command)
+    assert found.exit_code == 1, found.output
+    assert "Traceback" not in found.output
+    return found.stderr.splitlines()[-1]
+
+
+def full(at: str) -> Callable[..., Any]:
+    def fail(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    return fail
+
+
+@pytest.mark.parametrize("at", ["fsync", "replace"])
+def test_a_full_disk_is_told_with_the_name_of_the_file(
+    at: str, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(os, at, full(at))
+        line = refused(command)
+    assert line == f"error: {tmp_path / 'model'}: No space left on device"
+    assert (tmp_path / "model").read_bytes() == b"old"
+    assert sorted(os.listdir(tmp_path)) == ["model", "train.npz"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no limits on files")
+def test_a_file_that_may_not_grow_leaves_nothing(tmp_path: Path) -> None:
+    """A real refusal of the system, in the midst of writing."""
+    (tmp_path / "out").write_bytes(b"old")
+    program = (
+        "import resource\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))\n"
+        "from didyma.files import replace_when_done\n"
+        f"with replace_when_done({str(tmp_path / 'out')!r}, 'wb') as file:\n"
+        "    file.write(bytes(100_000))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1].startswith("OSError: [Errno 27] File too large: ")
+    assert str(tmp_path / "out") in done.stderr
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"old"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("this process may not mount a small disk")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_disk_that_is_full(small_disk: Path) -> None:
+    (small_disk / "out").write_bytes(b"old")
+    with (
+        pytest.raises(OSError, match="No space left") as caught,
+        replace_when_done(small_disk / "out", "wb") as file,
+    ):
+        file.write(bytes(1_000_000))
+    assert caught.value.filename == str(small_disk / "out")
+    assert os.listdir(small_disk) == ["out"]
+
+
+def test_a_checkpoint_on_a_full_disk_does_not_end_training(
+    small_disk: Path, command: list[str]
+) -> None:
+    (small_disk / "rest").write_bytes(bytes(60_000))
+    more = ["--checkpoint", str(small_disk / "here"), "--checkpoint-every", "0"]
+    found = CliRunner().invoke(app, [*command, *more])
+    assert found.exit_code == 0, found.output
+    assert "no checkpoint was written: No space left on device" in found.stderr
+    assert os.listdir(small_disk) == ["rest"]
+
+
+def test_a_folder_that_vanishes(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "away"
+    place.mkdir()
+    learn = fit._learn
+
+    def learn_and_vanish(*arguments: Any) -> Any:
+        place.rmdir()
+        return learn(*arguments)
+
+    monkeypatch.setattr(fit, "_learn", learn_and_vanish)
+    line = refused([*command, "-o", str(place / "model")])
+    assert line == f"error: {place / 'model'}: No such file or directory"
+
+
+@pytest.mark.skipif(not os.path.isdir("/sys/kernel"), reason="needs a folder that is read-only")
+def test_a_folder_that_is_read_only(command: list[str]) -> None:
+    assert "/sys/model" in refused([*command, "-o", "/sys/model"])
+
+
+def mapped(folder: Path) -> Any:
+    lists = judged(0, 4)
+    np.save(folder / "X.npy", lists.X)
+    return np.load(folder / "X.npy", mmap_mode="r"), lists.y, lists.qid
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "one-slack"])
+def test_a_file_that_changes_under_a_map(solver: str, tmp_path: Path) -> None:
+    X, y, qid = mapped(tmp_path)
+
+    def change(progress: Any) -> None:
+        np.load(tmp_path / "X.npy", mmap_mode="r+")[0] += 1.0
+        os.utime(tmp_path / "X.npy", ns=(0, progress.n_iter))
+
+    with pytest.raises(DataError, match=r"X\.npy: has changed while it was learned from"):
+        didyma.SVMRanker(solver=solver, callback=change).fit(X, y, qid=qid)
+
+
+def test_a_file_that_is_replaced_under_a_map(tmp_path: Path) -> None:
+    X, y, qid = mapped(tmp_path)
+    alone = didyma.SVMRanker().fit(X, y, qid=qid).coef_
+
+    def change(progress: Any) -> None:
+        np.save(tmp_path / "new.npy", np.zeros(3))
+        (tmp_path / "new.npy").replace(tmp_path / "X.npy")
+
+    assert np.array_equal(didyma.SVMRanker(callback=change).fit(X, y, qid=qid).coef_, alone)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="does not let a mapped file shrink")
+def test_a_file_that_shrinks_under_a_map_leaves_the_old_model(tmp_path: Path) -> None:
+    """The system ends a process that reads beyond the end of a file: nothing half is left."""
+    mapped(tmp_path)
+    (tmp_path / "model").write_bytes(b"old")
+    program = (
+        "import os, sys, numpy as np\nfrom didyma import SVMRanker\n"
+        "X = np.load('X.npy', mmap_mode='r')\n"
+        "y, qid = np.tile([1, 0, 0, 0], 20), np.repeat(range(4), 20)\n"
+        "def shrink(progress):\n    os.truncate('X.npy', 128)\n"
+        "SVMRanker(callback=shrink).fit(X, y, qid=qid).save('model')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode in (1, -signal.SIGBUS)
+    assert done.returncode != 1 or "has changed while it was learned from" in done.stderr
+    assert (tmp_path / "model").read_bytes() == b"old"
