@@ -68,7 +68,7 @@ def test_a_flag_means_the_same_everywhere() -> None:
                 shorts[flag] |= {long for long in option.opts if long.startswith("--")}
     # Losses and measures have names without end for rankings, and a few elsewhere.
     differ = {flag for flag, found in metavars.items() if len(found) > 1}
-    assert differ <= {"--loss", "--measure", "--C"}
+    assert differ <= {"--loss", "--measure", "--C", "--checkpoint"}
     assert {flag for flag, found in shorts.items() if len(found) > 1} == set()
 
 
