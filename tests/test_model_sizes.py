@@ -35,6 +35,7 @@ from didyma.estimators.svm import SVMRanker
 from didyma.estimators.tagger import TrigramTagger
 from didyma.features.binning import ScoreBinner
 from didyma.features.featuriser import Joined
+from didyma.features.given import GivenVectors
 from didyma.features.mentions import FEATURES
 from didyma.features.scaling import (
     QueryMinMaxScaler,
@@ -49,7 +50,7 @@ from didyma.features.text import (
     WordVectors,
 )
 from didyma.formats.conll import Field, Sentence
-from didyma.formats.nbest import of_outputs
+from didyma.formats.nbest import Output, of_outputs
 from didyma.model import CLASSES, Model
 from didyma.rerank.nbest import NBestReranker
 from didyma.rerank.reranker import Reranker
@@ -171,6 +172,9 @@ FITTED: dict[str, Callable[[], Any]] = {
     "TextFeatures": lambda: TextFeatures([WordVectors(VECTORS)]).fit(TEXTS),
     "Bag": lambda: NBestReranker().fit(LISTS),
     "JointFeatures": lambda: NBestReranker("boosting").fit(LISTS),
+    "GivenVectors": lambda: GivenVectors().fit(
+        Lists([Output("NN", vector=np.arange(3.0)), Output("VB", vector=np.ones(3))])
+    ),
     "ScoreBinner": lambda: make_pipeline(ScoreBinner(3), ClassificationRanker()).fit(X, Y),
     **{
         cls.__name__: lambda cls=cls: make_pipeline(cls(), ClassificationRanker()).fit(X, Y)

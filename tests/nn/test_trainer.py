@@ -143,7 +143,7 @@ def test_progress_after_each_step_and_epoch():
 def test_a_checkpoint_of_another_run_is_refused(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     fit(Trainer(epochs=1, checkpoint=path))
-    with pytest.raises(ModelFileError, match="learning_rate differ"):
+    with pytest.raises(ModelFileError, match=r"differs in learning_rate \(0.001, now 0.5\)"):
         fit(Trainer(epochs=2, learning_rate=0.5, checkpoint=path))
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ModelFileError, match="damaged, or not a checkpoint"):
@@ -176,9 +176,9 @@ def test_a_checkpoint_belongs_to_its_data_and_its_model(tmp_path):
 
     fit(Trainer.of(Estimator(), X))
     fit(Trainer.of(Estimator(epochs=2, device="auto"), X))
-    with pytest.raises(ModelFileError, match=r"\(its data differ\)"):
+    with pytest.raises(ModelFileError, match="differs in data"):
         fit(Trainer.of(Estimator(), X[1:]))
-    with pytest.raises(ModelFileError, match=r"\(its batch_size, loss differ\)"):
+    with pytest.raises(ModelFileError, match="differs in batch_size.*loss"):
         fit(Trainer.of(Estimator(batch_size=4, loss="b"), X))
 
 
