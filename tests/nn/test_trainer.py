@@ -178,7 +178,7 @@ def test_a_checkpoint_belongs_to_its_data_and_its_model(tmp_path):
     fit(Trainer.of(Estimator(epochs=2, device="auto"), X))
     with pytest.raises(ModelFileError, match="differs in data"):
         fit(Trainer.of(Estimator(), X[1:]))
-    with pytest.raises(ModelFileError, match="differs in batch_size.*loss"):
+    with pytest.raises(ModelFileError, match=r"differs in batch_size.*loss"):
         fit(Trainer.of(Estimator(batch_size=4, loss="b"), X))
 
 
