@@ -22,7 +22,7 @@ BENCHMARKS = (
     *("passes", "fits", "additive", "oracle", "scaling", "memory", "letor_reader", "sparsemap"),
     *("latent", "hypergraph", "local", "structure_kernels", "peers", "tagger", "low_rank"),
     *("boosting", "parser", "esim", "passage", "text_features", "rerank", "search", "serve"),
-    "startup",
+    *("startup", "cluster"),
 )
 # These install other libraries.
 WITH_PEERS = {"structure_kernels", "peers", "tagger", "low_rank", "parser", "search"}

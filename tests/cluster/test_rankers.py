@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +18,7 @@ import dask.array as da
 import dask.dataframe as dd
 import pandas as pd
 from distributed import Client, LocalCluster
+from typer.testing import CliRunner
 
 import didyma
 from didyma import (
@@ -27,6 +30,7 @@ from didyma import (
     Shards,
     SVMRanker,
 )
+from didyma.cli import app
 from didyma.data import Groups
 from didyma.estimators.classification import ClassificationRanker
 from didyma.tasks.losses import AveragePrecision
@@ -219,6 +223,36 @@ def test_a_folder_of_lists(client, lists, tmp_path):
     one = SVMRanker(C=3.0).fit(lists)
     assert many.n_queries_ == one.n_queries_
     assert many.result_.value == pytest.approx(one.result_.value, rel=2 * TOL)
+
+
+def test_the_command_line(client, lists, tmp_path):
+    """The model is that of the estimator; options that mean nothing there are refused."""
+    (tmp_path / "shards").mkdir()
+    for k in range(2):
+        didyma.write(lists.select(lists.qid % 2 == k), tmp_path / "shards" / f"{k}.csv")
+    didyma.write(lists, tmp_path / "dev.csv")
+    address = client.scheduler.address
+    command = ["fit", tmp_path / "shards", "--dask", address, "--dev", tmp_path / "dev.csv"]
+    command = [str(word) for word in [*command, "-o", tmp_path / "m.safetensors"]]
+    done = CliRunner().invoke(app, [*command, "--C", "0.3,3"])
+    assert done.exit_code == 0, done.output
+    ranker = didyma.load(tmp_path / "m.safetensors")
+    one = SVMRanker(C=ranker.C).fit(lists)
+    assert np.corrcoef(ranker.coef_, one.coef_)[0, 1] > 0.99
+    refused = CliRunner().invoke(app, [*command, "--scale", "standard"])
+    assert refused.exit_code == 2
+    assert "is not for --dask" in refused.output
+
+
+def test_the_page_runs(client, tmp_path):
+    text = (Path(__file__).parents[2] / "docs" / "SCALING.md").read_text()
+    names = {"address": client.scheduler.address, "folder": tmp_path}
+    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
+        exec(block, names)
+    assert names["ranker"].result_.converged
+    expected = names["lists"].X @ names["ranker"].coef_
+    np.testing.assert_allclose(names["scores"].compute(), expected, atol=0.1)
+    names["client"].close()
 
 
 def test_a_shard_that_cannot_be_read_names_itself(client, lists, tmp_path):

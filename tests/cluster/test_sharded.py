@@ -220,7 +220,7 @@ def test_mixed_perceptrons_separate(sizes):
     assert all(own[keep].min() > own[~keep].max() for own, keep in zip(right, relevant))
 
 
-def test_a_callback_stops_a_run_on_the_way_to_C():
+def test_a_callback_stops_a_run():
     one, many = sharded(SHARDS[2])
     found = CoCoA(BCFW()).solve(many, 1e4, callback=lambda p: True)
     assert found.result.status == "stopped"

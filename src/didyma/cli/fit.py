@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli import checkpointing, options
+from didyma.cli.cluster import train_on_cluster
 from didyma.cli.inputs import InputColumns, read_data
 from didyma.cli.interruption import end_if_interrupted, exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
@@ -334,6 +335,15 @@ def fit(
             help="NULL and NaN in a LETOR file are missing values.",
         ),
     ] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            metavar="ADDRESS",
+            help="Learn on the workers of this Dask scheduler, who read the folder TRAIN: its "
+            "files are shards, or it is one of lists.",
+        ),
+    ] = None,
     seed: options.Seed = 0,
     jobs: options.Jobs = None,
     label: options.Label = "label",
@@ -363,6 +373,8 @@ def fit(
     didyma fit train.txt --dev dev.txt --model-type latent-perceptron --C 1,10,100
 
     didyma fit train.txt --dev dev.txt --bins 64 --C 0.3,1,3 --interactions auto
+
+    didyma fit shards/ --dask tcp://10.0.0.1:8786 --dev dev.txt --C 1,10,100
     """
     Cs = _read_Cs(C, model_type)
     if len(Cs) > 1 and dev is None:
@@ -397,37 +409,57 @@ def fit(
         from didyma.metrics import parse
 
         measure = str(parse(measure))
+    from didyma.data import Features
     from didyma.model import Model
 
     began = time.perf_counter()
-    data, held_out = _read(train, dev, InputColumns(label, qid, docid, group, missing))
-    features, scaler = data.features, scaler_of(data, scale)
-    if scaler is not None:
-        folder = output.resolve().parent
-        data = scaled(scaler, data, folder)
-        held_out = None if held_out is None else scaled(scaler, held_out, folder)
-    with checkpointing.surviving(context, output, TRAIN=data, dev=held_out):
-        found = _learn(model_type, data, held_out, Cs, measure, parameters)
-        if not found.contenders:
-            say("interrupted before there was anything to keep")
-            raise typer.Exit(exit_code())
-        best = found.best
-        kept: dict[str, Any] = {
-            "train": _counts(train, data),
-            "dev": None,
-            "candidates": [contender.summary() for contender in found.contenders],
-        }
-        if dev is not None and held_out is not None:
-            kept["dev"] = {**_counts(dev, held_out), "measure": measure, "value": best.value}
-        model = Model.trained(best.ranker, features, kept)
-        model = model if scaler is None else model.behind(scaler)
+    columns = InputColumns(label, qid, docid, group, missing)
+    if dask is not None:
+        _check_on_cluster(model_type, columns, scale, patience)
+        found, held_out = train_on_cluster(
+            *(dask, train, dev, Cs, measure),
+            *({**parameters, "measure": measure}, *_estimator(model_type, parameters)),
+        )
+        best, kept = _judged(found, {"file": str(train)}, dev, held_out, measure)
+        model = Model.trained(best.ranker, Features.of(best.ranker), kept)
         model.write(output)
+    else:
+        data, held_out = _read(train, dev, columns)
+        features, scaler = data.features, scaler_of(data, scale)
+        if scaler is not None:
+            folder = output.resolve().parent
+            data = scaled(scaler, data, folder)
+            held_out = None if held_out is None else scaled(scaler, held_out, folder)
+        with checkpointing.surviving(context, output, TRAIN=data, dev=held_out):
+            found = _learn(model_type, data, held_out, Cs, measure, parameters)
+            best, kept = _judged(found, _counts(train, data), dev, held_out, measure)
+            model = Model.trained(best.ranker, features, kept)
+            model = model if scaler is None else model.behind(scaler)
+            model.write(output)
     if as_json:
         kept |= {"class": model.name, "wall_seconds": time.perf_counter() - began}
         print_json({"model": str(output), **best.summary(), **kept})
     else:
         _print_summary(model.name, best, found.contenders, measure, output)
     end_if_interrupted(found.interrupted, "model")
+
+
+def _judged(
+    found: Contest, train: dict[str, Any], dev: Path | None, held_out: Lists | None, measure: str
+) -> tuple[Contender, dict[str, Any]]:
+    """The best of all, and what a model file keeps of how it was found."""
+    if not found.contenders:
+        say("interrupted before there was anything to keep")
+        raise typer.Exit(exit_code())
+    best = found.best
+    kept: dict[str, Any] = {
+        "train": train,
+        "dev": None,
+        "candidates": [contender.summary() for contender in found.contenders],
+    }
+    if dev is not None and held_out is not None:
+        kept["dev"] = {**_counts(dev, held_out), "measure": measure, "value": best.value}
+    return best, kept
 
 
 def _parameters(chosen: dict[str, Any], model_type: ModelType) -> dict[str, Any]:
@@ -479,13 +511,35 @@ def _learn(
 ) -> Contest:
     if model_type is ModelType.svm:
         return train_svm(data, dev, Cs, measure, parameters)
-    module, name = {
+    module, name = _estimator(model_type, parameters)
+    return train(data, dev, Cs, measure, parameters, module, name)
+
+
+def _estimator(model_type: ModelType, parameters: dict[str, Any]) -> tuple[str, str]:
+    """Module and name of a class."""
+    if model_type is ModelType.svm:
+        return ("additive", "AdditiveSVMRanker") if "bins" in parameters else ("svm", "SVMRanker")
+    return {
         ModelType.classification: ("classification", "ClassificationRanker"),
         ModelType.polynomial: ("classification", "PolynomialRanker"),
         ModelType.latent_perceptron: ("latent", "LatentPerceptronRanker"),
         ModelType.latent_svm: ("latent", "LatentSVMRanker"),
     }[model_type]
-    return train(data, dev, Cs, measure, parameters, module, name)
+
+
+def _check_on_cluster(
+    model_type: ModelType, columns: InputColumns, scale: Scale, patience: int | None
+) -> None:
+    """Refuse what workers do not do."""
+    refused = {
+        "--model-type": model_type in (ModelType.classification, ModelType.polynomial),
+        "--scale": scale is not Scale.none,
+        "--patience": patience is not None,
+        "--label, --qid, --docid, --group, --missing": columns != InputColumns(),
+    }
+    for option, given in refused.items():
+        if given:
+            raise typer.BadParameter("is not for --dask", param_hint=option)
 
 
 def _read_Cs(text: str | None, model_type: ModelType) -> list[float]:

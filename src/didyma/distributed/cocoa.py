@@ -33,9 +33,7 @@ from didyma.learning.solution import (
     Progress,
     Result,
     Solution,
-    check_finite,
     drive,
-    reached,
 )
 
 __all__ = ["CoCoA"]
@@ -60,8 +58,9 @@ class _Common:
 class CoCoA:
     """Minimise J over shards to the tolerance of ``inner``, by which workers solve their parts.
 
-    A worker makes ``n_passes`` over its examples in a round. Where shards have few examples for
-    their number, or C is large, rounds gain little. After some of them `OneSlack` goes on, from the
+    A worker makes ``n_passes`` over its examples in a round. Where C is large, or shards have few
+    examples for their number, rounds gain little, and `OneSlack` needs fewer. So a C that BCFW
+    would approach in stages is left to it, and where a round gains little it goes on, from the
     weights and the bound that were reached: the mean plane of all examples under α is a cut.
     """
 
@@ -86,16 +85,20 @@ class CoCoA:
         ``start`` is the last solution of the same problem, for any other C, whose dual variables
         the workers still have.
         """
-        if start is not None and isinstance(start.state, CutPool):
-            return self._one_slack(problem, C, start, callback)
-        clock = Clock()
-        n_features = problem.n_features
+        clock, n_features = Clock(), problem.n_features
         common = _Common(np.zeros(n_features), C, CutPool(n_features))
         if start is not None and isinstance(start.state, _Common):
-            common = replace(start.state, cuts=common.cuts)
-        progress, status = drive(self._steps(problem, common, C, clock), self.tol, callback)
-        if progress is None or not progress.certified:  # ended on the way to C
-            progress = self._certify(problem, common, C, progress, clock)
+            v = start.state.v * (C / start.state.C)
+            common = _Common(v, C, common.cuts, known=True)
+        elif start is not None and isinstance(start.state, CutPool):
+            return self._one_slack(problem, C, start, callback)
+        elif len(self.inner._stages(problem, C)[0]) > 1:
+            return self._one_slack(problem, C, None, callback)
+        progress, status = drive(self._steps(problem, common, clock), self.tol, callback)
+        if progress is None:  # interrupted before the first round was done
+            w = problem.feasible(common.v)
+            value = 0.5 * float(w @ w) + C * float(problem.weights @ problem.risks(w))
+            progress = Progress(0, 1.0, C, value, 0.0, True, clock.elapsed, w)
         found = Solution(progress.w.copy(), Result.of(progress, status, clock), common)
         if status != "limit" or problem.constrained:
             return found
@@ -106,7 +109,7 @@ class CoCoA:
         self,
         problem: ShardedProblem,
         C: float,
-        start: Solution,
+        start: Solution | None,
         callback: Callback | None,
         before: Result | None = None,
     ) -> Solution:
@@ -136,40 +139,21 @@ class CoCoA:
         )
         return replace(found, result=result)
 
-    @staticmethod
-    def _certify(
-        problem: ShardedProblem, common: _Common, C: float, last: Progress | None, clock: Clock
-    ) -> Progress:
-        w = problem.feasible(common.v * (C / common.C))
-        value = 0.5 * float(w @ w) + C * float(problem.weights @ problem.risks(w))
-        n_iter, passes = (last.n_iter, last.passes) if last else (0, 0.0)
-        return check_finite(Progress(n_iter, passes + 1.0, C, value, 0.0, True, clock.elapsed, w))
-
-    def _steps(
-        self, problem: ShardedProblem, common: _Common, C: float, clock: Clock
-    ) -> Iterator[Progress]:
-        stages, passes, n_iter = [C], 0.0, 0
-        if not common.v.any():
-            with clock.stage("stages"):
-                stages, passes = self.inner._stages(problem, C)
-        for stage in stages:
-            common.v, common.C = common.v * (stage / common.C), stage
-            best, value, bound, gap = common.v, np.inf, -np.inf, np.inf
-            while n_iter == 0 or passes < self.inner.max_passes:
-                w = problem.feasible(common.v)
-                with clock.stage("workers"):
-                    risk, dual, visited = self._round(problem, common, n_iter)
-                n_iter, passes = n_iter + 1, passes + 1.0 + visited
-                if (found := 0.5 * float(w @ w) + stage * risk) < value:
-                    best, value = w, found
-                bound = max(bound, dual)
-                certified = stage == C
-                yield Progress(n_iter, passes, stage, value, bound, certified, clock.elapsed, best)
-                if not certified and value - bound <= reached(self.tol) * value:
-                    break
-                before, gap = gap, value - bound
-                if gap > STALLED * before and not problem.constrained:
-                    return
+    def _steps(self, problem: ShardedProblem, common: _Common, clock: Clock) -> Iterator[Progress]:
+        best, value, bound, gap = common.v, np.inf, -np.inf, np.inf
+        passes, n_iter = 0.0, 0
+        while n_iter == 0 or passes < self.inner.max_passes:
+            w = problem.feasible(common.v)
+            with clock.stage("workers"):
+                risk, dual, visited = self._round(problem, common, n_iter)
+            n_iter, passes = n_iter + 1, passes + 1.0 + visited
+            if (found := 0.5 * float(w @ w) + common.C * risk) < value:
+                best, value = w, found
+            bound = max(bound, dual)
+            yield Progress(n_iter, passes, common.C, value, bound, True, clock.elapsed, best)
+            before, gap = gap, value - bound
+            if gap > STALLED * before and not problem.constrained:
+                return
 
     def _round(
         self, problem: ShardedProblem, common: _Common, number: int

@@ -45,7 +45,7 @@ class ShardState:
 
 
 class ShardedProblem(PythonProblem):
-    """The sum over shards of problems that workers keep as the `ShardState` of their state.
+    """The sum over shards of problems that workers keep, each in its `ShardState`.
 
     ``weights`` are the shares of the shards; ``grades`` is that of all problems, and ``feasible``
     the projection onto the weights that they allow.
