@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.execution import serial
-from didyma.polytope.distributions import Distributions
-from didyma.polytope.point import FEASIBLE, LocalPoint
+from didyma.polytope.distributions import Distributions, apply_derivative
+from didyma.polytope.point import LocalPoint, is_optimal
 from didyma.polytope.priced import CouplingRows, Priced, scatter
 from didyma.polytope.sparsemap import solve
-from didyma.structure import Additional, CompiledStructure, Floats, Structure
+from didyma.structure import Additional, Floats, Structure
 from didyma.structures.composition import Composition
 
 __all__ = ["ComposedGraph"]
@@ -107,7 +107,7 @@ class ComposedGraph:
             found = np.concatenate([one.u[0], one.pairs[0]])
             value = float(found @ _finite(parts[b]) - 0.5 * temperature * one.u[0] @ one.u[0])
             gap, broken = float(one.gap[0]), float(one.broken[0])
-            right = gap <= tol * max(1.0, abs(value)) and broken <= FEASIBLE
+            right = is_optimal(value, gap, broken, tol)
             move = partial(_respond, one, n)
             point = LocalPoint(found, value, gap, right, n_iter, move, one.prices[0])
             points.append(None if n_iter < 0 else point)
@@ -319,7 +319,7 @@ class _Run:
             parts,
             value,
             gap,
-            gap <= tol * max(1.0, abs(value)) and bool(broken <= FEASIBLE),
+            is_optimal(value, gap, float(broken), tol),
             int(self.n_iter[b]),
             move,
             y,
@@ -336,22 +336,15 @@ def _derivative(
     structure: Structure, vertices: Vertices, p: Floats, p_extra: Floats
 ) -> tuple[Floats, Floats]:
     """The Jacobian of one instance's marginals at temperature 1, times each row."""
-    from didyma.kernels.vertices import derivative
-
     parts, extra_parts, _ = vertices
-    offsets = np.arange(len(p) + 1) * len(parts)
-    tiled, tiled_extra = np.tile(parts, (len(p), 1)), np.tile(extra_parts, (len(p), 1))
-    out, out_extra = np.zeros(p.shape), np.zeros(p_extra.shape)
-    compiled = structure if isinstance(structure, CompiledStructure) else None
-    if compiled and compiled.closed_form:
-        compiled.closed_form[1](offsets, tiled, np.ascontiguousarray(p), out)
-    else:
-        aligned = compiled is not None and compiled.aligned
-        derivative(
-            offsets, tiled, tiled_extra, aligned, np.ascontiguousarray(p),
-            np.ascontiguousarray(p_extra), out, out_extra,
-        )  # fmt: skip
-    return out, out_extra
+    return apply_derivative(
+        structure,
+        np.arange(len(p) + 1) * len(parts),
+        np.tile(parts, (len(p), 1)),
+        np.tile(extra_parts, (len(p), 1)),
+        np.ascontiguousarray(p),
+        np.ascontiguousarray(p_extra),
+    )
 
 
 def _finite(scores: Floats) -> Floats:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.errors import DataError
 from didyma.structure import CompiledStructure, Floats, Layout, Structure, flatten
 
-__all__ = ["Distribution", "Distributions"]
+__all__ = ["Distribution", "Distributions", "apply_derivative"]
 
 Parts = NDArray[np.int32]
 
@@ -168,20 +168,11 @@ class Distributions:
 
         Rows stand for instances, as ``offsets`` has them; columns for the flat scores.
         """
-        from didyma.kernels.vertices import derivative
-
         shape = (len(self.offsets) - 1, self.layout.scores.shape[1])
         if p.shape != shape or p_extra.shape != (shape[0], self.layout.extra.shape[1]):
             raise DataError(f"expected flat arrays of {shape[0]} instances, found {p.shape}")
-        out, out_extra = np.zeros_like(p), np.zeros_like(p_extra)
-        compiled = self.structure if isinstance(self.structure, CompiledStructure) else None
-        if compiled and compiled.closed_form:
-            compiled.closed_form[1](self.offsets, self.parts, p, out)
-        else:
-            aligned = compiled is not None and compiled.aligned
-            derivative(
-                self.offsets, self.parts, self.extra_parts, aligned, p, p_extra, out, out_extra
-            )
+        vertices = self.offsets, self.parts, self.extra_parts
+        out, out_extra = apply_derivative(self.structure, *vertices, p, p_extra)
         return out / self.temperature, out_extra / self.temperature
 
     def _flat(self, array: ArrayLike, name: str) -> Floats:
@@ -200,3 +191,24 @@ class Distributions:
             known = ", ".join(self.layout.additional) or "none"
             raise DataError(f"no additional scores of this name (given: {known})", field=name)
         return self.layout.additional[name]
+
+
+def apply_derivative(
+    structure: Structure,
+    offsets: NDArray[np.int64],
+    parts: Parts,
+    extra_parts: Parts,
+    p: Floats,
+    p_extra: Floats,
+) -> tuple[Floats, Floats]:
+    """The Jacobian at temperature 1 of marginals on these vertices, times [p; p_extra]."""
+    from didyma.kernels.vertices import derivative
+
+    out, out_extra = np.zeros_like(p), np.zeros_like(p_extra)
+    compiled = structure if isinstance(structure, CompiledStructure) else None
+    if compiled and compiled.closed_form:
+        compiled.closed_form[1](offsets, parts, p, out)
+    else:
+        aligned = compiled is not None and compiled.aligned
+        derivative(offsets, parts, extra_parts, aligned, p, p_extra, out, out_extra)
+    return out, out_extra

@@ -25,7 +25,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
-from didyma.polytope.point import LocalPoint
+from didyma.polytope.point import FEASIBLE, LocalPoint
 from didyma.structure import Floats
 from didyma.structures.factor_graph import FactorGraph
 
@@ -41,7 +41,6 @@ STEP = 0.995  # share of the way to the boundary
 POLISH = 1e-4  # relative gap from which on the face may be recognised
 FACES = 4  # tried at a time
 EXACT = 1e-13  # no better gap can be told from rounding
-FEASIBLE = 1e-9  # largest error of a constraint
 PATIENCE = 8  # iterations without progress: rounding is all that is left
 
 

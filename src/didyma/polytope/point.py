@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from didyma.structure import Floats
 
-__all__ = ["FEASIBLE", "LocalPoint"]
+__all__ = ["FEASIBLE", "LocalPoint", "is_optimal"]
 
 FEASIBLE = 1e-9  # largest error of a constraint
 
@@ -27,3 +27,8 @@ class LocalPoint:
     """How the expectations move with the scores of all parts: a linear and symmetric map."""
     prices: Floats | None = None
     """Where another solve of the same instance can start."""
+
+
+def is_optimal(value: float, gap: float, broken: float, tol: float) -> bool:
+    """Whether a point is within the tolerance, and breaks no constraint by more than rounding."""
+    return gap <= tol * max(1.0, abs(value)) and broken <= FEASIBLE

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.polytope.point import FEASIBLE, LocalPoint
+from didyma.polytope.point import LocalPoint, is_optimal
 from didyma.structure import Floats
 from didyma.structures.factor_graph import FactorGraph
 from didyma.structures.logic import Cardinality
@@ -264,7 +264,7 @@ class BinaryGraph:
             moved = self._expand(*one.respond(*self._reduce(given)), 0.0)[0]
             return np.where(finite, moved, 0.0)
 
-        converged = gap <= tol * max(1.0, abs(value)) and bool(one.broken[0] <= FEASIBLE)
+        converged = is_optimal(value, gap, float(one.broken[0]), tol)
         prices = one.prices[0, : len(self.rows.b)]
         return LocalPoint(parts, value, gap, converged, int(one.n_iter[0]), move, prices)
 
