@@ -10,7 +10,17 @@ PLAIN := tests/kernels tests/laws/test_ranking_oracles.py tests/laws/test_latent
 	tests/structures/test_projective_tree.py tests/structures/test_matching.py \
 	tests/structures/test_top_k.py tests/structures/test_sequence.py tests/cli/test_warm.py
 
-.PHONY: demo test kernels fuzz survive clients lint format bench rerank docs clean
+# What the lowest versions are tested by, without PyTorch: data, files, measures, learners, rerankers.
+LOWEST := tests/cli/test_app.py tests/estimators tests/features tests/formats tests/learning tests/metrics \
+	tests/polytope tests/rerank tests/structures tests/test_data.py tests/test_model.py
+TESTERS := httpx hypothesis pandas polars pytest pytest-xdist threadpoolctl
+
+# Of a run of `make fuzz`; each has a seed of its own, which it prints.
+SECONDS ?= 600
+SEED ?= $(shell date +%s)
+
+.PHONY: demo test kernels fuzz survive clients lint format bench reproduce generate docs lowest \
+	release-check clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml constraints.txt
@@ -28,10 +38,10 @@ test: $(READY) lint kernels  ## every check that a change must pass
 kernels: $(READY)  ## kernels as plain Python, and with every index checked
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --quiet --numprocesses auto $(PLAIN)
 	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile \
-		tests/fuzz tests/kernels/test_binned.py tests/tasks/test_ranking.py
+		-k "not model-" tests/fuzz tests/kernels/test_binned.py tests/tasks/test_ranking.py
 
-fuzz: $(READY)  ## the tests with damaged files, for longer
-	DIDYMA_FUZZ_ROUNDS=2000 $(BIN)/python -m pytest tests/fuzz --numprocesses auto
+fuzz: $(READY)  ## damaged inputs to everything that reads any, for SECONDS, with every index checked
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 survive: $(READY)  ## training that is killed at a hundred random moments, and goes on
 	$(BIN)/python -m tests.survival.trials --trials 100
@@ -51,12 +61,27 @@ format: $(READY)
 bench: $(READY)  ## speed against peers and physical limits, as ratios
 	$(BIN)/python -m benchmarks --peers
 
-rerank: $(READY)  ## rerankers of texts on eight collections, where these are at hand
+reproduce: $(READY)  ## every table of docs/RESULTS.md whose code has changed, where the data are at hand
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,vectors]"
-	$(BIN)/python reproductions/rerank.py --write
+	$(BIN)/python -m reproductions
 
-docs: $(READY)  ## run the examples and regenerate the command line reference
+generate: $(READY)  ## pages from what the library does: commands, examples, pictures, figures
 	$(BIN)/python docs/build.py
 
+docs: $(READY)  ## the site, in build/site; it needs no network, neither here nor in a browser
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,docs]"
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -c docs/site docs build/site
+	@echo "open build/site/index.html"
+
+lowest:  ## tests with the lowest versions of what is needed, in .lowest
+	$(PYTHON) -m venv .lowest
+	.lowest/bin/python -m pip install --quiet --constraint release/lowest.txt \
+		--editable ".[tables,report,serve]" $(TESTERS)
+	.lowest/bin/python -m pytest -q -W default::DeprecationWarning --numprocesses auto --dist loadfile \
+		$(LOWEST)
+
+release-check:  ## wheel and sdist, in fresh environments: the core, each extra, types
+	$(PYTHON) -m release.check
+
 clean:
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .lowest build docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis

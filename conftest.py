@@ -1,18 +1,17 @@
-"""Which modules can be imported here: plug-ins need the libraries that they plug into."""
+"""Which modules can be imported here: some need libraries that are not installed for tests."""
 
 from __future__ import annotations
 
 from importlib.util import find_spec
 
 LIBRARIES = {
-    "haystack": "haystack",
-    "langchain": "langchain_core",
-    "llama_index": "llama_index",
-    "pyterrier": "pyterrier",
+    "integrations/haystack": "haystack",
+    "integrations/langchain": "langchain_core",
+    "integrations/llama_index": "llama_index",
+    "integrations/pyterrier": "pyterrier",
+    "jax": "jax",
 }
 
 collect_ignore = [
-    f"src/didyma/integrations/{name}.py"
-    for name, library in LIBRARIES.items()
-    if find_spec(library) is None
+    f"src/didyma/{name}.py" for name, library in LIBRARIES.items() if find_spec(library) is None
 ]

@@ -7,7 +7,6 @@ that libraries and compiled code do not count: ``python -m benchmarks.memory WHA
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -18,19 +17,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks import synthetic
+from benchmarks import large_data, synthetic
+from benchmarks.judged_file import FEATURES, ROWS, write_file
+from benchmarks.process import peak, status
 from benchmarks.row import Row
 from didyma import formats
 from didyma.data import Lists
 from didyma.estimators.additive import AdditiveSVMRanker
 from didyma.estimators.svm import SVMRanker
-from didyma.formats import letor
 from didyma.model import Model
 
-STATUS, PEAKS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-QUERIES, ROWS, FEATURES = 4_000, 100, 136
+PEAKS = Path("/proc/self/clear_refs")
+QUERIES = 4_000
 FILE_QUERIES = 2_000  # of the files that are read
-DISTINCT = 50  # of these have features of their own
+WARM = 150  # first: fewer would take other ways, whose code is loaded later
 KINDS = ("float64", "float32", "csr", "binned")
 FILES = ("LETOR", "LETOR, float32", "LETOR, csr", "CSV", "Parquet")
 
@@ -53,7 +53,7 @@ def run(scale: float = 1.0) -> list[Row]:
     small, large = (_measured("stream", "LETOR", count) for count in (in_files // 4, in_files))
     rows.append(Row("didyma predict of a file", small["extra"] / 1e6, "MB"))
     rows.append(Row("of one four times as long", large["extra"] / 1e6, "MB"))
-    return rows
+    return rows + large_data.compare(scale)
 
 
 def _called(kind: str) -> str:
@@ -68,21 +68,6 @@ def _measured(what: str, kind: str, queries: int) -> dict[str, int]:
     return found
 
 
-def peak() -> int:
-    """Most bytes this process held, since it last forgot."""
-    if STATUS.exists():  # on Linux a process inherits ru_maxrss from the one that started it
-        return _status("VmHWM")
-    unit = 1 if sys.platform == "darwin" else 1024
-    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def _status(name: str) -> int:
-    for line in STATUS.read_text().splitlines():
-        if line.startswith(f"{name}:"):
-            return 1024 * int(line.split()[1])
-    raise LookupError(name)
-
-
 def _extra(work: Callable[[], Any]) -> int:
     """Most bytes that the process held while it worked, beyond those before."""
     if not PEAKS.exists():
@@ -90,7 +75,7 @@ def _extra(work: Callable[[], Any]) -> int:
         work()
         return peak() - before
     PEAKS.write_text("5")  # forget the peak
-    before = _status("VmRSS")
+    before = status("VmRSS")
     kept = work()
     found = peak() - before
     del kept
@@ -134,7 +119,7 @@ def ranker_of(kind: str) -> SVMRanker:
 
 
 def fit(kind: str, queries: int) -> dict[str, int]:
-    warm, data = rows_of(kind, 5), rows_of(kind, queries)
+    warm, data = rows_of(kind, WARM), rows_of(kind, queries)
     ranker_of(kind).fit(warm.X, warm.y, qid=warm.qid)  # compiles
     extra = _extra(lambda: ranker_of(kind).fit(data.X, data.y, qid=data.qid))
     return {"data": size_of(data), "extra": extra}
@@ -180,38 +165,6 @@ def stream(kind: str, queries: int) -> dict[str, int]:
 
         assert command(small).exit_code == 0
         return {"data": large.stat().st_size, "extra": _extra(lambda: command(large))}
-
-
-def write_file(path: Path, kind: str, queries: int) -> None:
-    """Write results as text or Parquet; features repeat, query ids do not."""
-    part = synthetic.dense(min(DISTINCT, queries), ROWS, FEATURES)
-    X: Any = part.X.round(6)
-    if kind.endswith("csr"):
-        X = sp.csr_array(X * (np.random.default_rng(0).random(X.shape) < 0.2))
-    names = np.repeat([f"QUERY{k}" for k in range(len(part.groups))], ROWS)
-    part = Lists(X, part.y, names, zero_based=False)
-    if path.suffix == ".parquet":
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        formats.write(part, path)
-        table = pq.read_table(path)
-        with pq.ParquetWriter(path, table.schema) as file:
-            for first in range(0, queries, DISTINCT):
-                own = pa.array([f"{first}-{name}" for name in names.tolist()])
-                file.write_table(table.set_column(1, "qid", own))
-        return
-    formats.write(part, path)
-    head, text = "", path.read_text()
-    if path.suffix == ".csv":
-        head, _, text = text.partition("\n")
-        head += "\n"
-    else:
-        assert letor.read(path).X.shape == part.X.shape
-    with path.open("w") as file:
-        file.write(head)
-        for first in range(0, queries, DISTINCT):
-            file.write(text.replace("QUERY", f"{first}-"))
 
 
 def main() -> None:

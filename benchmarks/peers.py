@@ -74,9 +74,9 @@ def _against_additive(name: str, theirs: float, train: Lists, test: Lists) -> li
     ]
 
 
-def additive(train: Lists, test: Lists) -> tuple[float, Scores]:
+def additive(train: Lists, test: Lists, **options: Any) -> tuple[float, Scores]:
     start = time.perf_counter()
-    ranker = AdditiveSVMRanker(n_jobs=1).fit(train.X, train.y, qid=train.qid)
+    ranker = AdditiveSVMRanker(n_jobs=1, **options).fit(train.X, train.y, qid=train.qid)
     return time.perf_counter() - start, ranker.predict(test.X)
 
 
@@ -113,6 +113,15 @@ def logistic_regression(train: Lists, test: Lists) -> tuple[float, Scores]:
     return time.perf_counter() - start, test.X @ model.coef_[0]
 
 
+def ridge(train: Lists, test: Lists) -> tuple[float, Scores]:
+    """Least squares of the labels: one Cholesky factor, and no idea of a query."""
+    from sklearn.linear_model import Ridge
+
+    start = time.perf_counter()
+    model = Ridge().fit(train.X, train.y)
+    return time.perf_counter() - start, test.X @ model.coef_
+
+
 def _installed(package: str, name: str) -> Peer:
     """A peer of the environment, trained there by `peer_worker`."""
 
@@ -141,6 +150,18 @@ def environment(package: str) -> Path | None:
     return python if subprocess.run(install, capture_output=True).returncode == 0 else None
 
 
+def ask(worker: Path, packages: list[str], peer: str, **arrays: Any) -> list[float] | None:
+    """What a worker prints that is given arrays, in the peers' environment on one thread."""
+    found = [environment(package) for package in packages]
+    if None in found:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(Path(folder, "batch.npz"), **arrays)
+        command = [str(found[0]), str(worker), peer, str(Path(folder, "batch.npz"))]
+        child = subprocess.run(command, capture_output=True, text=True, env=os.environ | ONE_THREAD)
+    return None if child.returncode else [float(word) for word in child.stdout.split()]
+
+
 def _map(data: Lists, scores: Scores) -> float:
     return evaluate(scores, data.y, data.groups, "AP").mean("AP")
 
@@ -148,6 +169,7 @@ def _map(data: Lists, scores: Scores) -> float:
 PEERS: dict[str, Peer] = {
     "LinearSVC on sampled pairs": pairwise_svm,
     "LogisticRegression": logistic_regression,
+    "Ridge on the labels": ridge,
     BOOSTER: _installed("lightgbm", "lightgbm_lambdarank"),
     "XGBoost rank:map": _installed("xgboost-cpu", "xgboost_trees"),  # the other pulls in CUDA
     "XGBoost rank:map, gblinear": _installed("xgboost-cpu", "xgboost_linear"),

@@ -1,21 +1,27 @@
 """SparseMAP on batches of 32: does it converge, and what does it cost beside its argmax calls?
 
 The limit of a solve is the number of argmax calls times the cost of one, each measured here on one
-thread. Forward is the solve, backward one vector-Jacobian product.
+thread. An argmax is timed twice: at the scores, and at scores − u for the points u at which the
+solver calls it, where it may take several times as long. Forward is the solve, backward one
+vector-Jacobian product, both on arrays and as a layer of torch in single precision.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import torch
 
 from benchmarks.row import Row
 from benchmarks.timing import cores, interleave, ratio, stopwatch
 from didyma.execution import on_threads, serial
+from didyma.nn import SparseMAP
 from didyma.polytope.sparsemap import ToleranceWarning, solve
+from didyma.structure import Layout
 from didyma.structures import Matching, Sequence, Tree
 
 BATCH = 32
@@ -43,7 +49,12 @@ MARKS = {
 
 
 def run(scale: float = 1.0) -> list[Row]:
-    return [*_convergence(scale), *_times(scale)]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return [*_convergence(scale), *_faces(scale), *_starts(scale), *_times(scale)]
+    finally:
+        torch.set_num_threads(threads)
 
 
 def instances(
@@ -92,28 +103,111 @@ def _convergence(scale: float) -> Iterator[Row]:
         yield Row(f"{kind}: largest gap, in units of 1e-9", worst / 1e-9, "")
 
 
+def _faces(scale: float) -> Iterator[Row]:
+    """How many gradients a gap of 1e-9 leaves wrong, and what it costs to end on the face."""
+    for name, n, tags in (
+        ("sequence", 25, 5),
+        ("tree", 10, 0),
+        ("tree", 20, 0),
+        ("matching", 10, 0),
+    ):
+        for kind in ("deviation 1", "deviation 0.3"):
+            structure, scores, additional = instances(
+                kind, name, n, tags, max(2, round(512 * scale))
+            )
+            layout = structure.lay_out(scores, **additional)
+            found = [solve(layout, structure, face=face, executor=serial) for face in (False, True)]
+            p = np.random.default_rng(0).standard_normal(layout.scores.shape)
+            gap, face = (s.apply_jacobian(p, np.zeros(s.extra_marginals.shape))[0] for s in found)
+            off = np.linalg.norm(gap - face, axis=1) > 0.01 * np.linalg.norm(face, axis=1)
+            label = f"{_name(name, n, tags)}, {kind}"
+            yield Row(f"{label}: gradients off by 1 % at a gap of 1e-9", float(off.sum()), "")
+            calls, more = (float(s.n_iter.mean()) for s in found)
+            yield Row(f"{label}: calls to the face over calls to the gap", more / calls, "x")
+
+
+def _starts(scale: float) -> Iterator[Row]:
+    """What is left of a solve that begins where one with slightly different scores ended."""
+    for name, n, tags in (("sequence", 25, 5), ("tree", 20, 0), ("matching", 20, 0)):
+        structure, scores, additional = instances("deviation 1", name, n, tags, BATCH)
+        before = solve(
+            structure.lay_out(scores, **additional), structure, face=True, executor=serial
+        )
+        moves = np.random.default_rng(1).standard_normal(scores.shape)
+        for step in (0.01, 0.1):
+            layout = structure.lay_out(scores + step * moves, **additional)
+
+            def cold(layout: Any = layout, structure: Any = structure) -> Any:
+                return solve(layout, structure, face=True, executor=serial)
+
+            def warm(layout: Any = layout, structure: Any = structure, old: Any = before) -> Any:
+                return solve(layout, structure, face=True, warm_start=old, executor=serial)
+
+            cold(), warm()
+            seconds = interleave({"cold": stopwatch(cold), "warm": stopwatch(warm)}, 7)
+            label = f"{_name(name, n, tags)}, scores moved by {step:g}: warm over cold"
+            yield Row(label, ratio(seconds["warm"], seconds["cold"]), "x")
+        if scale < 1.0:
+            return
+
+
+def _visited(layout: Layout, structure: Any, calls: int) -> list[Layout]:
+    """All points scores − u at which the solver calls its argmax, in batches of the same size."""
+    points, sizes = [layout.scores], [layout.sizes]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ToleranceWarning)
+        for limit in range(1, calls):
+            found = solve(layout, structure, max_iter=limit, face=True, executor=serial)
+            left = ~found.converged
+            points.append((layout.scores - found.marginals.reshape(layout.scores.shape))[left])
+            sizes.append(layout.sizes[left])
+    scores, own = np.concatenate(points), np.concatenate(sizes)
+    return [
+        replace(layout, scores=scores[i : i + BATCH], sizes=own[i : i + BATCH])
+        for i in range(0, len(scores) - BATCH + 1, BATCH)
+    ]
+
+
 def _times(scale: float) -> Iterator[Row]:
     sizes = TIMED if scale >= 1.0 else TIMED[:1]
     for size in sizes:
         structure, scores, additional = instances("deviation 1", *size, BATCH)
         layout = structure.lay_out(scores, **additional)
-        solution = solve(layout, structure, executor=serial)
+        solution = solve(layout, structure, face=True, executor=serial)
         weights = np.random.default_rng(0).standard_normal(layout.scores.shape)
         nothing = np.zeros((BATCH, layout.extra.shape[1]))
 
         def forward(layout: Any = layout, structure: Any = structure) -> Any:
-            return solve(layout, structure, executor=serial)
+            return solve(layout, structure, face=True, executor=serial)
 
         def both(solve: Any = forward, weights: Any = weights, nothing: Any = nothing) -> None:
             solve().apply_jacobian(weights, nothing)
 
         def parallel(layout: Any = layout, structure: Any = structure) -> Any:
-            return solve(layout, structure, executor=on_threads(2))
+            return solve(layout, structure, face=True, executor=on_threads(2))
 
         def argmax(layout: Any = layout, structure: Any = structure) -> Any:
             return structure._argmax(layout)
 
-        parallel(), both(), argmax()
+        visited = _visited(layout, structure, int(solution.n_iter.max()))
+        tensor = torch.tensor(scores, dtype=torch.float32, requires_grad=True)
+        more = {key: torch.tensor(value) for key, value in additional.items()}
+        upstream = torch.tensor(weights.reshape(scores.shape), dtype=torch.float32)
+        layers = {jobs: SparseMAP(structure, n_jobs=jobs) for jobs in (1, 2)}
+
+        def layer(jobs: int, layers: Any = layers, x: Any = tensor, more: Any = more) -> Any:
+            return layers[jobs](x, **more)
+
+        def network(layer: Any = layer, upstream: Any = upstream, jobs: int = 1) -> None:
+            layer(jobs).backward(upstream)
+
+        def network_parallel(network: Any = network) -> None:
+            network(jobs=2)
+
+        def argmax_visited(visited: Any = visited, structure: Any = structure) -> Any:
+            return [structure._argmax(batch) for batch in visited]
+
+        parallel(), both(), argmax(), network(), network_parallel(), argmax_visited()
         calls = float(solution.n_iter.mean())
         once = stopwatch(both)()
         repeats = max(1, round(0.05 * scale / once))
@@ -122,11 +216,17 @@ def _times(scale: float) -> Iterator[Row]:
                 "both": stopwatch(both, repeats),
                 "forward": stopwatch(forward, repeats),
                 "parallel": stopwatch(parallel, repeats),
+                "network": stopwatch(network, repeats),
+                "network_parallel": stopwatch(network_parallel, repeats),
                 "argmax": stopwatch(argmax, max(1, round(repeats * calls / 4))),
+                "visited": stopwatch(argmax_visited, max(1, repeats // 4)),
             },
             7 if scale >= 1.0 else 1,
         )
-        limit = [calls * s for s in seconds["argmax"]]
+        limits = {
+            "at the scores": [calls * s for s in seconds["argmax"]],
+            "at the solver's points": [calls * s / len(visited) for s in seconds["visited"]],
+        }
         name = _name(*size)
         peer, scratch = MARKS[size]
         milliseconds = 1e3 * min(seconds["forward"]) / BATCH
@@ -136,13 +236,24 @@ def _times(scale: float) -> Iterator[Row]:
         yield Row(
             f"{name}: forward, C++ mark {scratch:g}, other package {peer:g}", milliseconds, "ms"
         )
-        yield Row.at_most(
-            f"{name}: forward and backward over calls x argmax",
-            ratio(seconds["both"], limit),
-            "x",
-            2,
+        yield Row(
+            f"{name}: one at the solver's points",
+            1e6 * min(seconds["visited"]) / len(visited) / BATCH,
+            "µs",
         )
+        for place, limit in limits.items():
+            label = f"{name}: forward and backward over calls x argmax {place}"
+            yield Row(label, ratio(seconds["both"], limit), "x")
+            through = ratio(seconds["network"], limit)
+            label = f"{label}, in torch"
+            yield (
+                Row(label, through, "x")
+                if limit is limits["at the scores"]
+                else Row.at_most(label, through, "x", 2)
+            )
         if cores() > 1:
             yield Row.at_least(
                 f"{name}: two threads", ratio(seconds["forward"], seconds["parallel"]), "x", 1.6
             )
+            gain = ratio(seconds["network"], seconds["network_parallel"])
+            yield Row.at_least(f"{name}: two threads, in torch", gain, "x", 1.6)

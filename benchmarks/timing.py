@@ -11,7 +11,16 @@ from typing import Any, TypeAlias
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-__all__ = ["Timer", "blas_threads", "cores", "interleave", "products", "ratio", "stopwatch"]
+__all__ = [
+    "Timer",
+    "blas_threads",
+    "cores",
+    "fastest",
+    "interleave",
+    "products",
+    "ratio",
+    "stopwatch",
+]
 
 Timer: TypeAlias = Callable[[], float]
 
@@ -26,6 +35,13 @@ def stopwatch(function: Callable[[], Any], repeats: int = 1) -> Timer:
         return (time.perf_counter() - start) / repeats
 
     return seconds
+
+
+def fastest(function: Callable[[], Any], seconds: float) -> float:
+    """The best time of a call, among those of some seconds, after one that compiles."""
+    function()
+    once = stopwatch(function)
+    return min(once() for _ in range(max(5, round(seconds / max(once(), 1e-6)))))
 
 
 def interleave(timers: Mapping[str, Timer], times: int) -> dict[str, list[float]]:

@@ -1,9 +1,9 @@
 """Additive rankers against boosted trees: judged collections, and data with interactions.
 
-    python reproductions/additive.py                    everything
-    python reproductions/additive.py --part judged      MQ2008 and LightGBM's example
-    python reproductions/additive.py --part synthetic   half, and all, of the signal in pairs
-    python reproductions/additive.py --write            put the tables into docs/RESULTS.md
+    python -m reproductions.additive                    everything
+    python -m reproductions.additive --part judged      MQ2008 and LightGBM's example
+    python -m reproductions.additive --part synthetic   half, and all, of the signal in pairs
+    python -m reproductions.additive --write            put the tables into docs/RESULTS.md
 
 Every library has nine settings, and boosters five numbers of trees for each; what is best on the
 validation queries is tested once. LightGBM and XGBoost live in the environment of the benchmarks'
@@ -27,24 +27,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.peers import environment
 from numpy.typing import NDArray
 
+from benchmarks import synthetic
+from didyma.data import Lists
+from didyma.estimators.additive import AdditiveSVMRanker
+from didyma.estimators.svm import SVMRanker
+from didyma.formats import letor
+from didyma.metrics import Evaluator, wilcoxon
+from didyma.report.table import markdown
+from reproductions import stamps
+
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.peers import environment  # noqa: E402
-
-from benchmarks import synthetic  # noqa: E402
-from didyma.data import Lists  # noqa: E402
-from didyma.estimators.additive import AdditiveSVMRanker  # noqa: E402
-from didyma.estimators.svm import SVMRanker  # noqa: E402
-from didyma.files import replace_sections  # noqa: E402
-from didyma.formats import letor  # noqa: E402
-from didyma.metrics import Evaluator, wilcoxon  # noqa: E402
-from didyma.report.table import markdown  # noqa: E402
-
 RESULTS = ROOT / "docs" / "RESULTS.md"
 WORKER = Path(__file__).with_name("additive_worker.py")
+MODULES = ("reproductions.additive", "reproductions.additive_worker")
 PACKAGES = {"LightGBM": "lightgbm", "XGBoost": "xgboost-cpu"}
 OURS = "AdditiveSVMRanker"
 EQUAL = 0.003
@@ -301,7 +299,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for table in sections.values():
         print(table, end="\n\n")
     if options.write:
-        replace_sections(RESULTS, sections)
+        stamps.write(RESULTS, sections, *MODULES)
 
 
 def _parser() -> argparse.ArgumentParser:

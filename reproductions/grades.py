@@ -1,7 +1,7 @@
 """Two convex bounds on 1 − NDCG over grades: one ranking for all grades against one a threshold.
 
-    python reproductions/grades.py            MQ2008 and synthetic queries of five grades
-    python reproductions/grades.py --write    the same, into docs/RESULTS.md
+    python -m reproductions.grades            MQ2008 and synthetic queries of five grades
+    python -m reproductions.grades --write    the same, into docs/RESULTS.md
 
 On each split C is chosen by nDCG@10 of the validation queries, for each bound by itself.
 """
@@ -23,10 +23,11 @@ from numpy.typing import NDArray
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.svm import SVMRanker
-from didyma.files import replace_sections, replace_when_done
+from didyma.files import replace_when_done
 from didyma.formats import letor
 from didyma.metrics import Evaluator, wilcoxon
 from didyma.report.table import markdown
+from reproductions import stamps
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "RESULTS.md"
@@ -154,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with replace_when_done(options.json) as file:
             json.dump(results, file, indent=1)
     if options.write:
-        replace_sections(RESULTS, {"grades": text})
+        stamps.write(RESULTS, {"grades": text}, "reproductions.grades")
     return 0
 
 

@@ -1,15 +1,17 @@
-"""Haponchyk and Moschitti (2019), "Large-margin latent structured prediction for passage
+"""Haponchyk and Moschitti (2019), "A study of latent structured prediction approaches to passage
 reranking": rankings as latent variables, on WikiQA and TREC QA.
 
-    python reproductions/latent_reranking.py                  everything, about 15 minutes on a core
-    python reproductions/latent_reranking.py --part wikiqa    one of the two parts
-    python reproductions/latent_reranking.py --quick          fewer values of C, epochs and folds
-    python reproductions/latent_reranking.py --features cnn   see latent_reranking_cnn.py
-    python reproductions/latent_reranking.py --write          put tables and figure into docs/
+    python -m reproductions.latent_reranking                       the paper's features
+    python -m reproductions.latent_reranking --features extended   many more of them
+    python -m reproductions.latent_reranking --features cnn        see latent_reranking_cnn.py
+    python -m reproductions.latent_reranking --part wikiqa         one of the two collections
+    python -m reproductions.latent_reranking --quick               fewer values of C, epochs, folds
+    python -m reproductions.latent_reranking --write               put tables and figure into docs/
 
-Each part has the paper's two protocols, the official split and disjoint 5-fold cross-validation,
-for the paper's similarity features and for more of them. On WikiQA, where candidates stand in the
-order of their document, the place in the document is a feature in rows of its own.
+Each collection has the paper's two protocols, the official split, here from several seeds, and
+disjoint 5-fold cross-validation. Beside the paper's similarity features there are rows with two
+nearnesses of word vectors, from the table inside the package wordllama. On WikiQA, where candidates
+stand in the order of their document, the place in the document is a feature in rows of its own.
 """
 
 from __future__ import annotations
@@ -36,11 +38,12 @@ from didyma.errors import DataError
 from didyma.estimators.classification import PolynomialRanker
 from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
 from didyma.estimators.svm import SVMRanker
-from didyma.features import ExtendedFeatures, TextFeatures
-from didyma.files import replace_sections, replace_when_done
+from didyma.features import ExtendedFeatures, TextFeatures, WordVectors
+from didyma.files import replace_when_done
 from didyma.formats import qa
 from didyma.metrics import evaluate, wilcoxon, wins_losses
 from didyma.report.table import markdown
+from reproductions import stamps
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "RESULTS.md"
@@ -48,10 +51,12 @@ FIGURE = ROOT / "docs" / "latent_reranking.svg"
 
 Vector = NDArray[np.float64]
 
-CS = (1.0, 10.0, 100.0, 1000.0, 2000.0, 5000.0)  # slow models try every other one
+CS = (1.0, 10.0, 100.0, 1000.0, 2000.0, 5000.0)
+N_SEEDS = 3  # of the official split, for models that depend on them
 MEASURES = {"MAP": "AP", "MRR": "RR", "P@1": "P@1"}
 PARTS = ("wikiqa", "trecqa")
-SIMILARITIES = ("paper", "extended")
+FEATURES = {"paper": ("paper", "paper + vectors"), "extended": ("extended",)}
+VECTORS: Any = "wordllama"
 # Those of the paper's section 5.1.1: tf-idf cosine, longest common substring and subsequence,
 # Jaccard similarity and containment of word n-grams (n = 1, 2, 3), greedy string tiling and ESA.
 # Two are replaced so that nothing need be downloaded: the concepts of ESA are the sentences given
@@ -62,6 +67,7 @@ PAPER_FEATURES = (
     *("word_jaccard", "pair_jaccard", "triple_jaccard"),
     *("word_coverage", "pair_coverage", "triple_coverage", "concepts"),
 )
+VECTOR_FEATURES = ("vector_cosine", "vector_coverage")
 N_CANDIDATES = 10
 
 # --- Data -----------------------------------------------------------------------------------------
@@ -129,13 +135,22 @@ def read(part: str, folder: Path, seed: int) -> dict[str, Lists]:
     return asked
 
 
-def describe(asked: Mapping[str, Lists], kind: str) -> Split:
-    """Features of a set of questions; they know all training texts, but no label."""
-    features = TextFeatures([ExtendedFeatures()], "english").fit(asked["all"])
-    names = PAPER_FEATURES if kind == "paper" else features.names
-    columns = [features.names.index(name) for name in names]
-    parts = (asked[name] for name in ("train", "dev", "test"))
-    return Split(*(part.with_items(features.transform(part)[:, columns]) for part in parts))
+def describe(asked: Mapping[str, Lists], features: str) -> dict[str, Split]:
+    """Columns of a set of questions, by kind; they know all training texts, but no label."""
+    parts = [ExtendedFeatures(), *([WordVectors(VECTORS)] if features == "paper" else [])]
+    reader = TextFeatures(parts, "english").fit(asked["all"])
+    columns = {
+        "paper": PAPER_FEATURES,
+        "paper + vectors": (*PAPER_FEATURES, *VECTOR_FEATURES),
+        "extended": reader.names,
+    }
+    sets = [asked[name] for name in ("train", "dev", "test")]
+    matrices = [reader.transform(part) for part in sets]
+    found = {}
+    for kind in FEATURES[features]:
+        at = [reader.names.index(name) for name in columns[kind]]
+        found[kind] = Split(*(part.with_items(X[:, at]) for part, X in zip(sets, matrices)))
+    return found
 
 
 def with_place(split: Split) -> Split:
@@ -154,7 +169,7 @@ Fits = Callable[[Split, Sequence[float], int, int], Iterable[Any]]
 
 def polynomial(split: Split, Cs: Sequence[float], epochs: int, seed: int) -> Iterator[Any]:
     """An SVM with a polynomial kernel of degree 3, on ten candidates of each question."""
-    for C in Cs[::2]:
+    for C in Cs:
         ranker = PolynomialRanker(
             C, degree=3, n_candidates=N_CANDIDATES, max_iter=2_000_000, random_state=seed
         )
@@ -180,15 +195,15 @@ def perceptron(loss: str | None, inference: str = "exact") -> Fits:
     return fits
 
 
-def latent_svm(inference: str, positions: str) -> Fits:
-    """Latent structural SVMs with the truncated map, started from a linear classifier."""
+def latent_svm(inference: str) -> Fits:
+    """Latent structural SVMs, started from a linear classifier; all positions are searched."""
 
     def fits(split: Split, Cs: Sequence[float], epochs: int, seed: int) -> Iterator[Any]:
-        for C in Cs[::2]:
+        for C in Cs:
             ranker = LatentSVMRanker(
                 *("ap", C),
                 inference=inference,
-                positions=positions,
+                positions="all",
                 ties=0,
                 n_jobs=1,
                 random_state=seed,
@@ -203,12 +218,13 @@ MODELS: dict[str, Fits] = {
     "LSP": perceptron(None),
     "SVMmap": svm_map,
     "LSP-AP": perceptron("ap", "greedy"),
-    "LSSVM-AP": latent_svm("greedy", "all"),
+    "LSSVM-AP": latent_svm("greedy"),
     "LSP-AP*": perceptron("ap"),
-    "LSSVM-AP*": latent_svm("exact", "relevant"),
+    "LSSVM-AP*": latent_svm("exact"),
 }
 REFERENCE = "SVMmap"
 WITH_POSITION = ("LSP", REFERENCE, "LSP-AP", "LSP-AP*")
+SEEDED = ("SVM", "LSP", "LSP-AP", "LSP-AP*")  # draw candidates, or the order of questions
 CURVES = ("LSP", "LSP-AP", "LSP-AP*")
 
 
@@ -249,29 +265,47 @@ def choose(fits: Fits, split: Split, Cs: Sequence[float], epochs: int, seed: int
 
 
 def official(
-    models: Mapping[str, Fits], split: Split, Cs: Sequence[float], epochs: int, seed: int, say: Say
+    models: Mapping[str, Fits],
+    split: Split,
+    Cs: Sequence[float],
+    epochs: int,
+    seeds: Sequence[int],
+    say: Say,
 ) -> dict[str, Any]:
-    """Train, tune and test on the three sets as they are distributed."""
+    """Train, tune and test on the three sets as they are distributed; means over the seeds."""
     scaled = split.scaled()
-    chosen = {}
+    chosen: dict[str, list[Chosen]] = {}
     for name, fits in models.items():
-        chosen[name] = choose(fits, scaled, Cs, epochs, seed)
+        own = seeds if name in SEEDED else seeds[:1]
+        chosen[name] = [choose(fits, scaled, Cs, epochs, seed) for seed in own]
         say(f"official split, {name}")
-    reference = chosen[REFERENCE].test["MAP"]
+    values = {
+        name: np.mean([model.test["MAP"] for model in fitted], axis=0)
+        for name, fitted in chosen.items()
+    }
     return {
         name: {
-            "C": model.C,
-            "epoch": model.epoch,
-            "dev": {measure: float(values.mean()) for measure, values in model.dev.items()},
-            "test": {measure: float(values.mean()) for measure, values in model.test.items()},
-            **against(model.test["MAP"], reference),
-            "unfinished": model.n_unfinished,
-            "zero": model.n_zero,
-            "curve": model.curve,
-            "AP": model.test["MAP"].tolist(),
+            "C": [model.C for model in fitted],
+            "epoch": [model.epoch for model in fitted],
+            "dev": _means([model.dev for model in fitted]),
+            "test": _means([model.test for model in fitted]),
+            "sd": _deviation([float(model.test["MAP"].mean()) for model in fitted]),
+            **against(values[name], values[REFERENCE]),
+            "unfinished": sum(model.n_unfinished for model in fitted),
+            "zero": sum(model.n_zero for model in fitted),
+            "curve": fitted[0].curve,
+            "AP": values[name].tolist(),
         }
-        for name, model in chosen.items()
+        for name, fitted in chosen.items()
     }
+
+
+def _means(runs: Sequence[Mapping[str, Vector]]) -> dict[str, float]:
+    return {name: float(np.mean([run[name].mean() for run in runs])) for name in MEASURES}
+
+
+def _deviation(values: Sequence[float]) -> float | None:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else None
 
 
 def cross_validation(
@@ -337,14 +371,14 @@ def reproduce_part(part: str, options: argparse.Namespace, progress: Progress) -
     """All features and protocols on one collection."""
     asked = read(part, options.data / part, options.seed)
     Cs, epochs, n_folds = (CS[1:4:2], 5, 2) if options.quick else (CS, 100, 5)
+    seeds = range(options.seed, options.seed + (1 if options.quick else N_SEEDS))
     found: dict[str, Any] = {
-        "seed": options.seed,
+        "seeds": list(seeds),
         "folds": n_folds,
         "questions": {name: len(asked[name].groups) for name in ("train", "dev", "test")},
         "features": {},
     }
-    for kind in SIMILARITIES if options.features == "all" else (options.features,):
-        split = describe(asked, kind)
+    for kind, split in describe(asked, options.features).items():
         progress.say(f"{part}, features of kind {kind}")
         described = {kind: split}
         if part == "wikiqa":
@@ -357,11 +391,10 @@ def reproduce_part(part: str, options: argparse.Namespace, progress: Progress) -
                 progress.say(f"{part}, {name}, {what}")
 
             models = MODELS if name == kind else {model: MODELS[model] for model in WITH_POSITION}
-            seed = options.seed
             found["features"][name] = {
                 "columns": features.train.X.shape[1],
-                "official": official(models, features, Cs, epochs, seed, say),
-                "folds": cross_validation(models, features, Cs, epochs, n_folds, seed, say),
+                "official": official(models, features, Cs, epochs, seeds, say),
+                "folds": cross_validation(models, features, Cs, epochs, n_folds, seeds[0], say),
             }
     return found
 
@@ -396,6 +429,7 @@ PAPER_FOLDS: dict[str, dict[str, tuple[str, str, str]]] = {
     },
 }
 TITLES = {"wikiqa": "WikiQA", "trecqa": "TREC QA"}
+SECTIONS = {"paper": "latent_reranking", "extended": "latent_reranking_extended"}
 
 
 def _percent(value: float) -> str:
@@ -406,16 +440,22 @@ def _against(row: Mapping[str, Any]) -> list[str]:
     return [f"{row['wins']}/{row['losses']}", f"{row['p']:.2g}"]
 
 
+def _listed(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in sorted(set(values)))
+
+
 def official_table(rows: Mapping[str, Any], with_paper: bool) -> str:
-    """MAP, MRR and P@1 on dev and test, and each model against SVMmap on the test questions."""
+    """Means over seeds of MAP, MRR and P@1 on dev and test; each model against SVMmap on test."""
     measures = " ".join(MEASURES)
-    header = ["", f"dev {measures}", f"test {measures}", "W/L", "p", "C", "epoch"]
+    header = ["", f"dev {measures}", f"test {measures}", "± MAP", "W/L", "p", "C", "epoch"]
     header += [f"paper: dev {measures}", f"test {measures}"] if with_paper else []
     body = []
     for name, row in rows.items():
         line = [name, *(" ".join(map(_percent, row[s].values())) for s in ("dev", "test"))]
+        line.append("" if row["sd"] is None else _percent(row["sd"]))
         line += ["", ""] if name == REFERENCE else _against(row)
-        line += ["" if name == "LSP" else f"{row['C']:g}", str(row["epoch"] or "")]
+        line.append("" if name == "LSP" else _listed(row["C"]))
+        line.append(_listed(epoch for epoch in row["epoch"] if epoch))
         body.append(line + (list(PAPER_OFFICIAL[name]) if with_paper else []))
     return markdown(header, body)
 
@@ -435,15 +475,17 @@ def folds_table(rows: Mapping[str, Any], paper: Mapping[str, Sequence[str]]) -> 
 def tables(part: str, found: Mapping[str, Any]) -> str:
     """All tables of one collection; the paper's figures stand beside the paper's features."""
     counts = " / ".join(str(count) for count in found["questions"].values())
+    extended = ", extended features" * ("extended" in found["features"])
+    seeds = ", ".join(map(str, found["seeds"]))
     texts = [
-        f"### {TITLES[part]}",
-        f"{counts} questions (train / dev / test); seed {found['seed']}.",
+        f"### {TITLES[part]}{extended}",
+        f"{counts} questions (train / dev / test); seeds {seeds}, the folds by the first.",
     ]
     if "position" in found:
         alone = " ".join(map(_percent, found["position"].values()))
         texts[-1] += f" The position alone: test {' '.join(MEASURES)} {alone}."
     for name, judged in found["features"].items():
-        is_paper = name == "paper"
+        is_paper = name in FEATURES["paper"]
         title = f"features: {name} ({judged['columns']} columns)"
         texts += [
             f"**Official split, {title}**",
@@ -451,7 +493,19 @@ def tables(part: str, found: Mapping[str, Any]) -> str:
             f"**{found['folds']} disjoint folds, {title}**",
             folds_table(judged["folds"], PAPER_FOLDS[part] if is_paper else {}),
         ]
+        texts += _failures(judged)
     return "\n\n".join(texts)
+
+
+def _failures(judged: Mapping[str, Any]) -> list[str]:
+    """Fits that stopped at a limit or learned nothing, by model and protocol."""
+    said = []
+    for what, key in (("stopped at a limit", "unfinished"), ("ended at w = 0", "zero")):
+        counts = {m: [judged[p][m][key] for p in ("official", "folds")] for m in judged["folds"]}
+        named = [f"{model} {a} + {b}" for model, (a, b) in counts.items() if a + b]
+        if named:
+            said.append(f"Fits that {what} (official split + folds): {', '.join(named)}.")
+    return [" ".join(said)] if said else []
 
 
 def plot(results: Mapping[str, Any]) -> Any:
@@ -460,7 +514,7 @@ def plot(results: Mapping[str, Any]) -> Any:
     from matplotlib.figure import Figure
 
     shown = [
-        (f"{TITLES[part]}, {name} features", judged["official"])
+        (f"{TITLES[part]}, features: {name}", judged["official"])
         for part, found in results.items()
         for name, judged in found["features"].items()
         if "position" not in name
@@ -496,7 +550,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
-    parser.add_argument("--features", choices=[*SIMILARITIES, "all", "cnn"], default="all")
+    parser.add_argument("--features", choices=[*FEATURES, "cnn"], default="paper")
     parser.add_argument("--quick", action="store_true", help="two values of C, 5 epochs, 2 folds")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
@@ -512,13 +566,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.seed < 0:
         parser.error("--seed: expected 0 or more")
-    is_whole = options.part == "all" and options.features in ("all", "cnn")
-    if options.write and (options.quick or not is_whole):
-        parser.error("--write: expected a whole run, without --quick, --part and --features")
+    if options.write and (options.quick or options.part != "all"):
+        parser.error("--write: expected a whole run, without --quick and --part")
     try:
         if options.features == "cnn":
-            place = f"{__package__}." if __package__ else ""  # neighbours of a script have none
-            import_module(f"{place}latent_reranking_cnn").reproduce(options)
+            import_module("reproductions.latent_reranking_cnn").reproduce(options)
         else:
             reproduce(options)
     except (DataError, OSError) as error:
@@ -541,8 +593,10 @@ def reproduce(options: argparse.Namespace) -> None:
     if options.plot:
         draw(results, options.plot)
     if options.write:
-        draw(results, FIGURE)
-        replace_sections(RESULTS, {"latent_reranking": text})
+        if options.features == "paper":
+            draw(results, FIGURE)
+        sections = {SECTIONS[options.features]: text}
+        stamps.write(RESULTS, sections, "reproductions.latent_reranking", seed=options.seed)
 
 
 if __name__ == "__main__":

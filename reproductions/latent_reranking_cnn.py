@@ -1,7 +1,7 @@
 """Haponchyk and Moschitti (2019), Table 2: the models on the embeddings of a convolutional network.
 
-    python reproductions/latent_reranking.py --features cnn             about 20 minutes on a core
-    python reproductions/latent_reranking.py --features cnn --quick     one network, two values of C
+    python -m reproductions.latent_reranking --features cnn             about 20 minutes on a core
+    python -m reproductions.latent_reranking --features cnn --quick     one network, two values of C
 
 A network is trained by cross-entropy, as theirs, and its sentence vectors [φ(q), φ(d)] are the
 features of all models. A second one, which needs no further model, is trained end to end by the
@@ -12,13 +12,10 @@ from a large corpus; ours begin at random and are learned from the training ques
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from importlib import import_module
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,17 +25,18 @@ from didyma.data import Lists
 from didyma.files import replace_when_done
 from didyma.nn.passage import PassageRanker
 from didyma.report.table import markdown
-
-# The neighbours of a script are modules without a package.
-reranking = import_module(f"{__package__}.latent_reranking" if __package__ else "latent_reranking")
+from reproductions import latent_reranking as reranking
+from reproductions import stamps
+from reproductions.kept import Kept
 
 Vector = NDArray[np.float64]
 Asked = Mapping[str, Lists]
 
+MODULE = "reproductions.latent_reranking_cnn"
 SETS = ("train", "dev", "test")
 NETWORKS = {"CNN": "cross-entropy", "CNN, AP end to end": "ap"}
 REFERENCE = "CNN"
-CS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0)  # slow models try every other one
+CS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0)
 SETTINGS: dict[str, Any] = {"epochs": 12, "patience": 3}
 QUICK: dict[str, Any] = {"epochs": 3, "dimension": 10, "filters": 20, "hidden": 20}
 
@@ -53,29 +51,6 @@ PAPER: dict[str, tuple[str, str]] = {
     "LSP-AP*": ("73.7 74.6 64.8", "65.7 67.5 52.3"),
     "LSSVM-AP*": ("71.9 72.2 60.7", "67.9 69.7 56.5"),
 }
-
-
-class Cache:
-    """Results of earlier runs, by what they depend on; without a folder nothing is kept."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-
-    def arrays(
-        self, key: Mapping[str, Any], make: Callable[[], Mapping[str, Any]]
-    ) -> dict[str, Any]:
-        """What ``make`` makes, or made before."""
-        if self.folder is None:
-            return dict(make())
-        digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
-        path = self.folder / f"{digest}.npz"
-        if not path.exists():
-            with replace_when_done(path, "wb") as file:
-                np.savez(file, **make())
-        with np.load(path, allow_pickle=False) as found:
-            return dict(found)
 
 
 def encode(asked: Asked, loss: str, seed: int, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,7 +90,7 @@ def fitted(name: str, split: Any, Cs: Sequence[float], epochs: int, seed: int) -
 
 
 def reproduce_part(
-    part: str, options: argparse.Namespace, cache: Cache, say: Callable[[str], None]
+    part: str, options: argparse.Namespace, cache: Kept, say: Callable[[str], None]
 ) -> dict[str, Any]:
     """All networks and models on one collection."""
     asked = reranking.read(part, options.data / part, options.seed)
@@ -207,7 +182,7 @@ def reproduce(options: argparse.Namespace) -> None:
     from torch import set_num_threads
 
     set_num_threads(1)
-    progress, cache = reranking.Progress(), Cache(options.cache)
+    progress, cache = reranking.Progress(), Kept(options.cache, MODULE)
     parts = reranking.PARTS if options.part == "all" else (options.part,)
     with threadpool_limits(1):
         results = {part: reproduce_part(part, options, cache, progress.say) for part in parts}
@@ -217,4 +192,9 @@ def reproduce(options: argparse.Namespace) -> None:
         with replace_when_done(options.json) as file:
             json.dump(results, file, indent=1)
     if options.write:
-        reranking.replace_sections(reranking.RESULTS, {"latent_reranking_cnn": text})
+        stamps.write(
+            reranking.RESULTS,
+            {"latent_reranking_cnn": text},
+            MODULE,
+            seed=f"0 to {options.seeds - 1}",
+        )

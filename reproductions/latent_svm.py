@@ -1,9 +1,9 @@
 """Yu and Joachims (2009), "Learning structural SVMs with latent variables": three applications.
 
-    python reproductions/latent_svm.py                     everything, about an hour on one core
-    python reproductions/latent_svm.py --part precision    one of precision, coreference and motif
-    python reproductions/latent_svm.py --quick             a look at all three, some minutes
-    python reproductions/latent_svm.py --write             put the tables into docs/RESULTS.md
+    python -m reproductions.latent_svm                     everything, about an hour on one core
+    python -m reproductions.latent_svm --part precision    one of precision, coreference and motif
+    python -m reproductions.latent_svm --quick             a look at all three, some minutes
+    python -m reproductions.latent_svm --write             put the tables into docs/RESULTS.md
 
 The parts stand in latent_svm_precision.py, latent_svm_coreference.py and latent_svm_motif.py.
 """
@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from didyma.errors import DataError
-from didyma.files import replace_sections, replace_when_done
+from didyma.files import replace_when_done
+from reproductions import stamps
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "RESULTS.md"
@@ -48,9 +49,7 @@ class Part:
         return str(self._function("table")(results))
 
     def _function(self, name: str) -> Callable[..., Any]:
-        # The neighbours of a script are modules without a package.
-        place = f"{__package__}.{self.module}" if __package__ else self.module
-        function: Callable[..., Any] = getattr(import_module(place), name)
+        function: Callable[..., Any] = getattr(import_module(f"reproductions.{self.module}"), name)
         return function
 
 
@@ -68,7 +67,7 @@ PARTS = {
     "motif": Part(
         "latent_svm_motif",
         Path(),
-        {"lengths": (11,), "n_folds": 3, "n_seeds": 2, "Cs": (10.0,), "curve": (1.0, 10.0)},
+        {"lengths": (11,), "n_folds": 3, "n_seeds": 2, "Cs": (100.0,), "curve": (10.0,)},
         talks=False,
     ),
 }
@@ -114,7 +113,7 @@ def reproduce(options: argparse.Namespace) -> None:
         text = part.table(results[name])
         print(f"{text}\n")
         if options.write:
-            replace_sections(RESULTS, {part.module: text})
+            stamps.write(RESULTS, {part.module: text}, f"reproductions.{part.module}")
     if options.json:
         with replace_when_done(options.json) as file:
             json.dump(results, file, indent=1)

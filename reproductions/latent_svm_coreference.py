@@ -1,11 +1,12 @@
 """Yu and Joachims (2009), "Learning structural SVMs with latent variables": coreference.
 
-    python reproductions/latent_svm_coreference.py                 everything, some tens of minutes
-    python reproductions/latent_svm_coreference.py --documents 20  a quick look
+    python -m reproductions.latent_svm_coreference                 everything, some tens of minutes
+    python -m reproductions.latent_svm_coreference --documents 20  a quick look
 
 The paper's MUC6 is not free; this is LitBank, with gold mentions: of its 100 documents in the order
 of their file names the first 80 are for training, the next 10 for choosing C and r, the last 10 for
 testing. C is chosen by the dev CoNLL measure. Features are those of `didyma.features.mentions`.
+Differences between models come with intervals of the paired bootstrap over test documents.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from didyma.features.mentions import FEATURES, pair_features
 from didyma.files import replace_when_done
 from didyma.formats import coreference
 from didyma.learning.perceptron import Perceptron
-from didyma.metrics.coreference import evaluate
+from didyma.metrics.coreference import b_cubed, ceaf_e, evaluate, muc, pair_loss
+from didyma.report.table import markdown
 from didyma.tasks.coreference import CoreferenceTask, MentionPairs
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,6 +43,7 @@ RS = (1.0, 0.1, 0.01)
 EPOCHS = 20
 SEEDS = (0, 1, 2)
 TOL = 0.01
+N_DRAWS = 10_000  # of the bootstrap
 MAX_CUTS = 100  # of correlation clustering, whose greedy inference may never close the gap
 
 # Table 2 of the paper: MITRE loss and pair loss on MUC6, in percent.
@@ -65,6 +68,53 @@ class Part:
         """Measures of some predictions, as plain numbers."""
         found = evaluate(self.labels, predicted)
         return {name: float(getattr(value, "f1", value)) for name, value in found.items()}
+
+    def compare(self, predicted: Sequence[Any]) -> list[list[float]]:
+        """What each document adds to MUC, B³, CEAF_e (four numbers each) and to wrong pairs."""
+        rows = []
+        for gold, found in zip(self.labels, predicted):
+            scores = [measure(gold, found) for measure in (muc, b_cubed, ceaf_e)]
+            numbers = [(s.recalled, s.recallable, s.precise, s.predicted) for s in scores]
+            pairs = len(gold) * (len(gold) - 1) / 2
+            rows.append(
+                [*(n for four in numbers for n in four), pair_loss(gold, found) * pairs, pairs]
+            )
+        return rows
+
+
+def pooled(sums: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Measures of sums of such rows, shape (…, 14)."""
+    recalled, recallable, precise, predicted = np.moveaxis(
+        sums[..., :12].reshape(*sums.shape[:-1], 3, 4), -1, 0
+    )
+    recall, precision = (
+        np.divide(a, b, out=np.ones_like(a), where=b > 0)
+        for a, b in ((recalled, recallable), (precise, predicted))
+    )
+    total = recall + precision
+    f1 = np.divide(2 * recall * precision, total, out=np.zeros_like(total), where=total > 0)
+    return {
+        "mitre_loss": 1 - f1[..., 0],
+        "pair_loss": sums[..., 12] / np.maximum(sums[..., 13], 1),
+        "conll": f1.mean(axis=-1),
+    }
+
+
+def bootstrap(
+    rows: Sequence[Any], others: Sequence[Any], seed: int = 0
+) -> dict[str, tuple[float, float, float]]:
+    """Differences of the measures, with 95 % intervals over draws of the documents."""
+    both = np.array(rows), np.array(others)
+    n = len(rows)
+    counts = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=N_DRAWS)
+    here, drawn = (
+        [pooled(weights @ each) for each in both] for weights in (np.ones(n), counts.astype(float))
+    )
+    found = {}
+    for name in here[0]:
+        low, high = np.percentile(drawn[0][name] - drawn[1][name], [2.5, 97.5])
+        found[name] = (float(here[0][name] - here[1][name]), float(low), float(high))
+    return found
 
 
 def read_parts(folder: Path, n_documents: int | None = None) -> tuple[Part, Part, Part]:
@@ -92,6 +142,7 @@ def train_svm(
         start = time.perf_counter()
         model = CoreferenceResolver(C, tol=TOL, **parameters)
         model.fit_pairs(train.examples, train.labels)
+        predicted = model.predict_pairs(test.examples)
         record = {
             "C": C,
             **parameters,
@@ -100,7 +151,8 @@ def train_svm(
             "objective": model.result_.value,
             "seconds": time.perf_counter() - start,
             "dev": dev.measure(model.predict_pairs(dev.examples)),
-            "test": test.measure(model.predict_pairs(test.examples)),
+            "test": test.measure(predicted),
+            "documents": test.compare(predicted),
         }
         records.append(record)
         say(
@@ -118,13 +170,15 @@ def train_perceptron(parts: tuple[Part, Part, Part], seed: int, say: Say) -> dic
     problem = task.problem(train.examples, train.labels, weights, augmented=False, online=True)
     best: dict[str, Any] = {}
 
-    def measure(part: Part, w: NDArray[np.float64]) -> dict[str, float]:
-        return part.measure([task.argmax(w, x).labels for x in part.examples])
+    def answers(part: Part, w: NDArray[np.float64]) -> list[Any]:
+        return [task.argmax(w, x).labels for x in part.examples]
 
     def watch(progress: Any) -> None:
-        on_dev = measure(dev, progress.w)
+        on_dev = dev.measure(answers(dev, progress.w))
         if not best or on_dev["conll"] > best["dev"]["conll"]:
-            best.update(epoch=progress.n_iter, dev=on_dev, test=measure(test, progress.w))
+            found = answers(test, progress.w)
+            best.update(epoch=progress.n_iter, dev=on_dev)
+            best.update(test=test.measure(found), documents=test.compare(found))
 
     Perceptron(EPOCHS, seed).solve(problem, callback=watch)
     say(f"perceptron, seed {seed}: epoch {best['epoch']}, dev CoNLL {best['dev']['conll']:.4f}")
@@ -208,7 +262,30 @@ def table(results: dict[str, Any]) -> str:
             for record in records
         ]
         lines.append(f"| {float(r):g} | " + " | ".join(cells) + " |")
+    lines += ["", f"Differences on the test documents, with 95 % intervals of {N_DRAWS:,} draws of"]
+    lines[-1] += " these documents (paired bootstrap); the perceptron is that of the first seed:"
+    lines += ["", markdown(["", "MITRE loss", "pair loss", "CoNLL"], _differences(results))]
     return "\n".join(lines)
+
+
+def _differences(results: dict[str, Any]) -> list[list[str]]:
+    """Every model against correlation clustering, and others against the latent SVM at r = 1."""
+    models = {f"r = {float(r):g}": chosen(records) for r, records in results["latent"].items()}
+    models["perceptron"] = results["perceptron"][0]
+    rows = []
+    for title, against in (
+        ("correlation clustering", chosen(results["correlation"])),
+        ("r = 1", models["r = 1"]),
+    ):
+        for name, record in models.items():
+            if name != title:
+                found = bootstrap(record["documents"], against["documents"])
+                cells = (
+                    f"{100 * d:+.2f} ({100 * a:+.2f} to {100 * b:+.2f})"
+                    for d, a, b in found.values()
+                )
+                rows.append([f"{name} less {title}", *cells])
+    return rows
 
 
 def _row(name: str, found: dict[str, float], paper: str | None = None) -> str:

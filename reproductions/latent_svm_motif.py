@@ -1,14 +1,14 @@
 """Yu and Joachims (2009), "Learning structural SVMs with latent variables": motif finding.
 
-    python reproductions/latent_svm_motif.py            everything, 8 minutes of one core
-    python reproductions/latent_svm_motif.py --quick    l = 11, three folds, two seeds
+    python -m reproductions.latent_svm_motif            everything
+    python -m reproductions.latent_svm_motif --quick    l = 11, three folds, two seeds
 
 Their sequences are not public. Ours are the confirmed replication origins of yeast (OriDB) of up to
 500 bases as positives, and as negatives windows of the same lengths on the same chromosomes that
-stand apart from every origin of any class. Ten-fold cross-validation; of several runs the one with
-the lowest training objective is kept. The baseline is a Gibbs sampler with a background of the
-same order, and a threshold chosen on the training sequences. The paper's background sequences at a
-weight of 1/50 are left out, and so are longer origins, for time.
+stand apart from every origin of any class and have the same share of A and T, up to a hundredth.
+Ten-fold cross-validation; of several runs the one with the lowest training objective is kept.
+Baselines are a Gibbs sampler with a background of the same order, and two that know no motif: a
+threshold on the share of A and T, and logistic regression on 6-mers. Longer origins are left out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.stats import ttest_rel
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 
 from didyma.errors import DataError
 from didyma.estimators.gibbs_motif import GibbsMotifSampler
@@ -32,62 +36,116 @@ from didyma.estimators.motif import MotifFinder
 from didyma.files import replace_when_done
 from didyma.formats.fasta import encode, stream
 from didyma.formats.meme import IUPAC, Motif
+from didyma.learning.perceptron import Perceptron
+from didyma.report.table import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path("oridb_yeast", "Saccharomyces-Cerevisiae")
 
 LONGEST = 500  # bases of an origin; longer ones are regions that hold one
 APART = 500  # bases from an origin to a negative: ranges are of an older assembly, up to 371 off
+ALIKE = 0.01  # most by which the share of A and T of a negative may differ from its origin's
 LENGTHS = (11, 17)
+KMER = 4  # a Markov chain of order 3 counts words of four bases
+WORD = 6  # of the baseline
+WORD_CS = (0.1, 1.0, 10.0, 100.0)
 CS = (10.0, 100.0, 1000.0)
 CURVE = (0.1, 1.0, 10.0, 100.0, 1000.0)
+EPOCHS = 10  # of the perceptron that chooses first sites
+N_BACKGROUND = 500  # windows for training only
+BACKGROUND_SIZE, BACKGROUND_WEIGHT = 300, 1 / 50
+COMPOSITION = {"AT": "share of A and T", "words": "6-mers, logistic regression"}
 NAMES = {
     "Gibbs": "Gibbs sampler",
-    "random": "latent SVM, random start",
-    "latent": "latent SVM, sampled start",
+    "Gibbs, test": "Gibbs sampler, threshold best on test",
+    "random": "latent SVM, random starts",
+    "perceptron": "latent SVM, perceptron starts",
+    "latent": "latent SVM, sampled starts",
+    "background": "the same with background of weight 1/50",
 }
 ARS = "WTTTAYRTTTW"
 OUTSIDE = 2
-PAPER = {11: {"Gibbs": 32.49, "random": 11.09}, 17: {"Gibbs": 31.47, "random": 12.00}}
+PAPER = {
+    11: {"Gibbs, test": 32.49, "background": 11.09},
+    17: {"Gibbs, test": 31.47, "background": 12.00},
+}
 
 Codes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
 class Origins:
-    """Sequences with labels +1 and -1."""
+    """Sequences with labels +1 and -1, and others to train on as background."""
 
     sequences: list[Codes]
     labels: NDArray[np.int64]
+    background: list[Codes]
 
 
-def read_origins(folder: Path, seed: int = 0) -> Origins:
-    """Confirmed origins, each once, and as many windows elsewhere."""
+class Chromosome:
+    """Bases, and which of them are free: far from any origin, and in no window drawn before."""
+
+    def __init__(self, codes: Codes, rng: np.random.Generator) -> None:
+        self.codes, self.rng = codes, rng
+        self.is_free = np.ones(len(codes), dtype=bool)
+        self._at = _sums((codes == 0) | (codes == 3))
+
+    def draw(self, size: int, share: float | None = None) -> Codes:
+        """A free window, with this share of A and T if one is asked for, or the nearest to it."""
+        busy = _sums(~self.is_free)
+        begins = np.flatnonzero(busy[size:] == busy[:-size])
+        if not len(begins):
+            raise DataError(f"no window of {size} bases is apart from all origins")
+        if share is not None:
+            off = np.abs((self._at[begins + size] - self._at[begins]) / size - share)
+            begins = begins[off <= max(ALIKE, off.min())]
+        begin = int(self.rng.choice(begins))
+        self.is_free[begin : begin + size] = False
+        return self.codes[begin : begin + size]
+
+
+def _sums(values: NDArray[np.bool_]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(values)])
+
+
+def at_share(codes: Codes) -> float:
+    """The share of A and T."""
+    return float(np.mean((codes == 0) | (codes == 3)))
+
+
+def read_origins(
+    folder: Path, seed: int = 0, n_background: int = 0, *, is_matched: bool = True
+) -> Origins:
+    """Confirmed origins, each once, as many windows elsewhere, and sequences for background."""
     rng = np.random.default_rng(seed)
     positives: list[Codes] = []
     negatives: list[Codes] = []
+    chromosomes: list[Chromosome] = []
     for path in sorted(folder.glob("chr??.fsa")):
-        (chromosome,) = stream(path)
-        codes = encode(chromosome.sequence)
-        taken = np.zeros(len(codes) + 1, dtype=np.int64)
+        (record,) = stream(path)
+        chromosome = Chromosome(encode(record.sequence), rng)
         own: dict[tuple[int, int], Codes] = {}
         for kind in ("confirmed", "likely", "dubious"):
             listed = path.with_name(f"{path.stem}-{kind}.fsa")
             if not listed.read_bytes().strip():
                 continue  # a chromosome without such origins has an empty file
-            for record in stream(listed):
-                begin, end = _range(record.description, listed, record.line)
-                taken[max(0, begin - 1 - APART) : end + APART] = 1
-                if kind == "confirmed" and len(record) <= LONGEST:
-                    own[begin, end] = encode(record.sequence)
-        busy = np.concatenate([[0], np.cumsum(taken)])
+            for origin in stream(listed):
+                begin, end = _range(origin.description, listed, origin.line)
+                chromosome.is_free[max(0, begin - 1 - APART) : end + APART] = False
+                if kind == "confirmed" and len(origin) <= LONGEST:
+                    own[begin, end] = encode(origin.sequence)
         for sequence in own.values():
             positives.append(sequence)
-            negatives.append(_elsewhere(codes, busy, len(sequence), rng))
+            share = at_share(sequence) if is_matched else None
+            negatives.append(chromosome.draw(len(sequence), share))
+        chromosomes.append(chromosome)
     if not positives:
         raise DataError("expected chromosomes and origins (chr??.fsa)", path=folder)
     labels = np.repeat([1, -1], len(positives))
-    return Origins(positives + negatives, labels)
+    sizes = np.array([len(chromosome.codes) for chromosome in chromosomes])
+    drawn = rng.choice(len(chromosomes), n_background, p=sizes / sizes.sum())
+    background = [chromosomes[c].draw(BACKGROUND_SIZE) for c in drawn]
+    return Origins(positives + negatives, labels, background)
 
 
 def _range(description: str, path: Path, line: int) -> tuple[int, int]:
@@ -95,14 +153,6 @@ def _range(description: str, path: Path, line: int) -> tuple[int, int]:
     if found is None:
         raise DataError("expected range=chr…:first-last", path=path, line=line, field="header")
     return int(found[1]), int(found[2])
-
-
-def _elsewhere(codes: Codes, busy: NDArray[np.int64], size: int, rng: np.random.Generator) -> Codes:
-    """A window of a chromosome that overlaps no origin."""
-    while True:
-        begin = int(rng.integers(len(codes) - size))
-        if busy[begin + size] == busy[begin]:
-            return codes[begin : begin + size]
 
 
 def contains_ars(motif: Motif) -> float:
@@ -122,12 +172,72 @@ def contains_ars(motif: Motif) -> float:
     return best
 
 
+# --- Models ---------------------------------------------------------------------------------------
+
+
+class PerceptronStart(MotifFinder):
+    """First sites are those of a latent perceptron, which zero weights do not hold."""
+
+    def _first(
+        self,
+        codes: list[Codes],
+        signs: NDArray[np.int64],
+        weight: NDArray[np.float64],
+        seed: int,
+    ) -> NDArray[np.float64]:
+        shares = weight / weight.sum()
+        problem = self.task.problem(codes, signs.tolist(), shares, online=True)
+        return Perceptron(EPOCHS, seed).solve(problem, multiplicity=weight).w
+
+
+def least_error(scores: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """The share of errors at the threshold that makes fewest of them."""
+    return float(np.mean(np.where(scores > best_threshold(scores, labels), 1, -1) != labels))
+
+
+def best_threshold(scores: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """Of -inf and the scores the one that, answering +1 above it, errs least."""
+    thresholds = np.concatenate([[-np.inf], np.unique(scores)])
+    errors = [np.mean(np.where(scores > t, 1, -1) != labels) for t in thresholds]
+    return float(thresholds[int(np.argmin(errors))])
+
+
+def count_words(sequences: Sequence[Codes]) -> sp.csr_array:
+    """Shares of the words of six bases on both strands, one row a sequence, scaled to length 1."""
+    rows = []
+    for codes in sequences:
+        counts = np.zeros(4**WORD)
+        for strand in (codes, np.where(codes < 4, 3 - codes, codes)[::-1]):
+            views = np.lib.stride_tricks.sliding_window_view(strand.astype(np.int64), WORD)
+            known = views[(views < 4).all(axis=1)]
+            counts += np.bincount(known @ 4 ** np.arange(WORD), minlength=4**WORD)
+        rows.append(sp.csr_array(counts[None] / max(float(np.linalg.norm(counts)), 1.0)))
+    return sp.vstack(rows, "csr")
+
+
+def composition_errors(origins: Origins, fold: NDArray[np.int64]) -> dict[str, list[float]]:
+    """Errors in each fold of what knows no motif: the share of A and T, and shares of 6-mers."""
+    at = np.array([at_share(codes) for codes in origins.sequences])
+    words, labels = count_words(origins.sequences), origins.labels
+    found: dict[str, list[float]] = {name: [] for name in COMPOSITION}
+    for k in np.unique(fold):
+        train, test = fold != k, fold == k
+        answers = {"AT": np.where(at[test] > best_threshold(at[train], labels[train]), 1, -1)}
+        model = GridSearchCV(LogisticRegression(solver="liblinear"), {"C": WORD_CS}, cv=4)
+        model.fit(words[train], labels[train])
+        answers["words"] = model.predict(words[test])
+        for name, answer in answers.items():
+            found[name].append(100 * float(np.mean(answer != labels[test])))
+    return found
+
+
 def run(
     data: Path,
     *,
     lengths: Sequence[int] = LENGTHS,
     n_folds: int = 10,
-    n_seeds: int = 5,
+    n_seeds: int = 3,
+    n_background: int = N_BACKGROUND,
     tol: float = 1e-2,
     Cs: Sequence[float] = CS,
     curve: Sequence[float] = CURVE,
@@ -136,43 +246,66 @@ def run(
 ) -> dict[str, Any]:
     """Cross-validation for each length, motifs of all sequences, and rounds of CCCP over C."""
     begun = time.monotonic()
-    origins = read_origins(data / FOLDER, seed)
+    origins = read_origins(data / FOLDER, seed, n_background)
+    unmatched = read_origins(data / FOLDER, seed, is_matched=False)
     fold = _folds(origins.labels, n_folds, seed)
     results: dict[str, Any] = {
         "positives": int(np.sum(origins.labels > 0)),
         "negatives": int(np.sum(origins.labels < 0)),
         "bases": int(sum(map(len, origins.sequences))),
+        "background": [len(origins.background), BACKGROUND_SIZE],
         "folds": n_folds,
         "seeds": n_seeds,
+        "AT": {
+            "origins": _at_shares(origins, 1),
+            "matched": _at_shares(origins, -1),
+            "any": _at_shares(unmatched, -1),
+        },
+        "composition": {
+            "matched": _spreads(composition_errors(origins, fold)),
+            "any": _spreads(composition_errors(unmatched, fold)),
+        },
         "lengths": {},
     }
+    _say(f"composition: {results['composition']}")
 
     def finder(length: int, C: float, restarts: int = n_seeds, init: str = "sample") -> MotifFinder:
-        how = {"init": init, "tol": tol, "n_restarts": restarts, "random_state": seed}
-        return MotifFinder(length, 3, both_strands, C, **how)
+        kind = PerceptronStart if init == "perceptron" else MotifFinder
+        first = "random" if init == "random" else "sample"
+        how = {"init": first, "tol": tol, "n_restarts": restarts, "random_state": seed}
+        return kind(length, KMER, both_strands, C, **how)
 
     for length in lengths:
-        gibbs = GibbsMotifSampler(length, 3, both_strands, n_restarts=n_seeds, random_state=seed)
+        gibbs = GibbsMotifSampler(length, KMER, both_strands, n_restarts=n_seeds, random_state=seed)
         found: dict[str, list[float]] = {name: [] for name in (*NAMES, "C")}
         for k in range(n_folds):
             train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
             C = _choose_C(origins, train, Cs, lambda C, length=length: finder(length, C, 1))
-            models = (gibbs, finder(length, C, 1, "random"), finder(length, C))
-            for name, model in zip(NAMES, models):
+            sequences, labels = _part(origins, test)
+            gibbs.fit(*_part(origins, train))
+            found["Gibbs"].append(100 * float(np.mean(gibbs.predict(sequences) != labels)))
+            found["Gibbs, test"].append(100 * least_error(gibbs.log_odds(sequences), labels))
+            models = {
+                "random": finder(length, C, init="random"),
+                "perceptron": finder(length, C, init="perceptron"),
+                "latent": finder(length, C),
+            }
+            for name, model in models.items():
                 model.fit(*_part(origins, train))
-                sequences, labels = _part(origins, test)
-                found[name].append(100 * float(np.mean(model.predict(sequences) != labels)))
+                found[name].append(100 * (1 - model.score(sequences, labels)))
+            model = finder(length, C).fit(*_with_background(origins, train))
+            found["background"].append(100 * (1 - model.score(sequences, labels)))
             found["C"].append(C)
             errors = ", ".join(f"{name} {found[name][-1]:.1f} %" for name in NAMES)
             minutes = (time.monotonic() - begun) / 60
-            _say(f"l={length} fold {k + 1}/{n_folds}: {errors}; {minutes:.1f} min")
+            _say(f"l={length} fold {k + 1}/{n_folds}: {errors}; C={C:g}; {minutes:.1f} min")
         C = float(np.median(found["C"]))
         motifs = {
             "Gibbs": gibbs.fit(origins.sequences, origins.labels).motif(),
             "latent": finder(length, C).fit(origins.sequences, origins.labels).motif(),
         }
         results["lengths"][length] = {
-            **{name: _spread(found[name]) for name in NAMES},
+            **_spreads({name: found[name] for name in NAMES}),
             "C": found["C"],
             "motif": {
                 name: {"consensus": motif.consensus, "ARS": contains_ars(motif)}
@@ -183,7 +316,7 @@ def run(
     for C in curve:
         fits = {
             init: finder(lengths[0], C, 1, init).fit(origins.sequences, origins.labels)
-            for init in ("random", "sample")
+            for init in STARTS
         }
         results["rounds"][f"{C:g}"] = {
             init: {"rounds": fit.n_rounds_[0], "objective/C": fit.result_.value / C}
@@ -192,6 +325,25 @@ def run(
         _say(f"C={C:g}: {results['rounds'][f'{C:g}']}")
     results["seconds"] = time.monotonic() - begun
     return results
+
+
+def _at_shares(origins: Origins, label: int) -> float:
+    """Mean share of A and T of the sequences with a label."""
+    chosen = [s for s, y in zip(origins.sequences, origins.labels) if y == label]
+    return float(np.mean([at_share(sequence) for sequence in chosen]))
+
+
+def _with_background(
+    origins: Origins, rows: NDArray[np.int64]
+) -> tuple[list[Codes], NDArray[np.int64], NDArray[np.float64]]:
+    """Some sequences, and the background as negatives of little weight."""
+    sequences, labels = _part(origins, rows)
+    n = len(origins.background)
+    return (
+        sequences + origins.background,
+        np.concatenate([labels, np.full(n, -1)]),
+        np.concatenate([np.ones(len(rows)), np.full(n, BACKGROUND_WEIGHT)]),
+    )
 
 
 def _folds(labels: NDArray[np.int64], n_folds: int, seed: int) -> NDArray[np.int64]:
@@ -221,47 +373,99 @@ def _choose_C(
     return float(Cs[int(np.argmin(errors))])
 
 
-def _spread(values: Sequence[float]) -> dict[str, Any]:
-    return {"mean": float(np.mean(values)), "sd": float(np.std(values, ddof=1)), "folds": values}
+def _spreads(errors: dict[str, list[float]]) -> dict[str, Any]:
+    return {
+        name: {"mean": float(np.mean(e)), "sd": float(np.std(e, ddof=1)), "folds": e}
+        for name, e in errors.items()
+    }
 
 
 def table(results: dict[str, Any]) -> str:
     """The results as Markdown, beside the paper's."""
-    lines = [
-        f"{results['positives']} confirmed origins, {results['negatives']} windows elsewhere, "
-        f"{results['bases']} bases; {results['folds']} folds, {results['seeds']} seeds.",
-        "",
-        "| l | model | error % (mean ± sd) | paper, other data | consensus | ARS share |",
-        "|---|---|---|---|---|---|",
+    shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in results["AT"].items())
+    n, size = results["background"]
+    return "\n\n".join(
+        [
+            f"{results['positives']} confirmed origins, {results['negatives']} windows elsewhere, "
+            f"{results['bases']} bases; {results['folds']} folds, {results['seeds']} starts. "
+            f"Background: {n} windows of {size} bases, for training only.",
+            f"Mean share of A and T: {shares}. Errors of what knows no motif, in per cent:",
+            markdown(["", "windows matched", "windows of any composition"], _composition(results)),
+            "Windows matched; p of the paired t-test over folds, against the Gibbs sampler and "
+            "against 6-mers:",
+            markdown(
+                [
+                    *("l", "model", "error % (mean ± sd)", "p, Gibbs", "p, 6-mers"),
+                    *("paper, other data", "consensus", "ARS share"),
+                ],
+                _rows(results),
+            ),
+            f"ARS share: mean probability of the bases that {ARS} allows, best place; all T has "
+            "0.82. How often each C was chosen: " + _chosen(results) + ".",
+            f"Rounds of CCCP and objective / C with one start, l = {next(iter(results['lengths']))}"
+            ", all sequences:",
+            markdown(
+                [
+                    "C",
+                    *(f"{init} start{end}" for init in STARTS for end in ("", ": objective / C")),
+                ],
+                _rounds(results),
+            ),
+        ]
+    )
+
+
+STARTS = ("random", "perceptron", "sample")
+
+
+def _composition(results: dict[str, Any]) -> list[list[str]]:
+    kinds = [results["composition"][kind] for kind in ("matched", "any")]
+    return [
+        [title, *(f"{kind[name]['mean']:.2f} ± {kind[name]['sd']:.2f}" for kind in kinds)]
+        for name, title in COMPOSITION.items()
     ]
+
+
+def _rows(results: dict[str, Any]) -> list[list[str]]:
+    words = results["composition"]["matched"]["words"]["folds"]
+    rows = []
     for length, found in results["lengths"].items():
         for name, title in NAMES.items():
             paper = PAPER.get(int(length), {}).get(name)
             motif = found["motif"].get(name)
-            cells = [
-                str(length),
-                title,
-                f"{found[name]['mean']:.2f} ± {found[name]['sd']:.2f}",
-                "" if paper is None else f"{paper:.2f}",
-                "" if motif is None else f"`{motif['consensus']}`",
-                "" if motif is None else f"{motif['ARS']:.2f}",
-            ]
-            lines.append(f"| {' | '.join(cells)} |")
-    lines += [
-        "",
-        f"ARS share: mean probability of the bases that {ARS} allows, best place; all T has 0.82.",
-        "",
+            own, gibbs = found[name]["folds"], found["Gibbs"]["folds"]
+            rows.append(
+                [
+                    str(length),
+                    title,
+                    f"{found[name]['mean']:.2f} ± {found[name]['sd']:.2f}",
+                    "" if own == gibbs else f"{ttest_rel(own, gibbs).pvalue:.2g}",
+                    f"{ttest_rel(own, words).pvalue:.2g}",
+                    "" if paper is None else f"{paper:.2f}",
+                    "" if motif is None else f"`{motif['consensus']}`",
+                    "" if motif is None else f"{motif['ARS']:.2f}",
+                ]
+            )
+    return rows
+
+
+def _chosen(results: dict[str, Any]) -> str:
+    return "; ".join(
+        f"l = {length}: "
+        + ", ".join(f"{C:g} {found['C'].count(C)} times" for C in sorted(set(found["C"])))
+        for length, found in results["lengths"].items()
+    )
+
+
+def _rounds(results: dict[str, Any]) -> list[list[str]]:
+    return [
+        [C, *(text for init in STARTS for text in _round(found[init]))]
+        for C, found in results["rounds"].items()
     ]
-    lines += [
-        "| C | rounds, random start | objective / C | rounds, sampled start | objective / C |"
-    ]
-    lines += ["|---|---|---|---|---|"]
-    for C, found in results["rounds"].items():
-        cells = [C]
-        for init in ("random", "sample"):
-            cells += [str(found[init]["rounds"]), f"{found[init]['objective/C']:.3f}"]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+
+
+def _round(found: dict[str, Any]) -> tuple[str, str]:
+    return str(found["rounds"]), f"{found['objective/C']:.3f}"
 
 
 def _say(text: str) -> None:
@@ -280,7 +484,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures")
     options = parser.parse_args(arguments)
-    quick = {"lengths": (11,), "n_folds": 3, "n_seeds": 2, "Cs": (10.0,), "curve": (1.0, 10.0)}
+    quick = {"lengths": (11,), "n_folds": 3, "n_seeds": 2, "Cs": (100.0,), "curve": (10.0,)}
     try:
         results = run(options.data, seed=options.seed, **(quick if options.quick else {}))
     except (DataError, OSError) as error:

@@ -1,10 +1,10 @@
 """Jagarlamudi and Daumé (2012), "Low-dimensional discriminative reranking": part-of-speech tags of
 10-best lists, on Universal Dependencies' English and Vietnamese.
 
-    python reproductions/low_rank.py                  everything, about 15 minutes on a core
-    python reproductions/low_rank.py --part vi        one of the two languages
-    python reproductions/low_rank.py --quick          few sentences, few values of parameters
-    python reproductions/low_rank.py --write          put tables and figure into docs/
+    python -m reproductions.low_rank                  everything, about 15 minutes on a core
+    python -m reproductions.low_rank --part vi        one of the two languages
+    python -m reproductions.low_rank --quick          few sentences, few values of parameters
+    python -m reproductions.low_rank --write          put tables and figure into docs/
 
 For each language: the paper's Table 2 (all rerankers), Table 3 (without the decoder's score), the
 curves of Figure 1 (τ and λ), paired tests, and how the models change with what the paper leaves
@@ -37,13 +37,14 @@ from didyma.estimators.low_rank import LowRankReranker
 from didyma.estimators.tagger import TrigramTagger
 from didyma.features.bags import Bag
 from didyma.features.joint import JointFeatures
-from didyma.files import replace_sections, replace_when_done
+from didyma.files import replace_when_done
 from didyma.formats import conll
 from didyma.formats.conll import Field
 from didyma.formats.nbest import inputs_of, losses, of_outputs, outputs_of
 from didyma.learning.low_rank import RerankingProblem
 from didyma.metrics import randomisation, wins_losses
 from didyma.report.table import markdown
+from reproductions import stamps
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "RESULTS.md"
@@ -475,7 +476,7 @@ ten best tag sequences of a second-order hidden Markov model by how close senten
 after both were projected to a few dimensions. They compare three objectives for the projections
 with boosting (Collins and Koo 2005) and a regularised form of it (Huang et al. 2007).
 
-    python reproductions/low_rank.py --write
+    python -m reproductions.low_rank --write
 
 **Data.** The paper has the words and fine tags of the CoNLL 2006 task in English, Chinese, French
 and Swedish (15,000, 50,000, 9,000 and 8,000 training sentences). We have Universal Dependencies
@@ -745,17 +746,17 @@ def reproduce(options: argparse.Namespace) -> None:
     if options.plot:
         draw(results, options.plot)
     if options.write:
-        write(results)
+        write(results, options.seed)
 
 
-def write(results: Mapping[str, Any]) -> None:
+def write(results: Mapping[str, Any], seed: int) -> None:
     """Put tables and figure of a whole run into docs/."""
     draw(results, FIGURE)
     counts = {name: part.min_count for name, part in PARTS.items()}
     texts = [INTRODUCTION.format(**counts)]
     texts += [tables(part, found) for part, found in results.items()]
     texts += ["**Figure 1: accuracy over τ and λ**", "![Accuracy over τ and λ](low_rank.svg)"]
-    replace_sections(RESULTS, {"low_rank": "\n\n".join(texts)})
+    stamps.write(RESULTS, {"low_rank": "\n\n".join(texts)}, "reproductions.low_rank", seed=seed)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Training for the measure that is reported, against training for another one.
 
-    python reproductions/measures.py                  both collections
-    python reproductions/measures.py --part mq2008    or demo
-    python reproductions/measures.py --write          put the tables into docs/RESULTS.md
+    python -m reproductions.measures                  both collections
+    python -m reproductions.measures --part mq2008    or demo
+    python -m reproductions.measures --write          put the tables into docs/RESULTS.md
 
 For each of seven measures: a ranker trained for it (``bound="auto"``), and rankers trained for
 average precision, ROC area and NDCG without cut-off. Whatever there is to choose (C, the feature
@@ -35,10 +35,11 @@ from didyma.estimators.base import linear_scores
 from didyma.estimators.svm import SVMRanker
 from didyma.features.scaling import QueryStandardScaler
 from didyma.features.text import SmallFeatures, TextFeatures
-from didyma.files import replace_sections, replace_when_done
+from didyma.files import replace_when_done
 from didyma.formats import letor
 from didyma.metrics import Evaluator, t_test, wilcoxon, wins_losses
 from didyma.report.table import markdown
+from reproductions import stamps
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "RESULTS.md"
@@ -264,7 +265,7 @@ def reproduce(options: argparse.Namespace) -> None:
         with replace_when_done(options.json) as file:
             json.dump(results, file, indent=1)
     if options.write:
-        replace_sections(RESULTS, texts)
+        stamps.write(RESULTS, texts, "reproductions.measures")
 
 
 if __name__ == "__main__":

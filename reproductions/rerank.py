@@ -1,10 +1,10 @@
 """`TextReranker` on eight collections: at home, abroad, and with few training queries.
 
-    python reproductions/rerank.py                     everything
-    python reproductions/rerank.py --part home         each collection by itself
-    python reproductions/rerank.py --part abroad       trained on one, tested on another
-    python reproductions/rerank.py --part curve        20 to 200 training queries
-    python reproductions/rerank.py --write             put tables and picture into docs/
+    python -m reproductions.rerank                     everything
+    python -m reproductions.rerank --part home         each collection by itself
+    python -m reproductions.rerank --part abroad       trained on one, tested on another
+    python -m reproductions.rerank --part curve        20 to 200 training queries
+    python -m reproductions.rerank --write             put tables and picture into docs/
 
 Everything is chosen inside the training part. Collections have five folds over queries, or the
 split that they come with. What was computed is kept in ``--cache`` under a name that contains a
@@ -15,7 +15,6 @@ LightGBM lives in the environment of the benchmarks' peers, or in that of ``--py
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import subprocess
 import sys
@@ -23,40 +22,40 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from benchmarks.peers import environment
 from numpy.typing import NDArray
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from benchmarks.peers import environment  # noqa: E402
-from reproductions.rerank_collections import (  # noqa: E402
+from didyma.data import Lists
+from didyma.features.text import (
+    ExtendedFeatures,
+    FirstStage,
+    SmallFeatures,
+    TextFeatures,
+)
+from didyma.files import replace_sections
+from didyma.metrics import wilcoxon
+from didyma.report.table import markdown
+from didyma.rerank.text import TextReranker
+from reproductions import stamps
+from reproductions.kept import Kept
+from reproductions.rerank_collections import (
     COLLECTIONS,
     MEASURES,
     Collection,
     folds,
 )
 
-from didyma.data import Lists  # noqa: E402
-from didyma.features.text import (  # noqa: E402
-    ExtendedFeatures,
-    FirstStage,
-    SmallFeatures,
-    TextFeatures,
-)
-from didyma.files import replace_sections  # noqa: E402
-from didyma.metrics import wilcoxon  # noqa: E402
-from didyma.report.table import markdown  # noqa: E402
-from didyma.rerank.text import TextReranker  # noqa: E402
-
+ROOT = Path(__file__).resolve().parents[1]
 RESULTS, README = ROOT / "docs" / "RESULTS.md", ROOT / "README.md"
 PICTURE = ROOT / "docs" / "rerank_curve.svg"
 WORKER = Path(__file__).with_name("rerank_worker.py")
+MODULES = ("reproductions.rerank", "reproductions.rerank_worker")
 OURS, FIRST = "TextReranker()", "BM25"
 ALPHA = 0.05
 SETTINGS = [
@@ -65,10 +64,6 @@ SETTINGS = [
 ]
 TREES = (10, 30, 100)
 CURVE = ("wikiqa", "insuranceqa-en", "xquadr-de")
-CODE = (
-    *("estimators", "features", "formats", "kernels", "learning"),
-    *("metrics", "polytope", "rerank", "tasks"),
-)
 SIZES = (20, 50, 100, 200)
 N_DRAWS = 5
 
@@ -123,39 +118,6 @@ def boosted(part: type[Any], python: Path) -> Ranker:
     return run
 
 
-@dataclass(frozen=True)
-class Keeper:
-    """Keeps what was computed, under a name that contains a hash of all code that computes it."""
-
-    folder: Path
-
-    @staticmethod
-    @cache
-    def code() -> str:
-        """Hash of what the rerankers run, and of these scripts."""
-        digest = hashlib.sha256()
-        library = ROOT / "src" / "didyma"
-        modules = [path for part in CODE for path in (library / part).rglob("*.py")]
-        for path in sorted(
-            [*library.glob("*.py"), *modules, *Path(__file__).parent.glob("rerank*")]
-        ):
-            digest.update(path.read_bytes())
-        return digest.hexdigest()[:16]
-
-    def __call__(self, name: str, compute: Callable[[], Any]) -> Any:
-        """What was kept under that name, or what ``compute`` returns."""
-        path = self.folder / self.code() / f"{name}.json"
-        if path.exists():
-            return json.loads(path.read_text())
-        start = time.perf_counter()
-        found = compute()
-        found["seconds"] = time.perf_counter() - start
-        print(f"{name}: {found['seconds']:.1f} s", file=sys.stderr)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(found))
-        return found
-
-
 def tested(
     collection: Collection, ranker: Ranker | None, train: Lists, test: Lists
 ) -> dict[str, Any]:
@@ -182,8 +144,8 @@ def mean(values: Values, measure: str) -> float:
 class Study:
     """The three parts of the study over one folder of data."""
 
-    def __init__(self, data: Path, keep: Keeper, python: Path | None, **options: Any) -> None:
-        self.data, self.keep, self.options = data, keep, options
+    def __init__(self, data: Path, kept: Kept, python: Path | None, **options: Any) -> None:
+        self.data, self.kept, self.options = data, kept, options
         self.rankers: dict[str, Ranker | None] = {
             FIRST: None,
             OURS: ours(**options),
@@ -194,6 +156,18 @@ class Study:
         if python is not None:
             self.rankers["LightGBM, small features"] = boosted(SmallFeatures, python)
             self.rankers["LightGBM, extended features"] = boosted(ExtendedFeatures, python)
+
+    def keep(self, name: str, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """What was kept under that name, or what is computed now."""
+
+        def timed() -> dict[str, Any]:
+            start = time.perf_counter()
+            found = compute()
+            found["seconds"] = time.perf_counter() - start
+            print(f"{name}: {found['seconds']:.1f} s", file=sys.stderr, flush=True)
+            return found
+
+        return self.kept.record(name, timed)
 
     @cache  # noqa: B019
     def collection(self, name: str) -> Collection:
@@ -395,7 +369,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     warnings.filterwarnings("ignore", ".*queries have rows of one class only")
     python = options.python or environment("lightgbm")
-    study = Study(options.data, Keeper(options.cache), python)
+    study = Study(options.data, Kept(options.cache, *MODULES), python)
     names = options.collections or list(COLLECTIONS)
     sections = {}
     if options.part in (None, "home"):
@@ -413,7 +387,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for table in sections.values():
         print(table, end="\n\n")
     if options.write:
-        replace_sections(RESULTS, sections)
+        stamps.write(RESULTS, sections, *MODULES)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -9,7 +9,6 @@ development data. All three alignments are trained alike.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -21,12 +20,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from didyma.files import replace_when_done
 from didyma.formats import nli
 from didyma.formats.nli import Pair
 from didyma.nn.alignment import ALIGNMENTS
 from didyma.nn.esim import EntailmentClassifier, nonzero_share
 from didyma.report.table import markdown
+from reproductions.kept import Kept
 
 # Table 2 of the paper: test accuracy, and percentage of nonzero alignments.
 PAPER = {
@@ -72,27 +71,19 @@ class Key:
     step: int
     model: Mapping[str, Any] = field(hash=False)
 
-    def __str__(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
-
 
 def run(options: argparse.Namespace) -> dict[str, str]:
     """Train what the cache lacks; the section of docs/RESULTS.md."""
     torch.set_num_threads(1)
     size = QUICK if options.quick else FULL if options.full else USUAL
-    options.cache.mkdir(parents=True, exist_ok=True)
-    path = options.cache / "sparsemap_alignment.json"
-    records: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    kept = Kept(options.cache, "reproductions.sparsemap_alignment")
     data = read(options.data / "sick", size.step)
     found: list[dict[str, Any]] = []
     for seed, alignment, rate in product(range(options.seeds), ALIGNMENTS, size.rates):
         key = Key(alignment, rate, seed, size.step, size.model)
-        if str(key) not in records:
-            records[str(key)] = train(key, data)
-            with replace_when_done(path) as file:
-                json.dump(records, file, indent=1)
-            say(f"{alignment}, rate {rate:g}, seed {seed}: {_short(records[str(key)])}")
-        found.append({**asdict(key), **records[str(key)]})
+        record = kept.record(asdict(key), lambda: train(key, data))  # noqa: B023
+        say(f"{alignment}, rate {rate:g}, seed {seed}: {_short(record)}")
+        found.append({**asdict(key), **record})
     return {"sparsemap_alignment": section(found, data)}
 
 

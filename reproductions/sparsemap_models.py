@@ -1,10 +1,10 @@
 """Niculae, Martins, Blondel and Cardie (2018), "SparseMAP": its two applications in networks.
 
-    python reproductions/sparsemap_models.py                  everything, about an hour on one core
-    python reproductions/sparsemap_models.py --part parsing   one of parsing and nli
-    python reproductions/sparsemap_models.py --quick          a look at both, some minutes
-    python reproductions/sparsemap_models.py --full           all data and the paper's sizes, days
-    python reproductions/sparsemap_models.py --write          put the tables into docs/RESULTS.md
+    python -m reproductions.sparsemap_models                  everything, about an hour on one core
+    python -m reproductions.sparsemap_models --part parsing   one of parsing and nli
+    python -m reproductions.sparsemap_models --quick          a look at both, some minutes
+    python -m reproductions.sparsemap_models --full           all data and the paper's sizes, days
+    python -m reproductions.sparsemap_models --write          put the tables into docs/RESULTS.md
 
 The parts stand in sparsemap_parsing.py and sparsemap_alignment.py. Every model that was trained
 is remembered in the folder --cache, so a run that was interrupted goes on where it was.
@@ -19,7 +19,7 @@ from importlib import import_module
 from pathlib import Path
 
 from didyma.errors import DataError
-from didyma.files import replace_sections
+from reproductions import stamps
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "RESULTS.md"
@@ -65,14 +65,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def reproduce(module: str, options: argparse.Namespace) -> None:
     """Run one part; print its sections, and write them if that is asked for."""
-    # The neighbours of a script are modules without a package.
-    place = f"{__package__}.{module}" if __package__ else module
-    run: Run = import_module(place).run
+    run: Run = import_module(f"reproductions.{module}").run
     sections = run(options)
     for text in sections.values():
         print(f"{text}\n")
     if options.write:
-        replace_sections(RESULTS, sections)
+        seeds = f"0 to {options.seeds - 1}"
+        stamps.write(RESULTS, sections, f"reproductions.{module}", seed=seeds)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ whole. Each model is kept at the epoch with the best UAS on development data.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,12 +20,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from didyma.files import replace_when_done
 from didyma.formats import conll
 from didyma.formats.conll import Field, Sentence
 from didyma.metrics.parsing import Attachment, LabelledTree, evaluate
 from didyma.nn.parser import DependencyParser
 from didyma.report.table import markdown
+from reproductions.kept import Kept
 
 LOSSES = {"svm": "SSVM", "crf": "CRF", "sparsemap": "SparseMAP", "margin-sparsemap": "m-SparseMAP"}
 SPARSE = ("sparsemap", "margin-sparsemap")
@@ -78,17 +77,12 @@ class Key:
     steps: tuple[int, int, int]
     parser: Mapping[str, Any] = field(hash=False)
 
-    def __str__(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
-
 
 def run(options: argparse.Namespace) -> dict[str, str]:
     """Train what the cache lacks; the section of docs/RESULTS.md."""
     torch.set_num_threads(1)
     size = QUICK if options.quick else FULL if options.full else USUAL
-    options.cache.mkdir(parents=True, exist_ok=True)
-    path = options.cache / "sparsemap_parsing.json"
-    records: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    kept = Kept(options.cache, "reproductions.sparsemap_parsing")
     found: list[dict[str, Any]] = []
     lead = [f"UAS in percent, mean ± standard deviation over {options.seeds} seeds."]
     for language, steps in size.steps.items():
@@ -97,12 +91,9 @@ def run(options: argparse.Namespace) -> dict[str, str]:
         lead.append(f"{NAMES[language]}: {counts} sentences.")
         for seed, loss, rate in product(range(options.seeds), LOSSES, size.rates):
             key = Key(language, loss, rate, seed, steps, size.parser)
-            if str(key) not in records:
-                records[str(key)] = train(key, data)
-                with replace_when_done(path) as file:
-                    json.dump(records, file, indent=1)
-                say(f"{language} {loss}, rate {rate:g}, seed {seed}: {_short(records[str(key)])}")
-            found.append({**asdict(key), **records[str(key)]})
+            record = kept.record(asdict(key), lambda: train(key, data))  # noqa: B023
+            say(f"{language} {loss}, rate {rate:g}, seed {seed}: {_short(record)}")
+            found.append({**asdict(key), **record})
     text = [" ".join(lead), accuracy(found, size), *sparsity(found)]
     return {"sparsemap_parsing": "\n\n".join(text)}
 

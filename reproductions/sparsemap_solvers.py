@@ -1,8 +1,8 @@
 """Niculae, Martins, Blondel and Cardie (2018), "SparseMAP", Figure 2: how solvers converge.
 
-    python reproductions/sparsemap_solvers.py                     the table
-    python reproductions/sparsemap_solvers.py --plot figure.svg   and the figure
-    python reproductions/sparsemap_solvers.py --write             put both into docs/
+    python -m reproductions.sparsemap_solvers                     the table
+    python -m reproductions.sparsemap_solvers --plot figure.svg   and the figure
+    python -m reproductions.sparsemap_solvers --write             put both into docs/
 
 Random dependency trees of 20 words, Gaussian scores: suboptimality of the objective and number of
 structures in the support over the number of argmax calls, for the active set and for conditional
@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.files import replace_sections
 from didyma.polytope.frank_wolfe import ConditionalGradient
 from didyma.polytope.sparsemap import ActiveSet, ToleranceWarning, solve
 from didyma.structures import Tree
+from reproductions import stamps
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "RESULTS.md"
@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         plot(curves).savefig(options.plot)
     if options.write:
         plot(curves).savefig(FIGURE)
-        replace_sections(RESULTS, {"sparsemap_solvers": text})
+        stamps.write(RESULTS, {"sparsemap_solvers": text}, "reproductions.sparsemap_solvers")
 
 
 if __name__ == "__main__":

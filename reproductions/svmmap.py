@@ -1,9 +1,9 @@
 """Yue, Finley, Radlinski and Joachims (2007), "A support vector method for optimizing average
 precision": their comparison of SVMs that learn to combine retrieval functions.
 
-    python reproductions/svmmap.py                  everything, about 45 minutes on one core
-    python reproductions/svmmap.py --part mq2008    one of the two parts
-    python reproductions/svmmap.py --write          put the tables into docs/RESULTS.md
+    python -m reproductions.svmmap                  everything, about 45 minutes on one core
+    python -m reproductions.svmmap --part mq2008    one of the two parts
+    python -m reproductions.svmmap --write          put the tables into docs/RESULTS.md
 
 Part "robust" follows the paper's protocol on the runs of the TREC 2003 Robust track. Part "mq2008"
 asks the same questions of the five folds of LETOR's MQ2008.
@@ -28,16 +28,17 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from didyma.data import Lists
-from didyma.errors import DataError
+from didyma.errors import DataError, NothingLearnedWarning
 from didyma.estimators.classification import ClassificationRanker
 from didyma.estimators.svm import SVMRanker
 from didyma.features.binning import ScoreBinner
 from didyma.features.scaling import QueryMinMaxScaler, QueryPercentileScaler
-from didyma.files import replace_sections, replace_when_done
+from didyma.files import replace_when_done
 from didyma.formats import letor, trec
 from didyma.matrix import Matrix
 from didyma.metrics import Evaluator, RunEvaluator, wilcoxon, wins_losses
 from didyma.report.table import markdown
+from reproductions import stamps
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "RESULTS.md"
@@ -108,6 +109,14 @@ YUE_MODELS = (
     Model("SVMacc4", "minmax", classification()),
     Model("SVMacc, squared hinge", "scores", classification(loss="squared_hinge")),
 )
+# What becomes of a document that a function did not retrieve is left open: above, percentiles and
+# extremes are those of the retrieved documents; here all candidates of a topic take part.
+ROBUST_MODELS = (
+    *YUE_MODELS[:6],
+    Model("SVMacc3, all candidates", "percentiles of all", classification()),
+    Model("SVMacc4, all candidates", "minmax of all", classification()),
+    *YUE_MODELS[6:],
+)
 LETOR_MODELS = (
     *YUE_MODELS[:2],
     Model("SVMndcg", "scores", structural("ndcg")),
@@ -123,6 +132,7 @@ class Fits:
 
     def __init__(self) -> None:
         self.chosen: dict[str, list[float]] = {}
+        self.seconds: dict[str, float] = {}
         self.unfinished: dict[str, int] = {}
 
     def best(
@@ -136,7 +146,11 @@ class Fits:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
             warnings.filterwarnings("ignore", ".*queries have rows of one class only")
+            warnings.simplefilter("ignore", NothingLearnedWarning)  # validation will tell
+            begun = time.process_time()
             weights = model.fit(*training, Cs)
+        spent = time.process_time() - begun
+        self.seconds[model.name] = self.seconds.get(model.name, 0.0) + spent
         limits = sum(issubclass(warning.category, ConvergenceWarning) for warning in caught)
         self.unfinished[model.name] = self.unfinished.get(model.name, 0) + limits
         best = int(np.argmax([validate(w) for w in weights]))
@@ -144,13 +158,14 @@ class Fits:
         return weights[best]
 
     def summary(self) -> dict[str, Any]:
-        """How often each C was chosen, and how many of all fits stopped at their limit."""
+        """How often each C was chosen, how many fits stopped at their limit, and CPU seconds."""
         return {
             "chosen": {
                 name: {f"{C:g}": values.count(C) for C in sorted(set(values))}
                 for name, values in self.chosen.items()
             },
             "unfinished": self.unfinished,
+            "seconds": self.seconds,
         }
 
 
@@ -176,6 +191,18 @@ def sensitive_region(scores: NDArray[Any], n_topics: int) -> Vector:
         depth = np.maximum(rank / n_topics, 1)
         column[present] = 1 - np.log(depth) / max(np.log(depth.max(initial=1)), 1e-9)
     return scaled
+
+
+def completed(scores: NDArray[Any], sizes: NDArray[np.int64]) -> Vector:
+    """Scores in which documents that were not retrieved have 0, or their topic's lowest below it.
+
+    >>> completed(np.array([[2.0], [np.nan], [-1.0], [np.nan]]), np.array([2, 2])).ravel()
+    array([ 2.,  0., -1., -1.])
+    """
+    filled = np.array(scores, dtype=np.float64)
+    starts = np.cumsum(sizes) - sizes
+    lowest = np.minimum(np.fmin.reduceat(filled, starts), 0.0)  # of NaN alone it is NaN
+    return np.where(np.isnan(filled), np.repeat(np.nan_to_num(lowest), sizes, axis=0), filled)
 
 
 def indicators(scaled: NDArray[Any]) -> sp.csr_array:
@@ -231,10 +258,15 @@ class Collection:
     def features(self) -> dict[str, sp.csr_array]:
         """Indicators of the scores as they are, of percentiles and of min-max scaled scores."""
         scores, sizes = self.data.X, self.data.groups.sizes
+        scalers = {"percentiles": QueryPercentileScaler(), "minmax": QueryMinMaxScaler()}
+        readings = {"": scores, " of all": completed(scores, sizes)}
         return {
             "scores": indicators(sensitive_region(scores, len(sizes))),
-            "percentiles": indicators(QueryPercentileScaler().fit_transform(scores, group=sizes)),
-            "minmax": indicators(QueryMinMaxScaler().fit_transform(scores, group=sizes)),
+            **{
+                f"{name}{reading}": indicators(scaler.fit_transform(given, group=sizes))
+                for name, scaler in scalers.items()
+                for reading, given in readings.items()
+            },
         }
 
     @property
@@ -525,7 +557,31 @@ def robust_tables(found: Mapping[str, Any]) -> str:
             body.append([name, *ours, *paper])
         title = "Without the best function" if setting["without best"] else "All functions"
         texts.append(f"**{title}**\n\n{markdown(header, body)}")
+    fits = [each["fits"] for s in found["settings"] for each in s["collections"].values()]
+    texts.append(_seconds(fits))
+    texts.append(_extremes(fits))
     return "\n\n".join(texts)
+
+
+def _seconds(fits: Sequence[Mapping[str, Any]]) -> str:
+    """CPU time of every model, over all trials."""
+    said = [f"{name} {sum(f['seconds'][name] for f in fits):.0f}" for name in fits[0]["seconds"]]
+    return f"CPU seconds of all fits, {len(CS)} values of C each: {', '.join(said)}."
+
+
+def _extremes(fits: Sequence[Mapping[str, Any]]) -> str:
+    """How often the ends of the range of C were chosen, and how many fits stopped at a limit."""
+    said = []
+    for name in fits[0]["chosen"]:
+        least, most = (
+            sum(f["chosen"][name].get(f"{C:g}", 0) for f in fits) for C in CS[:: len(CS) - 1]
+        )
+        stopped = sum(f["unfinished"][name] for f in fits)
+        said.append(f"{name} {least}, {most}, {stopped}")
+    return (
+        "How often the least and the largest C were chosen, and how many fits stopped at their "
+        f"limit, over all settings: {'; '.join(said)}."
+    )
 
 
 def mq2008_tables(found: Mapping[str, Any]) -> str:
@@ -537,7 +593,11 @@ def mq2008_tables(found: Mapping[str, Any]) -> str:
         figures = [_three(row[measure]) for measure in MEASURES]
         test = ["", ""] if same else [against(row), f"{row['p']:.2g}"]
         body.append([name, *figures, *test, _three(row["MAP of answerable"])])
-    return f"All {found['queries']} queries.\n\n{markdown(header, body)}"
+    stopped = ", ".join(f"{name} {n}" for name, n in found["fits"]["unfinished"].items() if n)
+    return (
+        f"All {found['queries']} queries.\n\n{markdown(header, body)}\n\n"
+        f"Fits that stopped at their limit: {stopped or 'none'}."
+    )
 
 
 TABLES = {"robust": robust_tables, "mq2008": mq2008_tables}
@@ -581,7 +641,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.trials < 1:
         parser.error("--trials: expected at least 1")
-    known = {model.name for model in (*YUE_MODELS, *LETOR_MODELS)}
+    known = {model.name for model in (*ROBUST_MODELS, *LETOR_MODELS)}
     if unknown := set(options.models or ()) - known:
         parser.error(f"--models: expected some of {sorted(known)}, found {sorted(unknown)}")
     try:
@@ -596,7 +656,7 @@ def reproduce(options: argparse.Namespace) -> None:
     """Run the parts, print their tables, and write what was asked for."""
     results: dict[str, Any] = {}
     if options.part in ("robust", "all"):
-        models = select(YUE_MODELS, options.models)
+        models = select(ROBUST_MODELS, options.models)
         folder = options.data / "robust03"
         results["robust"] = reproduce_robust(folder, models, options.trials, options.seed)
     if options.part in ("mq2008", "all"):
@@ -608,7 +668,7 @@ def reproduce(options: argparse.Namespace) -> None:
         with replace_when_done(options.json) as file:
             json.dump(results, file, indent=1)
     if options.write:
-        replace_sections(RESULTS, texts)
+        stamps.write(RESULTS, texts, "reproductions.svmmap", seed=options.seed)
 
 
 if __name__ == "__main__":

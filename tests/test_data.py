@@ -254,3 +254,13 @@ def test_texts_have_no_matrix_and_unjudged_lists_no_labels():
     with pytest.raises(DataError, match="labels: expected judged lists"):
         lists.y  # noqa: B018
     assert lists.with_items(np.eye(1), ["one"]).features.names == ("one",)
+
+
+def test_columns_may_be_plain_lists() -> None:
+    lists = Lists(np.zeros((3, 1)), [1, 0, 0], ["a", "a", "b"], scores=(0.5, 0.25, 1.0))
+    assert lists.y.tolist() == [1, 0, 0]
+    assert len(lists.groups) == 2
+    with pytest.raises(DataError, match=r"y: expected 3 values, found shape \(2,\)"):
+        Lists(np.zeros((3, 1)), [1, 0])
+    with pytest.raises(DataError, match="y: expected finite numbers"):
+        Lists(np.zeros((2, 1)), ["good", "bad"])

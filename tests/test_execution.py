@@ -2,12 +2,16 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 
 import pytest
 from threadpoolctl import threadpool_info
 
 from didyma.errors import DataError
 from didyma.execution import n_cores, on_threads, serial, threads
+
+with threads(None):
+    CORES = n_cores()
 
 
 @pytest.mark.parametrize("execute", [serial, on_threads(1), on_threads(3), on_threads()])
@@ -34,12 +38,61 @@ def test_one_budget_is_everybodys():
         assert os.environ["OMP_NUM_THREADS"] == "1"
         assert on_threads() is on_threads(4) is serial
         with threads(2):
-            assert n_cores() == min(2, before[0])
+            assert n_cores() == min(2, CORES)
         assert n_cores() == torch.get_num_threads() == 1
     assert before == (n_cores(), torch.get_num_threads(), os.environ.get("OMP_NUM_THREADS"))
+
+
+@pytest.mark.parametrize(
+    ("told", "found"),
+    [("1", 1), ("1,4", 1), (" 1 ", 1), ("9999", CORES), ("0", CORES), ("two", CORES), ("", CORES)],
+)
+def test_a_process_keeps_to_the_share_that_it_was_told(told, found, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", told)
+    assert n_cores() == found
+    with threads(None):
+        assert n_cores() == CORES
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, "two"])
 def test_a_budget_is_a_number_of_threads(count):
     with pytest.raises(DataError, match="threads: expected 1 or more"):
         threads(count)
+
+
+def test_shards_are_shared_out_in_order_and_by_the_caller_too():
+    seen = []
+
+    def square(n):
+        seen.append(threading.get_ident())
+        time.sleep(0.002)
+        return n * n
+
+    assert on_threads(3)(square, range(20)) == [n * n for n in range(20)]
+    assert threading.get_ident() in seen
+    assert 1 < len(set(seen)) <= 3
+
+
+@pytest.mark.parametrize("bad", [0, 7, 19])
+def test_an_error_in_a_shard_is_raised_when_nobody_works_any_more(bad):
+    begun, ended = [], []
+
+    def work(n):
+        begun.append(n)
+        if n == bad:
+            raise ValueError(f"shard {n}")
+        time.sleep(0.002)
+        ended.append(n)
+
+    with pytest.raises(ValueError, match=f"shard {bad}"):
+        on_threads(3)(work, range(20))
+    assert sorted(ended) == [n for n in sorted(begun) if n != bad]
+    done = len(ended)
+    time.sleep(0.01)
+    assert len(ended) == done
+
+
+def test_shards_within_shards_do_not_wait_for_each_other():
+    inner = on_threads(2)
+    found = on_threads(2)(lambda n: inner(lambda m: n * m, range(3)), range(4))
+    assert found == [[0, n, 2 * n] for n in range(4)]

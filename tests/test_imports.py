@@ -40,7 +40,7 @@ LAYERS = [
     {"estimators"},
     {"rerank"},
     {"engines", "search"},
-    {"nn"},
+    {"jax", "nn"},
     {"report"},
     {"demo"},
     {"integrations", "service"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,33 @@ def test_who_cites_it_names_this_version() -> None:
     text = (ROOT / "CITATION.cff").read_text()
     assert re.findall(r"^version: (.*)$", text, re.MULTILINE) == [didyma.__version__]
     assert re.findall(r"^license: (.*)$", text, re.MULTILINE) == ["BSD-3-Clause"]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=str)
+def test_workflows_call_targets_and_may_only_read(path: Path) -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    found = yaml.safe_load(path.read_text())
+    assert found["permissions"] == {"contents": "read"}
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for job in found["jobs"].values():
+        assert job.keys() <= {"runs-on", "timeout-minutes", "strategy", "steps"}
+        for step in job["steps"]:
+            if "run" in step:
+                program, target, *_ = step["run"].split()
+                assert program == "make"
+                assert target in targets
+            else:
+                assert step["uses"].startswith("actions/")
+
+
+def test_the_lowest_versions_are_those_that_are_promised() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(extras[name] for name in ("tables", "report", "serve"))]
+    flat = [one for own in wanted for one in ([own] if isinstance(own, str) else own)]
+    tested = dict(
+        re.findall(r"^([\w-]+)==(.*)$", (ROOT / "release" / "lowest.txt").read_text(), re.M)
+    )
+    for requirement in flat:
+        name, least = requirement.split(">=")
+        assert tested[name.partition("[")[0]].startswith(least), requirement

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,12 +30,12 @@ __all__ = [
     "FolderWriter",
     "check_replaceable",
     "is_folder",
+    "mapped",
     "open_folder",
     "replace_folder",
 ]
 
 MANIFEST = "manifest.json"
-PIECE = 1 << 24  # bytes that are read at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +50,7 @@ class ArrayFolder:
     def verify(self) -> None:
         """Read every file, and refuse one that is not what was written."""
         for name, known in self.files.items():
-            digest = sha256()
-            with open(self.path / name, "rb") as file:
-                while piece := file.read(PIECE):
-                    digest.update(piece)
-            if digest.hexdigest() != known["sha256"]:
+            if _record_of(self.path / name) != known:
                 raise DataError("is damaged: its checksum differs", path=self.path / name)
 
 
@@ -62,7 +58,7 @@ class FolderWriter:
     """Files of a folder that is being made."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self.files: dict[str, dict[str, Any]] = {}
         self.record: dict[str, Any] = {}
 
@@ -74,12 +70,23 @@ class FolderWriter:
     @contextmanager
     def file(self, name: str) -> Iterator[IO[bytes]]:
         """A file to write bytes into."""
-        with open(self._folder / name, "xb") as file:
+        with open(self.folder / name, "xb") as file:
             counted = _Counted(file)
             yield counted  # type: ignore[misc]
             file.flush()
             os.fsync(file.fileno())
         self.files[name] = {"bytes": counted.size, "sha256": counted.digest.hexdigest()}
+
+    def adopt(self, name: str) -> None:
+        """Take in a file that was written into the folder by other means."""
+        self.files[name] = _record_of(self.folder / name)
+
+
+def _record_of(path: Path) -> dict[str, Any]:
+    """What the manifest says of a file."""
+    with open(path, "rb") as file:
+        digest = file_digest(file, "sha256").hexdigest()
+        return {"bytes": file.tell(), "sha256": digest}
 
 
 class _Counted:
@@ -157,8 +164,9 @@ def open_folder(path: PathName, kind: str, version: int) -> ArrayFolder:
         found = json.loads(manifest.read_bytes())
         own, files = found["kind"], found["files"]
         sizes = {str(name): int(known["bytes"]) for name, known in files.items()}
+        _ = [known["sha256"] for known in files.values()]
         written = int(found["version"])
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         raise DataError("is damaged", path=manifest) from None
     if own != kind:
         raise DataError(f"expected {kind}, found {own!r:.40}", path=path)
@@ -171,7 +179,7 @@ def open_folder(path: PathName, kind: str, version: int) -> ArrayFolder:
         if not (place / name).is_file() or (place / name).stat().st_size != size:
             raise DataError(f"expected a file of {size} bytes", path=place / name)
         if name.endswith(".npy"):
-            arrays[name.removesuffix(".npy")] = _mapped(place / name)
+            arrays[name.removesuffix(".npy")] = mapped(place / name)
     record = {
         name: value
         for name, value in found.items()
@@ -180,8 +188,9 @@ def open_folder(path: PathName, kind: str, version: int) -> ArrayFolder:
     return ArrayFolder(place, arrays, record, files)
 
 
-def _mapped(path: Path) -> NDArray[Any]:
-    with suppress(ValueError, EOFError, OSError, SyntaxError, TypeError, KeyError):
+def mapped(path: Path) -> NDArray[Any]:
+    """The array in a file, in memory only where it is looked at; it cannot be written."""
+    with suppress(Exception):  # what NumPy raises at damage has no common base
         found = np.load(path, mmap_mode="r", allow_pickle=False)
         if isinstance(found, np.ndarray):
             return found

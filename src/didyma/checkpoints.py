@@ -12,7 +12,8 @@ searches need nothing of their own.
                                 of finished ones what a later step could start from
 
 Arrays are as NumPy writes them, all else is JSON in an array of bytes; nothing is pickled. Each
-file is written whole or not at all, ``now.npz`` last: it alone says what counts.
+file is written whole or not at all, ``now.npz`` last: it alone says what counts. A checksum guards
+what compiled loops will trust.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ __all__ = [
 
 EVERY = 300.0  # seconds between two checkpoints, and before the first
 NOW = "now"
+RECORD, CHECKSUM = "record", "checksum"
 LONGEST = 60  # characters of a value that an error shows
 
 
@@ -244,18 +246,20 @@ class Checkpoint:
     def _write(self, name: str, state: dict[str, Any]) -> None:
         arrays: dict[str, NDArray[Any]] = {}
         record = json.dumps(_flat({**state, "run": self._run}, arrays))
+        arrays[RECORD] = np.frombuffer(record.encode(), np.uint8)
+        checksum = np.array(fingerprint(arrays))
         with replace_when_done(self._path(name), "wb") as file:
-            np.savez(file, record=np.frombuffer(record.encode(), np.uint8), **arrays)  # type: ignore[arg-type]
+            np.savez(file, **{**arrays, CHECKSUM: checksum})  # type: ignore[arg-type]
 
     def _read(self, name: str) -> Any:
         path = self._path(name)
         try:
             with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-                record = json.loads(archive["record"].tobytes())
-                state = _whole(record, archive)
-                run = state["run"]
-        except MemoryError:
-            raise
+                arrays = dict(archive)
+            if str(arrays.pop(CHECKSUM)) != fingerprint(arrays):
+                raise ValueError("its checksum is another")
+            state = _whole(json.loads(arrays[RECORD].tobytes()), arrays)
+            run = state["run"]
         except Exception as error:  # damage makes zipfile, NumPy and JSON raise all kinds
             raise ModelFileError(f"{path}: damaged, or not a checkpoint ({error})") from None
         if name != NOW and run != self._run:

@@ -321,6 +321,9 @@ class Lists:
     def __post_init__(self) -> None:
         if is_sparse(self.items):
             object.__setattr__(self, "items", as_csr(self.items))
+        for name in ("labels", "qid", "docid", "scores", "losses", "weights"):
+            if isinstance(getattr(self, name), (list, tuple)):
+                object.__setattr__(self, name, np.array(getattr(self, name)))
         if self._is_matrix:
             self._check_matrix()
         elif self.feature_names is not None:

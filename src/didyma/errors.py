@@ -25,7 +25,15 @@ LONGEST = 400  # characters of a message: what a file holds instead of a word ma
 
 
 class DidymaError(Exception):
-    """Base of every error that the command line shows as one line, without a traceback."""
+    """Base of every error that the command line shows as one line, without a traceback.
+
+    >>> import didyma
+    >>> try:
+    ...     didyma.SVMRanker().fit([[1.0], [2.0]], [1, 0], group=[3])
+    ... except didyma.DidymaError as error:
+    ...     print(error)
+    group: sizes add up to 3 but there are 2 rows
+    """
 
 
 class DataError(DidymaError, ValueError):

@@ -1,7 +1,8 @@
 """How shards of work are run: one injected map, so that a sum over shards never knows by whom.
 
 There is one budget of threads: that of our own, which kernels run on, is also that of BLAS, OpenMP
-and PyTorch. Results do not depend on it.
+and PyTorch. Whoever starts several processes tells each its share by ``OMP_NUM_THREADS``, as Dask
+and joblib do. Results do not depend on it.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from functools import cache
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from didyma.errors import DataError
 
-__all__ = ["Executor", "n_cores", "on_threads", "serial", "threads"]
+__all__ = ["Executor", "n_cores", "on_threads", "present_cores", "serial", "threads"]
 
 T = TypeVar("T")
 
@@ -108,16 +110,26 @@ def _limit_pools(count: int) -> Any:
 
 
 def n_cores() -> int:
-    """Cores that this process may use."""
+    """Cores that this process may use, at most as many as `threads` or ``OMP_NUM_THREADS`` says."""
+    limit = _share() if _limit is None else _limit
+    return present_cores() if limit is None else min(present_cores(), limit)
+
+
+def present_cores() -> int:
+    """Cores that the system lets this process use."""
     if hasattr(os, "sched_getaffinity"):
-        present = len(os.sched_getaffinity(0))
-    else:
-        present = os.cpu_count() or 1
-    return present if _limit is None else min(present, _limit)
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _share() -> int | None:
+    """What the environment says: a number, or a list of which the first counts."""
+    first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+    return int(first) if first.isascii() and first.isdecimal() and int(first) else None
 
 
 def on_threads(n_jobs: int | None = None) -> Executor:
-    """Shards on threads: kernels release the GIL. None means every core this process may use.
+    """Shards on threads: kernels release the GIL. None means every core that `n_cores` counts.
 
     >>> on_threads(2)(abs, [-1, 2])
     [1, 2]
@@ -129,12 +141,41 @@ def on_threads(n_jobs: int | None = None) -> Executor:
     if n_jobs == 1:
         return serial
 
-    def run(function: Callable[[Any], T], shards: Sequence[Any]) -> list[T]:
+    return _Threads(n_jobs)
+
+
+@dataclass(frozen=True)
+class _Threads:
+    n_jobs: int
+
+    def __call__(self, function: Callable[[Any], T], shards: Sequence[Any]) -> list[T]:
         if len(shards) == 1 or _WORKER.busy:  # a worker that waited for workers could wait forever
             return serial(function, shards)
-        return list(_pool(n_jobs).map(function, shards))
+        return _share_out(function, shards, self.n_jobs)
 
-    return run
+
+def _share_out(function: Callable[[Any], T], shards: Sequence[Any], n_jobs: int) -> list[T]:
+    """Whoever is free takes the next shard; this thread works too, as to be woken takes time."""
+    found: list[Any] = [None] * len(shards)
+    left = iter(range(len(shards)))
+
+    def work() -> None:
+        for n in left:
+            found[n] = function(shards[n])
+
+    helpers = [_pool(n_jobs).submit(work) for _ in range(min(n_jobs, len(shards)) - 1)]
+    _WORKER.busy = True
+    try:
+        work()
+    finally:
+        _WORKER.busy = False
+        for _ in left:  # after an error nobody begins another shard
+            pass
+        running = [helper for helper in helpers if not helper.cancel()]
+        wait(running)
+    for helper in running:
+        helper.result()
+    return found
 
 
 class _Worker(threading.local):

@@ -76,10 +76,10 @@ def read_lines(path: PathName) -> list[str]:
     return text.removesuffix("\n").split("\n")
 
 
-def stream_lines(path: PathName) -> Iterator[bytes]:
+def stream_lines(path: PathName, size: int = PIECE) -> Iterator[bytes]:
     """The lines of a text one after the other, as bytes, with no more than a piece in memory."""
     rest, first = b"", True
-    for piece in _pieces(path):
+    for piece in _pieces(path, size):
         lines = (rest + piece).splitlines(keepends=True)
         rest = lines.pop()  # it may go on, or end with the first half of a line end
         for line in lines:

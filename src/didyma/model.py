@@ -35,6 +35,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
 from importlib import import_module
+from math import isfinite
 from os import PathLike
 from typing import Any, Self, TypeAlias
 
@@ -146,6 +147,55 @@ SHAPES: dict[str, Shapes] = {
     "StandardScaler": dict.fromkeys(("scale_", "mean_", "var_"), ("n_features",)),
 }
 
+# Types of learned arrays, whose names end in "_"; all others are of floats.
+TYPES = {
+    **dict.fromkeys(("names_", "levels_"), "u1"),
+    **dict.fromkeys(("column_", "pairs_"), "i8"),
+    "nominal_": "b1",
+    "signs_": "i1",
+}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def _is_range(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(map(_is_number, value))
+
+
+# What plain values of a record must be, whatever class has them, if a prediction depends on them:
+# a value that is not is refused here rather than met where it is used.
+VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    **dict.fromkeys(
+        ("intercept_", "gamma_", "weight_", "decoder_weight_", "coef0"), ("a number", _is_number)
+    ),
+    "scale_": ("a number or null", lambda value: value is None or _is_number(value)),
+    **dict.fromkeys(("n_queries_", "length_", "vector_length_", "degree"), ("a count", _is_count)),
+    **dict.fromkeys(
+        ("tags_", "words_", "suffixes_", "characters_", "labels_", "classes_", "number_names_"),
+        ("texts", _are_texts),
+    ),
+    **dict.fromkeys(
+        ("uses_decoder_", "clip", "with_mean", "with_std"),
+        ("true or false", lambda value: isinstance(value, bool)),
+    ),
+    **dict.fromkeys(
+        ("model_", "joint_", "input_view_", "output_view_"),
+        ("a part", lambda value: value is None),
+    ),
+    "feature_range": ("two numbers", _is_range),
+    "n_jobs": ("a number", lambda value: value is None or type(value) is int),
+}
+
 # What knows missing values (`_allows_missing` of the class).
 MISSING = {"AdditiveSVMRanker"}
 
@@ -250,6 +300,8 @@ class Model:
     def restored(cls, record: Record, tensors: Tensors, *described: Any) -> Model:
         """The model of a record that was read, once the sizes of its arrays have been checked."""
         model = cls(record, tensors, *(described or ({},)))
+        for name, array in tensors.items():
+            _check_type(name, array)
         for part, prefix in model.steps:
             _check_shapes(part, tensors, prefix)
         return model
@@ -437,6 +489,14 @@ def save(
 
     ``summary`` is added to the numbers of the estimator's ``result_``, which the file keeps for
     people to read. Warns of parameters that it cannot keep.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from didyma import SVMRanker
+    >>> path = Path(tempfile.mkdtemp(), "model.safetensors")
+    >>> save(SVMRanker().fit([[1.0], [0.0]], [1, 0]), path)
+    >>> load(path).predict([[2.0], [1.0]]).argmax()
+    np.int64(0)
     """
     model = Model.of(estimator, summary)
     if lost := ", ".join(_lost(model.record)):
@@ -449,7 +509,16 @@ def save(
 
 
 def load(path: str | PathLike[str]) -> Any:
-    """Read the estimator or pipeline that `save` wrote."""
+    """Read the estimator or pipeline that `save` wrote.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from didyma import SVMRanker
+    >>> path = Path(tempfile.mkdtemp(), "model.safetensors")
+    >>> save(SVMRanker(C=3.0).fit([[1.0], [0.0]], [1, 0]), path)
+    >>> load(path).C
+    3.0
+    """
     model = Model.read(path)
     return _parse(path, lambda: model.estimator)
 
@@ -584,7 +653,7 @@ def _build(record: Record, tensors: Tensors, prefix: str) -> Any:
         estimator.zero_based_in_ = record["zero_based"]
     if record["feature_names"] is not None:
         estimator.feature_names_in_ = np.array(record["feature_names"], dtype=object)
-    if isinstance(estimator, Savable):
+    if hasattr(estimator, "_check_state"):
         estimator._check_state()
     return estimator
 
@@ -607,11 +676,12 @@ def _steps(record: Record, prefix: str) -> Iterator[tuple[Record, str]]:
 
 
 def _check_shapes(record: Record, tensors: Tensors, prefix: str) -> None:
-    """Compare the sizes that a record declares with those of its arrays."""
+    """Compare what a record declares with its arrays, and look at its plain values."""
     name = record["class"]
     if name not in CLASSES:
         raise ValueError(f"it is of a class that this version does not know, {name}")
     attributes = record.get("attributes", {})
+    _check_values(record)
     sizes: Record = {
         key: len(value) for key, value in attributes.items() if isinstance(value, list)
     }
@@ -624,6 +694,27 @@ def _check_shapes(record: Record, tensors: Tensors, prefix: str) -> None:
         if len(shape) != len(letters) or list(shape) != expected:
             declared = "×".join(str(sizes.get(letter, letter)) for letter in letters)
             raise ValueError(f"{name}.{array} should be {declared}, but is {_product(shape)}")
+
+
+def _check_values(record: Record) -> None:
+    for name, value in {**record.get("parameters", {}), **record.get("attributes", {})}.items():
+        if name in VALUES and not VALUES[name][1](value):
+            expected = VALUES[name][0]
+            raise ValueError(f"{record['class']}.{name} should be {expected}, but is {value!r:.40}")
+    names, count = record.get("feature_names"), record.get("n_features")
+    if not (names is None or (_are_texts(names) and len(names) == count)):
+        raise ValueError(f"expected names of {count!r:.20} features, found {names!r:.40}")
+    if not (count is None or _is_count(count)):
+        raise ValueError(f"expected a number of features, found {count!r:.40}")
+
+
+def _check_type(name: str, array: NDArray[Any]) -> None:
+    learned = name.rpartition("/")[2]
+    if not learned.endswith("_"):
+        return
+    expected = [TYPES[learned]] if learned in TYPES else ["f8", "f4"]
+    if not any(array.dtype == np.dtype(own) for own in expected):
+        raise ValueError(f"{name} should be {np.dtype(expected[0])}, but is {array.dtype}")
 
 
 def _product(shape: tuple[int, ...]) -> str:

@@ -102,6 +102,14 @@ class Structure(ABC):
     """A finite set of outputs; `argmax` is all that a solver asks of it.
 
     ``ndim`` is the number of axes of one instance's scores; arrays with one more axis are batches.
+
+    >>> class Contiguous(Structure):
+    ...     "A run of three neighbours."
+    ...     def argmax(self, scores):
+    ...         start = np.argmax(np.convolve(scores, np.ones(3), mode="valid"))
+    ...         return np.arange(start, start + 3)
+    >>> Contiguous().argmax(np.array([1.0, 0.5, 1.0, 0.8, 0.0]))
+    array([0, 1, 2])
     """
 
     ndim: ClassVar[int] = 1
@@ -222,6 +230,33 @@ class CompiledStructure(Structure):
             "SparseMAP, which needs only an argmax"
         )
 
+    def covariances(self, layout: Layout, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
+        """Covariance of each part (B, d), and each additional one, with Σ p over an output's parts.
+
+        That is how marginals move along p: the log partition's second derivative times p.
+        """
+        plan = self.planned(layout)
+        if plan is None:
+            raise NotImplementedError(
+                f"{type(self).__name__} has no derivatives of marginals: nobody has written them; "
+                "those of SparseMAP need only an argmax"
+            )
+        from didyma.kernels.hypergraph import derivation_covariances
+
+        q, q_extra = np.empty_like(p), np.empty_like(p_extra)
+        derivation_covariances(
+            plan.scores,
+            plan.extra,
+            plan.dims,
+            plan.sizes,
+            plan.n_work,
+            np.ascontiguousarray(p),
+            np.ascontiguousarray(p_extra),
+            q,
+            q_extra,
+        )
+        return q, q_extra
+
     def planned(self, layout: Layout) -> Layout | None:
         """The batch for the kernels of hypergraphs, where outputs are derivations of one.
 
@@ -318,19 +353,18 @@ class CompiledStructure(Structure):
         if n < 0:
             raise DataError(f"expected a number from 0 up, found {n}", field="n")
         layout = self.lay_out(scores, lengths, **additional)
-        layout = self.narrow(layout, self._negligible(layout))
+        layout = self.relevant(layout)
         outputs = self._decode_all(self._sample(layout, n, random_state), layout)
         return outputs if np.ndim(scores) > self.ndim else outputs[0]
 
     def sums(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """`expectations`, whatever numbers stand for masks."""
-        return self.expectations(self.narrow(layout, self._negligible(layout)))
+        return self.expectations(self.relevant(layout))
 
-    @staticmethod
-    def _negligible(layout: Layout) -> float:
-        """How far below the best an output counts for nothing in sums."""
+    def relevant(self, layout: Layout) -> Layout:
+        """The batch without the parts of outputs that count for nothing in sums."""
         n_outputs = layout.n_parts * np.log1p(layout.scores.shape[1])  # the logarithm of a bound
-        return float(LOG_NEGLIGIBLE + n_outputs)
+        return self.narrow(layout, float(LOG_NEGLIGIBLE + n_outputs))
 
     def _k_best(self, layout: Layout, k: int) -> tuple[NDArray[np.int32], Floats]:
         """Parts (B, k, n_parts) and scores (B, k): over a plan, or with nothing but the argmax."""

@@ -6,19 +6,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from benchmarks.__main__ import BENCHMARKS, main
 from benchmarks.row import Row
 from benchmarks.timing import interleave, ratio
 
+import didyma.structures
 from benchmarks import (
     additive,
     boosting,
+    certified,
     document,
     esim,
     fits,
     hypergraph,
+    large_data,
     latent,
+    layers,
     letor_reader,
+    low_rank,
     memory,
     oracle,
     passage,
@@ -31,18 +37,22 @@ from benchmarks import (
     sparsemap,
     startup,
     structure_kernels,
+    structures,
     synthetic,
     tagger,
     text_features,
+    whole,
 )
 from didyma.cli import COMMANDS
+from didyma.estimators.low_rank import LowRankReranker
+from didyma.structure import CompiledStructure
 
 TINY = 0.005
 
 
 MODULES = [
     *(passes, fits, additive, oracle, scaling, letor_reader, sparsemap, latent, boosting),
-    *(esim, passage, text_features, rerank, serve, hypergraph),
+    *(esim, passage, text_features, rerank, serve, hypergraph, certified),
 ]
 
 
@@ -58,9 +68,12 @@ def test_memory_is_measured(monkeypatch):
     here = {"fit": memory.fit, "predict": memory.predict, "read": memory.read}
     here["stream"] = memory.stream
     monkeypatch.setattr(memory, "_measured", lambda what, *data: here[what](*data))
+    monkeypatch.setattr(large_data, "_measured", lambda step, folder: large_data.do(step, folder))
+    monkeypatch.setattr(large_data, "_limit", lambda room: None)  # which would hold for other tests
     rows = memory.run(TINY)
     kinds = 2 * len(memory.KINDS) + len(memory.FILES)
-    assert [row.ok is None for row in rows] == [False] * kinds + [True, True]
+    assert [row.ok is None for row in rows[: kinds + 2]] == [False] * kinds + [True, True]
+    assert [row.unit for row in rows[kinds + 2 :]] == ["x", "x", "x", "MB/s"]
     assert all(math.isfinite(row.value) for row in rows)
 
 
@@ -95,13 +108,46 @@ def test_searches_are_compared_with_what_is_installed(monkeypatch):
 
 
 def test_structures_are_compared_with_what_is_installed(monkeypatch):
-    monkeypatch.setattr(structure_kernels, "environment", lambda package: None)
+    monkeypatch.setattr(peers, "environment", lambda package: None)
     rows = structure_kernels.run(TINY)
     assert [row.name for row in rows if row.figure == "absent"] == [
         "assignment 10: lap over ours",
         "Viterbi 25x5: torch-struct over ours",
     ]
     assert any("SciPy" in row.name and row.value > 0 for row in rows)
+
+
+def test_layers_are_compared_with_what_is_installed(monkeypatch):
+    monkeypatch.setattr(peers, "environment", lambda package: None)
+    rows = layers.run(TINY)
+    assert [row.name for row in rows if row.figure == "absent"] == [
+        "sequence 25x5: sparsemax",
+        "sequence 25x5: entmax15",
+        "sequence 25x5: torch-struct's LinearChainCRF",
+    ]
+    assert sum(row.value > 0 for row in rows) == 3
+
+
+def test_structures_have_a_table_of_their_own(monkeypatch, tmp_path):
+    rows = structures.run(TINY)
+    assert [row.name.split(": ")[1] for row in rows] == [
+        *("argmax", "4 best", "10 samples", "sums", "torch", "SparseMAP")
+    ]
+    page = tmp_path / "structures.md"
+    page.write_text("<!-- structures: begin -->\nold\n<!-- structures: end -->\n")
+    other = tmp_path / "BENCHMARKS.md"
+    other.write_text("")
+    monkeypatch.setattr(document, "CROSSED", {"structures": page})
+    document.write({"structures": [*rows[:1], Row.absent("`Matching`: argmax")]}, other)
+    assert "| | argmax |" in page.read_text()
+    assert "| `Matching` | no |" in page.read_text()
+    assert other.read_text() == ""
+    measured = {type(case.structure) for case in structures.cases()}
+    every = [getattr(didyma.structures, name) for name in didyma.structures.__all__]
+    written = {
+        one for one in every if isinstance(one, type) and issubclass(one, CompiledStructure)
+    } - {didyma.structures.Planned, didyma.structures.Recurrence}
+    assert written <= measured
 
 
 def test_taggers_are_compared_with_what_is_installed(monkeypatch):
@@ -164,7 +210,8 @@ def test_the_document_keeps_sections_that_were_not_run(tmp_path):
 def test_the_document_has_a_place_for_every_benchmark():
     text = document.DOCUMENT.read_text(encoding="utf-8")
     for name in BENCHMARKS:
-        assert text.count(f"<!-- {name}: begin -->") == text.count(f"<!-- {name}: end -->") == 1
+        page = document.CROSSED[name].read_text() if name in document.CROSSED else text
+        assert page.count(f"<!-- {name}: begin -->") == page.count(f"<!-- {name}: end -->") == 1
 
 
 def test_the_command_writes_json(tmp_path, monkeypatch, capsys):
@@ -182,3 +229,34 @@ def test_the_command_writes_json(tmp_path, monkeypatch, capsys):
         "ok": True,
     }
     assert written["oracle"][1]["value"] is None
+
+
+def test_a_sceptic_gets_his_figures(monkeypatch):
+    monkeypatch.setattr(whole, "environment", lambda package: None)
+    monkeypatch.setitem(peers.PEERS, peers.BOOSTER, lambda train, test: None)
+    seen = []
+    monkeypatch.setattr(whole, "_start", lambda command, **options: lambda: seen.append(1) or 1.0)
+    monkeypatch.setattr(whole, "_output", lambda command: '{"seconds": 1.0, "extra": 2e6}')
+    rows = whole.run(TINY)
+    absent = [row.name for row in rows if row.figure == "absent"]
+    assert "LightGBM" in absent[0]
+    assert len(absent) == 3
+    assert len(seen) == 3
+    assert sum(row.unit == "MAP" for row in rows) == 3
+    assert [row.value for row in rows if row.unit == "MB"] == [2.0, 2.0]
+
+
+def test_what_is_compared_computes_the_same():
+    rng = np.random.default_rng(0)
+    scores, transitions = rng.standard_normal((4, 6, 3)), rng.standard_normal((3, 3))
+    best = didyma.structures.Sequence().predict(scores, transitions=transitions)
+    np.testing.assert_array_equal(structure_kernels.viterbi(scores, transitions), best)
+    values = torch.tensor(rng.standard_normal((2, 7)))
+    relevant = torch.arange(7).expand(2, 7) < 3
+    whole_list = passage.smooth_ap(values, relevant)
+    assert float(passage.smooth_ap(values, relevant, 3)) == pytest.approx(float(whole_list))
+    X, Y = rng.standard_normal((40, 6)), rng.standard_normal((40, 4))
+    model = LowRankReranker("generative", 2, 0.5).fit(X, Y)
+    A, B = low_rank.two_factors(X, Y, 2, 0.5)
+    own = low_rank._correlations(X, Y, 0.5, model.A_, model.B_)
+    assert low_rank._correlations(X, Y, 0.5, A, B) == pytest.approx(own)

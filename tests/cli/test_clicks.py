@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-import re
-import shlex
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,10 +25,9 @@ def logged_orders(random: np.random.Generator, lists: Lists) -> np.ndarray:
     return np.argsort(-lists.y.reshape(-1, 6) + random.normal(size=(len(lists.groups), 6)), axis=1)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A log of texts, one of ids, and the texts of these; not to be changed by a test."""
-    folder, random = tmp_path_factory.mktemp("clicks"), np.random.default_rng(0)
+def write_log(folder: Path) -> None:
+    """A log of texts, one of ids, and the texts of these."""
+    random = np.random.default_rng(0)
     lists = made(60)
     relevance = np.where(lists.y > 0, 0.6, 0.1).reshape(-1, 6)
     orders = logged_orders(random, lists)
@@ -55,6 +51,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             values = [label + random.normal() / 4, random.normal()]
             writer.writerow([0, f"q{n // 6}", f"q{n // 6}d{n % 6}", *values])
         writer.writerow([0, "q0", "unknown", 0.0, 0.0])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `write_log` writes; not to be changed by a test."""
+    folder = tmp_path_factory.mktemp("clicks")
+    write_log(folder)
     return folder
 
 
@@ -181,25 +184,3 @@ def test_mistakes(
 def test_roles_that_are_none(run: Run, folder: Path, tmp_path: Path) -> None:
     found = run("clicks", folder / "ids.csv", "-o", tmp_path / "x", "--names", "label=x", code=2)
     assert "expected query, qid, passage, docid, position, clicked, impression" in found.stderr
-
-
-def test_the_page_of_the_docs_runs(
-    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("matplotlib")
-    page = (Path(__file__).parents[2] / "docs" / "clicks.md").read_text(encoding="utf-8")
-    for name in ("log.jsonl", "ids.csv", "queries.tsv", "passages.tsv", "rows.csv"):
-        (tmp_path / name).write_text((folder / name).read_text())
-    monkeypatch.chdir(tmp_path)
-    printed = ""
-    for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL):
-        for line in block.strip().splitlines():
-            program, *arguments = shlex.split(line)
-            assert program == "didyma"
-            printed += run(*arguments).stdout
-    (table,) = re.findall(r"((?:^    (?:position|\d).*\n)+)", page, re.MULTILINE)
-    for line in table.splitlines():
-        assert line.strip() in printed
-    names: dict[str, Any] = {}
-    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), names)
-    assert len(names["judged"].lists) == 360

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
-import shutil
-import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from didyma.cli.export import Format
-from didyma.data import Lists
 from didyma.engines.export import ENGINES
-from didyma.engines.plain import SCORER
-from didyma.model import Model
 from tests.cli.conftest import Run
 
 COLUMNS = ("bm25", "length", "age", "clicks")
@@ -85,32 +77,3 @@ def test_what_one_must_know_is_said(run: Run, folder: Path, tmp_path: Path) -> N
     assert said[0] == "columns have no names, so they are called column_1 to column_4"
     run("export", model, "--to", "json", "-o", output)
     assert json.loads(output.read_text())["columns"] == [f"column_{k}" for k in range(1, 5)]
-
-
-def test_the_page_runs(
-    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    page = (Path(__file__).parents[2] / "docs" / "export.md").read_text(encoding="utf-8")
-    for name in ("train.csv", "test.csv"):
-        (tmp_path / name).write_text((folder / name).read_text())
-    monkeypatch.chdir(tmp_path)
-    for kind, block in re.findall(r"```(sh|python)\n(.*?)```", page, re.DOTALL):
-        if kind == "python":
-            exec(block, {})
-            continue
-        for line in block.strip().splitlines():
-            program, *arguments = shlex.split(line)
-            assert program == "didyma"
-            run(*arguments)
-    if (node := shutil.which("node")) is None:
-        pytest.skip("Node is not installed")
-    (script,) = re.findall(r"```js\n(.*?)```", page, re.DOTALL)
-    (tmp_path / "page.mjs").write_text(script)
-    shutil.copy(SCORER, tmp_path / "score.js")
-    (tmp_path / "package.json").write_text('{"type": "module"}')
-    shown = subprocess.run([node, "page.mjs"], capture_output=True, text=True, check=True).stdout
-    by_place, by_name = map(float, shown.split())
-    rows = Lists(np.array([[1.5, 0.2, 3.0, np.nan]]), feature_names=COLUMNS)
-    expected = Model.read("additive.didyma.safetensors").predict(rows)
-    np.testing.assert_allclose([by_place, by_name], [expected[0]] * 2, rtol=1e-12)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -367,24 +365,3 @@ def test_a_teachers_scores(run: Run, data: Path, tmp_path: Path) -> None:
         ).stdout
     )
     assert shown["gate"]["measure"].startswith("nDCG")
-
-
-def test_the_page_runs(
-    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pytest.importorskip("polars")
-    page = (Path(__file__).parents[2] / "docs" / "rerank.md").read_text(encoding="utf-8")
-    for name in ("train.tsv", "test.tsv", "passages.txt"):
-        (tmp_path / name).write_text((data / name).read_text())
-    monkeypatch.chdir(tmp_path)
-    for block in re.findall(r"```sh\n(.*?)```", page, re.DOTALL):
-        for line in block.strip().splitlines():
-            program, *arguments = shlex.split(line)
-            assert program == "didyma"
-            run(*arguments)
-    assert (tmp_path / "ranked.jsonl").exists()
-    names: dict[str, Any] = {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # some queries have passages of one kind only
-        exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), names)
-    assert names["best"].id == "d2"

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 import scipy.linalg
@@ -348,14 +345,6 @@ def test_callbacks_see_rounds():
     rounds = []
     LowRankReranker(callback=rounds.append, max_iter=3, **SMALL).fit(*TRAIN[:4])
     assert [each.n_iter for each in rounds] == [1, 2, 3]
-
-
-def test_the_page_runs(capsys):
-    page = Path(__file__).parents[2] / "docs" / "low_rank.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    assert len(blocks) == 2
-    exec("\n".join(blocks), {})
-    assert "n_components" in capsys.readouterr().out
 
 
 def test_model_files(tmp_path, fitted):

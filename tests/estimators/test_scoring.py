@@ -81,12 +81,12 @@ def test_evaluate_takes_queries_as_everything_else_does() -> None:
 
 
 # What pages and examples may import from; everything else is an inner path.
-PUBLIC = r"didyma(\.(structures|nn|metrics|formats|report|features|integrations|learning))?"
+PUBLIC = r"didyma(\.(structures|nn|metrics|formats|report|features|integrations|jax|learning))?"
 
 
 @pytest.mark.parametrize(
     "page",
-    [*Path("docs").glob("*.md"), Path("README.md"), *Path("examples").glob("*.py")],
+    [*Path("docs").rglob("*.md"), Path("README.md"), *Path("examples").glob("*.py")],
     ids=str,
 )
 def test_pages_teach_no_inner_path(page: Path) -> None:

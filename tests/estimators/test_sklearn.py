@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -212,14 +210,3 @@ def test_the_calls_of_pyterrier(ranker: Ranker) -> None:
     ranker.fit(rows, grades, group=counts, eval_set=[(rows, grades)], eval_group=[counts])
     assert len(ranker.feature_importances_) == rows.shape[1]
     assert ranker.predict(rows).shape == (240,)
-
-
-def test_the_recipes_of_the_documentation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = Path(__file__).parents[2] / "docs" / "sklearn.md"
-    recipes = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    with config_context():  # which restores what the page sets
-        exec("\n".join(recipes), names)
-    assert names["search"].best_score_ > 0.7
-    assert (tmp_path / "ranker.safetensors").exists()

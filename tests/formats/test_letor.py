@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from sklearn.datasets import load_svmlight_file
 
+import didyma
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.formats import letor, short_letor
@@ -540,3 +541,16 @@ def test_a_document_id_that_would_end_the_line_is_not_written(tmp_path: Path, en
     data = Lists(np.eye(1), np.ones(1), np.array(["a"]), np.array([f"d{end}e"]))
     with pytest.raises(DataError, match="docid: expected text that can stand in a comment"):
         letor.write(data, tmp_path / "a.txt")
+
+
+def test_threads_read_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(letor, "_short", lambda *given: None)  # which has no threads
+    path = tmp_path / "data.txt"
+    path.write_text("".join(f"{n % 3} qid:{n // 7} 1:{n}.25 3:{n / 7}\n" for n in range(500)))
+    with didyma.threads(1):
+        alone = letor.read(path)
+    with didyma.threads(4):
+        together = letor.read(path)
+    np.testing.assert_array_equal(together.X, alone.X)
+    np.testing.assert_array_equal(together.y, alone.y)
+    assert together.qid.tolist() == alone.qid.tolist()

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didyma import formats
+from didyma.array_folder import replace_folder
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.formats import external_sort, letor, lists_folder, npy
@@ -176,29 +177,29 @@ def test_a_damaged_folder_names_the_file(tmp_path: Path) -> None:
     for name, contents in files.items():
         assert name in broken(name, None)
         if name.endswith(".npy"):
-            assert f"{name}: cut short: expected {len(contents)} bytes" in broken(
-                name, contents[:-1]
-            )
-            assert f"{name}: too long" in broken(name, contents + b"x")
-            assert f"{name}: expected an array" in broken(name, b"x" + contents[1:])
+            for changed in (contents[:-1], contents + b"x"):
+                assert f"{name}: expected a file of {len(contents)} bytes" in broken(name, changed)
+            assert f"{name}: is damaged: expected an array" in broken(name, b"x" + contents[1:])
     manifest = json.loads(files["manifest.json"])
-    for change in (
-        {"version": 2},
-        {"rows": 61},
-        {"rows": True},
-        {"lists": 0},
-        {"features": 4},
-        {"feature_names": ["a"]},
-        {"zero_based": 7},
-        {"missing_values": None},
-        {"files": []},
-        {"files": {**manifest["files"], "X.npy": {}}},
-        {"files": {**manifest["files"], "../a.npy": manifest["files"]["X.npy"]}},
-        {"files": {**manifest["files"], "data.npy": {"dtype": "<f8", "shape": [], "sha256": ""}}},
-        {"format": None},
+    known = manifest["files"]
+    for change, place in (
+        ({"version": 2}, path),
+        ({"version": 1e400}, "manifest.json"),
+        ({"kind": None}, path),
+        ({"rows": 61}, "qid.npy"),
+        ({"rows": True}, "manifest.json"),
+        ({"lists": 0}, "manifest.json"),
+        ({"features": 4}, "X.npy"),
+        ({"feature_names": ["a"]}, "manifest.json"),
+        ({"zero_based": 7}, "manifest.json"),
+        ({"missing_values": None}, "manifest.json"),
+        ({"files": []}, "manifest.json"),
+        ({"files": {**known, "X.npy": {}}}, "manifest.json"),
+        ({"files": {**known, "../a.npy": known["X.npy"]}}, "manifest.json"),
+        ({"files": {name: own for name, own in known.items() if name != "X.npy"}}, "X.npy"),
     ):
         text = json.dumps({**manifest, **change}).encode()
-        assert "manifest.json" in broken("manifest.json", text)
+        assert str(place) in broken("manifest.json", text)
     for text in (b"", b"[]", b"\xff", b"{"):
         assert "manifest.json" in broken("manifest.json", text)
     starts = np.load(path / "starts.npy") if (path / "starts.npy").exists() else None
@@ -214,7 +215,7 @@ def test_check_finds_a_changed_bit(tmp_path: Path) -> None:
     for file in [*path.glob("*.npy")]:
         original = file.read_bytes()
         file.write_bytes(original[:-1] + bytes([original[-1] ^ 1]))
-        with pytest.raises(DataError, match=f"{file.name}: changed or damaged"):
+        with pytest.raises(DataError, match=f"{file.name}: is damaged: its checksum"):
             lists_folder.check(path)
         file.write_bytes(original)
     lists_folder.check(path)
@@ -237,7 +238,7 @@ def test_the_old_folder_is_kept_if_writing_fails(tmp_path: Path) -> None:
     assert_same(formats.read(path), other.gathered())
     assert [*tmp_path.iterdir()] == [path]
     (tmp_path / "b.lists").write_text("a file")
-    with pytest.raises(DataError, match=r"b\.lists: exists"):
+    with pytest.raises(DataError, match=r"b\.lists: expected a folder to write, found a file"):
         formats.write(data, tmp_path / "b.lists")
 
 
@@ -265,3 +266,17 @@ def test_what_a_folder_cannot_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="missing values"):
         formats.read(path)
     assert np.isnan(lists_folder.read(path, missing=True).X[1, 0])
+
+
+def test_an_index_of_passages_is_no_lists_folder(tmp_path: Path) -> None:
+    """It has a manifest too, and must neither be read as lists nor replaced by them."""
+    for name in ("index", "index.lists"):
+        path = tmp_path / name
+        with replace_folder(path, "an index of passages", 1) as writer:
+            writer.array("lengths", np.arange(3))
+        with pytest.raises(DataError, match="holds other files, not lists of rows"):
+            lists_folder.write(make(), path)
+        assert np.load(path / "lengths.npy").tolist() == [0, 1, 2]
+    assert not lists_folder.is_lists_folder(tmp_path / "index")
+    with pytest.raises(DataError, match="expected lists of rows, found 'an index of passages'"):
+        formats.read(tmp_path / "index.lists")

@@ -210,7 +210,7 @@ def test_what_is_written_is_read(
 
 def test_features_without_names_are_numbered(tmp_path: Path) -> None:
     data = Lists(np.eye(2), np.ones(2), np.array([1, 2]))
-    table.write_parquet(data, tmp_path / "a.parquet")
+    table.write(data, tmp_path / "a.parquet")
     assert table.read(tmp_path / "a.parquet").feature_names == ("f1", "f2")
 
 

@@ -82,12 +82,13 @@ def test_a_kernel_may_call_itself():
     assert fingerprint(recursive) != fingerprint(bind(recursive, "recursive", SCALE=3.0))
 
 
-def test_attributes_of_own_modules_are_followed():
+@pytest.mark.parametrize("name", ["didyma.kernels.made_up", "a_users_module"])
+def test_attributes_of_modules_are_followed(name: str):
     def use(x):
         return module.step(x)  # noqa: F821
 
     def bound(function: FunctionType) -> FunctionType:
-        module = ModuleType("didyma.kernels.made_up")
+        module = ModuleType(name)
         module.step = function  # type: ignore[attr-defined]
         return bind(use, "use", module=module)
 

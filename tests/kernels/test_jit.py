@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -129,6 +130,36 @@ def test_a_type_of_arguments_may_have_gone(hits_of, monkeypatch):
 
 
 @compiled_only
+def test_what_is_compiled_with_a_users_function_is_found_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit_module, "cache_folder", lambda: str(tmp_path))
+
+    def hits(function: Callable[[float], float], expected: float) -> int:
+        scope = {"function": function}
+        own = eval("lambda x: function(x)", scope)  # in no file, as at a prompt
+        kernel = specialise(twice, "twice_own", operation=jit(own, cached=False))
+        assert kernel(3.0) == expected
+        return sum(kernel.compiled.stats.cache_hits.values())
+
+    def closed(shift: float) -> Callable[[float], float]:
+        return jit(lambda x: x + shift, cached=False)
+
+    assert [hits(closed(1.0), 5.0), hits(closed(1.0), 5.0)] == [0, 1]
+    assert [hits(closed(2.0), 7.0), hits(closed(2.0), 7.0)] == [0, 1]
+
+
+@compiled_only
+def test_what_cannot_be_described_is_compiled_each_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit_module, "cache_folder", lambda: str(tmp_path))
+    monkeypatch.setattr(jit_module, "fingerprint", fail)
+    assert jit(total)((1, 2)) == 3
+    assert not list(tmp_path.iterdir())
+
+
+def fail(kernel):
+    raise TypeError
+
+
+@compiled_only
 def test_an_unusable_cache_folder_does_no_harm(tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
@@ -222,7 +253,7 @@ def test_one_template_serves_compiled_and_plain_functions():
     def double(x):
         return 2.0 * x
 
-    native = specialise(twice, "twice_double", cached=False, operation=double)
+    native = specialise(twice, "twice_double", operation=double)
     plain = bind(twice, "twice_list", operation=lambda x: [x])
     assert native(3.0) == 12.0
     assert plain(3.0) == [[3.0]]

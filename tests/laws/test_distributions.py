@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 
 import didyma
 from didyma.structures import Choice, Forest, Matching, Recurrence, Segmentation, Tree, either
+from tests.laws import enumeration
 from tests.laws.test_sparsemap import CASES, instance_of, vertices_of
 
 COMPILED = [name for name in CASES if name != "user's own"]
@@ -112,6 +113,43 @@ def test_marginals_are_the_gradient_of_the_log_partition(name):
         for key, place in layout.additional.items()
     )
     assert slope == pytest.approx((ahead - behind) / 2, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "sharp", "constant"])
+@pytest.mark.parametrize("name", TRACTABLE)
+def test_covariances(name, kind):
+    case = CASES[name]
+    scores, additional = instance_of(case, kind, 5)
+    layout = case.structure.lay_out(np.stack([scores, scores]), **additional)
+    one = case.structure.lay_out(scores, **additional)
+    M, theta = vertices_of(case, scores, additional)
+    M = np.vstack([M, np.zeros((layout.extra.shape[1], len(theta)))])
+    for s, output in enumerate(case.outputs):
+        _, extra_parts = case.structure.encode(output, one)
+        np.add.at(M[:, s], layout.scores.shape[1] + extra_parts[extra_parts >= 0], 1.0)
+    p = np.exp(theta - logsumexp(theta))
+    covariance = (M * p) @ M.T - np.outer(M @ p, M @ p)
+    direction = np.random.default_rng(6).standard_normal((2, len(M)))
+    parts, extra = np.split(direction, [layout.scores.shape[1]], axis=1)
+    found = np.hstack(case.structure.covariances(layout, parts, extra))
+    np.testing.assert_allclose(found, direction @ covariance, atol=1e-10)
+
+
+@pytest.mark.parametrize("single_root", [False, True])
+def test_covariances_of_arcs_that_an_inverse_would_lose(single_root):
+    structure = Tree(single_root=single_root)
+    scores = np.zeros((4, 4))
+    scores[1, 2] = scores[2, 1] = 40.0  # two words that are each other's only head but once in e^40
+    layout = structure.lay_out(scores)
+    p = np.random.default_rng(0).standard_normal((1, 16))
+    outputs = list(enumeration.trees(3, single_root=single_root))
+    M = np.zeros((16, len(outputs)))
+    for s, heads in enumerate(outputs):
+        M[4 * np.arange(1, 4) + heads[1:], s] = 1.0
+    share = np.exp(scores.ravel() @ M - logsumexp(scores.ravel() @ M))
+    expected = (M * (p[0] @ M - p[0] @ M @ share)) @ share
+    found, _ = structure.covariances(layout, p, np.zeros((1, 0)))
+    np.testing.assert_allclose(found[0], expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", TRACTABLE)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -76,6 +73,28 @@ def test_gradients(graph):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "graph", [TREE, GRID, STATES, TAGS], ids=["tree", "grid", "states", "tags"]
+)
+def test_maps_and_batches_of_gradients(graph):
+    scores, additional = draw(graph, 2)
+    layer = LocalSparseMAP(graph)
+    whole = layer(scores, **additional)
+    weights = torch.randn(4, *whole.shape, dtype=torch.float64)
+    inputs = [scores, *additional.values()]
+    batched = torch.autograd.grad(whole, inputs, weights, retain_graph=True, is_grads_batched=True)
+    for i, one in enumerate(weights):
+        single = torch.autograd.grad(whole, inputs, one, retain_graph=True)
+        for many, gradient in zip(batched, single):
+            torch.testing.assert_close(many[i], gradient)
+    shared = {name: t.detach() for name, t in additional.items()}
+    mapped = torch.func.vmap(lambda one: layer(one, **shared))(scores.detach())
+    torch.testing.assert_close(mapped, whole.detach())
+    squares = torch.func.grad(lambda one: layer(one, **shared).square().sum())
+    (expected,) = torch.autograd.grad(whole.square().sum(), scores)
+    torch.testing.assert_close(torch.func.vmap(squares)(scores.detach()), expected)
+
+
 def test_types_solutions_and_warm_starts():
     layer = LocalSparseMAP(TREE)
     scores = torch.randn(3, 12, generator=torch.Generator().manual_seed(1)).bfloat16()
@@ -88,16 +107,6 @@ def test_types_solutions_and_warm_starts():
     single = layer(scores[0].float())
     torch.testing.assert_close(single.bfloat16(), found[0])
     assert "Composition" in repr(layer)
-
-
-def test_documented_examples_run():
-    page = Path(__file__).parents[2] / "docs" / "constraints.md"
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    assert len(blocks) == 2
-    names = {}
-    for block in blocks:
-        exec(block, names)
-    assert names["solution"].converged.all()
 
 
 def test_bad_input():

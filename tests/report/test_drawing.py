@@ -30,6 +30,12 @@ SQUARE = [(0, 1), (1, 2), (2, 3), (0, 3)]
 CORNERS = [(0, 0), (0, 5), (5, 5), (5, 0)]
 NAMES = ["Anna", "the doctor", "she", "the surgeon"]
 
+TREES = np.full((2, 3, 3), -1)
+TREES[:, [0, 1, 2, 0], [0, 1, 2, 2]] = [1, 2, 1, 0]
+TREES[0, 1, 2], TREES[1, 0, 1] = 2, 0
+GRID = didyma.structures.Path.grid(2, 3)
+WAYS = [[(1, 4), (0, 1), (4, 5)], [(0, 3), (3, 4), (4, 5)]]
+
 DRAWINGS = {
     "choices": lambda: drawing.choices(([1, 0], [0.7, 0.3]), ["river", "savings", "snow"]),
     "subsets": lambda: drawing.subsets(
@@ -39,6 +45,17 @@ DRAWINGS = {
         ([[0, 1, 2, 3], [0, 1, 0, 1]], [0.55, 0.45]),
         ["I", "saw", "her", "duck"],
         ["PRON", "VERB", "DET", "NOUN"],
+    ),
+    "segments": lambda: drawing.segments(
+        ([[0, 1, 2, 4], [0, 2, 3, 4]], [0.7, 0.3]), ["in", "New", "York", "now"], ["a", "b", "c"]
+    ),
+    "constituents": lambda: drawing.constituents(
+        (TREES, [0.8, 0.2]), ["dogs", "chase", "extraordinary cats"], ["S", "NP", "VP"]
+    ),
+    "ways": lambda: drawing.paths(
+        ([[edge in way for edge in GRID.edges] for way in WAYS], [0.6, 0.4]),
+        GRID.edges,
+        [[1, 2, 3], [4, 5, 6]],
     ),
     "trees": lambda: drawing.trees((HEADS, [0.5, 0.3, 0.2]), WORDS),
     "matchings": lambda: drawing.alignments(
@@ -272,6 +289,33 @@ def test_links_and_pies():
     np.testing.assert_allclose(sorted(angles), [36] * 4 + [324] * 4)
 
 
+def test_segments_have_their_colours_and_cuts():
+    (axes,) = DRAWINGS["segments"]().axes
+    assert [text for text in written(axes) if "%" in text] == ["70%", "30%"]
+    boxes = [box for box in of_kind(axes, Rectangle) if box.get_height() > 0.14]
+    whole = [box for box in boxes if box.get_height() == max(b.get_height() for b in boxes)]
+    shares = sorted(box.get_height() / whole[0].get_height() for box in boxes)
+    np.testing.assert_allclose(shares, [0.7, *[1.0] * 9])  # and 0.3 of "New", which is low
+    cuts = [line.get_linewidth() for line in axes.lines]
+    np.testing.assert_allclose(np.array(cuts) / max(cuts), [0.3, 0.7, 1.0])
+
+
+def test_spans_and_their_branches():
+    together, first, second = DRAWINGS["constituents"]().axes
+    assert titles(together.figure) == ["2 trees", "80%", "20%"]
+    assert {"VP 80%", "S 20%"} <= set(written(together))
+    assert [len(axes.lines) for axes in (together, first, second)] == [8 + 3, 4 + 3, 4 + 3]
+
+
+def test_ways_go_through_their_cells():
+    (axes,) = DRAWINGS["ways"]().axes
+    assert [text for text in written(axes) if "%" in text] == ["60%", "40%"]
+    other, best = axes.lines  # the best one on top
+    assert best.get_linewidth() > other.get_linewidth()
+    across = [np.round(np.diff(line.get_xdata()) / 0.42) for line in (best, other)]
+    np.testing.assert_array_equal(across, [[1, 0, 1], [0, 1, 1]])
+
+
 def test_words_are_not_formulas():
     figure = drawing.trees(([[-1, 2, 0]], [1.0]), ["$5_x$", "x^2$"])
     assert {"$5_x$", "x^2$"} <= set(written(figure.axes[0]))
@@ -335,6 +379,9 @@ def test_any_names_around_a_graph_stay_on_the_page(names):
         (lambda: drawing.alignments(([[0, 5]], [1.0]), "ab", "xy"), "2 columns, found index 5"),
         (lambda: drawing.alignments((LINKS, [0.6, 0.4]), "ab", "xy"), "2 x 2 rows and columns"),
         (lambda: drawing.forests((LINKS, [0.6, 0.4]), "abcde"), "5 x 5 nodes"),
+        (lambda: drawing.segments(([[0, 4]], [1.0]), "ab", "xy"), "2 labels, found index 2"),
+        (lambda: drawing.constituents((TREES, [0.8, 0.2]), "ab", "xyz"), "2 x 2 words"),
+        (lambda: drawing.paths(([[True]], [1.0]), [(0, 4)], [[1, 2]]), "edges between cells"),
         (
             lambda: drawing.forests((LINKS, [0.6, 0.4]), NAMES, positions=[(0, 0)]),
             r"positions: expected shape \(4, 2\)",
@@ -360,7 +407,7 @@ def test_importing_loads_no_matplotlib():
 def test_the_gallery_shows_every_example():
     page = (ROOT / "docs" / "gallery.md").read_text()
     examples = sorted((ROOT / "examples").glob("gallery_*.py"))
-    assert len(examples) == 12
+    assert len(examples) == 18
     for path in examples:
         assert f"(../examples/{path.name})" in page
         picture = f"gallery/{path.stem.removeprefix('gallery_')}.svg"

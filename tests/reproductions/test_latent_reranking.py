@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -161,8 +162,10 @@ def test_every_model_learns_what_the_words_say(
 ) -> None:
     # Cuts of a greedy search need not close the gap: on data this easy it takes minutes.
     monkeypatch.delitem(reranking.MODELS, "LSSVM-AP")
+    table = {word: np.eye(18)[k] for k, word in enumerate(NOUNS + VERBS)}
+    monkeypatch.setattr(reranking, "VECTORS", table)
     target, figure = tmp_path / "all.json", tmp_path / "figure.svg"
-    options = ["--quick", "--features", "paper", "--data", str(data)]
+    options = ["--quick", "--data", str(data)]
     assert reranking.main([*options, "--json", str(target), "--plot", str(figure)]) == 0
     text = capsys.readouterr().out
     assert "### WikiQA" in text
@@ -170,10 +173,13 @@ def test_every_model_learns_what_the_words_say(
     assert figure.read_text().count("<svg") == 1
     results = json.loads(target.read_text())
     assert results["wikiqa"]["questions"] == {"train": 16, "dev": 6, "test": 6}
-    assert set(results["wikiqa"]["features"]) == {"paper", "paper + position"}
-    assert set(results["trecqa"]["features"]) == {"paper"}
-    for found in results.values():
-        rows = found["features"]["paper"]["official"]
+    kinds = {"paper": 12, "paper + vectors": 14}
+    columns = {name: judged["columns"] for name, judged in results["trecqa"]["features"].items()}
+    assert columns == kinds
+    with_place = {f"{kind} + position" for kind in kinds}
+    assert set(results["wikiqa"]["features"]) == {*kinds, *with_place}
+    for found, kind in product(results.values(), kinds):
+        rows = found["features"][kind]["official"]
         assert list(rows) == list(reranking.MODELS)
         for name, row in rows.items():
             assert row["test"]["MAP"] > 0.8, name
@@ -181,7 +187,7 @@ def test_every_model_learns_what_the_words_say(
         for name in reranking.CURVES:
             row = rows[name]
             assert len(row["curve"]) == 5
-            assert row["curve"][row["epoch"] - 1] == max(row["curve"]) == row["dev"]["MAP"]
+            assert row["curve"][row["epoch"][0] - 1] == max(row["curve"]) == row["dev"]["MAP"]
 
 
 def test_users_mistakes_are_told_in_a_line(
@@ -192,3 +198,30 @@ def test_users_mistakes_are_told_in_a_line(
     with pytest.raises(SystemExit):
         reranking.main(["--quick", "--write"])
     assert "--write" in capsys.readouterr().err
+
+
+def test_means_are_over_seeds_where_a_model_depends_on_them() -> None:
+    split = reranking.Split(judged(10, 0), judged(8, 1), judged(8, 2))
+
+    class Column:
+        C = 1.0
+
+        def __init__(self, column: int) -> None:
+            self.column = column
+
+        def predict(self, lists: Lists) -> Any:
+            return lists.X[:, self.column]
+
+    models = {
+        "SVMmap": lambda split, Cs, epochs, seed: [Column(1)],
+        "LSP": lambda split, Cs, epochs, seed: [Column(1 + seed)],
+    }
+    rows = reranking.official(models, split, (1.0,), 1, (0, 1), lambda what: None)
+    first, second = (
+        reranking.judge(split.scaled().test, split.scaled().test.X[:, k])["MAP"].mean()
+        for k in (1, 2)
+    )
+    assert rows["SVMmap"]["sd"] is None
+    assert rows["SVMmap"]["test"]["MAP"] == pytest.approx(first)
+    assert rows["LSP"]["test"]["MAP"] == pytest.approx((first + second) / 2)
+    assert rows["LSP"]["sd"] == pytest.approx(abs(first - second) / np.sqrt(2))

@@ -16,23 +16,6 @@ from tests.reproductions.test_latent_reranking import ask, data
 __all__ = ["data"]  # a fixture
 
 
-def test_results_are_made_once(tmp_path: Path) -> None:
-    calls = []
-
-    def make() -> dict[str, object]:
-        calls.append(1)
-        return {"C": 2.0, "values": np.arange(3.0)}
-
-    for folder, n_calls in ((tmp_path / "new", 1), (None, 3)):
-        cache = cnn.Cache(folder)
-        for _ in range(2):
-            found = cache.arrays({"part": "wikiqa", "Cs": (1.0, 2.0)}, make)
-            assert found["values"].tolist() == [0, 1, 2]
-        assert len(calls) == n_calls
-    cnn.Cache(tmp_path / "new").arrays({"part": "trecqa"}, make)
-    assert len(calls) == 4
-
-
 def test_cross_entropy_learns_from_all_questions_and_the_hinge_from_mixed_ones() -> None:
     random = np.random.default_rng(0)
     unanswered = ("what ?", ["Nobody knew .", "Nobody knew ."], [0, 0])

@@ -145,7 +145,8 @@ def test_write_replaces_the_section_of_a_part(
     monkeypatch.setattr(latent_svm, "RESULTS", page)
     monkeypatch.setattr(latent_svm, "PARTS", {"motif": Fixed("m", Path())})
     assert latent_svm.main(["--write"]) == 0
-    assert page.read_text() == "before <!-- m: begin -->\nnew 3\n<!-- m: end --> after\n"
+    assert page.read_text().startswith("before <!-- m: begin -->\nnew 3\n\n*Made at commit")
+    assert page.read_text().endswith("*\n<!-- m: end --> after\n")
 
 
 def test_a_quick_run_is_not_written(capsys: pytest.CaptureFixture[str]) -> None:

@@ -174,7 +174,7 @@ def test_a_run_is_written_between_its_marks(
     document.write_text("before\n<!-- low_rank: begin -->\nold\n<!-- low_rank: end -->\nafter\n")
     monkeypatch.setattr(low_rank, "RESULTS", document)
     monkeypatch.setattr(low_rank, "FIGURE", tmp_path / "low_rank.svg")
-    low_rank.write(results)
+    low_rank.write(results, 0)
     text = document.read_text()
     assert text.startswith("before\n")
     assert text.endswith("after\n")

@@ -46,6 +46,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_documents_that_were_not_retrieved_come_last_among_all_candidates() -> None:
+    scores, sizes = np.array([[5.0, -2.0], [3.0, np.nan], [np.nan, np.nan]]), np.array([2, 1])
+    np.testing.assert_array_equal(
+        svmmap.completed(scores, sizes), [[5.0, -2.0], [3.0, -2.0], [0.0, 0.0]]
+    )
+
+
 def test_every_topic_plays_each_role_equally_often() -> None:
     roles = np.zeros((3, 50), dtype=int)
     for split in svmmap.splits(50, seed=4):
@@ -97,7 +104,8 @@ def test_the_smallest_of_equally_good_constants_is_chosen() -> None:
     training = (np.zeros((1, 1)), np.zeros(1), np.ones(1, dtype=int))
     w = fits.best(model, training, (0.1, 1.0, 10.0), lambda w: float(w[0] >= 1))
     assert w.tolist() == [1.0]
-    assert fits.summary() == {"chosen": {"m": {"1": 1}}, "unfinished": {"m": 0}}
+    found = fits.summary()
+    assert (found["chosen"], found["unfinished"]) == ({"m": {"1": 1}}, {"m": 0})
 
 
 @pytest.mark.filterwarnings("ignore::didyma.errors.NothingLearnedWarning")
@@ -143,12 +151,15 @@ def test_a_trial_in_small(
     for name in ("first.json", "second.json"):
         assert svmmap.main([*command, str(tmp_path / name)]) == 0
         reports.append(json.loads((tmp_path / name).read_text()))
+        for setting in reports[-1]["robust"]["settings"]:
+            for collection in setting["collections"].values():
+                assert min(collection["fits"].pop("seconds").values()) > 0
     assert reports[0] == reports[1]
 
     everything, without_best = reports[0]["robust"]["settings"]
     for collection in ("old topics", "new topics"):
         found = everything["collections"][collection]
-        names = [model.name for model in svmmap.YUE_MODELS] + ["good", "fair", "noise"]
+        names = [model.name for model in svmmap.ROBUST_MODELS] + ["good", "fair", "noise"]
         assert list(found["judged"]) == names
         assert {len(values) for values in found["AP"].values()} == {35}
         fewer = without_best["collections"][collection]

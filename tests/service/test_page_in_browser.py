@@ -16,7 +16,9 @@ from typer.testing import CliRunner
 from didyma.cli import app
 from didyma.formats import texts
 from didyma.rerank.text import TextReranker
+from didyma.search.index import PassageIndex
 from didyma.service.app import Service
+from didyma.service.indexes import ServedIndexes
 from didyma.service.limits import Limits
 from didyma.service.models import ServedModels
 from didyma.service.served import NamedSource
@@ -24,6 +26,7 @@ from didyma.service.tokens import BearerTokens
 from tests.browser import chromium
 from tests.rerank.texts import made
 from tests.service.conftest import make_service, running
+from tests.service.standin import load
 
 WIDE = {"width": 1200, "height": 900}
 NARROW = {"width": 320, "height": 700}
@@ -482,6 +485,26 @@ def test_a_server_that_has_gone_is_missed(opened):
     page.route("**/v2/rerank", lambda route: route.abort())
     page.locator("#suggestions button").first.click()
     page.get_by_text("The server does not answer; is it still running?").wait_for()
+
+
+def test_an_index_is_a_source_of_passages(opened, model, tmp_path):
+    notes = [f"The ship of storm {n} sails in 19{n:02}." for n in range(30)] + ["It rains."]
+    PassageIndex.build(notes, tmp_path / "notes")
+    indexes = ServedIndexes([NamedSource(tmp_path / "notes", None)])
+    with running(
+        Service(ServedModels([NamedSource(model, "m")], load), indexes=indexes)
+    ) as serving:
+        page = opened(address=serving.base_url)
+        page.get_by_label("notes").check()
+        assert shown(page) == []
+        ask(page, "when does the ship of storm 7 sail?")
+        assert len(shown(page)) == 20
+        assert notes[7] in shown(page)
+        assert set(shown(page)) < set(notes)
+        page.get_by_label("Question", exact=True).fill("zebra")
+        page.get_by_role("button", name="Rank", exact=True).click()
+        page.get_by_text("no passage of the index has a word of the question").wait_for()
+        page.context.close()
 
 
 def test_a_token_is_asked_for_and_kept_in_memory_only(opened, model):

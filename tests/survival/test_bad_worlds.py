@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -160,20 +159,32 @@ def test_a_file_that_is_replaced_under_a_map(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="does not let a mapped file shrink")
-def test_a_file_that_shrinks_under_a_map_leaves_the_old_model(tmp_path: Path) -> None:
-    """The system ends a process that reads beyond the end of a file: nothing half is left."""
-    mapped(tmp_path)
+@pytest.mark.parametrize("scale", ["none", "standard"])
+def test_a_file_that_shrinks_under_a_map_is_told(scale: str, tmp_path: Path) -> None:
+    """The system ends whoever reads beyond the end of a file: with a line, and nothing half."""
+    didyma.write(judged(0, 60), tmp_path / "train.lists")
     (tmp_path / "model").write_bytes(b"old")
     program = (
-        "import os, sys, numpy as np\nfrom didyma import SVMRanker\n"
-        "X = np.load('X.npy', mmap_mode='r')\n"
-        "y, qid = np.tile([1, 0, 0, 0], 20), np.repeat(range(4), 20)\n"
-        "def shrink(progress):\n    os.truncate('X.npy', 128)\n"
-        "SVMRanker(callback=shrink).fit(X, y, qid=qid).save('model')\n"
+        "import os\nfrom didyma.cli import fit, main\nread = fit._read\n"
+        "def read_and_shrink(*arguments):\n    found = read(*arguments)\n"
+        "    os.truncate('train.lists/X.npy', 128)\n    return found\n"
+        "fit._read = read_and_shrink\nmain()\n"
     )
+    command = ["fit", "train.lists", "-o", "model", "--scale", scale, "--jobs", "2"]
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-c", program, *command], cwd=tmp_path, capture_output=True, text=True
     )
-    assert done.returncode in (1, -signal.SIGBUS)
-    assert done.returncode != 1 or "has changed while it was learned from" in done.stderr
+    assert done.returncode == 1, done.stderr
+    expected = "error: train.lists: cut short, or no longer readable, while it was learned from"
+    assert done.stderr.splitlines()[-1] == expected
     assert (tmp_path / "model").read_bytes() == b"old"
+
+
+@pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="cannot ask for room on a disk")
+def test_scaled_rows_that_do_not_fit_on_the_disk_are_told(small_disk: Path, tmp_path: Path) -> None:
+    """They are mapped as well: without room, whoever writes them would be ended."""
+    didyma.write(judged(0, 60), tmp_path / "train.lists")
+    more = ["-o", str(small_disk / "model"), "--scale", "standard"]
+    line = refused(["fit", str(tmp_path / "train.lists"), *more])
+    assert line == f"error: {small_disk}: No space left on device"
+    assert os.listdir(small_disk) == []

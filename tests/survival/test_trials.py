@@ -27,4 +27,4 @@ def test_killed_programs_go_on() -> None:
     counts = json.loads(done.stdout)
     assert counts.keys() == PROGRAMS.keys()
     for own in counts.values():
-        assert own["the same objective"] == own["trials"]
+        assert own["the same objective"] == own["trials"] <= own["deaths"]

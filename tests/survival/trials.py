@@ -118,21 +118,26 @@ class Trials:
         found: Counter[str] = Counter(trials=1)
         self.output.write_bytes(b"old")
         resume: list[str] = []
-        for _ in range(random.randint(1, DEATHS)):
+        moment, deaths = self.seconds, random.randint(1, DEATHS)
+        while found["deaths"] < deaths:
             child = started([*self.command, *resume])
             if random.random() < 0.8:  # else it may die before there is a checkpoint
                 self._wait_for_checkpoint(child)
-            time.sleep(random.random() * self.seconds)
+            time.sleep(random.random() * moment)
             sent = signal.SIGTERM if random.random() < 0.2 else signal.SIGKILL
             os.kill(child, sent)
-            if reaped(child) == 0:
-                break  # it was done before
+            if reaped(child) == 0:  # it was done before
+                if resume:
+                    break
+                moment /= 2  # again, as a trial without a death tells nothing
+                self.output.write_bytes(b"old")
+                continue
             found["deaths"] += 1
             found["of which by SIGTERM"] += sent == signal.SIGTERM
             found["deaths with a checkpoint"] += self.checkpoint.exists()
             found["deaths while writing"] += any(self.output.parent.rglob("*.didyma-partial"))
-            old = self.output.read_bytes()
-            assert old == b"old" or model.Model.read(self.output), "the old file is gone"
+            whole = self.output.read_bytes() == b"old" or model.Model.read(self.output)
+            assert whole, "the old file is gone"
             resume = ["--resume"]
         if resume:
             assert reaped(started([*self.command, *resume])) == 0, "it did not go on"

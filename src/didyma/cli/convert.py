@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from didyma.cli import options
-from didyma.cli.inputs import InputColumns, read_data, reader_options
+from didyma.cli.inputs import InputColumns, reader_options
 from didyma.cli.output import check_folder, check_output, counting, say, say_warning, waiting
 from didyma.errors import DataError
 from didyma.files import format_suffix
+
+if TYPE_CHECKING:
+    from didyma.data import Lists
 
 __all__ = ["convert"]
 
@@ -76,7 +80,7 @@ def convert(
     LETOR / svmlight; a final .gz compresses all but .npz.
 
     .lists is a folder of NumPy arrays that every command reads without loading
-    it. Files of any size become one in constant memory.
+    it. Data of any size are converted in constant memory, unless to .npz.
 
     [bold]Examples[/bold]
 
@@ -111,15 +115,26 @@ def convert(
 
 def _write_file(source: Path, target: Path, columns: InputColumns, kind: str) -> tuple[int, int]:
     from didyma import formats
+    from didyma.formats.queries import QueryCount
 
     check_output(target, source, columns.group)
     if kind == "NumPy" and target.suffix != ".npz":
         raise DataError("expected a name that ends in .npz, which is compressed", path=target)
-    data = read_data(source, columns)
-    formats.write(data, target)
-    if kind == "LETOR" and data.feature_names is not None:
+    count, named = QueryCount(), False
+    with counting(f"writing {target}") as report:
+
+        def counted() -> Iterator[Lists]:
+            nonlocal named
+            for part in formats.blocks(source, **reader_options(source, columns)):
+                yield part
+                count.add(part.qid)
+                named = part.feature_names is not None
+                report("converting", count.n_rows)
+
+        formats.write_blocks(counted(), target)
+    if kind == "LETOR" and named:
         say_warning("a LETOR file has no place for the names of features, only for their numbers")
-    return len(data), len(data.groups)
+    return count.n_rows, count.n_queries
 
 
 def _fill_folder(

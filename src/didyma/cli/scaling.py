@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -51,4 +53,9 @@ def _mapped(shape: tuple[int, ...], dtype: Any, folder: Path) -> Any:
     import numpy as np
 
     with tempfile.TemporaryFile(dir=folder) as file:
+        if hasattr(os, "posix_fallocate"):  # a disk that is full says so now, or ends us later
+            try:
+                os.posix_fallocate(file.fileno(), 0, math.prod(shape) * np.dtype(dtype).itemsize)
+            except OSError as error:
+                raise OSError(error.errno, error.strerror, os.fspath(folder)) from None
         return np.asarray(np.memmap(file, dtype, "w+", shape=shape))

@@ -77,6 +77,7 @@ def _works() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "rerankers of texts", _rerank
     yield "search", _search
     yield "structures", _structures
+    yield "local polytopes", _local
     yield "tags and n-best lists", _tag
     yield "motifs", _find_motif
 
@@ -185,6 +186,17 @@ def _structures() -> None:
         sparsemap(random.normal(size=(2, 4, 4)), square)
     for flat in (Choice(), TopK(2)):
         sparsemap(random.normal(size=(2, 4)), flat)
+
+
+def _local() -> None:
+    from didyma.polytope.local import local_sparsemap
+    from didyma.structures import Cardinality, FactorGraph
+
+    edges, logic = [(0, 1), (1, 2), (0, 2)], [Cardinality((0, 1, 2), 1, 2)]
+    graph = FactorGraph(3, edges=edges, logic=logic)
+    table = [[0.0, 0.5], [0.5, 0.0]]
+    solution = local_sparsemap([[0.0, 0.6], [0.0, 0.5], [0.0, 0.4]], graph, pairwise=[table] * 3)
+    solution.jvp(solution.marginals)
 
 
 def _tag() -> None:

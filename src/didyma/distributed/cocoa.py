@@ -8,20 +8,24 @@ over its own α_k, from the common v: the dual of its own examples, all scales t
 unchanged. As ½‖P(·)‖² is convex, the mean of what the workers gain bounds from below what
 v + Σ_k Δv_k gains, and no step has to be taken back.
 
-A round is one question: each worker tells its risk at the common weights, which with the dual makes
-a certified gap, then works on its dual, and tells all of v_k and of its share of the dual. Nothing
-has to be known about a worker that was lost: its shard begins again at α = 0, and tells that.
+A round is one question: each worker tells its cut at the common weights, then works on its dual,
+and tells all of v_k and of its share of the dual. The cuts make the risk at these weights. With the
+mean planes of all examples under α, which are cuts too, they bound the objective from below, better
+than the dual of a round alone; the two certify a gap. Nothing has to be known about a worker that
+was lost: its shard begins again at α = 0, and tells that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.distributed.line import added
 from didyma.distributed.problem import ShardedProblem, ShardState
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cut_pool import CutPool
@@ -46,7 +50,7 @@ STALLED = 0.7  # a round that leaves more of the gap is worth less than one of o
 
 @dataclass
 class _Common:
-    """What the workers share, as of the last round, and the cut that their dual variables make."""
+    """What the workers share, as of the last round, and the cuts of all rounds."""
 
     v: Vector
     C: float
@@ -89,7 +93,7 @@ class CoCoA:
         common = _Common(np.zeros(n_features), C, CutPool(n_features))
         if start is not None and isinstance(start.state, _Common):
             v = start.state.v * (C / start.state.C)
-            common = _Common(v, C, common.cuts, known=True)
+            common = _Common(v, C, deepcopy(start.state.cuts), known=True)
         elif start is not None and isinstance(start.state, CutPool):
             return self._one_slack(problem, C, start, callback)
         elif len(self.inner._stages(problem, C)[0]) > 1:
@@ -158,19 +162,23 @@ class CoCoA:
     def _round(
         self, problem: ShardedProblem, common: _Common, number: int
     ) -> tuple[float, float, float]:
-        """The risk at the common weights, the dual after the round, and passes that it took."""
+        """The risk at the common weights, a bound after the round, and passes that it took."""
         seed = (self.inner.random_state, number)
         answers = problem.workers.ask(
             *(_advance, self.inner, common.v, problem.n_examples, self.n_passes),
             *(seed, not common.known),
             each=(common.C * problem.weights).tolist(),
         )
-        risks, parts, earned, passes = zip(*answers)
+        cuts, parts, earned, passes = zip(*answers)
+        cut = added(problem.weights, cuts)
+        risk = cut.loss + float(cut.direction @ problem.feasible(common.v))
         common.v, common.known = np.sum(parts, axis=0), True
         loss, w = float(np.sum(earned)), problem.feasible(common.v)
-        dual = loss - 0.5 * float(w @ w)
+        common.cuts.add(cut)
         common.cuts.add(Cut(-common.v / common.C, loss / common.C))
-        return float(problem.weights @ risks), dual, float(np.mean(passes))
+        bound = max(loss - 0.5 * float(w @ w), common.cuts.minimiser(common.C)[1])
+        common.cuts.forget()
+        return risk, bound, float(np.mean(passes))
 
 
 def _advance(
@@ -182,8 +190,8 @@ def _advance(
     seed: tuple[int, int],
     anew: bool,
     C: float,
-) -> tuple[float, Vector, float, float]:
-    """Risk of a shard at the common v; then its v_k, its share of the dual, and passes made."""
+) -> tuple[Cut, Vector, float, float]:
+    """The cut of a shard at the common v; then its v_k, its share of the dual, and passes made."""
     problem, scale, clock = part.problem, C * spread, Clock()
     dual: Any = part.dual
     if anew or dual is None:
@@ -194,9 +202,8 @@ def _advance(
         part.v = part.v * (scale / dual.C)
         dual.move_to(scale)
     dual.place(v)
-    risks = problem.risks(dual.w)
-    dual.certify(risks)
+    cut = problem.cut_all(dual.w)
     rng = np.random.default_rng(seed)
     passes = sum(inner.advance(problem, dual, rng, clock) for _ in range(n_passes))
     part.v = part.v + (dual.v - v) / spread
-    return float(problem.weights @ risks), part.v, dual.earned() / spread, passes
+    return cut, part.v, dual.earned() / spread, passes

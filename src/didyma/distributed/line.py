@@ -7,6 +7,7 @@ know the scores of where the last search ended.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,19 @@ from didyma.learning.line import PRECISION, TOWARDS_MODEL
 from didyma.learning.problem import Cut
 from didyma.learning.solution import Clock
 
-__all__ = ["ShardedLine"]
+__all__ = ["ShardedLine", "added"]
 
 Vector = NDArray[np.float64]
 
 SPREAD = np.array([0.1, 0.3, 0.6, 0.8, 1.0, 1.25, 1.7, 3.0])  # tried first, times the last step
 INSIDE = np.arange(1, 6) / 6  # of a bracket
 ROUNDS = 6  # of a search, at most
+
+
+def added(weights: Vector, cuts: Sequence[Cut]) -> Cut:
+    """The weighted sum of the cuts of all shards."""
+    direction = sum(weight * cut.direction for weight, cut in zip(weights, cuts))
+    return Cut(np.asarray(direction), float(weights @ [cut.loss for cut in cuts]))
 
 
 class ShardedLine:
@@ -51,8 +58,7 @@ class ShardedLine:
         with self._clock.stage("oracle"):
             self.passes += 1.0
             cuts = self._workers.ask(_cut, self._from, self._to, self._t, self._beyond)
-        direction = sum(weight * cut.direction for weight, cut in zip(self._weights, cuts))
-        return Cut(np.asarray(direction), float(self._weights @ [cut.loss for cut in cuts]))
+        return added(self._weights, cuts)
 
     def _search(self) -> float:
         """Close in on the zero of J's derivative, which increases along the line."""

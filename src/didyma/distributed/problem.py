@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.distributed.line import ShardedLine
+from didyma.distributed.line import ShardedLine, added
 from didyma.distributed.workers import Workers
 from didyma.learning.problem import Cut, PythonProblem
 from didyma.learning.solution import Clock
@@ -82,10 +82,8 @@ class ShardedProblem(PythonProblem):
 
     def respond(self, scores: Vector) -> tuple[Vector, float]:
         """The sum of the shards' cuts at w = scores, in one round."""
-        cuts = self.workers.ask(_cut, scores)
-        direction = sum(weight * cut.direction for weight, cut in zip(self.weights, cuts))
-        loss = sum(float(weight) * cut.loss for weight, cut in zip(self.weights, cuts))
-        return np.asarray(direction), float(loss)
+        cut = added(self.weights, self.workers.ask(_cut, scores))
+        return cut.direction, cut.loss
 
     def line(self, C: float, w: Vector, clock: Clock) -> ShardedLine:
         """A line search that tries many steps in a round."""

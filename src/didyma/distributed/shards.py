@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from didyma.data import Features, Lists
+from didyma.data import Features, Groups, Lists
 from didyma.errors import DataError, placed
 from didyma.files import PathName
+from didyma.formats.queries import rows_of, stacked
 from didyma.matrix import is_sparse
 
-__all__ = ["Shards", "is_sharded", "shards_of"]
+__all__ = ["Placed", "Shards", "is_sharded", "shards_of", "text_shards_of"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,8 @@ class Shards:
 
     ``path`` is a folder whose files, in any format that `didyma.read` knows, are the shards; a
     folder of lists (`didyma convert train.txt train.lists`), of which each worker reads a range; or
-    one file. Workers must see it under the same name.
+    one file. Those of a `didyma.Reranker` hold texts, in any format that `didyma.formats.texts`
+    knows. Workers must see it under the same name.
 
     >>> from dask.distributed import Client                        # doctest: +SKIP
     >>> with Client("tcp://scheduler:8786"):                       # doctest: +SKIP
@@ -55,13 +58,20 @@ class Shards:
         return [(file, 0, 1) for file in files]
 
 
+@dataclass(frozen=True)
+class Placed:
+    """Lists that are on workers already, as futures."""
+
+    futures: tuple[Any, ...]
+
+
 def is_sharded(X: Any) -> bool:
     """Whether data are on a cluster: `Shards` or a Dask collection, which is not imported.
 
     >>> is_sharded(np.eye(2)), is_sharded(Shards("train"))
     (False, True)
     """
-    return isinstance(X, Shards) or type(X).__module__.partition(".")[0] == "dask"
+    return isinstance(X, Shards | Placed) or type(X).__module__.partition(".")[0] == "dask"
 
 
 def shards_of(client: Any, X: Any, y: Any = None, qid: Any = None) -> list[Any]:
@@ -72,6 +82,30 @@ def shards_of(client: Any, X: Any, y: Any = None, qid: Any = None) -> list[Any]:
     tasks = _Tasks(client)
     try:
         return _shards_of(tasks, X, y, qid)
+    except BaseException:
+        tasks.cancel()
+        raise
+
+
+def text_shards_of(client: Any, data: Any) -> list[Any]:
+    """The same of lists of texts: `Shards`, or a data frame with columns query, passage, label.
+
+    A query is known by its text, as files have ids of their own, or none.
+    """
+    tasks = _Tasks(client)
+    try:
+        if isinstance(data, Shards):
+            found = tasks.map(_read_texts, [path for path, *_ in data.sources(1)])
+        elif hasattr(data, "columns"):
+            from dask.delayed import delayed
+
+            as_texts = delayed(_as_texts)
+            parts = np.ravel(data.to_delayed())
+            found = tasks.compute([as_texts(k, part) for k, part in enumerate(parts)])
+        else:
+            raise DataError("expected texts: Shards, or a data frame of Dask", field="lists")
+        about = tasks.ask(_about, found)
+        return _few(tasks, *_whole(tasks, found, about), _n_threads(client))
     except BaseException:
         tasks.cancel()
         raise
@@ -109,10 +143,12 @@ class _Tasks:
 
 
 def _shards_of(tasks: _Tasks, X: Any, y: Any, qid: Any) -> list[Any]:
-    n_threads = max(1, sum(tasks.client.nthreads().values()))
-    if isinstance(X, Shards):
-        if y is not None or qid is not None:
-            raise DataError("shards have a y and a qid already: give no others")
+    n_threads = _n_threads(tasks.client)
+    if isinstance(X, Shards | Placed) and (y is not None or qid is not None):
+        raise DataError("shards have a y and a qid already: give no others")
+    if isinstance(X, Placed):
+        named, found = ["a shard"] * len(X.futures), [*X.futures]
+    elif isinstance(X, Shards):
         places = X.sources(n_threads)
         named = [str(path) for path, *_ in places]
         found = tasks.map(_read, places)
@@ -129,11 +165,15 @@ def _shards_of(tasks: _Tasks, X: Any, y: Any, qid: Any) -> list[Any]:
     return _few(tasks, *_whole(tasks, found, about), n_threads)
 
 
+def _n_threads(client: Any) -> int:
+    return max(1, sum(client.nthreads().values()))
+
+
 @dataclass(frozen=True)
 class _About:
-    """What has to be known of a shard."""
+    """What has to be known of a shard; texts have no features yet."""
 
-    features: Features
+    features: Any
     n_rows: int
     n_queries: int
     lowest: Any
@@ -143,7 +183,8 @@ class _About:
 def _about(lists: Lists) -> _About:
     names = lists.groups.names.tolist()
     least, most = (min(names), max(names)) if names else (None, None)
-    return _About(lists.features, len(lists), len(names), least, most)
+    features = lists.features if lists.queries is None else None
+    return _About(features, len(lists), len(names), least, most)
 
 
 def _read(source: tuple[Path, int, int]) -> Lists:
@@ -163,14 +204,32 @@ def _range(lists: Lists, part: int, n_parts: int) -> Lists:
     first, last = cuts[part], cuts[part + 1]
     if not np.array_equal(lists.groups.rows, np.arange(len(lists))):
         return lists.select_lists(np.arange(first, last))
-    rows = slice(starts[first], starts[last])
-    return Lists(
-        lists.X[rows],
-        lists.y[rows],
-        lists.qid[rows],
-        feature_names=lists.feature_names,
-        zero_based=lists.zero_based,
-    )
+    return rows_of(lists, int(starts[first]), int(starts[last]))
+
+
+def _read_texts(path: Path) -> Lists:
+    from didyma.formats import texts
+
+    return _by_text(texts.read(path), path)
+
+
+def _as_texts(number: int, frame: Any) -> Lists:
+    from didyma.formats import texts
+
+    place = f"partition {number}"
+    with placed(place):
+        return _by_text(texts.from_frame(frame), place)
+
+
+def _by_text(lists: Lists, place: PathName) -> Lists:
+    """Lists whose queries are called by what their texts are; those of the same text are one."""
+    if lists.labels is None:
+        raise DataError("expected judged texts, found no labels", path=place)
+    names = np.array([sha256(text.encode()).hexdigest()[:32] for text in lists.query_texts])
+    qid = names[lists.groups.codes]
+    texts = dict(zip(names.tolist(), lists.query_texts))
+    queries = [texts[name] for name in Groups.from_qid(qid).names.tolist()]
+    return replace(lists, qid=qid, queries=queries, grouping=None)
 
 
 def _partitions(X: Any, y: Any, qid: Any) -> list[Any]:
@@ -256,7 +315,7 @@ def _whole(
         if leaving[k]:
             shard = tasks.submit(_chosen, shard, leaving[k], False)
         if pieces[k]:
-            shard = tasks.submit(_joined, [shard, *pieces[k]])
+            shard = tasks.submit(stacked, [shard, *pieces[k]])
         found.append(shard)
         sizes.append(own.n_rows)
     return found, sizes
@@ -302,20 +361,6 @@ def _chosen(lists: Lists, names: list[Any], inside: bool) -> Lists:
     return lists.select(known[lists.groups.codes] == inside)
 
 
-def _joined(shards: Sequence[Lists]) -> Lists:
-    first = shards[0]
-    rows = [own.X for own in shards]
-    if any(map(is_sparse, rows)):
-        from scipy.sparse import csr_array, vstack
-
-        X = vstack([csr_array(own) for own in rows], format="csr")
-    else:
-        X = np.concatenate(rows)
-    labels = np.concatenate([own.y for own in shards])
-    qid = np.concatenate([own.qid for own in shards])
-    return replace(first, items=X, labels=labels, qid=qid, docid=None, grouping=None)
-
-
 def _few(tasks: _Tasks, shards: list[Any], sizes: Sequence[int], most: int) -> list[Any]:
     """Neighbours joined until there are few enough shards, of about the same number of rows."""
     if len(shards) <= most:
@@ -323,6 +368,6 @@ def _few(tasks: _Tasks, shards: list[Any], sizes: Sequence[int], most: int) -> l
     middle = np.cumsum(sizes) - np.array(sizes) / 2
     groups = np.minimum((middle * most / np.sum(sizes)).astype(int), most - 1)
     return [
-        tasks.submit(_joined, [shards[k] for k in np.flatnonzero(groups == group)])
+        tasks.submit(stacked, [shards[k] for k in np.flatnonzero(groups == group)])
         for group in np.unique(groups)
     ]

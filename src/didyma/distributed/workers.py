@@ -15,7 +15,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 from didyma.errors import DataError, MissingExtraError
 
-__all__ = ["Workers", "active_client"]
+__all__ = ["Workers", "active_client", "refuse_on_cluster"]
 
 T = TypeVar("T")
 RecipeStep = Callable[[Any], Any]
@@ -216,3 +216,10 @@ def active_client() -> Any:
         raise DataError(
             "expected a cluster to work on: make a dask.distributed.Client first"
         ) from None
+
+
+def refuse_on_cluster(**given: Any) -> None:
+    """Refuse arguments that have no meaning there, or whose meaning is not written."""
+    for name, value in given.items():
+        if value is not None:
+            raise DataError("is not for data on a cluster: leave it out", field=name)

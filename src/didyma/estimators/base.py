@@ -18,8 +18,9 @@ from sklearn.utils.validation import (
 )
 
 from didyma.data import Features, Groups, Lists, group_rows, judgements
-from didyma.distributed.prediction import predict_on_cluster
+from didyma.distributed.prediction import evaluate_on_cluster, predict_on_cluster
 from didyma.distributed.shards import is_sharded
+from didyma.distributed.workers import refuse_on_cluster
 from didyma.errors import DataError
 from didyma.learning.learned import Learner
 from didyma.matrix import Matrix, as_csr
@@ -144,11 +145,16 @@ class Ranker(Savable, BaseEstimator):
         """Mean over the queries, weighted as in `fit`, of ``measure`` if the ranker has one, or AP.
 
         Rows with equal scores are ranked by ``docid``, as everywhere (`didyma.metrics.ranking`).
+        ``X`` may be on a cluster, as in `fit`.
         A ranker that was fitted on several queries must be told those of ``X``: silence most likely
         means that a search or a pipeline lost them.
         """
         from didyma.metrics import evaluate, parse_all
 
+        measure = parse_all(getattr(self, "measure", "AP"))[0]
+        if is_sharded(X):
+            refuse_on_cluster(group=group, sample_weight=sample_weight, docid=docid)
+            return evaluate_on_cluster(self, X, y, qid, measure).mean(measure)
         scores = self.predict(X)
         if docid is None and isinstance(X, Lists):
             docid = X.docid
@@ -159,7 +165,6 @@ class Ranker(Savable, BaseEstimator):
                 "group too; inside scikit-learn's tools enable metadata routing"
             )
         groups = group_rows(len(scores), qid, group)
-        measure = parse_all(getattr(self, "measure", "AP"))[0]
         found = evaluate(scores, y, groups, measure, docid=docid)
         if sample_weight is None:
             return found.mean(measure)

@@ -21,8 +21,8 @@ from didyma.data import Features, Groups, Lists
 from didyma.distributed.cocoa import CoCoA
 from didyma.distributed.problem import ShardedProblem, ShardState
 from didyma.distributed.shards import shards_of
-from didyma.distributed.workers import Cluster, Workers, active_client
-from didyma.errors import DataError, NothingLearnedWarning, warn
+from didyma.distributed.workers import Cluster, Workers, active_client, refuse_on_cluster
+from didyma.errors import NothingLearnedWarning, warn
 from didyma.features.bins import Bins, categories_of
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
@@ -77,9 +77,7 @@ def reading(
 
     What the ranker has to know of all rows it knows then. In the end all is released.
     """
-    for name, given in {"group": group, "sample_weight": sample_weight}.items():
-        if given is not None:
-            raise DataError("is not for data on a cluster: give qid alone", field=name)
+    refuse_on_cluster(group=group, sample_weight=sample_weight)
     client = active_client()
     with Cluster(client, shards_of(client, X, y, qid)) as workers:
         n_jobs = max(1, sum(client.nthreads().values()) // workers.n_shards)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -22,6 +23,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from didyma.distributed.shards import is_sharded
+from didyma.distributed.workers import refuse_on_cluster
 from didyma.errors import DataError, ModelFileError
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
@@ -74,6 +77,9 @@ class _Structured(Savable, BaseEstimator):
     ) -> Self:
         """Learn from examples with their labels.
 
+        Of perceptrons both may be Dask bags, partition by partition: these stay on the workers of
+        the active Dask client, and weights are mixed after each epoch.
+
         An example of weight 2 counts as if it were given twice: c_i = sample_weight[i] / Σ_j
         sample_weight[j]. With ``eval_set`` = (examples, labels) the held-out measure is recorded in
         ``history_`` after each iteration.
@@ -90,7 +96,6 @@ class _Structured(Savable, BaseEstimator):
     ) -> Self:
         self._check_restored()
         self._task()
-        weights = _weights(len(examples), len(labels), sample_weight)
         if eval_set is None and self.patience is not None:
             raise DataError("expected an eval_set to watch", field="patience")
         watch = Watch(
@@ -100,7 +105,12 @@ class _Structured(Savable, BaseEstimator):
             self.callback,
             getattr(self, "C", None),
         )
-        solution = self._learn(examples, labels, weights, watch, **start)
+        if is_sharded(examples):
+            refuse_on_cluster(sample_weight=sample_weight, warm_start=self.warm_start or None)
+            solution = self._learn_shards(examples, labels, watch)
+        else:
+            weights = _weights(len(examples), len(labels), sample_weight)
+            solution = self._learn(examples, labels, weights, watch, **start)
         self.coef_ = solution.w
         if eval_set is not None and self.patience is not None and watch.best_w is not None:
             self.coef_ = watch.best_w
@@ -118,16 +128,24 @@ class _Structured(Savable, BaseEstimator):
             )
         return self
 
-    def predict(self, examples: Sequence[Any]) -> list[Any]:
-        """Best output of each example."""
+    def predict(self, examples: Any) -> Any:
+        """Best output of each example: a list, or of a Dask bag another one."""
         check_is_fitted(self)
         task = self._task()
+        if is_sharded(examples):
+            return examples.map(partial(task.argmax, self.coef_))
         return [task.argmax(self.coef_, x) for x in examples]
 
-    def score(self, examples: Sequence[Any], labels: Sequence[Any]) -> float:
-        """The measure over the examples: minus the mean loss unless ``measure`` says otherwise."""
+    def score(self, examples: Any, labels: Any) -> float:
+        """The measure over the examples: minus the mean loss unless ``measure`` says otherwise.
+
+        Outputs of a Dask bag are found where its examples are, and judged here.
+        """
         check_is_fitted(self)
         self._check_restored()
+        if is_sharded(examples):
+            outputs, labels = self.predict(examples).compute(), labels.compute()
+            return self._measured(labels, outputs)
         return self._judge(self.coef_, examples, labels)
 
     @classmethod
@@ -149,12 +167,20 @@ class _Structured(Savable, BaseEstimator):
     ) -> Solution:
         raise NotImplementedError
 
+    def _learn_shards(self, examples: Any, labels: Any, watch: Watch) -> Solution:
+        raise DataError(
+            f"{type(self).__name__} does not learn on a cluster: give it a list", field="examples"
+        )
+
     def _judge(self, w: Vector, examples: Sequence[Any], labels: Sequence[Any]) -> float:
         task = self._task()
-        outputs = [task.argmax(w, x) for x in examples]
+        return self._measured(labels, [task.argmax(w, x) for x in examples])
+
+    def _measured(self, labels: Sequence[Any], outputs: Sequence[Any]) -> float:
         if self.measure is not None:
             return float(self.measure(labels, outputs))
-        return -float(np.mean([task.loss(y, output) for y, output in zip(labels, outputs)]))
+        loss = self._task().loss
+        return -float(np.mean([loss(y, output) for y, output in zip(labels, outputs)]))
 
     def _task(self) -> Task:
         if not isinstance(self.task, Task):
@@ -207,6 +233,20 @@ class StructuredPerceptron(_Structured):
         A further `fit` goes on from the last one.
     callback : callable, optional
         Called with a `Progress` after each epoch; True stops.
+
+    >>> class Signs(Task):
+    ...     "Is the number positive? The sign of a weight tells."
+    ...     n_features = 1
+    ...     def features(self, x, output):
+    ...         return np.array([x * output])
+    ...     def argmax(self, w, x):
+    ...         return 1 if w[0] * x > 0 else -1
+    ...     def loss(self, y, output):
+    ...         return float(y != output)
+    ...     def loss_augmented(self, w, x, y, scale=1.0):
+    ...         return max((1, -1), key=lambda output: scale * (output != y) + w[0] * x * output)
+    >>> StructuredPerceptron(Signs()).fit([1.0, -2.0], [1, -1]).predict([3.0])
+    [1]
     """
 
     _online: ClassVar[bool] = False
@@ -239,21 +279,50 @@ class StructuredPerceptron(_Structured):
         weights: Vector,
         watch: Watch,
     ) -> Solution:
+        problem = self._pose()(examples, labels, weights / weights.sum())
+        learner = Perceptron(self.epochs, self._seed())
+        return learner.solve(problem, multiplicity=weights, start=self._former(), callback=watch)
+
+    def _learn_shards(self, examples: Any, labels: Any, watch: Watch) -> Solution:
+        from didyma.distributed.examples import posed
+        from didyma.distributed.mixing import MixedPerceptron
+
+        with posed(self._pose(), self._task().n_features, examples, labels) as problem:
+            return MixedPerceptron(self.epochs, self._seed()).solve(problem, callback=watch)
+
+    def _pose(self) -> Callable[..., Any]:
+        """What makes a problem of examples, labels and weights."""
         task = self._hidden() if self._online else self._observed()
-        problem = task.problem(
-            examples,
-            labels,
-            weights / weights.sum(),
+        return partial(
+            task.problem,
             augmented=self.loss_scale is not None,
             loss_scale=1.0 if self.loss_scale is None else float(self.loss_scale),
             online=self._online,
         )
-        learner = Perceptron(self.epochs, self._seed())
-        return learner.solve(problem, multiplicity=weights, start=self._former(), callback=watch)
 
 
 class LatentStructuredPerceptron(StructuredPerceptron):
-    """`StructuredPerceptron` that completes the label at the current weights before each update."""
+    """`StructuredPerceptron` that completes the label at the current weights before each update.
+
+    >>> class Bags(Task):
+    ...     "Which item of a bag makes it positive? Labels do not say."
+    ...     n_features = 2
+    ...     def features(self, x, output):
+    ...         return np.zeros(2) if output is None else x[output]
+    ...     def argmax(self, w, x):
+    ...         return int(np.argmax(x @ w)) if (x @ w).max() > 0 else None
+    ...     def loss(self, y, output):
+    ...         return float(y != (output is not None))
+    ...     def loss_augmented(self, w, x, y, scale=1.0):
+    ...         item = int(np.argmax(x @ w))
+    ...         return item if x[item] @ w + scale * (not y) > scale * y else None
+    ...     def complete(self, w, x, y):
+    ...         return int(np.argmax(x @ w)) if y else None
+    >>> bags = [np.array([[2.0, 1.0], [-1.0, 1.0]]), np.array([[-2.0, 1.0], [-1.0, 1.0]])]
+    >>> learner = LatentStructuredPerceptron(Bags()).fit(bags, [True, False])
+    >>> learner.predict(bags)
+    [0, None]
+    """
 
     _online: ClassVar[bool] = True
 
@@ -273,6 +342,20 @@ class StructuredSVM(_Structured):
         Most iterations (passes for "bcfw").
     measure, patience, random_state, warm_start, callback
         As in `StructuredPerceptron`; a warm start keeps cuts and works for any C.
+
+    >>> class Signs(Task):
+    ...     "Is the number positive? The sign of a weight tells."
+    ...     n_features = 1
+    ...     def features(self, x, output):
+    ...         return np.array([x * output])
+    ...     def argmax(self, w, x):
+    ...         return 1 if w[0] * x > 0 else -1
+    ...     def loss(self, y, output):
+    ...         return float(y != output)
+    ...     def loss_augmented(self, w, x, y, scale=1.0):
+    ...         return max((1, -1), key=lambda output: scale * (output != y) + w[0] * x * output)
+    >>> StructuredSVM(Signs(), C=10.0).fit([1.0, -2.0], [1, -1]).coef_.round(2)
+    array([0.5])
     """
 
     def __init__(
@@ -350,6 +433,25 @@ class LatentStructuredSVM(_Structured):
     result_ : LatentResult
         How the kept run ended, which one that was (``kept``), the objectives of all (``values``),
         and how often a tied completion led on (``escapes``).
+
+    >>> class Bags(Task):
+    ...     "Which item of a bag makes it positive? Labels do not say."
+    ...     n_features = 2
+    ...     def features(self, x, output):
+    ...         return np.zeros(2) if output is None else x[output]
+    ...     def argmax(self, w, x):
+    ...         return int(np.argmax(x @ w)) if (x @ w).max() > 0 else None
+    ...     def loss(self, y, output):
+    ...         return float(y != (output is not None))
+    ...     def loss_augmented(self, w, x, y, scale=1.0):
+    ...         item = int(np.argmax(x @ w))
+    ...         return item if x[item] @ w + scale * (not y) > scale * y else None
+    ...     def complete(self, w, x, y):
+    ...         return int(np.argmax(x @ w)) if y else None
+    >>> bags = [np.array([[2.0, 1.0], [-1.0, 1.0]]), np.array([[-2.0, 1.0], [-1.0, 1.0]])]
+    >>> learner = LatentStructuredSVM(Bags(), C=100.0).fit(bags, [True, False])
+    >>> learner.predict(bags)
+    [0, None]
     """
 
     objective_trace_: list[float]

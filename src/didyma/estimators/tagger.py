@@ -26,6 +26,10 @@ Guess: TypeAlias = tuple[list[str], float]
 Integers: TypeAlias = NDArray[np.int64]
 Vector: TypeAlias = NDArray[np.float64]
 
+# Types of what was learned; the others are numbers.
+TYPES = dict.fromkeys(
+    ("trigram_keys", "lexicon_starts", "lexicon_tags", "context_starts", "context_tags"), np.int64
+)
 BLOCK = 1000  # sentences whose n best are kept as arrays at a time
 _DIGIT = re.compile(r"\d")
 
@@ -363,7 +367,8 @@ class _Decoder:
         n = len(self.tags)
         bigrams, keys = arrays["bigrams"], arrays["trigram_keys"]
         sound = (
-            bigrams.shape == (n, n)
+            all(array.dtype == TYPES.get(name, np.float64) for name, array in arrays.items())
+            and bigrams.shape == (n, n)
             and "" in self.suffixes.node_of
             and keys.shape == arrays["trigrams"].shape
             and np.all((keys >= 0) & (keys < n**3))

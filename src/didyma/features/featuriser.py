@@ -24,6 +24,23 @@ class Featuriser(ABC):
     """Turns the items of `Lists` into features, one row for each; labels are never seen.
 
     What it is and has learned can be saved as arrays and plain values, and needs no pickle.
+
+    >>> class Length(Featuriser):
+    ...     "The number of letters of a passage."
+    ...     names = ("length",)
+    ...     def fit(self, lists):
+    ...         return self
+    ...     def transform(self, lists):
+    ...         return np.array([[len(text)] for text in lists.items], float)
+    ...     def state(self):
+    ...         return {}, {}
+    ...     @classmethod
+    ...     def from_state(cls, arrays, record):
+    ...         return cls()
+    >>> from didyma import Lists
+    >>> lists = Lists.of_texts(["who?"], [["Ida.", "Nobody."]])
+    >>> Length().fit(lists).transform(lists).tolist()
+    [[4.0], [7.0]]
     """
 
     @property

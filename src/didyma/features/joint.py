@@ -208,8 +208,10 @@ class JointFeatures(LearnedFeatures):
         """Whether the decoder's scores make a feature."""
         return DECODER in self.numbers_.names
 
-    def _check_learned(self) -> None:
+    def _check_state(self) -> None:
         n_numbers = len(self.numbers_)
+        if self.features_ not in ("text", *ALIGNED):
+            raise ValueError(f"there are no features {self.features_!r:.40}")
         if self.deviations_.shape != (n_numbers,) or not 0 <= self.vector_length_ <= n_numbers:
             raise ValueError(f"{n_numbers} numbers have other deviations")
 

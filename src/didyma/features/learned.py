@@ -37,8 +37,8 @@ class LearnedFeatures(Featuriser, BaseEstimator):
             raise ValueError(str(error)) from None
         for name, value in learned.items():
             setattr(found, name, value)
-        found._check_learned()
+        found._check_state()
         return found
 
-    def _check_learned(self) -> None:
+    def _check_state(self) -> None:
         """Raise ValueError if what was learned does not fit together."""

@@ -10,11 +10,12 @@ Lists(2 rows, 1 features, 1 queries)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any
 
 from didyma.data import Features, Lists
+from didyma.errors import DataError
 from didyma.files import PathName, format_suffix
 from didyma.formats import json_table, letor, lists_folder, numpy_file, table, trec
 
@@ -28,6 +29,7 @@ __all__ = [
     "table",
     "trec",
     "write",
+    "write_blocks",
 ]
 
 BY_SUFFIX = {
@@ -68,6 +70,13 @@ def blocks(path: PathName, *, like: Any = None, **options: Any) -> Iterator[List
 
     A query may go on in the next block (`didyma.formats.queries.whole_queries`). A ``.npz`` file is
     one block.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp(), "train.txt")
+    >>> _ = path.write_text("1 qid:a 1:7\\n0 qid:a 1:5\\n")
+    >>> sum(len(part) for part in blocks(path))
+    2
     """
     reader = format_of(path)
     for part in reader.blocks(path, **_options(reader, like, options)):
@@ -99,12 +108,53 @@ def _allows_missing(like: Any) -> bool:
 
 
 def write(data: Lists, path: PathName) -> None:
-    """Write judged results in the format that the name tells, as in `read`."""
+    """Write judged results in the format that the name tells, as in `read`.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from pathlib import Path
+    >>> path = Path(tempfile.mkdtemp(), "train.csv")
+    >>> lists = Lists(np.array([[0.5]]), np.ones(1), np.array(["q"]), feature_names=("bm25",))
+    >>> write(lists, path)
+    >>> read(path)
+    Lists(1 rows, 1 features, 1 queries)
+    """
     format_of(path).write(data, path)
 
 
+def write_blocks(parts: Iterable[Lists], path: PathName) -> None:
+    """The same of rows that come some at a time, in constant memory unless it is a ``.npz`` file.
+
+    Those of a query need not stand together, and only in a folder are they put together.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "a.csv").write_text("label,qid,bm25\\n1,apple,2.5\\n0,apple,1.0\\n")
+    >>> write_blocks(blocks(folder / "a.csv"), folder / "b.csv")
+    >>> read(folder / "b.csv")
+    Lists(2 rows, 1 features, 1 queries)
+    """
+    format_of(path).write_blocks(_alike(parts, path), path)
+
+
+def _alike(parts: Iterable[Lists], path: PathName) -> Iterator[Lists]:
+    """The same, if all have the columns of the first."""
+    known = None
+    for part in parts:
+        columns = part.features, part.docid is None
+        if known not in (None, columns):
+            raise DataError("expected the columns of the first rows, found others", path=path)
+        known = columns
+        yield part
+
+
 def format_of(path: PathName) -> ModuleType:
-    """The module that reads and writes what has this name."""
+    """The module that reads and writes what has this name.
+
+    >>> format_of("train.csv").__name__, format_of("train.txt").__name__
+    ('didyma.formats.table', 'didyma.formats.letor')
+    """
     if lists_folder.is_lists_folder(path):
         return lists_folder
     return BY_SUFFIX.get(format_suffix(path), letor)

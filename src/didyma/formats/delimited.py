@@ -26,7 +26,7 @@ from didyma.formats.text import first_repeated, text_array
 __all__ = ["DelimitedFile", "tab_separated", "write"]
 
 BLOCK = 4096  # rows that are held as texts
-PIECE = 1 << 22  # bytes of plain text that are parsed at a time
+PIECE = 1 << 20  # bytes of plain text that are parsed at a time
 LARGE = 1 << 20  # bytes from which compiled code, which takes time to load, is worth it
 TRUTH = {"true": 1.0, "false": 0.0}
 
@@ -49,7 +49,7 @@ class DelimitedFile:
 
     def __init__(self, path: PathName, delimiter: str, *, quoted: bool = True) -> None:
         self.path, self._delimiter, self._quoted = path, delimiter, quoted
-        lines = _decoded(stream_lines(path), path)
+        lines = _decoded(stream_lines(path, PIECE), path)
         self._rows = _rows(lines, path, delimiter) if quoted else _split(lines, delimiter)
         nothing: tuple[int, list[str]] = (1, [])
         line, self.header = next(self._rows, nothing)
@@ -202,14 +202,10 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def write(
-    header: Sequence[str], rows: Iterable[Sequence[Any]], path: PathName, delimiter: str
-) -> None:
-    """Write a header and rows of texts and numbers, which a `DelimitedFile` gives back exactly."""
+def write(rows: Iterable[Sequence[Any]], path: PathName, delimiter: str) -> None:
+    """Write rows of texts and numbers, the first a header: a `DelimitedFile` gives them back."""
     with replace_when_done(path) as file:
-        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+        csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
 
 
 def _rows(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 __all__ = ["read_records", "sort_records"]
 
-CHUNK = 1 << 21  # records that are in memory at a time
+CHUNK = 1 << 20  # records that are in memory at a time
 
 Records: TypeAlias = NDArray[np.int64]
 
@@ -21,7 +21,8 @@ def read_records(path: Path, width: int, chunk: int = CHUNK) -> Iterator[Records
     """The records of a file, some at a time."""
     size = os.path.getsize(path)
     for offset in range(0, size, 8 * width * chunk):
-        yield np.fromfile(path, np.int64, width * chunk, offset=offset).reshape(-1, width)
+        count = min(width * chunk, (size - offset) // 8)  # room is made for all that is asked for
+        yield np.fromfile(path, np.int64, count, offset=offset).reshape(-1, width)
 
 
 def sort_records(path: Path, width: int, chunk: int = CHUNK) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,10 +15,10 @@ from didyma.files import PathName, replace_when_done
 from didyma.formats.json_lines import objects
 from didyma.formats.queries import collected
 from didyma.formats.rows import number_of
-from didyma.formats.table import TableRoles, column_names, dense_rows
+from didyma.formats.table import TableRoles, dense_rows, id_columns, named_columns
 from didyma.formats.text import text_array
 
-__all__ = ["blocks", "read", "write"]
+__all__ = ["blocks", "read", "write", "write_blocks"]
 
 BLOCK = 4096  # rows that are held as objects
 
@@ -102,9 +102,14 @@ def _id(value: Any, field: str) -> str:
 
 def write(data: Lists, path: PathName) -> None:
     """Write JSON lines that `read` gives back."""
-    names = column_names(data, path)
-    ids = [column.astype(str).tolist() for column in (data.qid, data.docid) if column is not None]
+    write_blocks([data], path)
+
+
+def write_blocks(parts: Iterable[Lists], path: PathName) -> None:
+    """The same of rows that come some at a time."""
     with replace_when_done(path) as file:
-        for label, *texts, values in zip(data.y.tolist(), *ids, dense_rows(data.X)):
-            row = dict(zip(names, [label, *texts, *values]))
-            file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+        for names, part in named_columns(parts, path):
+            ids = [column.astype(str).tolist() for column in id_columns(part)]
+            for label, *texts, values in zip(part.y.tolist(), *ids, dense_rows(part.X)):
+                row = dict(zip(names, [label, *texts, *values]))
+                file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")

@@ -25,7 +25,7 @@ from didyma.formats import short_letor
 from didyma.formats.source import Source
 from didyma.matrix import Matrix
 
-__all__ = ["blocks", "read", "write"]
+__all__ = ["blocks", "read", "write", "write_blocks"]
 
 DENSE_FROM = 0.25  # share of all entries that the file lists, from which a dense matrix suits
 PIECE = 1 << 19  # bytes that a thread parses at a time
@@ -86,7 +86,8 @@ def read(
             qid.append(part.qid)
             docid.append(part.docid)
     X = _matrix(shape, whole, starts)
-    return Lists(X, whole.y, np.concatenate(qid), _docids(docid), zero_based=shape.base == 0)
+    names = np.concatenate(docid) if shape.named else None
+    return Lists(X, whole.y, np.concatenate(qid), names, zero_based=shape.base == 0)
 
 
 def blocks(
@@ -101,8 +102,7 @@ def blocks(
 ) -> Iterator[Lists]:
     """The rows that `read` gives, some at a time, in constant memory.
 
-    The file is read twice, as its width and how full it is must be known first. A block without
-    document ids has none, though others may have some.
+    The file is read twice, as its width and how full it is must be known first.
     """
     form = _Form(np.dtype(dtype), n_features, zero_based, sparse, missing)
     sources = _sources(path)
@@ -113,7 +113,7 @@ def blocks(
         shape = _measure(sources(), path, pool, form)
         for part in _parse(sources(), path, pool, shape, form, group):
             X = _matrix(shape, part.room, np.concatenate([[0], part.ends]))
-            docid = _docids([part.docid])
+            docid = part.docid if shape.named else None
             yield Lists(X, part.room.y, part.qid, docid, zero_based=shape.base == 0)
 
 
@@ -124,12 +124,19 @@ def write(data: Lists, path: PathName) -> None:
     reading gives them back exactly, document ids become comments, and a name that ends in ``.gz``
     is compressed.
     """
-    docids = [""] * len(data) if data.docid is None else data.docid.astype(str).tolist()
-    _check_writable(data, docids, path)
+    write_blocks([data], path)
+
+
+def write_blocks(parts: Iterable[Lists], path: PathName) -> None:
+    """The same of rows that come some at a time."""
     with replace_when_done(path) as file:
-        for label, qid, entries, docid in zip(data.y.tolist(), data.qid, _entries(data), docids):
-            comment = f" # {docid}" if docid else ""
-            file.write(f"{repr(label).removesuffix('.0')} qid:{qid}{entries}{comment}\n")
+        for number, part in enumerate(parts):
+            docids = [""] * len(part) if part.docid is None else part.docid.astype(str).tolist()
+            _check_writable(part, docids, path)
+            entries = _entries(part, first=number == 0)
+            for label, qid, own, docid in zip(part.y.tolist(), part.qid, entries, docids):
+                comment = f" # {docid}" if docid else ""
+                file.write(f"{repr(label).removesuffix('.0')} qid:{qid}{own}{comment}\n")
 
 
 @dataclass(frozen=True)
@@ -160,6 +167,7 @@ class _Shape:
     base: int
     width: int
     dense: bool
+    named: bool  # whether a row has a document id
 
 
 @dataclass(frozen=True)
@@ -216,13 +224,14 @@ def _measure(
 ) -> _Shape:
     from didyma.kernels.svmlight import scan
 
-    pieces, least, greatest = [], 2**31, -1
+    pieces, least, greatest, named = [], 2**31, -1, 0
     for source in sources:
         spans = list(source.pieces(PIECE))
         found = [*pool.map(lambda span, codes=source.codes: scan(codes, *span), spans)]
-        counts = np.array(found, np.int64).reshape(-1, 4)
+        counts = np.array(found, np.int64).reshape(-1, 5)
         pieces.append(np.hstack([np.array(spans, np.int64), counts[:, :2]]))
         least, greatest = min(least, counts[:, 2].min()), max(greatest, counts[:, 3].max())
+        named += int(counts[:, 4].sum())
     n_rows, n_entries = (sum(int(block[:, k].sum()) for block in pieces) for k in (2, 3))
     if n_rows == 0:
         raise DataError("expected lines 'label qid:TEXT index:value ...', found none", path=path)
@@ -230,7 +239,7 @@ def _measure(
     base = 0 if zero_based else 1
     width = max(int(greatest) - base + 1, 0) if form.n_features is None else form.n_features
     sparse = bool(n_entries < DENSE_FROM * n_rows * width) if form.sparse is None else form.sparse
-    return _Shape(pieces, n_rows, n_entries, base, width, not sparse)
+    return _Shape(pieces, n_rows, n_entries, base, width, not sparse, named > 0)
 
 
 def _parse(
@@ -374,11 +383,6 @@ def _matrix(shape: _Shape, room: _Room, starts: NDArray[np.int64]) -> Matrix:
     return csr_array((room.values, room.columns, narrow), shape=(n_rows, shape.width))
 
 
-def _docids(parts: list[NDArray[Any]]) -> NDArray[Any] | None:
-    """The document ids of all parts, if a row has one."""
-    return np.concatenate(parts) if any(np.any(part != "") for part in parts) else None
-
-
 class _Queries:
     """The query of each row, block by block: its qid, or the group that the row falls into."""
 
@@ -478,12 +482,12 @@ def _check_writable(data: Lists, docids: list[str], path: PathName) -> None:
             raise DataError("expected finite numbers only", path=path, field=field)
 
 
-def _entries(data: Lists) -> Iterator[str]:
-    """The text `` index:value ...`` of each row."""
-    X, first = data.X, 0 if data.zero_based else 1
+def _entries(data: Lists, *, first: bool) -> Iterator[str]:
+    """The text `` index:value ...`` of each row; the ``first`` ones also tell the width."""
+    X, base = data.X, 0 if data.zero_based else 1
     width = X.shape[1]
     if isinstance(X, np.ndarray):
-        names = [f" {index}:" for index in range(first, first + width)]
+        names = [f" {index}:" for index in range(base, base + width)]
         for values in X:
             yield "".join(map(add, names, map(repr, values.tolist())))
         return
@@ -494,12 +498,12 @@ def _entries(data: Lists) -> Iterator[str]:
     # A zero in the last column keeps the width, and one in column 0 that indices count from there:
     # the file has no other place for either.
     def mark(column: int) -> str:
-        return "" if np.any(X.indices == column) else f" {column + first}:0"
+        return "" if np.any(X.indices == column) else f" {column + base}:0"
 
-    beginning = mark(0) if first == 0 and width > 1 else ""
-    ending = mark(width - 1) if width else ""
+    beginning = mark(0) if first and base == 0 and width > 1 else ""
+    ending = mark(width - 1) if first and width else ""
     for start, stop in zip(X.indptr[:-1].tolist(), X.indptr[1:].tolist()):
-        indices, values = (X.indices[start:stop] + first).tolist(), X.data[start:stop].tolist()
+        indices, values = (X.indices[start:stop] + base).tolist(), X.data[start:stop].tolist()
         entries = "".join(f" {index}:{value!r}" for index, value in zip(indices, values))
         yield beginning + entries + ending
         beginning = ending = ""

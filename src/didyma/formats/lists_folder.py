@@ -4,10 +4,9 @@
 matrix), ``labels.npy``, ``qid.npy`` and perhaps ``docid.npy`` with an entry for each row, and for
 each list its name, ``names.npy``, and its first row, ``starts.npy`` (and one past the last of all).
 Rows of a list stand together, in the order that they had, and lists in that of their first rows.
-``manifest.json`` says what must be there: size, type, shape and SHA-256 of each file.
+It is a `didyma.array_folder`, whose manifest says what must be there.
 
-A folder is written beside its place and takes its name when it is complete. What is read of it is
-mapped into memory, so that only what is looked at is loaded.
+What is read of it is mapped into memory, so that only what is looked at is loaded.
 """
 
 from __future__ import annotations
@@ -21,12 +20,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from didyma.array_folder import is_folder, mapped, open_folder, replace_folder
 from didyma.data import Features, Groups, Lists
 from didyma.errors import DataError, placed
-from didyma.files import PathName, replace_folder_when_done
-from didyma.formats.lists_manifest import MANIFEST, Manifest, digest
+from didyma.files import PathName
+from didyma.formats.lists_manifest import KIND, VERSION, ListsManifest
 from didyma.formats.lists_writer import ListsWriter
-from didyma.formats.npy import BLOCK, NpyFile
+from didyma.formats.npy import BLOCK, read_rows
+from didyma.formats.text import is_text
 from didyma.matrix import Matrix, is_sparse
 
 __all__ = ["blocks", "check", "is_lists_folder", "read", "write", "write_blocks"]
@@ -39,7 +40,7 @@ Report: TypeAlias = Callable[[str, int], None]
 
 def is_lists_folder(path: PathName) -> bool:
     """Whether this is such a folder, or is named as one."""
-    return Path(path).suffix.lower() == SUFFIX or Path(path, MANIFEST).is_file()
+    return Path(path).suffix.lower() == SUFFIX or is_folder(path, KIND)
 
 
 def read(path: PathName, *, missing: bool = False) -> Lists:
@@ -64,11 +65,9 @@ def blocks(path: PathName, *, missing: bool = False) -> Iterator[Lists]:
 
 def check(path: PathName) -> None:
     """Read all files of a folder, and refuse it if one is not what was written."""
-    manifest = Manifest.read(Path(path))
-    for name, file in manifest.files.items():
-        if digest(Path(path, name)) != file.sha256:
-            raise DataError("changed or damaged: its checksum is another", path=Path(path, name))
-    _Folder.open(path, missing=True).starts()
+    open_folder(path, KIND, VERSION).verify()
+    for _ in blocks(path, missing=True):
+        pass
 
 
 def write(data: Lists, path: PathName) -> None:
@@ -94,8 +93,8 @@ def write_blocks(
     ``dtype`` and ``sparse`` are those of the first block, if they are not given. Where rows of a
     list do not stand together they are written twice, and need twice the room meanwhile.
     """
-    with replace_folder_when_done(path, is_lists_folder) as place:
-        writer = ListsWriter(place, dtype, sparse)
+    with replace_folder(path, KIND, VERSION) as folder:
+        writer = ListsWriter(folder.folder, dtype, sparse)
         with writer:
             for part in parts:
                 with placed(path):
@@ -103,8 +102,10 @@ def write_blocks(
                 report("reading", writer.n_rows)
         if writer.scattered():
             writer = _gathered(writer, report)
-        manifest = writer.manifest()
-        manifest.write(place)
+        files, manifest = writer.finish()
+        for name in files:
+            folder.adopt(name)
+        folder.record = manifest.record()
     return manifest.rows, manifest.lists
 
 
@@ -115,8 +116,8 @@ def _gathered(writer: ListsWriter, report: Report) -> ListsWriter:
     for file in [*writer.place.glob("*.npy")]:
         file.rename(unsorted / file.name)
     assert writer.features is not None
-    files = {file.name: NpyFile.of(file) for file in unsorted.glob("*.npy")}
-    folder = _Folder(unsorted, files, writer.features)
+    arrays = {file.stem: mapped(file) for file in unsorted.glob("*.npy")}
+    folder = _Folder(unsorted, arrays, writer.features)
     whole = folder.lists()
     with ListsWriter(writer.place, writer.dtype, writer.sparse) as again:
         for rows in writer.order(folder.rows_of_block):
@@ -148,68 +149,65 @@ def _rows(whole: Lists, rows: NDArray[np.int64]) -> Lists:
 
 @dataclass(frozen=True, eq=False)
 class _Folder:
-    """What a manifest says, and the files as it says they are."""
+    """Arrays that are mapped, as the manifest says they are."""
 
     path: Path
-    files: dict[str, NpyFile]
+    arrays: dict[str, NDArray[Any]]
     features: Features
 
     @classmethod
     def open(cls, path: PathName, missing: bool) -> _Folder:
-        manifest = Manifest.read(Path(path))
+        manifest, folder = ListsManifest.open(Path(path))
         if manifest.missing and not missing:
             raise DataError("has missing values, which were not expected", path=path)
-        files = {
-            name: NpyFile(Path(path, name), about.dtype, about.shape)
-            for name, about in manifest.files.items()
-        }
-        return cls(Path(path), files, manifest.features)
+        return cls(Path(path), folder.arrays, manifest.features)
 
     @property
     def n_rows(self) -> int:
-        return self.files["qid.npy"].shape[0]
+        return len(self.arrays["qid"])
 
     @property
     def rows_of_block(self) -> int:
         """Rows that are in memory at a time."""
-        matrix = [
-            self.files[name] for name in ("X.npy", "data.npy", "indices.npy") if name in self.files
-        ]
-        return max(1, BLOCK * self.n_rows // max(1, sum(file.n_bytes for file in matrix)))
+        matrix = [self.arrays[name] for name in ("X", "data", "indices") if name in self.arrays]
+        return max(1, BLOCK * self.n_rows // max(1, sum(array.nbytes for array in matrix)))
 
     def starts(self) -> NDArray[np.int64]:
         """The first row of each list, and one past the last."""
-        starts = self.files["starts.npy"].all()
+        starts = self._all("starts")
         if starts[0] != 0 or starts[-1] != self.n_rows or np.any(np.diff(starts) <= 0):
             raise DataError(
                 f"expected rows that rise from 0 to {self.n_rows}", path=self.path / "starts.npy"
             )
         return starts
 
+    def _all(self, name: str) -> NDArray[Any]:
+        return read_rows(self.arrays[name], 0, len(self.arrays[name]))
+
     def lists(self) -> Lists:
         """All of them, mapped into memory."""
-        starts = self.starts()
-        names = self.files["names.npy"].all()
-        groups = Groups(names, np.arange(self.n_rows, dtype=np.int64), starts)
-        parts = {name.removesuffix(".npy"): file.mapped() for name, file in self.files.items()}
+        rows = np.arange(self.n_rows, dtype=np.int64)
+        groups = Groups(self._all("names"), rows, self.starts())
+        parts = {name: np.asarray(array) for name, array in self.arrays.items()}
         return self._made(parts, self.n_rows, groups)
 
     def part(self, start: int, stop: int) -> Lists:
         """Some of the rows, in memory."""
-        if "indptr.npy" in self.files:
-            indptr = self.files["indptr.npy"].rows(start, stop + 1)
+        if "indptr" in self.arrays:
+            indptr = read_rows(self.arrays["indptr"], start, stop + 1)
             first, last = int(indptr[0]), int(indptr[-1])
-            if not 0 <= first <= last <= self.files["data.npy"].shape[0]:
+            if not 0 <= first <= last <= len(self.arrays["data"]):
                 raise DataError("expected places of entries", path=self.path / "indptr.npy")
         parts = {}
-        for name, file in self.files.items():
-            kind = name.removesuffix(".npy")
-            if kind in ("data", "indices"):
-                parts[kind] = file.rows(first, last)
-            elif kind == "indptr":
-                parts[kind] = indptr - first
-            elif kind not in ("starts", "names"):
-                parts[kind] = file.rows(start, stop)
+        for name, array in self.arrays.items():
+            if name in ("data", "indices"):
+                parts[name] = read_rows(array, first, last)
+            elif name == "indptr":
+                parts[name] = indptr - first
+            elif name not in ("starts", "names"):
+                parts[name] = read_rows(array, start, stop)
+                if not is_text(parts[name]):
+                    raise DataError("expected text", path=self.path / f"{name}.npy")
         return self._made(parts, stop - start, None)
 
     def _made(self, parts: dict[str, NDArray[Any]], n_rows: int, groups: Groups | None) -> Lists:

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from didyma.array_folder import mapped
 from didyma.data import Features, Lists
 from didyma.errors import DataError
 from didyma.formats.external_sort import CHUNK, read_records, sort_records
-from didyma.formats.lists_manifest import NUMBERS, File, Manifest, digest
-from didyma.formats.npy import BLOCK, NpyFile, NpyWriter
+from didyma.formats.lists_manifest import NUMBERS, ListsManifest
+from didyma.formats.npy import BLOCK, NpyWriter, read_rows
 from didyma.formats.text import WIDEST
 from didyma.matrix import is_sparse
 
@@ -152,16 +153,15 @@ class ListsWriter:
 
     def scattered(self) -> bool:
         """Whether a query has rows in several places; if so, `order` knows the right one."""
-        hashes = NpyFile.of(self.place / "hashes.npy")
-        starts = NpyFile.of(self.place / "starts.npy")
+        hashes, starts = (mapped(self.place / f"{name}.npy") for name in ("hashes", "starts"))
         records = self.place / "records"
         with open(records, "xb") as file:
             for first in range(0, self.n_lists, CHUNK):
                 last = min(first + CHUNK, self.n_lists)
-                rows = starts.rows(first, last + 1)
-                columns = (hashes.rows(first, last), rows[:-1], np.diff(rows))
+                rows = read_rows(starts, first, last + 1)
+                columns = (read_rows(hashes, first, last), rows[:-1], np.diff(rows))
                 np.column_stack(columns).tofile(file)
-        hashes.path.unlink()
+        (self.place / "hashes.npy").unlink()
         sort_records(records, 3)
         repeated = self._by_first_row(records)
         if repeated:
@@ -200,22 +200,15 @@ class ListsWriter:
                 yield places - (ends - records[:, 2])[run] + records[run, 1]
         self._order.unlink()
 
-    def _files(self) -> list[str]:
-        matrix = ("data", "indices", "indptr") if self.sparse else ("X",)
-        texts = [name for name, own in self._texts.items() if name != "docid" or own.widest > 0]
-        return [*matrix, *self._kinds, *texts, "starts"]
-
-    def manifest(self) -> Manifest:
-        """What the folder holds, once all files are complete."""
+    def finish(self) -> tuple[list[str], ListsManifest]:
+        """The files that the folder holds, once all are complete, and what they are."""
         assert self.features is not None
         if self.sparse and self._entries >= 2**31:
             _widen(self.place / "indices.npy", self._entries)
-        files = {}
-        for name in self._files():
-            path = self.place / f"{name}.npy"
-            opened = NpyFile.of(path)
-            files[path.name] = File(opened.dtype.str, opened.shape, digest(path))
-        return Manifest(self.n_rows, self.n_lists, self.features, self.missing, files)
+        matrix = ("data", "indices", "indptr") if self.sparse else ("X",)
+        texts = [name for name, own in self._texts.items() if name != "docid" or own.widest > 0]
+        files = [f"{name}.npy" for name in (*matrix, *self._kinds, *texts, "starts")]
+        return files, ListsManifest(self.n_rows, self.n_lists, self.features, self.missing)
 
 
 class _Texts:
@@ -241,10 +234,10 @@ class _Texts:
 
 def _widen(path: Path, count: int) -> None:
     """Columns as 64-bit integers, which a matrix with so many entries needs."""
-    old, new = NpyFile.of(path), path.with_suffix(".wide")
+    old, new = mapped(path), path.with_suffix(".wide")
     with NpyWriter(new, np.int64) as file:
         for first in range(0, count, BLOCK):
-            file.add(old.rows(first, min(first + BLOCK, count)))
+            file.add(read_rows(old, first, min(first + BLOCK, count)))
     os.replace(new, path)
 
 

@@ -1,4 +1,4 @@
-"""Plain ``.npy`` files: written row by row, opened as memory maps, read in part."""
+"""Plain ``.npy`` files: written row by row, read in part."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from didyma.errors import DataError
 
-__all__ = ["BLOCK", "NpyFile", "NpyWriter"]
+__all__ = ["BLOCK", "NpyWriter", "read_rows"]
 
 BLOCK = 1 << 22  # bytes of features that are in memory at a time
 HEADER = 128  # bytes; fixed, as the number of rows is known in the end only
@@ -39,7 +39,8 @@ class NpyWriter:
 
     def add(self, rows: NDArray[Any]) -> None:
         """Add rows, or numbers if the array has one axis."""
-        self._file.write(np.ascontiguousarray(rows, self.dtype).data.cast("B"))
+        if rows.size:  # what is empty has no bytes to be seen as
+            self._file.write(np.ascontiguousarray(rows, self.dtype).data.cast("B"))
         self.n_rows += len(rows)
 
     def __enter__(self) -> Self:
@@ -63,48 +64,16 @@ def _header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     return _MAGIC + (len(text)).to_bytes(2, "little") + text
 
 
-class NpyFile:
-    """A file that an `NpyWriter` has made, of the size, type and shape that are expected."""
+def read_rows(array: NDArray[Any], start: int, stop: int) -> NDArray[Any]:
+    """Some rows of an array that is mapped from a file, read into memory without the map.
 
-    def __init__(self, path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> None:
-        self.path, self.dtype, self.shape = path, np.dtype(dtype), shape
-        expected = HEADER + self.n_bytes
-        with open(path, "rb") as file:
-            head, found = file.read(HEADER), os.fstat(file.fileno()).st_size
-        if found != expected:
-            how = "cut short" if found < expected else "too long"
-            raise DataError(f"{how}: expected {expected} bytes, found {found}", path=path)
-        if head != _header(self.dtype, shape):
-            raise DataError(f"expected an array of {self.dtype} of shape {shape}", path=path)
-
-    @classmethod
-    def of(cls, path: Path) -> NpyFile:
-        """A file as its header describes it."""
-        with open(path, "rb") as file:
-            np.lib.format.read_magic(file)
-            shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        return cls(path, dtype, shape)
-
-    @property
-    def n_bytes(self) -> int:
-        """Size of the array."""
-        return self.dtype.itemsize * math.prod(self.shape)
-
-    def mapped(self) -> NDArray[Any]:
-        """All of it, in memory only where it is looked at; it cannot be written."""
-        if 0 in self.shape:
-            return np.empty(self.shape, self.dtype)
-        return np.asarray(np.memmap(self.path, self.dtype, "r", HEADER, self.shape))
-
-    def all(self) -> NDArray[Any]:
-        """All of it, in memory."""
-        return self.rows(0, self.shape[0])
-
-    def rows(self, start: int, stop: int) -> NDArray[Any]:
-        """Some of the rows, in memory."""
-        width = self.shape[1] if len(self.shape) == 2 else 1
-        count, offset = (stop - start) * width, start * width * self.dtype.itemsize
-        found = np.fromfile(self.path, self.dtype, count, offset=HEADER + offset)
-        if len(found) != count:
-            raise DataError("cut short while it was being read", path=self.path)
-        return found.reshape(stop - start, *self.shape[1:])
+    A file that is cut short while it is mapped ends the process; one that is read does not.
+    """
+    assert isinstance(array, np.memmap)
+    width = math.prod(array.shape[1:])
+    count, offset = (stop - start) * width, start * width * array.itemsize
+    path = Path(str(array.filename))
+    found = np.fromfile(path, array.dtype, count, offset=array.offset + offset)
+    if len(found) != count:
+        raise DataError("cut short while it was being read", path=path)
+    return found.reshape(stop - start, *array.shape[1:])

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,11 @@ from numpy.typing import NDArray
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.files import PathName, check_unpacked, replace_when_done
+from didyma.formats.queries import stacked
+from didyma.formats.text import is_text
 from didyma.matrix import Matrix, is_sparse
 
-__all__ = ["blocks", "read", "write"]
+__all__ = ["blocks", "read", "write", "write_blocks"]
 
 SPARSE = ("data", "indices", "indptr", "shape")
 
@@ -104,10 +105,8 @@ def _texts(column: NDArray[Any], field: str) -> NDArray[Any]:
     if column.dtype.kind not in "biufU":
         raise DataError(f"expected text or numbers, found {column.dtype}", field=field)
     column = column.astype(column.dtype.newbyteorder("="), copy=False)
-    if column.dtype.kind == "U":
-        codes = np.ascontiguousarray(column).reshape(-1).view(np.uint32)
-        if np.any((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000))):
-            raise DataError("expected text, found what no character has as its code", field=field)
+    if not is_text(column):
+        raise DataError("expected text, found what no character has as its code", field=field)
     return column
 
 
@@ -115,6 +114,11 @@ def _names(column: NDArray[Any]) -> tuple[str, ...]:
     if column.ndim != 1:
         raise DataError("expected a list of names", field="feature_names")
     return tuple(map(str, _texts(column, "feature_names").tolist()))
+
+
+def write_blocks(parts: Iterable[Lists], path: PathName) -> None:
+    """Write an archive of rows that come some at a time, all of which are held meanwhile."""
+    write(stacked([*parts]), path)
 
 
 def write(data: Lists, path: PathName) -> None:

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Lists
+from didyma.data import Groups, Lists
 from didyma.errors import DataError
-from didyma.matrix import Matrix, is_sparse
+from didyma.matrix import is_sparse
 
-__all__ = ["ScatteredError", "collected", "in_blocks_of", "whole_queries"]
+__all__ = [
+    "QueryCount",
+    "ScatteredError",
+    "collected",
+    "in_blocks_of",
+    "rows_of",
+    "stacked",
+    "whole_queries",
+]
 
 
 class ScatteredError(DataError):
@@ -97,37 +106,74 @@ def rows_of(part: Lists, start: int, stop: int) -> Lists:
 
 
 def stacked(parts: Sequence[Lists]) -> Lists:
-    """Rows of several blocks as one; where only some have document ids, others have empty ones."""
+    """Rows of several blocks as one; a query that goes on has the text of its first block."""
     if len(parts) == 1:
         return parts[0]
-    docid = None
-    if any(part.docid is not None for part in parts):
-        docid = np.concatenate(
-            [np.zeros(len(part), "U1") if part.docid is None else part.docid for part in parts]
-        )
+    qid = np.concatenate([part.qid for part in parts])
+    queries = None
+    if parts[0].queries is not None:
+        known = {
+            name: text
+            for part in reversed(parts)
+            for name, text in zip(part.groups.names.tolist(), part.queries or ())
+        }
+        queries = [known[name] for name in Groups.from_qid(qid).names.tolist()]
     return replace(
         parts[0],
-        items=_stacked([part.X for part in parts]),
+        items=_stacked([part.items for part in parts]),
         labels=_joined([part.labels for part in parts]),
-        qid=np.concatenate([part.qid for part in parts]),
-        docid=docid,
+        qid=qid,
+        docid=_joined([part.docid for part in parts]),
+        queries=queries,
         scores=_joined([part.scores for part in parts]),
         losses=_joined([part.losses for part in parts]),
         grouping=None,
     )
 
 
-def _stacked(matrices: Sequence[Matrix]) -> Matrix:
-    if not is_sparse(matrices[0]):
-        return np.concatenate(matrices)
-    from scipy.sparse import vstack
+def _stacked(items: Sequence[Any]) -> Any:
+    """Matrices below each other, sparse if one is, or sequences after each other."""
+    if any(map(is_sparse, items)):
+        from scipy.sparse import csr_array, vstack
 
-    return vstack(matrices, format="csr")
+        return vstack([csr_array(own) for own in items], format="csr")
+    if isinstance(items[0], np.ndarray):
+        return np.concatenate(items)
+    return list(chain.from_iterable(items))
 
 
 def _joined(columns: Sequence[NDArray[Any] | None]) -> Any:
     known = [column for column in columns if column is not None]
     return np.concatenate(known) if len(known) == len(columns) else None
+
+
+class QueryCount:
+    """How many rows and how many different queries have been, eight bytes for each query.
+
+    >>> count = QueryCount()
+    >>> for qid in (["a", "b"], ["a"]):
+    ...     count.add(np.array(qid))
+    >>> count.n_rows, count.n_queries
+    (3, 2)
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._known, self._new = np.empty(0, np.int64), list[NDArray[np.int64]]()
+
+    def add(self, qid: NDArray[Any]) -> None:
+        """Count rows of these queries."""
+        self.n_rows += len(qid)
+        names = qid[np.flatnonzero(np.append(True, qid[1:] != qid[:-1]))].tolist()
+        self._new.append(np.fromiter(map(hash, names), np.int64, len(names)))
+        if sum(map(len, self._new)) > len(self._known):
+            self._known = np.unique(np.concatenate([self._known, *self._new]))
+            self._new = []
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries, told apart by 64 bits."""
+        return len(np.unique(np.concatenate([self._known, *self._new])))
 
 
 class _Seen:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,22 +14,32 @@ from didyma.data import Lists
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, replace_when_done
 from didyma.formats import delimited
-from didyma.formats.frame import ids, numbers, opened, parquet_blocks, require
-from didyma.formats.queries import collected
+from didyma.formats.frame import (
+    ids,
+    numbers,
+    opened,
+    parquet_blocks,
+    parquet_file,
+    parquet_pieces,
+    require,
+)
+from didyma.formats.queries import collected, rows_of, stacked
 from didyma.formats.text import first_repeated
 from didyma.matrix import Matrix
 
 __all__ = [
     "TableRoles",
     "blocks",
-    "column_names",
     "dense_rows",
     "from_frame",
+    "id_columns",
+    "named_columns",
     "read",
     "write",
-    "write_parquet",
+    "write_blocks",
 ]
 
+GROUP = 1 << 22  # numbers in a row group of a Parquet file
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
@@ -46,6 +57,9 @@ def read(
     Only Parquet needs an extra.
     """
     roles = TableRoles(label, qid, docid, features, judged)
+    if format_suffix(path) == ".parquet":
+        with placed(path):
+            return _read_parquet(path, roles)
     return collected(_blocks(path, roles))
 
 
@@ -71,6 +85,32 @@ def _blocks(path: PathName, roles: TableRoles) -> Iterator[Lists]:
                 before += len(part)
         else:
             yield from _delimited(path, DELIMITERS.get(suffix, ","), roles)
+
+
+def _read_parquet(path: PathName, roles: TableRoles) -> Lists:
+    """All rows of a file, column by column straight into the matrix."""
+    with parquet_file(path) as file:
+        schema, n_rows = file.schema_arrow, file.metadata.num_rows
+        if not n_rows:
+            raise DataError("expected at least one row, found none")
+        label, qid, docid, features = roles.among(schema.names)
+        single = {str(schema.field(name).type) for name in features} == {"float"}
+        X = np.empty((n_rows, len(features)), np.float32 if single else np.float64)
+        places, labels = dict(zip(features, X.T)), np.zeros(n_rows)
+        texts: dict[str, list[NDArray[Any]]] = {n: [] for n in (qid, docid) if n is not None}
+        wanted = dict.fromkeys([*([] if label is None else [label]), *texts, *places])
+        for before, piece in parquet_pieces(file, [*wanted]):
+            part = opened(piece)
+            rows = slice(before, before + len(part))
+            for name in part.columns:
+                if name in texts:
+                    texts[name].append(ids(part[name], before))
+                if name == label:
+                    labels[rows] = numbers(part[name], before)
+                if name in places:
+                    places[name][rows] = numbers(part[name], before)
+        named = {name: np.concatenate(parts) for name, parts in texts.items()}
+        return Lists(X, labels, named[qid], None if docid is None else named[docid], features)
 
 
 def from_frame(
@@ -165,27 +205,25 @@ def _delimited(path: PathName, delimiter: str, roles: TableRoles) -> Iterator[Li
         )
 
 
-def column_names(data: Lists, path: PathName) -> list[str]:
-    """The names of the columns of a table: label, qid, docid if there are any, features."""
-    first = 0 if data.zero_based else 1
-    names = data.feature_names or tuple(f"f{first + k}" for k in range(data.X.shape[1]))
-    header = ["label", "qid", *([] if data.docid is None else ["docid"]), *names]
-    if (again := first_repeated(header)) is not None:
-        raise DataError("expected columns with different names", path=path, field=again)
-    return header
+def named_columns(parts: Iterable[Lists], path: PathName) -> Iterator[tuple[list[str], Lists]]:
+    """Rows that come some at a time, each with the names of the columns of all.
+
+    These are label, qid, docid if there are any, and the features.
+    """
+    header = list[str]()
+    for part in parts:
+        if not header:
+            base = 0 if part.zero_based else 1
+            names = part.feature_names or tuple(f"f{base + k}" for k in range(part.X.shape[1]))
+            header = ["label", "qid", *([] if part.docid is None else ["docid"]), *names]
+            if (again := first_repeated(header)) is not None:
+                raise DataError("expected columns with different names", path=path, field=again)
+        yield header, part
 
 
-def _write_delimited(data: Lists, path: PathName, delimiter: str) -> None:
-    header = column_names(data, path)
-    ids = [data.qid.astype(str).tolist()]
-    if data.docid is not None:
-        ids.append(data.docid.astype(str).tolist())
-    for field, texts in zip(("header", "qid", "docid"), (header, *ids)):
-        if any("\r" in text for text in texts):  # which would read as the end of a line
-            raise DataError("expected text without a carriage return", path=path, field=field)
-    labels = (repr(label).removesuffix(".0") for label in data.y.tolist())
-    rows = zip(labels, *ids, dense_rows(data.X))
-    delimited.write(header, ([*texts, *values] for *texts, values in rows), path, delimiter)
+def id_columns(data: Lists) -> list[NDArray[Any]]:
+    """Query ids, and document ids if there are any."""
+    return [column for column in (data.qid, data.docid) if column is not None]
 
 
 def dense_rows(X: Matrix) -> Iterator[list[Any]]:
@@ -197,26 +235,59 @@ def dense_rows(X: Matrix) -> Iterator[list[Any]]:
 
 def write(data: Lists, path: PathName) -> None:
     """Write a ``.csv`` or ``.tsv`` (also ``.gz``) or ``.parquet`` file that `read` gives back."""
+    write_blocks([data], path)
+
+
+def write_blocks(parts: Iterable[Lists], path: PathName) -> None:
+    """The same of rows that come some at a time."""
     if (suffix := format_suffix(path)) == ".parquet":
-        write_parquet(data, path)
-        return
-    _write_delimited(data, path, DELIMITERS.get(suffix, ","))
+        _write_parquet(parts, path)
+    else:
+        lines = _lines(named_columns(parts, path), path)
+        delimited.write(lines, path, DELIMITERS.get(suffix, ","))
 
 
-def write_parquet(data: Lists, path: PathName) -> None:
+def _lines(parts: Iterable[tuple[list[str], Lists]], path: PathName) -> Iterator[list[Any]]:
+    """The header, then the fields of each row."""
+    for number, (header, part) in enumerate(parts):
+        ids = [column.astype(str).tolist() for column in id_columns(part)]
+        for field, texts in zip(("header", "qid", "docid"), (header, *ids)):
+            if any("\r" in text for text in texts):  # which would read as the end of a line
+                raise DataError("expected text without a carriage return", path=path, field=field)
+        if number == 0:
+            yield header
+        labels = (repr(label).removesuffix(".0") for label in part.y.tolist())
+        for *texts, values in zip(labels, *ids, dense_rows(part.X)):
+            yield [*texts, *values]
+
+
+def _write_parquet(parts: Iterable[Lists], path: PathName) -> None:
     """Write label, qid, docid if there are any, and one column for each feature."""
-    parquet = require("pyarrow.parquet", f"writing {path}")
-    table = _arrow_table(data, path)
-    with replace_when_done(path, "wb") as file:
-        parquet.write_table(table, file)
+    arrow, parquet = (require(m, f"writing {path}") for m in ("pyarrow", "pyarrow.parquet"))
+    with ExitStack() as stack:
+        target, file = stack.enter_context(replace_when_done(path, "wb")), None
+        for header, part in named_columns(_row_groups(parts), path):
+            ids = (column.astype(str) for column in id_columns(part))
+            columns = (part.y, *ids, *_columns(part.X))
+            table = arrow.table({n: arrow.array(c) for n, c in zip(header, columns)})
+            if file is None:
+                file = stack.enter_context(parquet.ParquetWriter(target, table.schema))
+            file.write_table(table)
 
 
-def _arrow_table(data: Lists, path: PathName) -> Any:
-    arrow = require("pyarrow", f"writing {path}")
-    ids = [ids.astype(str) for ids in (data.qid, data.docid) if ids is not None]
-    columns = (data.y, *ids, *_columns(data.X))
-    names = column_names(data, path)
-    return arrow.table({name: arrow.array(column) for name, column in zip(names, columns)})
+def _row_groups(parts: Iterable[Lists]) -> Iterator[Lists]:
+    """The same rows in groups of `GROUP` numbers, which a reader takes as a whole."""
+    waiting, count = list[Lists](), 0
+    for part in parts:
+        size = max(1, GROUP // max(1, part.X.shape[1]))
+        for start in range(0, len(part), size):
+            waiting.append(rows_of(part, start, min(start + size, len(part))))
+            count += len(waiting[-1])
+            if count >= size:
+                yield stacked(waiting)
+                waiting, count = [], 0
+    if waiting:
+        yield stacked(waiting)
 
 
 def _columns(X: Matrix) -> Iterator[NDArray[Any]]:

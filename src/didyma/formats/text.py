@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WIDEST", "distinct", "first_repeated", "parse_json", "text_array"]
+__all__ = ["WIDEST", "distinct", "first_repeated", "is_text", "parse_json", "text_array"]
 
 WIDEST = 256
 FEW = 10_000  # rows that are numbered before a kernel would be loaded
@@ -23,6 +24,18 @@ def text_array(texts: Sequence[str]) -> NDArray[Any]:
     """
     widest = max(map(len, texts), default=0)
     return np.array(texts, dtype=str if widest <= WIDEST else object)
+
+
+def is_text(column: NDArray[Any]) -> bool:
+    """Whether an array of text holds characters only; one from a file may hold anything.
+
+    >>> is_text(np.array(["a"])), is_text(np.array([1 << 30], np.uint32).view("U1"))
+    (True, False)
+    """
+    if column.dtype.kind != "U":
+        return True
+    codes = np.ascontiguousarray(column).reshape(-1).view(np.uint32)
+    return not np.any((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000)))
 
 
 def parse_json(text: str) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 from didyma.kernels.jit import jit
 
 __all__ = [
+    "derivation_covariances",
     "derivation_sums",
     "hyperpath",
     "k_best_derivations",
@@ -163,6 +164,52 @@ def derivation_sums(
         for i in range(f):
             extra_marginals[b, i] = flow[d + i]
     return -1
+
+
+@jit
+def derivation_covariances(scores, extra, dims, sizes, n_values, p, p_extra, q, q_extra):
+    """How the probabilities of all leaves move as their scores move along p.
+
+    Every value of `derivation_sums` with its derivative beside it, up and then down.
+    """
+    d, f = scores.shape[1], extra.shape[1]
+    values, moves = np.empty(n_values), np.empty(n_values)
+    flow, change = np.empty(n_values), np.empty(n_values)
+    for b in range(scores.shape[0]):
+        base = _read(scores[b], extra[b if extra.shape[0] > 1 else 0], values)
+        _read(p[b], p_extra[b], moves)
+        place = _goal(dims, sizes[b])
+        first, goal = dims[place], dims[place + 1]
+        _add_up(values, dims, first, goal, base)
+        for slot in range(first, goal + 1):
+            v = dims[0] + slot - base
+            move = 0.0
+            for at in range(dims[v], dims[v + 1], 2):
+                total = _total(values, dims, at)
+                if total > -np.inf:  # what is impossible may move by anything
+                    move += np.exp(total - values[slot]) * _total(moves, dims, at)
+            moves[slot] = move
+        for i in range(base):
+            flow[i] = change[i] = 0.0
+        for i in range(first, goal):
+            flow[i] = change[i] = 0.0
+        flow[goal], change[goal] = 1.0, 0.0
+        for slot in range(goal, first - 1, -1):
+            if flow[slot] > 0.0:
+                v = dims[0] + slot - base
+                for at in range(dims[v], dims[v + 1], 2):
+                    total = _total(values, dims, at)
+                    if total > -np.inf:
+                        share = np.exp(total - values[slot])
+                        further = _total(moves, dims, at) - moves[slot]
+                        moved = share * (change[slot] + flow[slot] * further)
+                        for side in range(2):
+                            flow[dims[at + side]] += flow[slot] * share
+                            change[dims[at + side]] += moved
+        for i in range(d):
+            q[b, i] = change[i]
+        for i in range(f):
+            q_extra[b, i] = change[d + i]
 
 
 @jit

@@ -117,7 +117,10 @@ class Kernel:
         folder = cache_folder() if self._cached else None
         function = self.py_func
         if folder is not None:
-            function = bind(function, f"{function.__qualname__}_{fingerprint(self)}")
+            try:
+                function = bind(function, f"{function.__qualname__}_{fingerprint(self)}")
+            except TypeError:  # a user's function uses what has no description
+                folder = None
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = folder or before
         try:  # a cache reads the folder when it is made
@@ -142,7 +145,8 @@ def _count(arguments: tuple[Any, ...]) -> int:
 def jit(function: Callable[..., Any], *, cached: bool = True, **options: Any) -> Any:
     """Compile a kernel without the GIL, in strict arithmetic.
 
-    ``cached=False`` is for code that is not part of the library.
+    ``cached=False`` is for a user's function, which need not stand in a file; what it is compiled
+    into is cached, if all that the function uses can be described.
     """
     return Kernel(function, cached=cached, light=False, **options)
 
@@ -161,16 +165,14 @@ def jit_sum(function: Callable[..., Any]) -> Any:
     return jit(function, fastmath=REORDER, forceinline=True)
 
 
-def specialise(
-    template: Callable[..., Any], name: str, *, cached: bool = True, **functions: Any
-) -> Any:
+def specialise(template: Callable[..., Any], name: str, **functions: Any) -> Any:
     """Compile ``template`` with some of its global names bound to ``functions``.
 
     Passing a compiled function as an argument, or closing over one, defeats Numba's disk cache;
     rebinding a global does not. The same template, not compiled, serves plain Python functions
     through `bind`.
     """
-    return jit(bind(template, name, **functions), cached=cached)
+    return jit(bind(template, name, **functions))
 
 
 def bind(template: Callable[..., Any], name: str, **functions: Any) -> FunctionType:

@@ -14,6 +14,7 @@ from didyma.kernels.jit import jit
 
 __all__ = [
     "ap_positive",
+    "before",
     "discount",
     "ndcg_positive",
     "negative",
@@ -40,6 +41,11 @@ def discount(above):
 def negative(i, j, P, N, k):
     """Negatives cost nothing by themselves, unless a loss says otherwise."""
     return 0.0
+
+
+def before(i, j, P, N, k):
+    """A ``step(i, j, P, N)`` that behind rank k costs nothing: a template."""
+    return step(i, j, P, N) if i + j < k else 0.0  # type: ignore[name-defined]  # noqa: F821
 
 
 @jit

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from didyma.kernels.cholesky import delete, minimise
+from didyma.kernels.cholesky import delete, minimise, solve_lower
 from didyma.kernels.jit import jit
 
-__all__ = ["descend", "drop", "exchange", "pool_argmax", "pool_combine", "pool_gram", "spare_slot"]
+__all__ = [
+    "any_between",
+    "descend",
+    "drop",
+    "exchange",
+    "forget",
+    "pool_argmax",
+    "pool_combine",
+    "pool_gram",
+    "refine",
+    "residuals",
+    "spare_slot",
+    "tilt",
+]
+
+SLIGHTLY = 1e-9  # beyond rounding, and within what tells columns of a face from others
+GOLDEN = 0.6180339887498949  # multiples of it are spread evenly
 
 
 @jit
@@ -54,6 +70,52 @@ def descend(L, Z, active, y, n, target):
 
 
 @jit
+def residuals(theta, active, y, n, norm, products, out):
+    """How far θ_s − m_s·u of each active column is from their mean; rounding alone makes it."""
+    level = -norm
+    for i in range(n):
+        level += y[i] * theta[active[i]]
+    for i in range(n):
+        out[i] = theta[active[i]] - products[i] - level
+
+
+@jit
+def any_between(y, n, low, high):
+    """Whether there is a weight of that size."""
+    found = False
+    for i in range(n):
+        found |= low < y[i] < high
+    return found
+
+
+@jit
+def forget(active, y, n, least):
+    """Leave out columns of less weight; how many there are left."""
+    kept = 0
+    for i in range(n):
+        if y[i] >= least:
+            active[kept], y[kept] = active[i], y[i]
+            kept += 1
+    return kept
+
+
+@jit
+def tilt(u, number, out):
+    """A point close to u: in each of the numbered directions, of which every second is opposite."""
+    sign = SLIGHTLY if number % 2 else -SLIGHTLY
+    for i in range(u.shape[0]):
+        out[i] = u[i] + sign * ((i + 1) * (number // 2 + 1) * GOLDEN % 1.0 - 0.5)
+
+
+@jit
+def refine(L, Z, n, residual):
+    """Correct Z by what K y lacks of θ, but for a constant: a step of iterative refinement."""
+    solve_lower(L, n, residual)
+    for i in range(n):
+        Z[1, i] += residual[i]
+
+
+@jit
 def exchange(y, n, direction):
     """Step along the null direction until a column reaches weight zero: (weight, column)."""
     step, blocking = np.inf, -1
@@ -87,8 +149,8 @@ def pool_gram(problem, slot, active, n, out):
 
 
 @jit
-def pool_combine(problem, active, y, n, u):
-    """U = G y; returns y'G y."""
+def pool_combine(problem, active, y, n, u, products):
+    """U = G y, and what the active columns have of it; returns y'G y."""
     G, _ = problem
     for j in range(u.shape[0]):
         u[j] = 0.0
@@ -97,5 +159,6 @@ def pool_combine(problem, active, y, n, u):
             u[j] += y[i] * G[active[i], j]
     norm = 0.0
     for i in range(n):
-        norm += y[i] * u[active[i]]
+        products[i] = u[active[i]]
+        norm += y[i] * products[i]
     return norm

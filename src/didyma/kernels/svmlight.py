@@ -43,12 +43,13 @@ _NAN = np.frombuffer(b"NaN", np.uint8)
 
 @jit
 def scan(text: Any, start: Any, stop: Any) -> Any:
-    """Size up ``text[start:stop]``: (rows, entries, least index, greatest index)."""
-    rows, entries, least, greatest = 0, 0, _MAX_INDEX, -1
+    """Size up ``text[start:stop]``: (rows, entries, least index, greatest index, named rows)."""
+    rows, entries, least, greatest, named = 0, 0, _MAX_INDEX, -1, 0
     at = start
     while at < stop:
         head = at = skip_space(text, at)
-        rows += byte(text, at) != NEWLINE and byte(text, at) != HASH
+        is_row = byte(text, at) != NEWLINE and byte(text, at) != HASH
+        rows += is_row
         while byte(text, at) != NEWLINE and byte(text, at) != HASH:
             if byte(text, at) == _COLON:
                 index, unit, back = 0, 1, at - 1
@@ -60,10 +61,13 @@ def scan(text: Any, start: Any, stop: Any) -> Any:
                     entries += 1
                     least, greatest = min(least, index), max(greatest, index)
             at += 1
+        if is_row and byte(text, at) == HASH:
+            first, last = _docid(text, at)
+            named += first < last
         while byte(text, at) != NEWLINE:
             at += 1
         at += 1
-    return rows, entries, least, min(greatest, _MAX_INDEX)
+    return rows, entries, least, min(greatest, _MAX_INDEX), named
 
 
 @jit

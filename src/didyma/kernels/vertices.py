@@ -22,7 +22,8 @@ __all__ = [
     "shared_aligned",
     "shared_anywhere",
     "total",
-    "total_magnitude",
+    "totals",
+    "value_and_expectation",
 ]
 
 
@@ -52,14 +53,16 @@ def total(values, parts):
 
 
 @jit
-def total_magnitude(values, parts):
-    """Sum of the values' magnitudes at the parts."""
-    score = 0.0
+def totals(values, parts):
+    """Sum of the values at the parts, and of their magnitudes."""
+    score = magnitude = 0.0
     for j in range(parts.shape[0]):
         if parts[j] < 0:
             break
-        score += abs(values[parts[j]])
-    return score
+        value = values[parts[j]]
+        score += value
+        magnitude += abs(value)
+    return score, magnitude
 
 
 @jit
@@ -114,15 +117,16 @@ def copy_row(source, i, target, j):
 
 
 @jit
-def combine(parts, active, y, n, u):
-    """U = M y; returns ‖u‖² as y'M'u, whose rounding does not depend on where parts stand in u."""
+def combine(parts, active, y, n, u, products):
+    """U = M y and M'u; returns ‖u‖² as y'M'u, whose rounding is the same wherever parts stand."""
     for i in range(u.shape[0]):
         u[i] = 0.0
     for i in range(n):
         scatter(parts[active[i]], y[i], u)
     norm = 0.0
     for i in range(n):
-        norm += y[i] * total(u, parts[active[i]])
+        products[i] = total(u, parts[active[i]])
+        norm += y[i] * products[i]
     return norm
 
 
@@ -144,6 +148,27 @@ def expectation(offsets, parts, weights, out):
     for b in range(offsets.shape[0] - 1):
         for i in range(offsets[b], offsets[b + 1]):
             scatter(parts[i], weights[i], out[b])
+
+
+@jit
+def value_and_expectation(offsets, extra_parts, weights, scores, extra, u, weight, value, v):
+    """Additional parts v of each instance, added to zeros, and scores·u + extra·v − weight ‖u‖².
+
+    Entry by entry where u is not 0, so that padding changes no bit.
+    """
+    for b in range(u.shape[0]):
+        own, more = scores[b], extra[b if extra.shape[0] > 1 else 0]
+        score = norm = additional = 0.0
+        for i in range(u.shape[1]):
+            if u[b, i] != 0.0:
+                score += own[i] * u[b, i]
+                norm += u[b, i] * u[b, i]
+        for i in range(offsets[b], offsets[b + 1]):
+            scatter(extra_parts[i], weights[i], v[b])
+        for i in range(v.shape[1]):
+            if v[b, i] != 0.0:
+                additional += more[i] * v[b, i]
+        value[b] = score + additional - weight * norm
 
 
 @jit

@@ -52,7 +52,7 @@ LOOK = 2.0  # certify at an estimated gap of so many tolerances: it dates from b
 EASY, GROWTH = 48.0, 8.0  # first stage of a run, and factor between stages
 SAMPLE = 50  # examples in each of two samples, by which the first stage is chosen
 MEMORY = 0.1  # planes may take this share of the data's memory ...
-FREE_MEMORY = 2**26  # ... or this many bytes, which nobody misses
+FREE_MEMORY = 2**24  # ... or this many bytes, which nobody misses
 
 
 cut: Any = None  # global name of the template, bound per problem
@@ -74,14 +74,14 @@ def sweep(problem, order, g, b, alpha, gram, size, scales, gaps, w):  # type: ig
 
 
 @cache
-def _native(name: str, function: Any, cached: bool) -> Any:
-    return specialise(sweep, f"bcfw_{name}", cached=cached, cut=function)
+def _native(name: str, function: Any) -> Any:
+    return specialise(sweep, f"bcfw_{name}", cut=function)
 
 
 def _sweep_of(problem: Problem) -> tuple[Any, Any]:
     kernel: CompiledOracle | None = problem.kernel
     if kernel is not None:
-        return _native(kernel.name, kernel.cut, kernel.cached), kernel.arrays
+        return _native(kernel.name, kernel.cut), kernel.arrays
 
     def python_cut(problem: Problem, w: Vector, i: int, direction: Vector) -> float:
         direction[:], loss = problem.cut(w, i)
@@ -130,6 +130,15 @@ class BCFW:
 
     ``n_planes`` remembered per example (None: five, or as many as fit into a tenth of the data's
     memory); ``random_state`` orders the visits.
+
+    >>> from didyma.learning import Cut, PythonProblem
+    >>> class Nearest(PythonProblem):
+    ...     "max(0, 1 - w·x) for one x."
+    ...     def cut(self, w, i):
+    ...         x = np.array([1.0, 2.0])
+    ...         return Cut(-x, 1.0) if w @ x < 1 else Cut(0 * x, 0.0)
+    >>> BCFW().solve(Nearest(n_examples=1, n_features=2), C=10.0).w.round(2)
+    array([0.2, 0.4])
     """
 
     tol: float = 1e-3

@@ -32,6 +32,15 @@ class ProximalBundle:
 
     The model has ½μ‖w − centre‖² added; a step that delivers a tenth of the predicted decrease
     moves the centre.
+
+    >>> from didyma.learning import Cut, PythonProblem
+    >>> class Nearest(PythonProblem):
+    ...     "max(0, 1 - w·x) for one x."
+    ...     def cut(self, w, i):
+    ...         x = np.array([1.0, 2.0])
+    ...         return Cut(-x, 1.0) if w @ x < 1 else Cut(0 * x, 0.0)
+    >>> ProximalBundle().solve(Nearest(n_examples=1, n_features=2), C=10.0).w.round(2)
+    array([0.2, 0.4])
     """
 
     tol: float = 1e-3

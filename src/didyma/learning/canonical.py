@@ -60,16 +60,18 @@ class Covariance:
     """C = c X'X + τ I of a view X (n, d), to multiply and to divide by.
 
     Of X'X and XX' the smaller is factored by Cholesky where that makes a solution cheaper than by
-    conjugate gradients, which X being sparse and C well-conditioned favour. These stop at a
-    relative residual of 1e-10.
+    conjugate gradients, which X being sparse and C well-conditioned favour: never if X is dense.
+    These stop at a relative residual of 1e-10.
     """
 
     def __init__(self, X: Matrix, c: float, tau: float) -> None:
         self.X, self.c, self.tau = X, c, tau
         self.XT = transpose(X)
         self.dual = X.shape[0] < X.shape[1]
-        m, entries = min(X.shape), X.size  # of a sparse X, those that are stored
-        self.factored = m <= LARGE and m**2 <= 2 * self.iterations() * entries
+        m = min(X.shape)
+        self.factored = m <= LARGE and (
+            not sp.issparse(X) or m**2 <= 2 * self.iterations() * X.size
+        )
 
     def iterations(self) -> float:
         """About how many iterations conjugate gradients need."""
@@ -109,7 +111,11 @@ class Covariance:
         """Z'X C⁻¹ X'Z."""
         if not (self.factored and self.dual):
             cross = dense(self.XT @ Z)
-            return cross.T @ self.solve(cross)
+            if not self.factored:
+                return cross.T @ self.solve(cross)
+            factor, lower = self._factor
+            half = scipy.linalg.solve_triangular(factor, cross, lower=lower, check_finite=False)
+            return half.T @ half
         ZT = transpose(Z)
         explained = np.empty((Z.shape[1], Z.shape[1]))
         for start in range(0, len(explained), BLOCK):
@@ -132,9 +138,12 @@ class Covariance:
         return scipy.linalg.cho_factor(gram.T, lower=True, overwrite_a=True, check_finite=False)
 
     def _gram(self, left: Matrix, right: Matrix) -> Array:
-        gram = np.empty((left.shape[0], left.shape[0]))
-        for start in range(0, len(gram), BLOCK):
-            gram[start : start + BLOCK] = dense(left[start : start + BLOCK] @ right)
+        if not sp.issparse(left):
+            gram = left @ right  # which, right being its transpose, is half the work
+        else:
+            gram = np.empty((left.shape[0], left.shape[0]))
+            for start in range(0, len(gram), BLOCK):
+                gram[start : start + BLOCK] = dense(left[start : start + BLOCK] @ right)
         gram *= self.c
         gram[np.diag_indices(len(gram))] += self.tau
         return gram
@@ -287,14 +296,13 @@ class CanonicalCorrelations:
 
     def _residual(self, Z: Matrix, A: Array, B: Array, correlations: Array) -> float:
         """Of the whole problem, so that it also shows what restricting the views has cost."""
-        c = (1.0 - self.tau) * self.scale
+        c, k = (1.0 - self.tau) * self.scale, len(correlations)
+        scores = self.X @ A
+        inputs = self.X.T @ np.hstack([Z @ B, scores])  # both in one pass over X
         sides = (
+            (self.scale * inputs[:, :k], (c * inputs[:, k:] + self.tau * A) * correlations),
             (
-                self.scale * (self.X.T @ (Z @ B)),
-                (c * (self.X.T @ (self.X @ A)) + self.tau * A) * correlations,
-            ),
-            (
-                self.scale * (Z.T @ (self.X @ A)),
+                self.scale * (Z.T @ scores),
                 (c * (self.Y.T @ (self.Y @ B)) + self.tau * B) * correlations,
             ),
         )

@@ -108,6 +108,12 @@ class CCCP:
     Before it ends, a run tries up to ``ties`` completions that are tied with the last one or nearly
     so, a round each, in directions of which every second is opposite to the one before, and goes on
     from one that leads lower.
+
+    >>> from didyma import LatentSVMRanker
+    >>> X = np.array([[3.0, 1.0], [1.0, 2.0], [2.0, 0.0], [0.0, 1.0]])
+    >>> ranker = LatentSVMRanker(C=10.0).fit(X, [1, 0, 1, 0], qid=[0, 0, 1, 1])  # which uses it
+    >>> bool((np.diff(ranker.objective_trace_) <= 1e-9).all())
+    True
     """
 
     tol: float = 1e-3

@@ -72,6 +72,12 @@ class CutPool(Stateful):
         self.unused[self.solution.active] = 0
         return self.solution.active, self.solution.weights
 
+    def minimiser(self, C: float) -> tuple[Vector, float]:
+        """The weights that minimise ½‖w‖² + C max_k (g_k·w + b_k), and the minimum."""
+        mean = self.combine(*self.minimise(C, C * self.losses))
+        w = -C * mean.direction
+        return w, C * mean.loss - 0.5 * float(w @ w)
+
     def forget(self) -> None:
         """Drop cuts that have not been active for a long time."""
         keep = self.unused < UNUSED

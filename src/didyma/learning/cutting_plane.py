@@ -49,6 +49,15 @@ class OneSlack:
     Each iteration solves the bound, searches the line from the best point so far to the bound's
     minimiser (along which scores are known, so only oracles are called), and cuts there. It costs
     one product with X and one with X', whatever the number of oracle calls.
+
+    >>> from didyma.learning import Cut, PythonProblem
+    >>> class Nearest(PythonProblem):
+    ...     "max(0, 1 - w·x) for one x."
+    ...     def cut(self, w, i):
+    ...         x = np.array([1.0, 2.0])
+    ...         return Cut(-x, 1.0) if w @ x < 1 else Cut(0 * x, 0.0)
+    >>> OneSlack().solve(Nearest(n_examples=1, n_features=2), C=10.0).w.round(2)
+    array([0.2, 0.4])
     """
 
     tol: float = 1e-3
@@ -87,9 +96,7 @@ class OneSlack:
                 return
             run.n_iter += 1
             with clock.stage("dual"):
-                mean = pool.combine(*pool.minimise(C, C * pool.losses))
-                w = -C * mean.direction
-                dual = C * mean.loss - 0.5 * float(w @ w)
+                w, dual = pool.minimiser(C)
                 pool.forget()
             line.towards(w)
             run.note(dual, line)
@@ -125,7 +132,17 @@ class _Cuts(SolverRun):
 
 @dataclass(frozen=True)
 class NSlack:
-    """A slack per example: Algorithm 1 of Yue et al. 2007, for reference on small problems."""
+    """A slack per example: Algorithm 1 of Yue et al. 2007, for reference on small problems.
+
+    >>> from didyma.learning import Cut, PythonProblem
+    >>> class Nearest(PythonProblem):
+    ...     "max(0, 1 - w·x) for one x."
+    ...     def cut(self, w, i):
+    ...         x = np.array([1.0, 2.0])
+    ...         return Cut(-x, 1.0) if w @ x < 1 else Cut(0 * x, 0.0)
+    >>> NSlack().solve(Nearest(n_examples=1, n_features=2), C=10.0).w.round(2)
+    array([0.2, 0.4])
+    """
 
     tol: float = 1e-3
     max_iter: int = 1000

@@ -43,9 +43,9 @@ def gain_over_zero(problem: Problem, C: float, solution: Solution, tol: float) -
     value, norm = solution.result.value, float(np.linalg.norm(solution.w))
     if 0.5 * norm**2 > 2.0 * tol * value:
         return np.inf
-    coefficients, loss = problem.respond(problem.scores(np.zeros(problem.n_features)))
-    gain = 1.0 - value / (C * loss) if loss > 0.0 else 0.0
-    if gain > tol or not norm > 0.5 * C * np.linalg.norm(problem.gather(coefficients)) > 0.0:
+    zero = problem.cut_all(np.zeros(problem.n_features))
+    gain = 1.0 - value / (C * zero.loss) if zero.loss > 0.0 else 0.0
+    if gain > tol or not norm > 0.5 * C * np.linalg.norm(zero.direction) > 0.0:
         return gain
     return np.inf
 

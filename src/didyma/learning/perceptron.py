@@ -68,6 +68,15 @@ class Perceptron:
     """``epochs`` passes over the examples, shuffled by ``random_state`` (None: as given).
 
     ``C`` is the weight of the loss in the problem's search, for reports.
+
+    >>> from didyma.learning import Cut, PythonProblem
+    >>> class Nearest(PythonProblem):
+    ...     "max(0, 1 - w·x) for one x."
+    ...     def cut(self, w, i):
+    ...         x = np.array([1.0, 2.0])
+    ...         return Cut(-x, 1.0) if w @ x < 1 else Cut(0 * x, 0.0)
+    >>> Perceptron(epochs=1).solve(Nearest(n_examples=1, n_features=2)).w.round(2)
+    array([1., 2.])
     """
 
     epochs: int = 10
@@ -176,7 +185,7 @@ def _schedule(visits: Vector) -> tuple[NDArray[np.int64], Vector]:
 def _compiled(problem: Problem) -> tuple[Any, Any]:
     kernel = problem.kernel
     if kernel is not None:
-        return _native(kernel.name, kernel.cut, kernel.cached), kernel.arrays
+        return _native(kernel.name, kernel.cut), kernel.arrays
 
     def cut(arrays: Any, w: Vector, i: int, direction: Vector) -> float:
         found = problem.cut(w, i)
@@ -187,5 +196,5 @@ def _compiled(problem: Problem) -> tuple[Any, Any]:
 
 
 @cache
-def _native(name: str, cut: Any, cached: bool) -> Any:
-    return specialise(_epoch, f"perceptron_{name}", cached=cached, cut=cut)
+def _native(name: str, cut: Any) -> Any:
+    return specialise(_epoch, f"perceptron_{name}", cut=cut)

@@ -21,7 +21,11 @@ Vector = NDArray[np.float64]
 
 
 class Cut(NamedTuple):
-    """An affine lower bound of a risk: risk(w) ≥ loss + direction·w."""
+    """An affine lower bound of a risk: risk(w) ≥ loss + direction·w.
+
+    >>> Cut(np.array([-1.0, 0.0]), 1.0).at(np.array([0.25, 3.0]))
+    0.75
+    """
 
     direction: Vector
     loss: float
@@ -38,7 +42,6 @@ class CompiledOracle:
     name: str
     cut: Callable[..., float]
     arrays: Any
-    cached: bool = True
 
 
 class Problem(Protocol):

@@ -28,7 +28,12 @@ Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Values of each measure, one per query, in the order of ``queries``."""
+    """Values of each measure, one per query, in the order of ``queries``.
+
+    >>> found = evaluate([3.0, 1.0, 2.0], [1, 0, 1], qid=["a", "a", "b"], measures="AP, P@2")
+    >>> found.queries.tolist(), found["P@2"].tolist(), found.mean("AP")
+    (['a', 'b'], [0.5, 0.5], 1.0)
+    """
 
     queries: NDArray[Any]
     values: dict[Measure, NDArray[np.float64]]
@@ -168,6 +173,10 @@ def evaluate(
     `didyma.metrics.ranking` says how ties
     are broken. All rows count as judged; a query without a relevant row has the value 0 and takes
     part in the mean, as in trec_eval.
+
+    >>> found = evaluate([3.0, 1.0, 1.0, 2.0], [1, 0, 1, 0], qid=["a", "a", "b", "b"])
+    >>> found["AP"].tolist(), found.mean("AP")
+    ([1.0, 0.5], 0.75)
     """
     if groups is None:
         groups = group_rows(np.size(y), qid, group)

@@ -25,6 +25,10 @@ class _ROCArea(Measure):
 
     A pair with equal scores counts half. Without a relevant document the value is 0; where all
     are relevant it is 1.
+
+    >>> from didyma.metrics import evaluate
+    >>> evaluate([3.0, 2.0, 1.0], [0, 1, 0], measures="ROCArea").mean("ROCArea")
+    0.5
     """
 
     __name__ = "ROCArea"
@@ -76,6 +80,9 @@ def parse(measure: str | Measure) -> Measure:
 
     Accepted are the names of ir_measures, what users type for them (``map``, ``mrr``, ``ndcg@10``)
     and those of trec_eval (``ndcg_cut_10``). Relevance levels and cutoffs start at 1.
+
+    >>> parse("ndcg_cut_10"), parse("mrr")
+    (nDCG@10, RR)
     """
     if isinstance(measure, Measure):
         return _checked(measure, str(measure))

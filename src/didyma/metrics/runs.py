@@ -55,6 +55,12 @@ class RunEvaluator:
     The queries are those of the judgements. Relevant documents that a run does not have count;
     those of the run that are not judged are not relevant. A query that is missing in the run has
     the value 0. Ranks in the run are ignored: `didyma.metrics.ranking` says how scores decide.
+
+    >>> from types import SimpleNamespace
+    >>> qrels = SimpleNamespace(qid=["1", "1"], docid=["a", "b"], relevance=[1, 1])
+    >>> run = SimpleNamespace(qid=["1", "1"], docid=["a", "c"], score=[2.0, 1.0])
+    >>> RunEvaluator(qrels, "AP")(run).mean("AP")
+    0.5
     """
 
     def __init__(self, qrels: JudgedDocuments, measures: Measures) -> None:

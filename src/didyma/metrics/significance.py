@@ -37,7 +37,12 @@ CHUNK = 1 << 22
 
 @dataclass(frozen=True)
 class Comparison:
-    """A system against a baseline: ``difference`` and ``wins`` are in favour of the system."""
+    """A system against a baseline: ``difference`` and ``wins`` are in favour of the system.
+
+    >>> found = compare([0.2, 0.4, 0.5], {"new": [0.3, 0.4, 0.9]}, test=t_test)["new"]
+    >>> found.wins, found.losses, found.ties, round(found.difference, 3)
+    (2, 0, 1, 0.167)
+    """
 
     mean: float
     difference: float
@@ -74,7 +79,11 @@ def wilcoxon(a: ArrayLike, b: ArrayLike) -> float:
 
 
 def t_test(a: ArrayLike, b: ArrayLike) -> float:
-    """Student's paired test; 1 for a single pair, which shows nothing."""
+    """Student's paired test; 1 for a single pair, which shows nothing.
+
+    >>> round(t_test([0.3, 0.4, 0.9], [0.2, 0.4, 0.5]), 3)
+    0.3
+    """
     from scipy import stats
 
     differences = _differences(a, b)
@@ -92,6 +101,9 @@ def randomisation(
 
     In each round d' is the mean difference after the two values of every pair were swapped or not
     by the toss of a coin.
+
+    >>> randomisation([0.3, 0.4, 0.9], [0.2, 0.4, 0.5], rounds=99)
+    0.51
     """
     differences = _differences(a, b)
     observed = abs(differences.sum()) * (1 - 1e-9)  # equal sums may differ by rounding

@@ -22,6 +22,7 @@ from didyma.nn.layers import SparseMAP, sparsemap
 from didyma.nn.losses import FenchelYoungLoss
 
 if TYPE_CHECKING:
+    from didyma.nn.distributions import StructureDistribution
     from didyma.nn.embedding import PassageEmbedding
     from didyma.nn.esim import EntailmentClassifier
     from didyma.nn.local import LocalSparseMAP
@@ -38,6 +39,7 @@ __all__ = [
     "PassageRanker",
     "RankingLoss",
     "SparseMAP",
+    "StructureDistribution",
     "sparsemap",
 ]
 
@@ -49,5 +51,6 @@ _HOMES = {
     "PassageEmbedding": "didyma.nn.embedding",
     "PassageRanker": "didyma.nn.passage",
     "RankingLoss": "didyma.nn.ranking_loss",
+    "StructureDistribution": "didyma.nn.distributions",
 }
 __getattr__ = lazily(__name__, _HOMES)

@@ -6,6 +6,7 @@ symmetric matrix J. Everything is computed in float64 on the CPU, whatever the s
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,14 +20,15 @@ from didyma.nn.inference import Inference
 from didyma.nn.objective import Objective
 from didyma.structure import Structure, check_structure
 
-__all__ = ["infer"]
+__all__ = ["conjugate", "infer"]
 
 
 class Conjugate(torch.autograd.Function):
     """(value, u, v) of an `Inference`, and the numbers of its instances."""
 
     @staticmethod
-    def forward(inference, scores, lengths, gold, mask, *additional):  # type: ignore[no-untyped-def]
+    def forward(*inputs):  # type: ignore[no-untyped-def]
+        inference, scores, lengths, gold, mask, *additional = inputs
         arrays = [None if t is None else t.numpy() for t in (lengths, gold, mask)]
         found = inference.maximise(scores.numpy(), *arrays, [t.numpy() for t in additional])
         return tuple(torch.from_numpy(array) for array in found)
@@ -45,14 +47,20 @@ class Conjugate(torch.autograd.Function):
     @staticmethod
     def backward(ctx, d_value, d_u, d_v, _):  # type: ignore[no-untyped-def]
         u, v, numbers = ctx.saved_tensors  # u and v are outputs: their derivative is J again
-        d_scores, d_extra = torch.zeros_like(u), torch.zeros_like(v)
+        d_scores: Any = None
+        d_extra: Any = None
         if d_u is not None or d_v is not None:
-            d_u = d_scores if d_u is None else d_u
-            d_v = d_extra if d_v is None else d_v
-            d_scores, d_extra = Jacobian.apply(ctx.inference, numbers, d_u, d_v)
+            d_u = torch.zeros_like(u) if d_u is None else d_u
+            d_v = torch.zeros_like(v) if d_v is None else d_v
+            at = u if ctx.inference.curved else None
+            product = Jacobian.apply if torch.is_grad_enabled() else Jacobian.forward
+            d_scores, d_extra = product(ctx.inference, at, numbers, d_u, d_v)
         if d_value is not None:
-            d_scores = d_scores + d_value[:, None] * u
-            d_extra = d_extra + d_value[:, None] * v
+            step, step_extra = d_value[:, None] * u, d_value[:, None] * v
+            d_scores = step if d_scores is None else d_scores + step
+            d_extra = step_extra if d_extra is None else d_extra + step_extra
+        if d_scores is None:
+            return (None,) * len(ctx.needs_input_grad)
         blocks = []
         for place, shape in zip(ctx.places, ctx.shapes):
             whole = place.stop - place.start == d_extra.shape[1]
@@ -73,7 +81,8 @@ class Conjugate(torch.autograd.Function):
                 block = torch.nn.functional.pad(tangent.reshape(rows, -1), sides)
                 d_extra = d_extra + block
         d_value = (u * d_scores).sum(1) + (v * d_extra).sum(1)
-        return d_value, *Jacobian.apply(ctx.inference, numbers, d_scores, d_extra), None
+        at = u if ctx.inference.curved else None
+        return d_value, *Jacobian.apply(ctx.inference, at, numbers, d_scores, d_extra), None
 
     @staticmethod
     def vmap(info, in_dims, inference, *inputs):  # type: ignore[no-untyped-def]
@@ -86,38 +95,68 @@ class Conjugate(torch.autograd.Function):
 
 
 class Jacobian(torch.autograd.Function):
-    """J [p; p_extra]: linear and symmetric, so its derivative is itself."""
+    """J [p; p_extra]: linear and symmetric, so its derivative is itself.
+
+    Where J depends on the scores it is given the marginals as well, whose derivative it refuses.
+    """
 
     @staticmethod
-    def forward(inference, numbers, p, p_extra):  # type: ignore[no-untyped-def]
+    def forward(*inputs):  # type: ignore[no-untyped-def]
+        inference, _, numbers, p, p_extra = inputs
         _INFERENCES[id(inference)] = inference
         return torch.ops.didyma.jacobian(id(inference), numbers, p, p_extra)
 
     @staticmethod
     def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
-        ctx.inference, numbers, _, _ = inputs
-        ctx.save_for_backward(numbers)
-        ctx.save_for_forward(numbers)
+        ctx.inference, at, numbers, p, p_extra = inputs
+        ctx.shapes = p.shape, p_extra.shape
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(at, numbers)
+        ctx.save_for_forward(at, numbers)
 
     @staticmethod
     def backward(ctx, d_out, d_out_extra):  # type: ignore[no-untyped-def]
-        (numbers,) = ctx.saved_tensors
-        return None, None, *Jacobian.apply(ctx.inference, numbers, d_out, d_out_extra)
+        if ctx.needs_input_grad[1]:
+            raise _no_third_derivative()
+        return None, None, None, *_product(ctx, d_out, d_out_extra)
 
     @staticmethod
-    def jvp(ctx, _, __, d_p, d_p_extra):  # type: ignore[no-untyped-def]
-        (numbers,) = ctx.saved_tensors
-        return Jacobian.apply(ctx.inference, numbers, d_p, d_p_extra)
+    def jvp(ctx, _, d_at, __, d_p, d_p_extra):  # type: ignore[no-untyped-def]
+        if d_at is not None:
+            raise _no_third_derivative()
+        return _product(ctx, d_p, d_p_extra)
 
     @staticmethod
-    def vmap(info, in_dims, inference, *inputs):  # type: ignore[no-untyped-def]
+    def vmap(info, in_dims, inference, at, *inputs):  # type: ignore[no-untyped-def]
         n = info.batch_size
         stacked = [
             t.expand(n, *t.shape) if d is None else t.movedim(d, 0)
-            for t, d in zip(inputs, in_dims[1:])
+            for t, d in zip(inputs, in_dims[2:])
         ]
-        found = Jacobian.apply(inference, *(t.flatten(0, 1) for t in stacked))
+        found = Jacobian.apply(inference, at, *(t.flatten(0, 1) for t in stacked))
         return tuple(t.reshape(stacked[1 + i].shape) for i, t in enumerate(found)), (0, 0)
+
+
+# `apply` looks at the signature of `forward` each time it is called, which it finds here at once.
+for function in (Conjugate, Jacobian):
+    function.forward.__signature__ = inspect.signature(function.forward)  # type: ignore[attr-defined]
+
+
+def _product(ctx, *directions):  # type: ignore[no-untyped-def]
+    """J again, where an operation on its products asks for it."""
+    at, numbers = ctx.saved_tensors
+    given = (
+        torch.zeros(shape, dtype=torch.float64) if direction is None else direction
+        for direction, shape in zip(directions, ctx.shapes)
+    )
+    return Jacobian.apply(ctx.inference, at, numbers, *given)
+
+
+def _no_third_derivative() -> NotImplementedError:
+    return NotImplementedError(
+        "marginals and entropies under p(output) ∝ exp(score) have first derivatives only; the log "
+        "partition has second ones, and SparseMAP all"
+    )
 
 
 def _jacobian(inference: int, numbers: Tensor, p: Tensor, p_extra: Tensor) -> tuple[Tensor, Tensor]:
@@ -136,8 +175,53 @@ _OPERATORS.define(
 _OPERATORS.impl("jacobian", _jacobian, "CPU")
 
 
-def infer(*arguments: Any, **settings: Any) -> tuple[Tensor, Tensor, Inference]:
-    """`_infer`, outside of compiled graphs: a solver over arrays has nothing for them to hold.
+def conjugate(
+    scores: Tensor,
+    structure: Structure,
+    lengths: Any = None,
+    gold: Any = None,
+    mask: Any = None,
+    additional: Mapping[str, Any] | None = None,
+    *,
+    temperature: float,
+    tol: float,
+    max_iter: int | None,
+    n_jobs: int | None,
+    face: bool = False,
+    regularizer: str = "sparsemap",
+    margin: float = 0.0,
+) -> tuple[Tensor, Tensor]:
+    """Value and marginals alone, as `infer` finds them: in a graph where one is compiled."""
+    if torch.compiler.is_compiling():
+        from didyma.nn.graphs import maximise, number_of
+
+        batch, rows, given = _as_batch(scores, structure, lengths, gold, mask, additional)
+        number = number_of(structure, id(structure), tuple(given))
+        if number >= 0:
+            tensors = batch, *rows, list(given.values())
+            settings = temperature, tol, max_iter, n_jobs, face, regularizer, margin
+            value, u, *_ = maximise(number, *tensors, *settings)
+            return (value[0] if scores.ndim == structure.ndim else value), u.reshape(scores.shape)
+    value, u, _, _ = infer(
+        scores,
+        structure,
+        lengths,
+        gold,
+        mask,
+        additional,
+        temperature=temperature,
+        tol=tol,
+        max_iter=max_iter,
+        n_jobs=n_jobs,
+        face=face,
+        regularizer=regularizer,
+        margin=margin,
+    )
+    return value, u
+
+
+def infer(*arguments: Any, **settings: Any) -> tuple[Tensor, Tensor, Tensor, Inference]:
+    """`_infer`, outside of compiled graphs: they have no place for an `Inference`.
 
     `torch.compiler.disable` loads the compiler, which takes longer than torch itself. Where it is
     not loaded, nothing is compiled.
@@ -159,17 +243,31 @@ def _infer(
     mask: Any = None,
     additional: Mapping[str, Any] | None = None,
     **settings: Any,
-) -> tuple[Tensor, Tensor, Inference]:
-    """Value and marginals of one instance or a batch, in float64 on the CPU, and the `Inference`.
+) -> tuple[Tensor, Tensor, Tensor, Inference]:
+    """Value, marginals, those of additional parts (B, f), in float64 on the CPU; the `Inference`.
 
     Autograd moves gradients back to the devices and types of scores and additional scores.
     """
+    batch, rows, given = _as_batch(scores, structure, lengths, gold, mask, additional)
+    inference = Inference(Objective(structure, **settings), tuple(given))
+    value, u, v, _ = Conjugate.apply(inference, batch, *rows, *given.values())
+    single = scores.ndim == structure.ndim
+    return (value[0] if single else value), u.reshape(scores.shape), v, inference
+
+
+def _as_batch(
+    scores: Tensor,
+    structure: Structure,
+    lengths: Any,
+    gold: Any,
+    mask: Any,
+    additional: Mapping[str, Any] | None,
+) -> tuple[Tensor, list[Tensor | None], dict[str, Tensor]]:
+    """Scores of a batch; lengths, outputs and mask; additional scores: on the CPU, in float64."""
     check_structure(structure)
     if not (isinstance(scores, Tensor) and scores.is_floating_point()):
         found = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
         raise DataError(f"expected a floating-point tensor, found {found}", field="scores")
-    given = {name: t for name, t in (additional or {}).items() if t is not None}
-    inference = Inference(Objective(structure, **settings), tuple(given))
     single = scores.ndim == structure.ndim
     batch = scores[None] if single else scores
     rows = [
@@ -182,21 +280,20 @@ def _infer(
                 f"expected one per instance ({len(batch)}), found shape {tuple(t.shape)}",
                 field=name,
             )
-    if rows[2] is not None and rows[2].ndim > 1:
-        raise DataError(
-            f"expected one entry per instance, of shape ({len(batch)},), found shape "
-            f"{tuple(rows[2].shape)}",
-            field="mask",
-        )
-    value, u, _, _ = Conjugate.apply(
-        inference,
-        batch.to("cpu", torch.float64),
-        rows[0],
-        rows[1],
-        rows[2] if rows[2] is None else rows[2].bool(),
-        *(_on_cpu(t).to(torch.float64) for t in given.values()),
-    )
-    return (value[0] if single else value), u.reshape(scores.shape), inference
+    if rows[2] is not None:
+        if rows[2].ndim > 1:
+            raise DataError(
+                f"expected one entry per instance, of shape ({len(batch)},), found shape "
+                f"{tuple(rows[2].shape)}",
+                field="mask",
+            )
+        rows[2] = rows[2].bool()
+    given = {
+        name: _on_cpu(t).to(torch.float64)
+        for name, t in (additional or {}).items()
+        if t is not None
+    }
+    return batch.to("cpu", torch.float64), rows, given
 
 
 def _on_cpu(array: Any) -> Tensor:

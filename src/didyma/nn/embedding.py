@@ -20,6 +20,14 @@ class PassageEmbedding(Featuriser):
 
     It learned with the network, so that `fit` has nothing to do: the lists that another ranker
     learns from may be others.
+
+    >>> from didyma import Lists
+    >>> from didyma.nn import PassageRanker
+    >>> asked, told = ["who sings ?", "who runs ?"], ["Ann sings .", "Bob runs ."]
+    >>> lists = Lists.of_texts(asked, [told, told], [[1, 0], [0, 1]])
+    >>> ranker = PassageRanker(dimension=4, filters=8, epochs=1).fit(lists)
+    >>> PassageEmbedding(ranker).fit(lists).transform(lists).shape
+    (4, 16)
     """
 
     def __init__(self, ranker: PassageRanker) -> None:

@@ -168,8 +168,9 @@ class EntailmentClassifier(ClassifierMixin, NetworkEstimator[ESIM]):
         Whether word vectors that `fit` is given are trained further.
     lowercase : bool
         Whether texts are put in lower case.
-    batch_size, epochs, learning_rate, optimizer, weight_decay, decay, patience, random_state,
-    checkpoint
+    batch_size, epochs, learning_rate, optimizer, weight_decay, decay
+        See `didyma.nn.trainer.Trainer`.
+    patience, random_state, checkpoint
         See `didyma.nn.trainer.Trainer`.
     tol : float
         Duality gap at which SparseMAP stops, in training and afterwards.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.nn.maximum import Gibbs
 from didyma.nn.objective import Objective
 from didyma.polytope.distributions import Distributions
 from didyma.structure import Floats, Layout
@@ -26,9 +27,14 @@ class Inference:
 
     objective: Objective
     names: tuple[str, ...] = ()
-    solutions: list[Distributions | None] = field(default_factory=list)
+    solutions: list[Distributions | Gibbs] = field(default_factory=list)
     firsts: list[int] = field(default_factory=lambda: [0])  # number of each solution's first
     layout: Layout | None = None
+
+    @property
+    def curved(self) -> bool:
+        """Whether the Jacobian depends on the scores; SparseMAP's is constant between kinks."""
+        return self.objective.regularizer == "crf"
 
     def maximise(
         self,
@@ -74,11 +80,6 @@ class Inference:
         """J [p; p_extra], row by row; rows with number −1 have J = 0."""
         out, out_extra = np.zeros_like(p), np.zeros_like(p_extra)
         for solution, first, stop in zip(self.solutions, self.firsts, self.firsts[1:]):
-            if solution is None:
-                raise NotImplementedError(
-                    "the CRF loss has neither second derivatives nor forward mode; the SparseMAP "
-                    "loss has both"
-                )
             if np.array_equal(numbers, np.arange(first, stop)):
                 return solution.apply_jacobian(p, p_extra)
             rows = np.flatnonzero((numbers >= first) & (numbers < stop))
@@ -87,8 +88,10 @@ class Inference:
         return out, out_extra
 
 
-def _instances(solution: Distributions, b: NDArray[np.int64]) -> Distributions:
-    """The active sets of some instances, in this order; an instance may come several times."""
+def _instances(solution: Distributions | Gibbs, b: NDArray[np.int64]) -> Distributions | Gibbs:
+    """The solutions of some instances, in this order; an instance may come several times."""
+    if isinstance(solution, Gibbs):
+        return solution.select(b)
     sizes = solution.support_size[b]
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     rows = np.repeat(solution.offsets[b] - offsets[:-1], sizes) + np.arange(offsets[-1])

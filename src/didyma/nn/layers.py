@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from didyma.nn.autograd import infer
+from didyma.nn.autograd import conjugate, infer
 from didyma.polytope.distributions import Distribution, Distributions
 from didyma.structure import Structure, check_structure
 
@@ -41,7 +41,8 @@ def sparsemap(
 
     Scores of any floating-point type and device are moved to the CPU and solved there in float64;
     the marginals come back in the type and on the device of the scores. `torch.func` transforms
-    work; `torch.compile` runs this call outside its graphs.
+    work; a graph that `torch.compile` makes has this call as one operator, unless it is asked for
+    the solution or given one to start from, which graphs cannot hold.
 
     Args:
         scores: one instance, or a batch along the first axis; −inf forbids a part, and so does any
@@ -50,8 +51,9 @@ def sparsemap(
         structure: of `didyma.structures`, or your own `didyma.Structure`.
         lengths: the instances' own sizes, where they are padded; 0 leaves an output without parts.
         return_solution: also return `Distributions`: structures, probabilities, gap.
-        tol: duality gap at which to stop, over the temperature, or what rounding leaves of it where
-            the scores of the structures that are compared are huge.
+        tol: duality gap, over the temperature, of which a larger one is warned. The solver goes on
+            to the face that the optimum lies on, whose derivatives these are: a small gap is not
+            enough for them.
         max_iter: most argmax calls per instance; None means until the gap is reached.
         temperature: weight t of the regulariser; towards 0 the argmax is reached.
         warm_start: a former solution of the same instances to start from. It pays when scores have
@@ -59,16 +61,18 @@ def sparsemap(
         n_jobs: threads over the batch; None means every core.
         additional: scores of additional parts, such as ``transitions`` of a sequence.
     """
-    _, marginals, inference = infer(
-        scores,
-        structure,
-        lengths,
-        additional=additional,
-        temperature=temperature,
-        tol=tol,
-        max_iter=max_iter,
-        n_jobs=n_jobs,
-        warm_start=warm_start,
+    settings: dict[str, Any] = {
+        "temperature": temperature,
+        "tol": tol,
+        "max_iter": max_iter,
+        "n_jobs": n_jobs,
+        "face": True,
+    }
+    if not return_solution and warm_start is None:
+        _, marginals = conjugate(scores, structure, lengths, additional=additional, **settings)
+        return marginals.to(scores.device, scores.dtype)
+    _, marginals, _, inference = infer(
+        scores, structure, lengths, additional=additional, warm_start=warm_start, **settings
     )
     marginals = marginals.to(scores.device, scores.dtype)
     return (marginals, inference.solutions[-1]) if return_solution else marginals

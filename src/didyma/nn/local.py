@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from didyma.errors import DataError
+from didyma.nn.autograd import Conjugate
 from didyma.polytope.local import LocalSolution, LocalSolver, lay_out_local
 from didyma.polytope.point import LocalPoint
+from didyma.structure import Floats, Layout
 from didyma.structures.composition import Composition
 from didyma.structures.factor_graph import FactorGraph
 
@@ -31,6 +36,7 @@ class LocalSparseMAP(nn.Module):
 
     Solved on the CPU in float64; the result has the type and device of the scores. A solution that
     ``return_solution=True`` gave for the same instances can be the ``warm_start`` of the next call.
+    `torch.func` transforms and batches of gradients work.
     """
 
     def __init__(
@@ -55,83 +61,67 @@ class LocalSparseMAP(nn.Module):
         if not (isinstance(scores, Tensor) and scores.is_floating_point()):
             raise DataError(f"expected a floating-point tensor, found {scores!r}", field="scores")
         given = {name: torch.as_tensor(t) for name, t in additional.items() if t is not None}
-        arrays = {name: t.detach().cpu().double().numpy() for name, t in given.items()}
-        flat, extra, places = lay_out_local(
-            scores.detach().cpu().double().numpy(), self.graph, arrays
+        inference = LocalInference(self.graph, tuple(given), self.temperature, self.tol, warm_start)
+        single = scores.ndim == self.graph.ndim
+        _, found, _, _ = Conjugate.apply(
+            inference,
+            (scores[None] if single else scores).to("cpu", torch.float64),
+            *(None, None, None),
+            *(t.to("cpu", torch.float64) for t in given.values()),
         )
-        blocks = [scores.to("cpu", torch.float64).reshape(flat.shape)]
-        at = 0
-        for name, place in sorted(places.items(), key=lambda one: one[1].start):
-            values = given.get(name, torch.zeros(place.shape)).to("cpu", torch.float64)
-            rows = values.reshape(1 if place.shared else len(flat), place.stop - place.start)
-            blocks += [torch.zeros(len(flat), place.start - at, dtype=torch.float64)]
-            blocks += [rows.expand(len(flat), -1)]
-            at = place.stop
-        blocks += [torch.zeros(len(flat), extra.shape[1] - at, dtype=torch.float64)]
-        run = _Run(LocalSolver(self.graph, places, self.temperature, self.tol), warm_start)
-        found = _Marginals.apply(run, torch.cat(blocks, dim=1))
-        marginals = found[:, : flat.shape[1]].reshape(scores.shape).to(scores.device, scores.dtype)
-        if not return_solution:
-            run.solver.solution(run.points, single=False)  # warns
-            return marginals
-        return marginals, run.solver.solution(run.points, scores.ndim == self.graph.ndim)
+        marginals = found.reshape(scores.shape).to(scores.device, scores.dtype)
+        solution = inference.solution(single)  # warns
+        return (marginals, solution) if return_solution else marginals
 
     def extra_repr(self) -> str:
         """The graph and the temperature."""
         return f"{self.graph!r}, temperature={self.temperature}"
 
 
-class _Run:
-    """A solve, and what its derivatives need of it."""
+@dataclass
+class LocalInference:
+    """What `didyma.nn.inference.Inference` is to structures, for graphs."""
 
-    def __init__(self, solver: LocalSolver, warm_start: LocalSolution | None) -> None:
-        self.solver, self.warm_start = solver, warm_start
-        self.points: list[LocalPoint] = []
+    graph: Composition | FactorGraph
+    names: tuple[str, ...]
+    temperature: float
+    tol: float
+    warm_start: LocalSolution | None
+    points: list[LocalPoint] = field(default_factory=list)
+    layout: Layout | None = None
+    curved: ClassVar[bool] = False
 
-    def solve(self, parts: Tensor) -> Tensor:
-        self.points = self.solver(parts.numpy(), self.warm_start)
-        return torch.from_numpy(np.array([point.parts for point in self.points]))
+    def maximise(
+        self, scores: Floats, lengths: None, gold: None, mask: None, additional: Sequence[Floats]
+    ) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
+        """Values (B,), parts (B, d), additional parts (B, f), and numbers of the instances."""
+        flat, extra, places = lay_out_local(scores, self.graph, dict(zip(self.names, additional)))
+        extra = np.broadcast_to(extra, (len(flat), extra.shape[1]))
+        self.layout = Layout(flat, self.graph.score_shape, 0, extra, places)
+        given = np.hstack([flat, extra])
+        points = self._solver(given, self.warm_start)
+        numbers = len(self.points) + np.arange(len(points))
+        self.points += points
+        parts = np.array([point.parts for point in points]).reshape(given.shape)
+        u, v = np.split(parts, [flat.shape[1]], axis=1)
+        return np.array([point.value for point in points]), u, v, numbers
 
-    def move(self, directions: Tensor) -> Tensor:
-        rows = zip(self.points, directions.numpy())
-        return torch.from_numpy(np.array([point.move(direction) for point, direction in rows]))
+    def apply_jacobian(
+        self, numbers: NDArray[np.int64], p: Floats, p_extra: Floats
+    ) -> tuple[Floats, Floats]:
+        """How parts and additional parts move along each row."""
+        directions = np.hstack([p, p_extra])
+        moved = [self.points[i].move(one) for i, one in zip(numbers.tolist(), directions)]
+        out, out_extra = np.split(np.array(moved).reshape(directions.shape), [p.shape[1]], axis=1)
+        return np.ascontiguousarray(out), np.ascontiguousarray(out_extra)
 
+    def solution(self, single: bool) -> LocalSolution:
+        """What the last solve found; warns of what is not the optimum."""
+        assert self.layout is not None
+        parts = np.hstack([self.layout.scores, self.layout.extra])
+        return self._solver.solution(parts, self.points[-len(parts) :], single)
 
-class _Marginals(torch.autograd.Function):
-    """Expectations of all parts from their scores."""
-
-    @staticmethod
-    def forward(run, parts):  # type: ignore[no-untyped-def]
-        return run.solve(parts)
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
-        ctx.run = inputs[0]
-
-    @staticmethod
-    def backward(ctx, d_found):  # type: ignore[no-untyped-def]
-        return None, _Moved.apply(ctx.run, d_found)
-
-    @staticmethod
-    def jvp(ctx, _, d_parts):  # type: ignore[no-untyped-def]
-        return _Moved.apply(ctx.run, d_parts)
-
-
-class _Moved(torch.autograd.Function):
-    """How they move along a direction: linear and symmetric, so its derivative is itself."""
-
-    @staticmethod
-    def forward(run, directions):  # type: ignore[no-untyped-def]
-        return run.move(directions.contiguous())
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
-        ctx.run = inputs[0]
-
-    @staticmethod
-    def backward(ctx, d_moved):  # type: ignore[no-untyped-def]
-        return None, _Moved.apply(ctx.run, d_moved)
-
-    @staticmethod
-    def jvp(ctx, _, d_directions):  # type: ignore[no-untyped-def]
-        return _Moved.apply(ctx.run, d_directions)
+    @property
+    def _solver(self) -> LocalSolver:
+        assert self.layout is not None
+        return LocalSolver(self.graph, self.layout.additional, self.temperature, self.tol)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from didyma.errors import DataError
-from didyma.nn.autograd import infer
+from didyma.nn.autograd import conjugate
 from didyma.structure import Structure, check_structure
 
 __all__ = ["FenchelYoungLoss"]
@@ -111,7 +111,7 @@ class FenchelYoungLoss(nn.Module):
         """
         if gold is None:
             raise DataError("expected one output per instance, found None", field="gold")
-        values, _, _ = infer(
+        values, _ = conjugate(
             scores,
             self.structure,
             lengths,

@@ -2,27 +2,56 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.polytope.distributions import Distributions
-from didyma.structure import Floats
+from didyma.structure import Floats, Layout
 
-__all__ = ["Maximum"]
+__all__ = ["Gibbs", "Maximum"]
+
+
+@dataclass(frozen=True)
+class Gibbs:
+    """Where the derivative of a CRF's marginals is taken: p(output) ∝ exp(score / temperature).
+
+    The layout has scores over the temperature.
+    """
+
+    structure: Any
+    layout: Layout
+    temperature: float
+
+    def select(self, b: NDArray[np.int64]) -> Gibbs:
+        """Some instances, in this order; one may come several times."""
+        return replace(self, layout=self.layout.select(b))
+
+    def apply_jacobian(self, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
+        """J [p; p_extra], row by row."""
+        covariances = getattr(self.structure, "covariances", None)
+        if covariances is None:
+            raise NotImplementedError(
+                f"{type(self.structure).__name__} has no method covariances, which derivatives of "
+                "a CRF's marginals need; those of SparseMAP need only an argmax"
+            )
+        relevant = self.structure.relevant(self.layout)
+        q, q_extra = covariances(relevant, p, p_extra)
+        return q / self.temperature, q_extra / self.temperature
 
 
 class Maximum(NamedTuple):
     """A value for each instance (B,) and its gradient: parts u (B, d), additional parts v (B, f).
 
-    ``solution`` knows the second derivative; a CRF has none.
+    ``solution`` knows the second derivative.
     """
 
     value: Floats
     u: Floats
     v: Floats
-    solution: Distributions | None
+    solution: Distributions | Gibbs
 
     def spread(self, counts: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
         """Value, u and v, with zeros for instances that do not count."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.execution import on_threads
-from didyma.nn.maximum import Maximum
+from didyma.nn.maximum import Gibbs, Maximum
 from didyma.polytope.active_set import OPTIMAL
 from didyma.polytope.distributions import Distribution, Distributions
 from didyma.polytope.sparsemap import ActiveSet, scaled, solve
@@ -30,7 +30,7 @@ combine: Any = None  # bound per structure
 
 def argmax_only(problem, theta, noise, active, y, n, u, c, tol, max_iter):  # type: ignore[no-untyped-def]
     """A solver without a regulariser: the first vertex, which is the argmax, is the optimum."""
-    combine(problem, active, y, n, u)
+    combine(problem, active, y, n, u, np.empty(n))
     return n, 0.0, 0.0, 0, OPTIMAL
 
 
@@ -39,6 +39,7 @@ class Argmax:
     """The solver of Ω = 0."""
 
     max_iter: ClassVar[int] = 1
+    finite: ClassVar[bool] = True
 
     @property
     def template(self) -> Callable[..., Any]:
@@ -51,7 +52,7 @@ class Objective:
     """A structure, a regulariser ("sparsemap", "crf"; "perceptron" means none), and how to solve.
 
     ``margin`` is the cost of each part of the gold output that an output lacks, ``temperature`` the
-    weight of the regulariser.
+    weight of the regulariser. ``face`` is for derivatives of the marginals (see `solve`).
     """
 
     structure: Structure
@@ -62,6 +63,7 @@ class Objective:
     max_iter: int | None = None
     n_jobs: int | None = None
     warm_start: Distributions | Sequence[Distribution | None] | None = None
+    face: bool = False
 
     def maximise(self, layout: Layout) -> Maximum:
         """Ω* of each instance and its gradient."""
@@ -75,12 +77,24 @@ class Objective:
             temperature=self.temperature if self._squared else 1.0,
             warm_start=self.warm_start,
             solver=ActiveSet() if self._squared else Argmax(),
+            face=self.face,
             executor=on_threads(self.n_jobs),
         )
-        u, v = solution.marginals.reshape(layout.scores.shape), solution.extra_marginals
-        value = _dot(layout.scores, u) + _dot(layout.extra, v)
-        if self._squared:
-            value -= 0.5 * self.temperature * _dot(u, u)
+        from didyma.kernels.vertices import value_and_expectation
+
+        u = solution.marginals.reshape(layout.scores.shape)
+        value, v = np.empty(len(layout)), np.zeros((len(layout), layout.extra.shape[1]))
+        value_and_expectation(
+            solution.offsets,
+            solution.extra_parts,
+            solution.weights,
+            layout.scores,
+            layout.extra,
+            u,
+            0.5 * self.temperature if self._squared else 0.0,
+            value,
+            v,
+        )
         return Maximum(value, u, v, solution)
 
     def loss(self, layout: Layout, outputs: NDArray[Any]) -> Maximum:
@@ -112,8 +126,9 @@ class Objective:
                 f"{type(self.structure).__name__} has no method expectations, which a CRF needs; "
                 "SparseMAP needs only an argmax"
             )
-        value, u, v = expectations(scaled(layout, t))
-        return Maximum(t * value, u, v, None)
+        cooled = scaled(layout, t)
+        value, u, v = expectations(cooled)
+        return Maximum(t * value, u, v, Gibbs(self.structure, cooled, t))
 
 
 def encode(structure: Structure, outputs: NDArray[Any], layout: Layout) -> tuple[Floats, Floats]:

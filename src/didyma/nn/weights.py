@@ -36,12 +36,16 @@ def restore(
             network = build()
     except (OverflowError, RuntimeError) as error:  # sizes that no network can have
         raise ValueError(str(error).partition("\n")[0]) from None
-    expected = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    declared = network.state_dict()
+    expected = {name: tuple(tensor.shape) for name, tensor in declared.items()}
     if lacking := sorted(expected.keys() ^ weights.keys()):
         raise ValueError(f"the network and its weights differ in {lacking[0]}")
     for name, shape in expected.items():
         if weights[name].shape != shape:
             raise ValueError(f"{name} should be of shape {shape}, but is {weights[name].shape}")
     tensors = {name: torch.tensor(array) for name, array in weights.items()}
+    for name, tensor in declared.items():
+        if tensors[name].dtype != tensor.dtype:
+            raise ValueError(f"{name} should be {tensor.dtype}, but is {tensors[name].dtype}")
     network.load_state_dict(tensors, assign=True)
     return network.eval()

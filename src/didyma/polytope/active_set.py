@@ -14,7 +14,7 @@ to linear terms).
 * ``argmax(problem, u, spare)`` → slot of a vertex that maximises θ_s − m_s·u; a new vertex goes
   into slot ``spare``;
 * ``gram(problem, slot, active, n, out)`` → m_slot·m_slot; out[i] = m_slot·m_active[i];
-* ``combine(problem, active, y, n, u)`` → ‖M y‖²; u = M y.
+* ``combine(problem, active, y, n, u, products)`` → ‖M y‖²; u = M y, products[i] = m_active[i]·u.
 
 Bound to compiled functions it is native; bound to Python functions it serves anyone's oracle.
 """
@@ -32,18 +32,29 @@ from numpy.typing import NDArray
 from didyma.kernels.cholesky import append, partial_dot, solve_lower, solve_upper
 from didyma.kernels.jit import bind, specialise
 from didyma.kernels.simplex_qp import (
+    any_between,
     descend,
     drop,
     exchange,
+    forget,
     pool_argmax,
     pool_combine,
     pool_gram,
+    refine,
+    residuals,
     spare_slot,
+    tilt,
 )
 
 __all__ = ["Projection", "minimise_over_columns", "project", "template"]
 
 DEPENDENT = 1e-10  # a Schur complement below this share of the diagonal means affine dependence
+DISTINCT = 1e-6  # the same, where rounding has reached the factor
+NEAR = 1e6  # times the noise: smaller gaps are worth weights that are free of rounding
+TIED = 256.0  # times the noise: columns of a face that differ by less are equally good
+SLIGHT = 1e-8  # a weight that few columns of a face have less of by chance
+LEAST = 1e-14  # smaller weights are rounding
+TRIES = 8  # to find a further dimension of the face
 PATIENCE = 50  # iterations without visible descent, besides one per active column
 OPTIMAL, LIMIT, STALLED, FULL = 0, 1, 2, 3
 
@@ -61,13 +72,15 @@ def template(problem, theta, noise, active, y, n, u, c, tol, max_iter):  # type:
     solution; ``theta[s]`` is the offset of slot s and ``noise[s]`` what rounding may have done to
     θ_s − m_s·u, which ``argmax`` fills for a new vertex; ``u`` ends as M y. ``level`` is the mean
     of θ_s − m_s·u under y, and the gap is how far the best vertex stands above it. A gap that
-    could be noise is none.
+    could be noise is none, so ``tol`` = 0 ends on the optimal face: the affine hull of the active
+    columns holds every column that could be optimal.
     """
     capacity = active.shape[0]
     L = np.empty((capacity, capacity))
     Z = np.empty((2, capacity))
     row = np.empty(capacity)
     target = np.empty(capacity)
+    products = np.empty(capacity)
     used = np.zeros(theta.shape[0], dtype=np.bool_)
     # A constant added to all of θ changes nothing; without it, large offsets would cancel.
     shift = theta[active[0]]
@@ -94,13 +107,22 @@ def template(problem, theta, noise, active, y, n, u, c, tol, max_iter):  # type:
     n = descend(L, Z, active, y, n, target)
     level = gap = value = np.inf
     iteration = idle = 0
+    near = dropped = False
     status = LIMIT
     while True:
-        norm = combine(problem, active, y, n, u)
+        norm = combine(problem, active, y, n, u, products)
+        if near:
+            residuals(theta, active, y, n, norm, products, row)
+            refine(L, Z, n, row)
+            n = descend(L, Z, active, y, n, target)
+            norm = combine(problem, active, y, n, u, products)
         if iteration == max_iter:
             break
         if n == capacity:
             status = FULL
+            break
+        if dropped:
+            status = STALLED
             break
         score = blur = 0.0
         for i in range(n):
@@ -112,10 +134,12 @@ def template(problem, theta, noise, active, y, n, u, c, tol, max_iter):  # type:
         diagonal = gram(problem, slot, active, n, row)
         # m_s·u is a combination of Gram entries: no second pass over the vertex.
         gap = theta[slot] - partial_dot(row, y, n) - level
-        if gap <= max(tol, blur + noise[slot]) or used[slot]:
+        blur += noise[slot]
+        if gap <= max(tol, blur) or used[slot]:
             gap = max(gap, 0.0)
             status = OPTIMAL
             break
+        near = gap <= NEAR * blur
         # A gap g promises a descent of order g², which rounding hides long before it hides g.
         idle = idle + 1 if 0.5 * norm - score >= value else 0
         value = min(value, 0.5 * norm - score)
@@ -129,6 +153,9 @@ def template(problem, theta, noise, active, y, n, u, c, tol, max_iter):  # type:
         schur = diagonal - partial_dot(row, row, n)
         weight = 0.0
         if schur <= DEPENDENT * diagonal:
+            if gap <= TIED * blur:
+                status = OPTIMAL
+                break
             for i in range(n):
                 target[i] = -row[i]
             solve_upper(L, n, target)
@@ -149,6 +176,38 @@ def template(problem, theta, noise, active, y, n, u, c, tol, max_iter):  # type:
         active[n] = slot
         y[n] = weight
         n = descend(L, Z, active, y, n + 1, target)
+        dropped = near and active[n - 1] != slot  # only rounding drops what improves
+    if tol > 0.0 or status == FULL:
+        return n, level, gap, iteration, status
+    if not any_between(y, n, LEAST, SLIGHT):
+        return forget(active, y, n, LEAST), level, gap, iteration, status
+    # Columns have come in with next to no weight, so more of them may have been lost in rounding: u
+    # is optimal before all dimensions of the face are there. Columns that tie with the active ones
+    # are looked for at other points that are as good as u.
+    tilted = np.empty(u.shape[0])
+    failures = 0
+    while failures < TRIES and iteration < max_iter:
+        if n == capacity:
+            status = FULL
+            break
+        tilt(u, failures, tilted)
+        slot = argmax(problem, tilted, spare_slot(active, n, used))
+        iteration += 1
+        failures += 1
+        diagonal = gram(problem, slot, active, n, row) + c
+        if used[slot] or theta[slot] - partial_dot(row, y, n) - level < -TIED * noise[slot]:
+            continue
+        for i in range(n):
+            row[i] += c
+        solve_lower(L, n, row)
+        schur = diagonal - partial_dot(row, row, n)
+        if schur <= DISTINCT * diagonal:
+            continue
+        append(L, Z, n, row, schur, theta[slot] - shift)
+        active[n] = slot
+        y[n] = np.finfo(np.float64).eps
+        n += 1
+        failures = 0
     return n, level, gap, iteration, status
 
 
@@ -231,8 +290,11 @@ def project(
         out[:n] = vertices[active[:n]] @ vertices[slot]
         return float(vertices[slot] @ vertices[slot])
 
-    def combine(problem: Any, active: Any, y: Any, n: int, u: NDArray[np.float64]) -> float:
+    def combine(
+        problem: Any, active: Any, y: Any, n: int, u: NDArray[np.float64], products: Any
+    ) -> float:
         u[:] = y[:n] @ vertices[active[:n]]
+        products[:n] = vertices[active[:n]] @ u
         return float(u @ u)
 
     filled = np.zeros(slots + 1, dtype=bool)

@@ -20,10 +20,9 @@ from didyma.kernels.vertices import (
     rooms,
     shared_aligned,
     shared_anywhere,
-    total,
-    total_magnitude,
+    totals,
 )
-from didyma.polytope.active_set import FULL, STALLED, template
+from didyma.polytope.active_set import FULL, OPTIMAL, STALLED, template
 
 __all__ = ["IMPOSSIBLE", "compiled_solver", "python_solver"]
 
@@ -80,9 +79,10 @@ def vertex_weigh(problem, slot):  # type: ignore[no-untyped-def]
     Scores that are not its own have no part in that: a mask is as good as −∞.
     """
     parts, extra_parts = problem.parts[slot], problem.extra_parts[slot]
-    problem.theta[slot] = total(problem.scores, parts) + total(problem.extra, extra_parts)
-    magnitude = total_magnitude(problem.scores, parts) + total_magnitude(problem.extra, extra_parts)
-    problem.noise[slot] = ROUNDING * (magnitude + problem.counts[slot])
+    score, magnitude = totals(problem.scores, parts)
+    more, further = totals(problem.extra, extra_parts)
+    problem.theta[slot] = score + more
+    problem.noise[slot] = ROUNDING * (magnitude + further + problem.counts[slot])
 
 
 def vertex_gram(problem, slot, active, n, out):  # type: ignore[no-untyped-def]
@@ -92,9 +92,9 @@ def vertex_gram(problem, slot, active, n, out):  # type: ignore[no-untyped-def]
     return float(count)
 
 
-def vertex_combine(problem, active, y, n, u):  # type: ignore[no-untyped-def]
-    """U = M y; returns ‖u‖²."""
-    return combine(problem.parts, active, y, n, u)
+def vertex_combine(problem, active, y, n, u, products):  # type: ignore[no-untyped-def]
+    """U = M y and M'u; returns ‖u‖²."""
+    return combine(problem.parts, active, y, n, u, products)
 
 
 def solve_batch(  # type: ignore[no-untyped-def]
@@ -111,6 +111,7 @@ def solve_batch(  # type: ignore[no-untyped-def]
     start_extra,
     start_weights,
     tol,
+    stop,
     max_iter,
     marginals,
     gaps,
@@ -121,7 +122,8 @@ def solve_batch(  # type: ignore[no-untyped-def]
     """Solve each instance; returns the vertices of all, one after the other, and their weights.
 
     Rows ``start[b]:start[b + 1]`` of the start arrays are where instance b begins; none means at
-    its argmax. A solver that runs out of slots goes on with twice as many; the next instance begins
+    its argmax. A solver ends at a gap of ``stop``; one that can go no further is content with
+    ``tol``. One that runs out of slots goes on with twice as many; the next instance begins
     with as few as the first, so that no instance notices the others.
     """
     n_instances, dimension = scores.shape
@@ -221,15 +223,15 @@ def solve_batch(  # type: ignore[no-untyped-def]
                 n,
                 u,
                 max(1.0, float(counts[active[0]])),
-                tol,
+                stop,
                 max_iter - total_iterations,
             )
             total_iterations += calls
             gaps[b] = gap
-            statuses[b] = status
+            statuses[b] = OPTIMAL if gap <= tol and status != FULL else status
             if status == FULL:
                 continue
-            if status == STALLED and not restarted:
+            if statuses[b] == STALLED and not restarted:
                 restarted = True  # rounding may have spoilt the factor: try once with a fresh one
                 continue
             break

@@ -37,6 +37,7 @@ DAMPING, LEAST, MOST = 1e-2, 1e-14, 1e12
 GOOD, BAD = 0.1, 8.0  # how damping changes after a step that was good, or was not
 DESCENT = 1e-4  # share of the descent that the gradient promises
 RANK = 1e-10  # of the system of a face
+SAME = 1e-8  # error of an expectation that counts as none
 
 Mask = NDArray[np.bool_]
 Parts = NDArray[np.int32]
@@ -323,6 +324,31 @@ class _Run:
             int(self.n_iter[b]),
             move,
             y,
+            self.is_expectation(b, parts),
+        )
+
+    def is_expectation(self, b: int, parts: Floats) -> bool:
+        """Whether the vertices of one structure, with all else whole, are outputs of the graph.
+
+        Then the marginals are an expectation over outputs, and no relaxation was needed.
+        """
+        graph = self.problem.graph
+        n, n_pairs = graph.n_variables, len(graph.edges)
+        several = [f for f, (_, _, weights) in enumerate(self.vertices[b]) if len(weights) > 1]
+        if len(several) != 1:
+            return False  # one output, or distributions that say nothing of each other
+        own_parts, _, weights = self.vertices[b][several[0]]
+        variables = np.ravel(graph.factors[several[0]].variables)
+        outputs = np.tile(parts[:n].round(9), (len(weights), 1))
+        outputs[:, variables[variables >= 0]] = 0.0
+        rows, places = np.nonzero(own_parts >= 0)
+        outputs[rows, variables[own_parts[rows, places]]] = 1.0
+        if not np.isin(outputs, (0.0, 1.0)).all():
+            return False
+        first, second = np.array(graph.edges, np.int64).reshape(-1, 2).T
+        together = weights @ (outputs[:, first] * outputs[:, second])
+        return all(one.holds(outputs).all() for one in graph.logic) and np.allclose(
+            together, parts[n : n + n_pairs], rtol=0.0, atol=SAME
         )
 
 

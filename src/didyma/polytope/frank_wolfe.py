@@ -46,6 +46,7 @@ class ConditionalGradient:
 
     step: str = "pairwise"
     max_iter: ClassVar[int] = 10_000
+    finite: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if self.step not in STEPS:
@@ -78,7 +79,7 @@ def template(problem, theta, noise, active, y, n, u, c, tol, max_iter):  # type:
     iteration = 0
     status = LIMIT
     while True:
-        norm = combine(problem, active, y, n, u)
+        norm = combine(problem, active, y, n, u, row)
         if iteration == max_iter:
             break
         if n == capacity:

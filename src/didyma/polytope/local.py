@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ from didyma.polytope.composed import ComposedGraph
 from didyma.polytope.interior import Constraints, interior_point
 from didyma.polytope.point import LocalPoint
 from didyma.polytope.priced import BinaryGraph
+from didyma.polytope.rounding import TEMPERATURE, nearest_output
 from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structure import Additional, Floats, impossible
 from didyma.structures.composition import Composition
@@ -61,6 +62,8 @@ class LocalSolution:
     exact: Mask
     """Whether it is known that no output of the graph is left out: then this is SparseMAP."""
     n_iter: NDArray[np.int64]
+    scores: Floats = field(repr=False)
+    """Of all parts, (B, d + f)."""
     points: Sequence[LocalPoint] = field(repr=False)
     places: Mapping[str, Additional] = field(repr=False)
     graph: FactorGraph | Composition = field(repr=False)
@@ -96,6 +99,28 @@ class LocalSolution:
             if place.shared and not self._single:
                 named[name] = named[name].sum(axis=0)
         return d_scores, named
+
+    def rounded(self) -> NDArray[np.bool_]:
+        """An output near the marginals of each instance: booleans in the shape of the scores.
+
+        All factors agree on it. It is the nearest wherever the search need not go back; of a graph
+        that has no output an error says so.
+
+        >>> from didyma.structures import Cardinality
+        >>> graph = FactorGraph(3, logic=[Cardinality((0, 1, 2), 2, 2)])
+        >>> solution = local_sparsemap([[0, 0.6], [0, 0.5], [0, 0.4]], graph)
+        >>> solution.marginals[:, 1].round(2), solution.rounded()[:, 1]
+        (array([0.72, 0.67, 0.62]), array([ True,  True, False]))
+        """
+        solver = partial(LocalSolver, places=self.places, temperature=TEMPERATURE)
+        batch = len(self.points)
+        outputs = [
+            nearest_output(
+                self.graph, scores, u, lambda graph, parts: solver(graph)(parts[None])[0]
+            )
+            for scores, u in zip(self.scores, self.marginals.reshape(batch, -1))
+        ]
+        return np.array(outputs, bool).reshape(self.marginals.shape)
 
     @property
     def _single(self) -> bool:
@@ -168,7 +193,7 @@ def local_sparsemap(
     flat, extra, places = lay_out_local(scores, graph, additional)
     parts = np.hstack([flat, np.broadcast_to(extra, (len(flat), extra.shape[1]))])
     solver = LocalSolver(graph, places, temperature, tol, max_iter)
-    return solver.solution(solver(parts, warm_start), np.ndim(scores) == graph.ndim)
+    return solver.solution(parts, solver(parts, warm_start), np.ndim(scores) == graph.ndim)
 
 
 def lay_out_local(
@@ -272,8 +297,8 @@ class LocalSolver:
         none = np.zeros(len(known[0]))
         return np.array([none if p.prices is None else p.prices for p in start.points])
 
-    def solution(self, points: list[LocalPoint], single: bool) -> LocalSolution:
-        """Points as arrays; warns of those that are not the optimum."""
+    def solution(self, parts: Floats, points: list[LocalPoint], single: bool) -> LocalSolution:
+        """Points at these scores as arrays; warns of those that are not the optimum."""
         wrong = [b for b, point in enumerate(points) if not point.converged]
         if wrong:
             warn(
@@ -289,6 +314,7 @@ class LocalSolver:
 
         found = np.array([point.parts for point in points])
         whole = np.isin(found[:, :d].round(9), (0, 1)).all(axis=1) | self.graph.is_forest
+        whole |= np.array([point.exact for point in points], bool)
         return LocalSolution(
             marginals=gather(found[:, :d], *self.graph.score_shape),
             additional={
@@ -300,6 +326,7 @@ class LocalSolver:
             converged=gather([point.converged for point in points]),
             exact=gather(whole),
             n_iter=gather([point.n_iter for point in points]),
+            scores=parts,
             points=points,
             places=self.places,
             graph=self.graph,

@@ -27,6 +27,8 @@ class LocalPoint:
     """How the expectations move with the scores of all parts: a linear and symmetric map."""
     prices: Floats | None = None
     """Where another solve of the same instance can start."""
+    exact: bool = False
+    """Whether it is known to be an expectation over outputs of the whole graph."""
 
 
 def is_optimal(value: float, gap: float, broken: float, tol: float) -> bool:

@@ -34,7 +34,6 @@ from didyma.structure import (
 __all__ = ["ActiveSet", "ToleranceWarning", "scaled", "solve", "sparsemap"]
 
 UNLIMITED = 2**62
-SHARDS = 4  # of a batch, when threads share it: each costs some microseconds
 
 
 class ToleranceWarning(UserWarning):
@@ -50,6 +49,11 @@ class Solver(Protocol):
         ...
 
     @property
+    def finite(self) -> bool:
+        """Whether it comes to an end at a tolerance of 0."""
+        ...
+
+    @property
     def template(self) -> Callable[..., Any]:
         """The loop."""
         ...
@@ -60,6 +64,7 @@ class ActiveSet:
     """Exact steps over the affine hull of a few structures: the fastest, and finite."""
 
     max_iter: ClassVar[int] = UNLIMITED
+    finite: ClassVar[bool] = True
 
     @property
     def template(self) -> Callable[..., Any]:
@@ -102,7 +107,9 @@ def sparsemap(
         lengths: the instances' own sizes, where they are padded; 0 leaves an output without parts.
         return_solution: also return `Distributions`: structures, probabilities, gap, derivatives.
         tol: duality gap at which to stop, over the temperature, or what rounding leaves of it where
-            the scores of the structures that are compared are huge. It bounds ‖u − u*‖².
+            the scores of the structures that are compared are huge. It bounds ‖u − u*‖². With
+            ``return_solution`` the active set goes on to the face that the optimum lies on, since
+            derivatives are those of the face; a larger gap than ``tol`` is warned of.
         max_iter: most argmax calls per instance; None means until the gap is reached.
         temperature: weight t of the regulariser; towards 0 the argmax is reached.
         warm_start: a former solution of the same instances, or one `Distribution` per instance
@@ -121,6 +128,7 @@ def sparsemap(
         temperature=temperature,
         warm_start=warm_start,
         solver=solver,
+        face=return_solution,
         executor=on_threads(n_jobs),
     )
     given = np.asarray(scores)
@@ -139,9 +147,14 @@ def solve(
     temperature: float = 1.0,
     warm_start: Distributions | Sequence[Distribution | None] | None = None,
     solver: Solver = EXACT,
+    face: bool = False,
     executor: Executor | None = None,
 ) -> Distributions:
-    """Solve a batch that is laid out already."""
+    """Solve a batch that is laid out already.
+
+    ``face``: go on until nothing but rounding is left of the gap, on the face of the hull that the
+    optimum lies on. Marginals are close long before, but their derivatives are those of the face.
+    """
     if not (temperature > 0.0 and np.isfinite(temperature)):
         raise DataError(f"expected a positive number, found {temperature}", field="temperature")
     if not tol >= 0.0:
@@ -177,6 +190,7 @@ def solve(
             first.extra_parts,
             first.weights,
             float(tol),
+            0.0 if face and solver.finite else float(tol),
             solver.max_iter if max_iter is None else max_iter,
             marginals[shard],
             gap[shard],
@@ -186,7 +200,8 @@ def solve(
         )
 
     executor = executor if executor and isinstance(structure, CompiledStructure) else serial
-    found = executor(solve_shard, _shards(len(layout), 1 if executor is serial else SHARDS))
+    # A shard for each thread: each costs some microseconds.
+    found = executor(solve_shard, _shards(len(layout), getattr(executor, "n_jobs", 1)))
     failed = np.flatnonzero(status == IMPOSSIBLE)
     if len(failed):
         raise impossible(int(failed[0]))
@@ -200,7 +215,9 @@ def solve(
             f"{'' if max_iter is None else f': raise max_iter={max_iter}'}",
             ToleranceWarning,
         )
-    parts, extra_parts, weights = (np.concatenate(arrays) for arrays in zip(*found))
+    parts, extra_parts, weights = (
+        found[0] if len(found) == 1 else (np.concatenate(arrays) for arrays in zip(*found))
+    )
     return Distributions(
         structure,
         given,
@@ -307,12 +324,19 @@ def _start(
             dims = (*size, before.extra.shape[1])
             _check_start(start.structure, before.shape, dims, structure, layout, b)
         return start
+    if start is None:
+        return _Start(
+            np.zeros(len(layout) + 1, np.int64),
+            np.zeros((0, layout.n_parts), np.int32),
+            np.zeros((0, layout.n_extra), np.int32),
+            np.zeros(0),
+        )
     known = []
-    for b, one in enumerate(start or ()):
+    for b, one in enumerate(start):
         if one is not None:
             _check_start(one.structure, one.marginals.shape, one.dims, structure, layout, b)
             known.append(one)
-    counts = [0 if one is None else one.support_size for one in start or [None] * len(layout)]
+    counts = [0 if one is None else one.support_size for one in start]
     return _Start(
         np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]),
         np.concatenate([np.zeros((0, layout.n_parts), np.int32), *(one.parts for one in known)]),
@@ -352,5 +376,6 @@ def _check_start(
 
 
 def _shards(n: int, most: int) -> list[slice]:
-    bounds = np.linspace(0, n, max(min(n, most), 1) + 1).astype(int).tolist()
+    count = max(min(n, most), 1)
+    bounds = [n * i // count for i in range(count + 1)]
     return [slice(a, b) for a, b in pairwise(bounds)]

@@ -24,11 +24,23 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.errors import DataError
 from didyma.polytope.distributions import Distribution
 from didyma.report.plots import require_matplotlib
+from didyma.structures import Segmentation
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["alignments", "choices", "factor_graphs", "forests", "sequences", "subsets", "trees"]
+__all__ = [
+    "alignments",
+    "choices",
+    "constituents",
+    "factor_graphs",
+    "forests",
+    "paths",
+    "segments",
+    "sequences",
+    "subsets",
+    "trees",
+]
 
 Posterior: TypeAlias = Distribution | tuple[ArrayLike, ArrayLike]
 Floats = NDArray[np.float64]
@@ -120,6 +132,147 @@ def sequences(
         size = full * marginals[i, tag]
         box = (xs[i] - half, tops[tag] - size / 2), 2 * half, size
         axes.add_patch(_patches().Rectangle(*box, fill=False, edgecolor=INK, linewidth=0.8))
+    return figure
+
+
+def segments(
+    posterior: Posterior, words: Sequence[str], labels: Sequence[str], *, most: int = 4
+) -> Figure:
+    """A row of boxes for each `Segmentation`, outputs (k, n), in the colours of their labels.
+
+    In the first row a word is as much in a label's colour as that is probable; what separates two
+    words is as strong as a cut between them is probable.
+    """
+    tags, probabilities = _read(posterior, 2)
+    tags = _cut(tags, "words", len(words))
+    inside = _chosen(tags // 2, len(labels), "labels")
+    views = list(_views(inside, probabilities, "segmentations", most))
+    left, step = 2 * MARGIN + _widest([view.title for view in views], bold=True), 0.36
+    widths = [max(0.5, _width(word) + 0.2) for word in words]
+    edges = left + np.concatenate([[0.0], np.cumsum(widths)])
+    legend = 0.3
+    height = MARGIN + step * (len(views) + 1) + legend
+    width = max(edges[-1] + MARGIN, left + _legend_width(labels, SMALL))
+    figure, (axes,) = _panels(1, width, height)
+    _legend(axes, left, 0.2, labels, COLOURS, SMALL)
+    for x, word in zip((edges[:-1] + edges[1:]) / 2, words):
+        _write(axes, x, height - MARGIN - step / 2, word)
+    rows = iter(tags)
+    for place, view in enumerate(views):
+        y, tall = height - MARGIN - step * (place + 2), step - 0.08
+        _write(axes, left - MARGIN, y + tall / 2, view.title, ha="right", weight="bold")
+        if view.single:
+            for start, stop, label in Segmentation.segments(next(rows)):
+                box = (edges[start] + 0.03, y), edges[stop] - edges[start] - 0.06, tall
+                axes.add_patch(_patches().Rectangle(*box, color=COLOURS[label % len(COLOURS)]))
+            continue
+        cuts = probabilities @ (tags % 2 == 0)
+        for i, shares in enumerate(view.values):
+            bottom = y
+            for label in np.flatnonzero(shares).tolist():
+                box = (edges[i], bottom), widths[i], tall * shares[label]
+                axes.add_patch(_patches().Rectangle(*box, color=COLOURS[label % len(COLOURS)]))
+                bottom += tall * shares[label]
+            if i and cuts[i]:
+                line = {"color": PAPER, "linewidth": 4.3 * cuts[i], "solid_capstyle": "butt"}
+                axes.plot([edges[i]] * 2, [y, y + tall], **line)
+    return figure
+
+
+def constituents(
+    posterior: Posterior, words: Sequence[str], labels: Sequence[str], *, most: int = 3
+) -> Figure:
+    """Spans over their words, one panel per `Constituency` tree, outputs (k, n, n)."""
+    spans, probabilities = _read(posterior, 3)
+    n = len(words)
+    spans = _cut(spans, "words", n, n)
+    views = list(
+        _views(_chosen(spans, len(labels), "labels", none=True), probabilities, "trees", most)
+    )
+    note = max(_width(f"{label} 99%", SMALL) for label in labels)
+    widths = np.array([max(_width(word) + 0.2, note + 0.1) for word in words])
+    xs = MARGIN + np.cumsum(widths) - widths / 2
+    base, step = MARGIN + 0.5, 0.42
+    height = base + step * (n - 1) + 0.2 + TITLE
+    figure, panels = _panels(len(views), xs[-1] + widths[-1] / 2 + MARGIN, height)
+    shown = iter(spans >= 0)
+    for axes, view in zip(panels, views):
+        _title(axes, view.title)
+        own = [next(shown)] if view.single else list(spans >= 0)
+        weights = [1.0] if view.single else probabilities
+        shares = view.values.sum(axis=2)
+        place = {
+            (i, j): ((xs[i] + xs[j]) / 2, base + step * (j - i)) for i, j in np.argwhere(shares > 0)
+        }
+        for span, child, share in _branches(own, weights):
+            line = {"color": QUIET, "linewidth": _thickness(share), "zorder": 1}
+            axes.plot(*zip(place[span], place[child]), **line)
+        for (i, j), (x, y) in place.items():
+            name = "/".join(labels[t] for t in np.flatnonzero(view.values[i, j]).tolist())
+            common = bool(view.common[i, j].any())
+            if not view.single and not common:
+                name += f" {_percent(shares[i, j])}"
+            _label(axes, x, y, name, QUIET if common else ACCENT)
+        for x, word in zip(xs, words):
+            axes.plot([x, x], [base, base - 0.22], color=FAINT, linewidth=0.8, zorder=0)
+            _write(axes, x, base - 0.32, word)
+    return figure
+
+
+def _branches(
+    trees: Sequence[NDArray[np.bool_]], weights: Sequence[float] | Floats
+) -> Iterator[tuple[tuple[int, int], tuple[int, int], float]]:
+    """Spans, their children, and how probable it is that they are that."""
+    shares: dict[tuple[tuple[int, int], tuple[int, int]], float] = {}
+    for tree, weight in zip(trees, weights):
+        for i, j in np.argwhere(tree).tolist():
+            for k in range(i, j):
+                if tree[i, k] and tree[k + 1, j]:
+                    for child in ((i, k), (k + 1, j)):
+                        shares[(i, j), child] = shares.get(((i, j), child), 0.0) + weight
+    for (span, child), share in shares.items():
+        yield span, child, share
+
+
+def paths(
+    posterior: Posterior,
+    edges: Sequence[tuple[int, int]],
+    costs: ArrayLike,
+    *,
+    most: int = len(COLOURS),
+) -> Figure:
+    """Ways over a grid, outputs (k, n_edges) of a `Path`: as wide as they are probable.
+
+    Cell (i, j) of the grid is node i · columns + j; it is as dark as it costs.
+    """
+    taken, probabilities = _read(posterior, 2)
+    taken = _cut(taken.astype(bool), "edges", len(edges))
+    grid = np.asarray(costs, dtype=np.float64)
+    _check(grid.ndim == 2 and np.max(edges) < grid.size, "edges between cells", grid.shape)
+    named = min(most, len(COLOURS), len(taken))
+    shown = [_percent(share) for share in probabilities[:named]]
+    if len(taken) > named:
+        shown.append(f"{len(taken) - named} others {_percent(probabilities[named:].sum())}")
+    rows, columns = grid.shape
+    step = 0.42
+    height = TITLE + step * rows + MARGIN
+    width = MARGIN + max(step * columns + MARGIN, _legend_width(shown, SIZE))
+    figure, (axes,) = _panels(1, width, height)
+    _legend(axes, MARGIN, height - 0.2, shown, [*COLOURS[:named], OTHERS], SIZE)
+    shades = (grid - grid.min()) / max(float(np.ptp(grid)), 1e-12)
+    for i, j in np.ndindex(rows, columns):
+        corner = MARGIN + step * j, height - TITLE - step * (i + 1)
+        grey = np.full(3, 0.96 - 0.4 * shades[i, j])
+        box = {"facecolor": grey, "edgecolor": PAPER, "linewidth": 1.0}
+        axes.add_patch(_patches().Rectangle(corner, step, step, **box))
+    for rank in reversed(range(len(taken))):
+        steps = np.array(edges)[taken[rank]]
+        i, j = np.divmod(np.unique(steps), columns)
+        aside = 0.055 * (min(rank, named) - named / 2)  # ways that share cells stay visible
+        x, y = MARGIN + step * (j + 0.5) + aside, height - TITLE - step * (i + 0.5) + aside
+        colour = COLOURS[rank] if rank < named else OTHERS
+        style = {"solid_capstyle": "round", "solid_joinstyle": "round"}
+        axes.plot(x, y, color=colour, linewidth=1.0 + 5.0 * probabilities[rank], **style)
     return figure
 
 

@@ -86,6 +86,12 @@ def terms(
 
     ``changed`` is the share of queries whose order each column changes
     (`AdditiveSVMRanker.changed_orders`).
+
+    >>> from didyma import AdditiveSVMRanker
+    >>> X = np.random.default_rng(0).random((40, 2))
+    >>> ranker = AdditiveSVMRanker(bins=4).fit(X, X[:, 0] > 0.7, group=[20, 20])
+    >>> [term.title for term in terms(ranker, ["price", "age"])]
+    ['price', 'age']
     """
     importance = np.concatenate([ranker.feature_importances_, ranker.pair_importances_])
     order = np.argsort(-importance, kind="stable")[:top]
@@ -105,7 +111,18 @@ def write_functions(
     changed: NDArray[np.float64] | None = None,
     top: int = TOP,
 ) -> None:
-    """Draw `terms` into a .png, .svg or .pdf, all in one figure."""
+    """Draw `terms` into a .png, .svg or .pdf, all in one figure.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from didyma import AdditiveSVMRanker
+    >>> X = np.random.default_rng(0).random((40, 2))
+    >>> ranker = AdditiveSVMRanker(bins=4).fit(X, X[:, 0] > 0.7, group=[20, 20])
+    >>> path = Path(tempfile.mkdtemp(), "functions.svg")
+    >>> write_functions(ranker, path, names=["price", "age"])
+    >>> "<svg" in path.read_text()
+    True
+    """
     suffix = Path(path).suffix
     if suffix not in SUFFIXES:
         raise DataError(f"expected a name that ends in {', '.join(SUFFIXES)}", path=path)
@@ -116,7 +133,15 @@ def write_functions(
 
 
 def draw_functions(found: Sequence[AdditiveTerm]) -> Any:
-    """The figure of some `terms`; functions of features share one scale."""
+    """The figure of some `terms`; functions of features share one scale.
+
+    >>> from didyma import AdditiveSVMRanker
+    >>> X = np.random.default_rng(0).random((40, 2))
+    >>> ranker = AdditiveSVMRanker(bins=4).fit(X, X[:, 0] > 0.7, group=[20, 20])
+    >>> figure = draw_functions(terms(ranker, ["price", "age"]))
+    >>> len(figure.axes)
+    2
+    """
     import matplotlib
     from matplotlib.figure import Figure  # not pyplot, which would look for a screen
 

@@ -55,7 +55,16 @@ def logo(motif: Motif) -> Figure:
 
 
 def save_logo(motif: Motif, path: PathName) -> None:
-    """Draw a motif into a file, whole or not at all: SVG, or PNG if the name says so."""
+    """Draw a motif into a file, whole or not at all: SVG, or PNG if the name says so.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> path = Path(tempfile.mkdtemp(), "logo.svg")
+    >>> save_logo(Motif("m", np.array([[0.7, 0.1, 0.1, 0.1], [0.1, 0.1, 0.1, 0.7]])), path)
+    >>> "<svg" in path.read_text()
+    True
+    """
     kind = "png" if format_suffix(path) == ".png" else "svg"
     figure = logo(motif)
     import matplotlib

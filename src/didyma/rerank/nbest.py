@@ -23,7 +23,8 @@ from didyma.features.featuriser import State
 from didyma.features.given import GivenVectors
 from didyma.features.joint import DECODER, JointFeatures
 from didyma.features.windowed import Windowed
-from didyma.formats.nbest import Input, Output, inputs_of, losses, of_outputs, outputs_of
+from didyma.files import PathName
+from didyma.formats.nbest import Input, Output, inputs_of, losses, of_outputs, outputs_of, read
 from didyma.formats.passage import Passage
 from didyma.matrix import Matrix
 from didyma.model import Model
@@ -171,6 +172,7 @@ class NBestReranker(Reranker, BaseEstimator):
         Empty lists teach nothing and are left out, as are those whose candidates have all the same
         loss where a model learns an order only, that is, with joint features.
         """
+        self._refuse_shards(lists)
         grid = self._grid(eval_set is not None)
         judged = self._judged(lists)
         judged = judged.select_lists(np.flatnonzero(self._teaches(judged)))
@@ -216,7 +218,11 @@ class NBestReranker(Reranker, BaseEstimator):
 
     def evaluate(self, lists: Lists, measures: Any = MEASURES) -> Evaluation:
         """Measures of the rankings, in which the outputs of least loss of a list are relevant."""
+        self._refuse_shards(lists)
         return super().evaluate(_best(self._judged(lists)), measures)
+
+    def _read_file(self, path: PathName) -> Lists:
+        return read(path)
 
     def _read(self, documents: Iterable[Any]) -> list[Passage]:
         return read_documents(documents, _passage)

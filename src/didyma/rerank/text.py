@@ -145,6 +145,7 @@ class TextReranker(Reranker):
         from didyma.rerank.choice import Featured, Search, ladder
         from didyma.rerank.gate import decide, surest
 
+        self._refuse_shards(queries)
         if self.features not in FEATURES:
             expected = ", ".join(FEATURES)
             raise DataError(

@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from didyma import __version__
 from didyma.errors import DataError
-from didyma.execution import n_cores
+from didyma.execution import present_cores
 from didyma.service.dialects import JINA, Dialect, dialect_of
 from didyma.service.indexes import ServedIndexes
 from didyma.service.limits import Limits
@@ -73,7 +73,7 @@ class Service:
         self.models, self.limits = models, limits or Limits()
         self.indexes = indexes or ServedIndexes([])
         self.tokens, self.log_queries = tokens or BearerTokens([]), log_queries
-        self.queue = WorkQueue(threads or n_cores(), self.limits.waiting)
+        self.queue = WorkQueue(threads or present_cores(), self.limits.waiting)
         self.metrics = ServiceMetrics(self.queue, models, self.indexes)
         self._reload_all = asyncio.Event()
         self.app = Starlette(

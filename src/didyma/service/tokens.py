@@ -16,6 +16,7 @@ from didyma.service.refusal import Refused
 __all__ = ["VARIABLE", "BearerTokens"]
 
 VARIABLE = "DIDYMA_TOKENS"
+NOT_ASCII = "expected tokens of ASCII characters, as headers can have no others"
 
 
 class BearerTokens:
@@ -32,7 +33,7 @@ class BearerTokens:
     def __init__(self, tokens: Iterable[str]) -> None:
         listed = list(tokens)
         if not all(token.isascii() for token in listed):
-            raise DataError("expected tokens of ASCII characters, as headers can have no others")
+            raise DataError(NOT_ASCII)
         self._digests = [_digest(token) for token in listed]
 
     @classmethod
@@ -41,6 +42,9 @@ class BearerTokens:
         tokens = os.environ.get(VARIABLE, "").split()
         if path is not None:
             listed = [line.strip() for line in read_lines(path)]
+            for number, line in enumerate(listed, 1):
+                if not line.startswith("#") and not line.isascii():
+                    raise DataError(NOT_ASCII, path=path, line=number)
             tokens += [line for line in listed if line and not line.startswith("#")]
             if not tokens:
                 raise DataError("expected a token, found none", path=path)

@@ -32,6 +32,12 @@ class Factor:
 
     It has the shape of the structure's scores; −1 stands for a part that cannot be. Additional
     scores of the structure have its own names, after ``name_`` where several factors have a name.
+
+    >>> import didyma
+    >>> from didyma.structures import Choice
+    >>> shared = Composition(3, [Factor(Choice(), [0, 1]), Factor(Choice(), [1, 2])])
+    >>> didyma.local_sparsemap([0.0, 3.0, 0.0], shared).marginals.round(2)
+    array([0., 1., 0.])
     """
 
     structure: Structure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,7 +70,9 @@ class Heads(CompiledStructure):
         sizes = as_lengths(lengths, len(batch), n)[:, None]
         n_work, n_index = self.scratch(n)
         return Layout(
-            flatten(check_scores(batch, "scores", _arcs(n, sizes))),
+            flatten(
+                check_scores(batch, "scores", _all_arcs(n) if lengths is None else _arcs(n, sizes))
+            ),
             batch.shape[1:],
             n,
             dims=np.array([n + 1, bool(self.single_root)], np.int64),
@@ -130,26 +133,15 @@ class Heads(CompiledStructure):
         is left of marginals, an error says so.
         """
         lengths = layout.sizes[:, 0]
-        words = np.arange(layout.shape[0])
-        exists = words <= layout.sizes
-        scores = layout.scores.reshape(-1, *layout.shape)
-        highest = scores.max(axis=2, keepdims=True)
-        headless = np.isneginf(highest[:, :, 0]) & exists & (words > 0)
-        if headless.any():
-            raise impossible(int(np.argwhere(headless)[0, 0]))
-        highest[np.isneginf(highest)] = 0.0
-        # In proportion to their scores, a word's heads have weights that sum to 1.
-        # Added one after the other, so that padding changes no bit.
-        scale = np.cumsum(np.exp(scores - highest), axis=2)[:, :, -1:]
-        scale[scale == 0.0] = 1.0
-        log_weights = scores - highest - np.log(scale)
+        log_weights, log_scale = self.normalised(layout)
         log_partition, marginals = self.sum_over(log_weights, lengths, logarithms=False)
         wide = np.flatnonzero(np.isneginf(log_partition))
         if len(wide):
             log_partition[wide], marginals[wide] = self.sum_over(
                 log_weights[wide], lengths[wide], logarithms=True
             )
-            has_head = exists[wide] & (words > 0)
+            words = np.arange(layout.shape[0])
+            has_head = (words > 0) & (words <= layout.sizes[wide])
             lost = np.abs(marginals[wide].sum(axis=2) - has_head) > ROUNDING
             lost |= np.isneginf(log_partition[wide])[:, None]
             if lost.any():
@@ -159,8 +151,24 @@ class Heads(CompiledStructure):
                     " are lost in rounding; scale the scores, or use SparseMAP",
                     field="scores",
                 )
-        log_partition += np.cumsum(highest + np.log(scale), axis=1)[:, -1, 0]
+        log_partition += np.cumsum(log_scale, axis=1)[:, -1, 0]
         return log_partition, flatten(marginals), np.zeros((len(layout), 0))
+
+    @staticmethod
+    def normalised(layout: Layout) -> tuple[Floats, Floats]:
+        """Scores such that the weights of a word's heads sum to 1, and what was taken off each."""
+        words = np.arange(layout.shape[0])
+        scores = layout.scores.reshape(-1, *layout.shape)
+        highest = scores.max(axis=2, keepdims=True)
+        headless = np.isneginf(highest[:, :, 0]) & (words <= layout.sizes) & (words > 0)
+        if headless.any():
+            raise impossible(int(np.argwhere(headless)[0, 0]))
+        highest[np.isneginf(highest)] = 0.0
+        # Added one after the other, so that padding changes no bit.
+        scale = np.cumsum(np.exp(scores - highest), axis=2)[:, :, -1:]
+        scale[scale == 0.0] = 1.0
+        log_scale = highest + np.log(scale)
+        return scores - highest - np.log(scale), log_scale
 
 
 def _arcs(n: int, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -170,6 +178,12 @@ def _arcs(n: int, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
     arcs: NDArray[np.bool_] = (exists & (words > 0))[:, :, None] & exists[:, None, :]
     arcs[:, words, words] = False
     return arcs
+
+
+@lru_cache(maxsize=256)
+def _all_arcs(n: int) -> NDArray[np.bool_]:
+    """The same for all instances without lengths."""
+    return _arcs(n, np.array([[n]]))
 
 
 def _not_a_tree(b: np.integer[Any], problem: str, word: np.integer[Any]) -> DataError:

@@ -103,6 +103,12 @@ class Hypergraph:
     Edge e adds the values of slots ``tails[e]`` for vertex ``heads[e]``, in ascending order. An
     instance of lengths (n, m, ...) is a derivation of slot ``goals[n, m, ...]``, and needs no
     vertex before ``firsts[n, m, ...]``.
+
+    >>> plan = Plan(n_scores=2)
+    >>> goal = plan.add([(0, plan.zero), (1, plan.zero)])  # one of two options
+    >>> graph = plan.finish(goal)
+    >>> graph.n_vertices, graph.tails.tolist()
+    (1, [[0, 2], [1, 2]])
     """
 
     n_scores: int
@@ -211,6 +217,14 @@ class Planned(CompiledStructure):
 
     A subclass says what the plan for scores of some shape is, and what its outputs look like;
     argmax, SparseMAP, marginals, k best and samples follow. A part occurs in an output once.
+
+    >>> class OneOf(Planned):
+    ...     "One option."
+    ...     def plan(self, shape):
+    ...         plan = Plan(n_scores=shape[0])
+    ...         return plan.finish(plan.add([(k, plan.zero) for k in range(shape[0])]))
+    >>> OneOf().predict([0.2, 0.9, 0.1])
+    array([False,  True, False])
     """
 
     aligned: ClassVar[bool] = False

@@ -28,7 +28,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Cardinality:
-    """From ``low`` to ``high`` of the variables are true; ``~i`` is the negation of variable i."""
+    """From ``low`` to ``high`` of the variables are true; ``~i`` is the negation of variable i.
+
+    >>> import didyma
+    >>> from didyma.structures import Composition
+    >>> two = Composition(3, logic=[Cardinality((0, 1, 2), 2, 2)])
+    >>> didyma.local_sparsemap([3.0, 2.0, 0.0], two).marginals.round(2)
+    array([1., 1., 0.])
+    """
 
     variables: tuple[int, ...]
     low: int
@@ -64,44 +71,82 @@ class Cardinality:
 
 
 def ExactlyOne(variables: Iterable[int]) -> Cardinality:
-    """One of the variables is true, and no other (XOR)."""
+    """One of the variables is true, and no other (XOR).
+
+    >>> ExactlyOne([0, 1])
+    Cardinality(variables=(0, 1), low=1, high=1)
+    """
     return Cardinality(tuple(variables), 1, 1)
 
 
 def AtMostOne(variables: Iterable[int]) -> Cardinality:
-    """No two of the variables are true."""
+    """No two of the variables are true.
+
+    >>> AtMostOne([0, 1])
+    Cardinality(variables=(0, 1), low=0, high=1)
+    """
     return Cardinality(tuple(variables), 0, 1)
 
 
 def AtLeastOne(variables: Iterable[int]) -> Cardinality:
-    """Some variable is true (OR)."""
+    """Some variable is true (OR).
+
+    >>> AtLeastOne([0, 1])
+    Cardinality(variables=(0, 1), low=1, high=2)
+    """
     variables = tuple(variables)
     return Cardinality(variables, 1, len(variables))
 
 
 def AtMost(k: int, variables: Iterable[int]) -> Cardinality:
-    """No more than k of the variables are true (a budget)."""
+    """No more than k of the variables are true (a budget).
+
+    >>> AtMost(2, [0, 1, 2])
+    Cardinality(variables=(0, 1, 2), low=0, high=2)
+    """
     return Cardinality(tuple(variables), 0, k)
 
 
 def Implies(a: int, b: int) -> Cardinality:
-    """If variable a is true, so is b."""
+    """If variable a is true, so is b.
+
+    >>> Implies(0, 1)
+    Cardinality(variables=(-1, 1), low=1, high=2)
+    """
     return AtLeastOne((~a, b))
 
 
 def XorOut(out: int, variables: Iterable[int]) -> list[Cardinality]:
-    """At most one of the variables is true, and ``out`` says whether one is."""
+    """At most one of the variables is true, and ``out`` says whether one is.
+
+    >>> XorOut(2, [0, 1])
+    [Cardinality(variables=(-3, 0, 1), low=1, high=1)]
+    """
     return [ExactlyOne((~out, *variables))]
 
 
 def OrOut(out: int, variables: Iterable[int]) -> list[Cardinality]:
-    """``out`` says whether any of the variables is true."""
+    """``out`` says whether any of the variables is true.
+
+    >>> for rule in OrOut(2, [0, 1]):
+    ...     print(rule)
+    Cardinality(variables=(-1, 2), low=1, high=2)
+    Cardinality(variables=(-2, 2), low=1, high=2)
+    Cardinality(variables=(-3, 0, 1), low=1, high=3)
+    """
     variables = tuple(variables)
     return [*(Implies(v, out) for v in variables), AtLeastOne((~out, *variables))]
 
 
 def AndOut(out: int, variables: Iterable[int]) -> list[Cardinality]:
-    """``out`` says whether all of the variables are true."""
+    """``out`` says whether all of the variables are true.
+
+    >>> for rule in AndOut(2, [0, 1]):
+    ...     print(rule)
+    Cardinality(variables=(0, -3), low=1, high=2)
+    Cardinality(variables=(1, -3), low=1, high=2)
+    Cardinality(variables=(2, -1, -2), low=1, high=3)
+    """
     return OrOut(~out, [~v for v in variables])
 
 

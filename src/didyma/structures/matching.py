@@ -53,7 +53,10 @@ class Matching(CompiledStructure):
         batch = as_batch(scores, self.ndim)
         n, m = shape = batch.shape[1:]
         sizes = _as_sizes(lengths, len(batch), n, m)
-        used = (np.arange(n)[:, None] < sizes[:, :1, None]) & (np.arange(m) < sizes[:, 1:, None])
+        used = None
+        if lengths is not None:
+            rows, columns = np.arange(n)[:, None], np.arange(m)
+            used = (rows < sizes[:, :1, None]) & (columns < sizes[:, 1:, None])
         longest = max(n, m)
         transposed = n * m if (sizes[:, 0] > sizes[:, 1]).any() else 0
         return Layout(

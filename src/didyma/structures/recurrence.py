@@ -137,6 +137,16 @@ def either(*options: Any) -> Any:
     """The best of several values, given one by one or as one iterable.
 
     Of nothing but what cannot be it is −inf.
+
+    >>> class Any(Recurrence):
+    ...     "Any subset."
+    ...     def recurrence(self, scores):
+    ...         best = 0
+    ...         for score in scores:
+    ...             best = either(best, best + score)
+    ...         return best
+    >>> Any().predict([1.0, -1.0, 0.5])
+    array([ True, False,  True])
     """
     if len(options) == 1 and isinstance(options[0], Iterable):
         options = tuple(options[0])

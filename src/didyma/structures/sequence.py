@@ -91,10 +91,11 @@ class Sequence(CompiledStructure):
             },
             {} if shape == tied else {"transitions": _every_tag(np.arange(each[0]) < sizes - 1, 2)},
         )
+        used = None if lengths is None else _every_tag(np.arange(n) < sizes, 1)
         f = extra.shape[1]
         dims = [n_tags, 0 if shape == tied else n_tags**2, f - 2 * n_tags, f - n_tags]
         return Layout(
-            flatten(check_scores(batch, "scores", _every_tag(np.arange(n) < sizes, 1))),
+            flatten(check_scores(batch, "scores", used)),
             batch.shape[1:],
             n_parts=n,
             extra=extra,

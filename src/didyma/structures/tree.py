@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.structure import Floats, Layout
-from didyma.structures.heads import Heads
+from didyma.structure import Floats, Layout, flatten
+from didyma.structures.heads import ROUNDING, Heads
+from didyma.structures.laplacian import gradient, laplacian
 
 __all__ = ["Tree"]
 
@@ -86,6 +87,40 @@ class Tree(Heads):
                 log_partition[b] = -np.inf
         return log_partition, marginals
 
+    def covariances(self, layout: Layout, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
+        """The derivative of an inverse; where that is lost in rounding, arc by arc.
+
+        Marginals are weights × gradient of log det L. With weights moves weights × p, with L⁻¹ its
+        product with the change of L.
+        """
+        _, marginals, _ = self.expectations(layout)
+        weights = np.exp(self.normalised(layout)[0])
+        weights[:, 0] = 0.0
+        words = np.arange(1, layout.shape[0])
+        padding = (words > layout.sizes)[:, :, None] * np.eye(len(words))
+        direction = np.where(weights > 0.0, p.reshape(weights.shape), 0.0)
+        change = laplacian(weights * direction, self.single_root)
+        inverse = _inverses(laplacian(weights, self.single_root) + padding)
+        error = flatten(weights * gradient(inverse, self.single_root)) - marginals
+        moved = weights * gradient(inverse @ change @ inverse, self.single_root)
+        q = marginals * flatten(direction) - flatten(moved)
+        for b in np.flatnonzero(~(np.abs(error).max(axis=1, initial=0.0) <= ROUNDING)):
+            q[b] = self._arc_by_arc(layout.select([b]), marginals[b], flatten(direction)[b])
+        return q, np.zeros_like(p_extra)
+
+    def _arc_by_arc(self, one: Layout, marginals: Floats, p: Floats) -> Floats:
+        """Covariances by what p adds up to in expectation, given an arc."""
+        size = one.shape[0]
+        q = np.zeros(len(p))
+        for arc in np.flatnonzero(marginals):
+            word = slice(arc // size * size, (arc // size + 1) * size)
+            scores = one.scores.copy()
+            scores[0, word] = -np.inf
+            scores[0, arc] = one.scores[0, arc]
+            _, given, _ = self.sums(replace(one, scores=scores))
+            q[arc] = marginals[arc] * ((given[0] - marginals) @ p)
+        return q
+
     def _sample(self, layout: Layout, n: int, random_state: int) -> NDArray[np.int32]:
         """Wilson's walks; where these go round and round, one head after the other."""
         from didyma.kernels.wilson import sample_trees
@@ -129,6 +164,14 @@ class Tree(Heads):
                 share = row[word, : length + 1]
                 heads[word] = generator.choice(length + 1, p=share / share.sum())
             scores[word, np.arange(size) != heads[word]] = -np.inf
+
+
+def _inverses(matrices: Floats) -> Floats:
+    """Inverses, or not a number where there is one that has none."""
+    try:
+        return np.linalg.inv(matrices).astype(np.float64, copy=False)
+    except np.linalg.LinAlgError:
+        return np.full_like(matrices, np.nan)
 
 
 def _sum_lowered(

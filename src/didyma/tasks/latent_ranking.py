@@ -21,7 +21,7 @@ from didyma.kernels import completion
 from didyma.kernels.jit import specialise
 from didyma.matrix import Matrix
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
-from didyma.tasks.losses import NDCG, AveragePrecision, ItemwiseLoss, StepLoss
+from didyma.tasks.losses import NDCG, AveragePrecision, ItemwiseLoss
 from didyma.tasks.ranking import Answer, RankingProblem, path_for, row_numbers
 
 __all__ = ["INFERENCES", "LatentRankingProblem"]
@@ -152,22 +152,18 @@ def _check(
 def _answer_of(
     loss: ItemwiseLoss, feature_map: FeatureMap, inference: str, all_positions: bool, online: bool
 ) -> Answer:
-    cached = not isinstance(loss, StepLoss)
     seen = Positional() if all_positions else feature_map
     name = f"latent_{inference}_{loss.name}_{feature_map.name}_{seen.name}"
     found = specialise(
         completion.violate,
         name,
-        cached=cached,
         **loss.steps,
         path=_path(loss, seen, inference),
         weigh=feature_map.weighers["weigh_positive"],
     )
     template: Callable[..., Any] = _answer_online if online else _answer_fixed
     name = f"{name}_{'online' if online else 'fixed'}"
-    return Answer(
-        name, specialise(template, f"answer_{name}", cached=cached, violate=found), cached
-    )
+    return Answer(name, specialise(template, f"answer_{name}", violate=found))
 
 
 def _path(loss: ItemwiseLoss, feature_map: FeatureMap, inference: str) -> Any:

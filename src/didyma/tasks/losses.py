@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.kernels import losses as kernels
-from didyma.kernels.jit import jit
+from didyma.kernels.jit import jit, specialise
 
 __all__ = [
     "NDCG",
@@ -198,8 +198,7 @@ class StepLoss(ItemwiseLoss):
 def _with_cutoff(step: StepFunction | None) -> Any:
     if step is None:
         return kernels.negative
-    compiled = jit(step, cached=False)
-    return jit(lambda i, j, P, N, k: compiled(i, j, P, N) if i + j < k else 0.0, cached=False)
+    return specialise(kernels.before, "own_step", step=jit(step, cached=False))
 
 
 def _check_cutoff(k: int) -> None:

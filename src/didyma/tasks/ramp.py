@@ -113,11 +113,7 @@ class RampProblem(RankingProblem):
 @cache
 def _ramp_of(hinge: Answer) -> Answer:
     name = f"ramp_{hinge.name}"
-    return Answer(
-        name,
-        specialise(_answer, f"answer_{name}", cached=hinge.cached, answer=hinge.function),
-        hinge.cached,
-    )
+    return Answer(name, specialise(_answer, f"answer_{name}", answer=hinge.function))
 
 
 @cache

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from didyma.matrix import MappedFiles, Matrix, frozen, is_sparse
 from didyma.scoring import BLOCK
 from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
-from didyma.tasks.losses import NDCG, ItemwiseLoss, StepLoss
+from didyma.tasks.losses import NDCG, ItemwiseLoss
 
 __all__ = [
     "Answer",
@@ -45,11 +45,16 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 
+StoredRows: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]
+"""Rows query after query in the order of their indices, where each query begins, and where its rows
+by descending relevance are among its own."""
+
 GRADES = ("auto", "joint", "thresholds")
 FEW_SORTS = 4.0  # what the joint bound over grades may cost, where there is a choice
 MOST_STATES = 20_000_000  # of the graded lattice: 9 bytes and about 10 ns each
 # Features beyond this have squares, and products with weights, that overflow in training.
 LARGEST = 1e90
+ROWS = 2**16  # that are looked at at a time, where all of them would take much memory
 SHARD = 2**18  # numbers of X per shard: enough work to be worth a thread
 
 
@@ -115,8 +120,8 @@ def _visit(problem, w, weights, first, last, direction):  # type: ignore[no-unty
     return total
 
 
-def _respond(queries, scores, weights, first, last, coefficients, risks):  # type: ignore[no-untyped-def]
-    """Weighted loss of the queries from first to last at given scores, coefficients and risks."""
+def _respond(queries, scores, weights, first, last, coefficients):  # type: ignore[no-untyped-def]
+    """Weighted loss of the queries from first to last at given scores, and coefficients."""
     rows, starts = queries[0], queries[1]
     total = 0.0
     for i in range(first, last):
@@ -125,10 +130,19 @@ def _respond(queries, scores, weights, first, last, coefficients, risks):  # typ
         coef = np.empty(own.shape[0])
         loss = answer(queries, i, own_scores, coef)
         total += weights[i] * loss
-        risks[i] = loss + dot(coef, own_scores)
         for r in range(own.shape[0]):
             coefficients[own[r]] = weights[i] * coef[r]
     return total
+
+
+def _risks(problem, scores, first, last, risks):  # type: ignore[no-untyped-def]
+    """Risks of the queries from first to last, at the scores of their rows as they are stored."""
+    starts = problem[1][1]
+    for i in range(first, last):
+        own = scores[starts[i] - starts[first] : starts[i + 1] - starts[first]]
+        coef = np.empty(own.shape[0])
+        loss = answer(problem, i, own, coef)
+        risks[i] = loss + dot(coef, own)
 
 
 STORAGES = {
@@ -143,26 +157,26 @@ class Answer(NamedTuple):
 
     name: str
     function: Any
-    cached: bool
 
 
 class _Kernels:
     """The templates of this module, compiled for one storage and the answers of one oracle."""
 
-    def __init__(self, name: str, cached: bool, storage: str, answer: Any) -> None:
+    def __init__(self, name: str, storage: str, answer: Any) -> None:
         self.score, self.combine = STORAGES[storage]
-        self.name, self.cached = f"{storage}_{name}", cached
+        self.name = f"{storage}_{name}"
         self.respond = self._compile(_respond, answer=answer)
         stored = self._compile(_answer_stored, answer=answer)
         bound = {"score": self.score, "combine": self.combine, "answer": stored}
         self.cut = self._compile(_cut, **bound)
         self.visit = self._compile(_visit, **bound)
+        self.risks = self._compile(_risks, answer=stored)
         self.sweep = self._compile(binned.sweep, **bound)
         self.sweep_thoroughly = self._compile(binned.sweep_thoroughly, **bound)
 
     def _compile(self, template: Any, **bound: Any) -> Any:
         name = f"ranking_{template.__name__.strip('_')}_{self.name}"
-        return specialise(template, name, cached=self.cached, **bound)
+        return specialise(template, name, **bound)
 
 
 _kernels = cache(_Kernels)
@@ -171,10 +185,7 @@ _kernels = cache(_Kernels)
 @cache
 def _answer_of(loss: ItemwiseLoss, feature_map: FeatureMap, kind: str) -> Answer:
     oracle, name = oracle_for(loss, feature_map, kind)
-    cached = not isinstance(loss, StepLoss)
-    return Answer(
-        name, specialise(answer_by_oracle, f"answer_{name}", cached=cached, oracle=oracle), cached
-    )
+    return Answer(name, specialise(answer_by_oracle, f"answer_{name}", oracle=oracle))
 
 
 @cache
@@ -186,7 +197,6 @@ def oracle_for(loss: ItemwiseLoss, feature_map: FeatureMap, kind: str) -> tuple[
     """
     if kind.startswith("graded"):
         return getattr(interleave, kind), kind
-    cached = not isinstance(loss, StepLoss)
     if kind == "thresholds":
         binary, name = oracle_for(loss, feature_map, _kind(loss, feature_map, None, 0))
         name = f"thresholds_{name}"
@@ -194,20 +204,19 @@ def oracle_for(loss: ItemwiseLoss, feature_map: FeatureMap, kind: str) -> tuple[
         return specialise(interleave.thresholds, name, binary=binary, scale=scale), name
     if kind == "independent":
         name = f"independent_{loss.name}"
-        return specialise(interleave.independent, name, cached=cached, **loss.steps), name
+        return specialise(interleave.independent, name, **loss.steps), name
     name = f"lattice_{loss.name}_{feature_map.name}"
     bound = {**loss.steps, **feature_map.weighers, "path": path_for(loss, feature_map)}
-    return specialise(interleave.lattice, name, cached=cached, **bound), name
+    return specialise(interleave.lattice, name, **bound), name
 
 
 @cache
 def path_for(loss: ItemwiseLoss, feature_map: FeatureMap) -> Any:
     """The compiled search for the best ranking of sorted scores."""
     name = f"{loss.name}_{feature_map.name}"
-    cached = not isinstance(loss, StepLoss)
     bound = {**loss.steps, **feature_map.weighers}
-    merge = specialise(interleave.merge_behind, f"merge_{name}", cached=cached, **bound)
-    return specialise(interleave.best_path, f"path_{name}", cached=cached, merge=merge, **bound)
+    merge = specialise(interleave.merge_behind, f"merge_{name}", **bound)
+    return specialise(interleave.best_path, f"path_{name}", merge=merge, **bound)
 
 
 class RankingProblem:
@@ -242,7 +251,8 @@ class RankingProblem:
         trainable = np.flatnonzero(trainable_queries(y, groups, loss) & (weight > 0))
         self.n_examples, self.n_features = len(trainable), X.shape[1]
         self.n_skipped = len(groups) - self.n_examples
-        rows, starts, counts = _arrange(levels, groups, trainable, len(self._gains))
+        rows, stored, counts = _arrange(levels, groups, trainable, len(self._gains))
+        starts = stored[1]
         self.multiplicity = weight[trainable]
         self.weights = self.multiplicity / max(self.multiplicity.sum(), np.finfo(float).tiny)
         self.grades = _choose_grades(grades, loss, feature_map, counts, self._gains)
@@ -252,11 +262,11 @@ class RankingProblem:
         self.n_rows = X.shape[0]
         self._binned = X if isinstance(X, Binned) else None
         self._queries = (rows, starts, *about)
-        self._stored = _as_stored(rows, starts)
+        self._stored = stored
         self._arrays = (self._storage, self._stored, self._queries)
-        self._compiled = _kernels(answer.name, answer.cached, storage, answer.function)
+        self._compiled = _kernels(answer.name, storage, answer.function)
         self.kernel: CompiledOracle | None = CompiledOracle(
-            self._compiled.name, self._compiled.cut, self._arrays, self._compiled.cached
+            self._compiled.name, self._compiled.cut, self._arrays
         )
         n_values = _count_values(X, rows)
         self.cut_cost = n_values / max(1, self.n_examples * self.n_features)
@@ -281,39 +291,47 @@ class RankingProblem:
         return Cut(direction, float(loss))
 
     def risks(self, w: Vector) -> Vector:
-        """Risk of each trainable query at w."""
-        return self._respond(self.scores(w))[2]
+        """Risk of each trainable query at w; no more than the scores of a shard are in memory."""
+        risks = np.empty(self.n_examples)
+
+        def ask(first: int, last: int) -> None:
+            _, scores = self._scored(w, first, last)
+            self._compiled.risks(self._arrays, scores, first, last, risks)
+
+        self._files.check()  # no solution is certified without a look at the rows
+        self._each(ask)
+        return risks
 
     def scores(self, w: Vector) -> Vector:
         """X w, for the rows that take part in training."""
-        self._files.check()  # no solution is certified without a look at the scores
-        rows, starts, _ = self._stored
         out = np.zeros(self.n_rows)
-        if not w.any():
-            return out  # without looking at a row
 
         def score(first: int, last: int) -> None:
-            own = rows[starts[first] : starts[last]]
-            part = np.empty(len(own))
-            self._compiled.score(self._storage, own, w, part)
-            out[own] = part
+            own, scores = self._scored(w, first, last)
+            out[own] = scores
 
+        self._files.check()
         self._each(score)
         return out
 
+    def _scored(self, w: Vector, first: int, last: int) -> tuple[NDArray[np.int64], Vector]:
+        """The rows of some queries as they are stored, and their scores."""
+        rows, starts, _ = self._stored
+        own = rows[starts[first] : starts[last]]
+        scores = np.zeros(len(own))
+        if w.any():  # else no row has to be looked at
+            self._compiled.score(self._storage, own, w, scores)
+        return own, scores
+
     def respond(self, scores: Vector) -> tuple[Vector, float]:
         """One coefficient per row, and the weighted loss, of the max-violating rankings."""
-        return self._respond(scores)[:2]
-
-    def _respond(self, scores: Vector) -> tuple[Vector, float, Vector]:
-        coefficients, risks = np.zeros(self.n_rows), np.empty(self.n_examples)
-        respond = self._compiled.respond
+        coefficients, respond = np.zeros(self.n_rows), self._compiled.respond
         losses = self._each(
             lambda first, last: respond(
-                self._queries, scores, self.weights, first, last, coefficients, risks
+                self._queries, scores, self.weights, first, last, coefficients
             )
         )
-        return coefficients, float(sum(losses)), risks
+        return coefficients, float(sum(losses))
 
     def gather(self, coefficients: Vector) -> Vector:
         """X' c."""
@@ -384,7 +402,10 @@ def trainable_queries(y: Vector, groups: Groups, loss: ItemwiseLoss) -> NDArray[
     """Which queries have a better and a worse row, as the loss sees them."""
     levels, gains = _levels(y, loss)
     present = np.zeros((len(groups), len(gains)), dtype=bool)
-    present[groups.codes, levels] = True
+    for first, last in _ranges(groups.starts, 1 + groups.starts[-1] // ROWS):
+        rows = groups.rows[groups.starts[first] : groups.starts[last]]
+        query = np.repeat(np.arange(first, last), groups.sizes[first:last])
+        present[query, levels[rows]] = True
     return present.sum(axis=1) > 1
 
 
@@ -455,28 +476,31 @@ def count_trainable(trainable: NDArray[np.bool_], weight: Vector | None) -> int:
 
 def _arrange(
     levels: NDArray[np.int64], groups: Groups, trainable: NDArray[np.int64], n_levels: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Rows of the trainable queries by descending relevance, with offsets and counts by level."""
-    position = np.full(len(groups), -1)
-    position[trainable] = np.arange(len(trainable))
-    codes = position[groups.codes]
-    rows = np.flatnonzero(codes >= 0)
-    key = codes[rows] * n_levels + levels[rows]
-    rows = rows[np.argsort(key, kind="stable")]
-    counts = np.bincount(key, minlength=len(trainable) * n_levels).reshape(-1, n_levels)
-    starts = np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(np.int64)
-    return rows.astype(np.int64), starts, counts.astype(np.int64)
+) -> tuple[NDArray[np.int64], StoredRows, NDArray[np.int64]]:
+    """Rows of the trainable queries by descending relevance, as stored, and counts by level.
 
-
-def _as_stored(
-    rows: NDArray[np.int64], starts: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
-    """Rows of each query in the order of their indices, and where those by relevance are there."""
-    query = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    order = np.lexsort((rows, query))
-    graded = np.empty(len(rows), np.int32)
-    graded[order] = np.arange(len(rows)) - starts[query]
-    return rows[order], starts, graded
+    Where all queries are trainable, the rows as stored are those of the groups.
+    """
+    stored, starts = (
+        np.require(part, np.int64, ["C", "W"]) for part in (groups.rows, groups.starts)
+    )
+    if len(trainable) < len(groups):
+        chosen = np.zeros(len(groups), np.bool_)
+        chosen[trainable] = True
+        stored = stored[np.repeat(chosen, groups.sizes)]
+        starts = np.concatenate([[0], np.cumsum(groups.sizes[trainable])])
+    rows, graded = np.empty(len(stored), np.int64), np.empty(len(stored), np.int32)
+    counts = np.empty((len(trainable), n_levels), np.int64)
+    for first, last in _ranges(starts, 1 + starts[-1] // ROWS):
+        span, own = slice(starts[first], starts[last]), starts[first : last + 1] - starts[first]
+        query = np.repeat(np.arange(last - first), np.diff(own))
+        key = query * n_levels + levels[stored[span]]
+        order = np.argsort(key, kind="stable")
+        rows[span], graded[span] = stored[span][order], order - own[query]
+        counts[first:last] = np.bincount(key, minlength=(last - first) * n_levels).reshape(
+            -1, n_levels
+        )
+    return rows, (stored, starts, graded), counts
 
 
 def _kind(loss: ItemwiseLoss, feature_map: FeatureMap, grades: str | None, longest: int) -> str:
@@ -544,10 +568,14 @@ def _count_values(X: Any, rows: NDArray[np.int64]) -> int:
 
 
 def _shards(starts: NDArray[np.int64], n_values: int, n_features: int) -> Sequence[tuple[int, int]]:
-    """Ranges of queries of about equal size; they depend on the data only, and so do the sums."""
-    n = len(starts) - 1
+    """Ranges of queries for threads; they depend on the data only, and so do the sums."""
     # A shard sums into a vector of its own, which must be small against its rows.
-    count = max(1, min(n, 64, n_values // max(SHARD, 4 * n_features)))
+    count = max(1, min(len(starts) - 1, 64, n_values // max(SHARD, 4 * n_features)))
+    return _ranges(starts, count)
+
+
+def _ranges(starts: NDArray[np.int64], count: int) -> Sequence[tuple[int, int]]:
+    """At most so many ranges of queries, of about equal size."""
     cuts = np.searchsorted(starts[:-1], np.linspace(0, starts[-1], count + 1)[1:-1])
-    edges = np.unique(np.concatenate([[0], cuts, [n]]))
+    edges = np.unique(np.concatenate([[0], cuts, [len(starts) - 1]]))
     return list(pairwise(edges.tolist()))

@@ -27,6 +27,21 @@ class Task(ABC):
     """Features, inference and loss of a kind of output; see `examples/own_task.py`.
 
     An oracle that a learner needs and a task lacks is an error, never replaced by another one.
+
+    >>> class Signs(Task):
+    ...     "Is the number positive? The sign of a weight tells."
+    ...     n_features = 1
+    ...     def features(self, x, output):
+    ...         return np.array([x * output])
+    ...     def argmax(self, w, x):
+    ...         return 1 if w[0] * x > 0 else -1
+    ...     def loss(self, y, output):
+    ...         return float(y != output)
+    ...     def loss_augmented(self, w, x, y, scale=1.0):
+    ...         return max((1, -1), key=lambda output: scale * (output != y) + w[0] * x * output)
+    >>> from didyma import StructuredSVM
+    >>> StructuredSVM(Signs(), C=10.0).fit([1.0, -2.0], [1, -1]).predict([3.0])
+    [1]
     """
 
     n_features: int

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from didyma.features.featuriser import State
 from didyma.features.text.concepts import Concepts
 from didyma.features.text.cues import QUESTION_KINDS, TRAITS, cues
+from didyma.features.text.languages import check_language
 from didyma.features.text.part import Part
 from didyma.features.text.reading import Reading
 from didyma.features.text.small import SmallFeatures
@@ -72,6 +73,13 @@ class ExtendedFeatures(Part):
     kind:*
         The cues and some overlaps, if the query asks for this kind (`QUESTION_KINDS`), else 0: so a
         linear model can learn that *when* asks for a date. In languages that have cues.
+
+    >>> from didyma import Lists
+    >>> from didyma.features import TextFeatures
+    >>> lists = Lists.of_texts(["who wrote Emma?"], [["Jane Austen wrote Emma.", "It rains."]])
+    >>> features = TextFeatures([ExtendedFeatures()]).fit(lists)
+    >>> features.transform(lists).shape == (2, len(features.names))
+    True
     """
 
     def __init__(self) -> None:
@@ -121,7 +129,7 @@ class ExtendedFeatures(Part):
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The part that has learned this."""
         part = cls()
-        part.language_ = values["language"]
+        part.language_ = check_language(values["language"])
         part.concepts_ = Concepts.from_state(arrays, {})
         return part
 

@@ -147,6 +147,8 @@ class TextFeatures(Featuriser):
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
         """The features that have learned this."""
+        if not record["parts"]:
+            raise ValueError("expected parts that make columns")
         parts = [
             PARTS[name].from_state(under(f"{n}/", arrays), values)
             for n, (name, values) in enumerate(record["parts"])

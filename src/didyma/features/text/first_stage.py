@@ -13,7 +13,15 @@ __all__ = ["FirstStage"]
 
 
 class FirstStage(Part):
-    """The first stage's score, and 1 / rank by it; of equal scores all have the best rank."""
+    """The first stage's score, and 1 / rank by it; of equal scores all have the best rank.
+
+    >>> from didyma import Lists
+    >>> from didyma.features import TextFeatures
+    >>> lists = Lists.of_texts(["who?"], [["Ida.", "Nobody."]], scores=[[1.5, 2.5]])
+    >>> features = TextFeatures([FirstStage()]).fit(lists)
+    >>> features.names, features.transform(lists)[0].tolist()
+    (('first_score', 'first_reciprocal_rank'), [1.5, 0.5])
+    """
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -63,6 +63,12 @@ class SmallFeatures(Part):
         there is none.
     length
         log(1 + number of words).
+
+    >>> from didyma import Lists
+    >>> from didyma.features import TextFeatures
+    >>> lists = Lists.of_texts(["who wrote Emma?"], [["Jane Austen wrote Emma.", "It rains."]])
+    >>> TextFeatures([SmallFeatures()]).fit(lists).names[:3]
+    ('bm25', 'tfidf_cosine', 'word_coverage')
     """
 
     @property

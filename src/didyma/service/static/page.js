@@ -52,9 +52,24 @@ class Page {
       const names = Object.keys(info.models);
       options(byId("model"), names.map((name) => [name, name]), info.model_id);
       options(byId("beside"), [["", "none"], ...names.map((name) => [name, name])], "");
+      this.#offerIndexes(Object.keys(info.indexes));
       byId("model-choice").hidden = byId("beside-choice").hidden = names.length < 2;
       this.#offerThresholds();
     });
+  }
+
+  /** Indexes are further sources of passages. */
+  #offerIndexes(names) {
+    for (const old of byId("sources").querySelectorAll("[data-index]")) old.remove();
+    for (const index of names) {
+      const choice = make("input", { type: "radio", name: "source", value: `index ${index}` });
+      byId("sources").append(make("label", { dataset: { index } }, choice, make("span", {}, index)));
+    }
+  }
+
+  /** The index that is asked, if it is one. */
+  get #index() {
+    return byId("sources").querySelector("label:has(:checked)")?.dataset.index;
   }
 
   /** Do something, and show as a sentence what goes wrong. */
@@ -111,12 +126,12 @@ class Page {
     clearTimeout(this.typing);
     this.typing = undefined;
     this.asking?.abort(); // its answer would be one to other passages
-    const own = new FormData(byId("ask")).get("source") === "own";
-    byId("own").hidden = !own;
-    byId("suggestions").hidden = own;
+    const source = new FormData(byId("ask")).get("source");
+    byId("own").hidden = source !== "own";
+    byId("suggestions").hidden = source !== "example";
     this.passages = [];
-    if (!own) this.passages = this.example.passages.map((text) => ({ text }));
-    else {
+    if (source === "example") this.passages = this.example.passages.map((text) => ({ text }));
+    if (source === "own") {
       const note = byId("pasted-note");
       note.classList.remove("wrong");
       try {
@@ -184,9 +199,15 @@ class Page {
     const query = byId("query").value.trim();
     byId("columns").setAttribute("aria-busy", "true");
     await this.#trying(async () => {
-      if (!this.passages.length) throw new Refusal("there are no passages yet: paste some");
       this.models = (await this.server.info()).models;
       const names = this.#chosen;
+      if (!names.length) throw new Refusal("this server has no model to rank by");
+      if (this.#index !== undefined) {
+        this.passages = await this.server.search(this.#index, query, signal);
+        this.#lay(names.length);
+        if (!this.passages.length) throw new Refusal("no passage of the index has a word of the question");
+      }
+      if (!this.passages.length) throw new Refusal("there are no passages yet: paste some");
       const answers = [];
       for (const name of names) {
         if (!(name in this.models)) throw new Refusal(`the server has no ${name} now: load this page again`);

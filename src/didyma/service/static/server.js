@@ -2,6 +2,9 @@
 
 import { sentence } from "./words.js";
 
+const CANDIDATES = 20; // passages of an index that are ranked
+const JSON_TYPE = { "content-type": "application/json" };
+
 /** What the server, or the way to it, has against a request. */
 export class Refusal extends Error {
   constructor(message, status) {
@@ -39,13 +42,21 @@ export class Server {
     return (await this.#fetch("info", {})).json();
   }
 
+  /** The first passages of an index for a question, in its order. */
+  async search(index, query, signal) {
+    const body = JSON.stringify({ index, query, top_n: CANDIDATES, candidates: CANDIDATES });
+    const response = await this.#fetch("v1/search", { method: "POST", headers: JSON_TYPE, body, signal });
+    const { results } = await response.json();
+    results.sort((a, b) => a.first_stage.rank - b.first_stage.rank);
+    return results.map(({ id, text, first_stage }) => ({ id, text, score: first_stage.score }));
+  }
+
   /** The results for a question, the best first, and how long they took. */
   async rank(model, query, passages, scores, signal) {
     const documents = passages.map((own) => own.text);
     const body = JSON.stringify({ model, query, documents, scores, explain: true });
-    const headers = { "content-type": "application/json" };
     const began = performance.now();
-    const response = await this.#fetch("v2/rerank", { method: "POST", headers, body, signal });
+    const response = await this.#fetch("v2/rerank", { method: "POST", headers: JSON_TYPE, body, signal });
     const { results } = await response.json();
     const roundTrip = performance.now() - began;
     const timing = /rank;dur=([\d.]+)/.exec(response.headers.get("server-timing") ?? "");

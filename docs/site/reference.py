@@ -1,0 +1,110 @@
+"""Pages of the reference: one for each public package, and one for each object in it."""
+
+from __future__ import annotations
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from docstrings import plain
+from sphinx.application import Sphinx
+
+PACKAGES = {
+    "didyma": "Rankers, rerankers, learners of your own, files",
+    "didyma.structures": "Finite sets of outputs with a fast argmax",
+    "didyma.nn": "Layers, losses and models for PyTorch",
+    "didyma.metrics": "Measures and significance tests",
+    "didyma.features": "What turns texts into columns",
+    "didyma.formats": "Readers and writers",
+    "didyma.report": "Pictures and pages",
+    "didyma.learning": "Solvers, and what clicks mean",
+    "didyma.integrations": "Rerankers inside other libraries",
+}
+FOLDER = "reference"  # below docs/, made anew by each build
+OUTSIDE = {"didyma.integrations"}  # each name needs a library that need not be here
+
+
+def public(package: str) -> list[str]:
+    """Names of a package that pages may use, without modules that are packages of the list."""
+    names = sorted(import_module(package).__all__, key=str.lower)
+    return [name for name in names if f"{package}.{name}" not in PACKAGES]
+
+
+def directive(package: str, name: str) -> list[str]:
+    """How Sphinx documents an object."""
+    full = f"{package}.{name}"
+    found = getattr(import_module(package), name)
+    if isinstance(found, ModuleType):
+        return [f".. automodule:: {found.__name__}", "   :members:"]
+    if inspect.isclass(found):
+        return [f".. autoclass:: {full}", "   :members:", "   :inherited-members:"]
+    kind = "autofunction" if callable(found) else "autodata"
+    return [f".. {kind}:: {full}"]
+
+
+def titled(title: str, *lines: str) -> str:
+    """A page of reStructuredText."""
+    return "\n".join([title, "=" * len(title), "", *lines, ""])
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    """Write a page, unless it is there as it is: Sphinx reads again what is newer."""
+    path = folder / f"{name}.rst"
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def first_line(package: str, name: str) -> str:
+    """What an object is, in its own words."""
+    found = inspect.getdoc(getattr(import_module(package), name)) or ""
+    return plain(" ".join(found.partition("\n\n")[0].split()))
+
+
+def generate(app: Sphinx) -> None:
+    """Write all pages, and remove those of objects that are no more."""
+    folder = Path(app.srcdir) / FOLDER
+    folder.mkdir(exist_ok=True)
+    expected = set()
+    for package, about in PACKAGES.items():
+        names = public(package)
+        if package in OUTSIDE:
+            lines = [":doc:`how to serve </serve>` says how to use them.", ""]
+            lines += [f"* ``{package}.{name}``" for name in names]
+        else:
+            for name in names:
+                page = f"{package}.{name}"
+                expected.add(f"{page}.rst")
+                write(folder, page, titled(name, *directive(package, name)))
+            lines = [".. toctree::", "   :hidden:", ""]
+            lines += [f"   {package}.{name}" for name in names]
+            lines += ["", ".. list-table::", "   :widths: 30 70", ""]
+            for name in names:
+                lines += [
+                    f"   * - :doc:`{name} <{package}.{name}>`",
+                    f"     - {first_line(package, name)}",
+                ]
+        expected.add(f"{package}.rst")
+        write(folder, package, titled(package, f"{about}.", "", *lines))
+    for path in folder.glob("*.rst"):
+        if path.name not in expected:
+            path.unlink()
+    app.config.reference_pages = [f"{FOLDER}/{package}" for package in PACKAGES]
+
+
+def skip_foreign(
+    app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any
+) -> bool | None:
+    """Leave out what is inherited from other libraries, which document it themselves."""
+    own = inspect.unwrap(member.fget if isinstance(member, property) else member)
+    home = getattr(own, "__module__", None) or ""
+    return True if home and not home.startswith("didyma") else None
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Called by Sphinx."""
+    app.add_config_value("reference_pages", [], "")
+    app.connect("builder-inited", generate)
+    app.connect("autodoc-skip-member", skip_foreign)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,1 @@
+"""What a release must pass beyond the tests."""

@@ -1,0 +1,1 @@
+"""Studies whose tables stand in docs/RESULTS.md, one module for each."""

@@ -1,0 +1,144 @@
+"""SparseMAP for JAX (extra ``jax``): `jax.grad`, `jit` and `vmap` work through it.
+
+    import didyma.jax
+    from didyma.structures import Choice
+
+    didyma.jax.sparsemap(jax.numpy.array([1.0, 0.8, 0.0]), Choice())  # [0.6, 0.4, 0.]
+
+The solver runs on the host, in float64, whatever the scores are. A callback must not keep anything
+between calls, so a backward pass solves again: it costs what a forward pass does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from didyma.errors import MissingExtraError
+from didyma.polytope import sparsemap as host
+from didyma.polytope.distributions import Distributions
+from didyma.structure import Structure
+
+try:
+    import jax
+    import jax.numpy as jnp
+except ModuleNotFoundError as error:
+    raise MissingExtraError("didyma.jax", "jax") from error
+
+__all__ = ["sparsemap"]
+
+
+def sparsemap(
+    scores: Any,
+    structure: Structure,
+    *,
+    lengths: Any = None,
+    temperature: float = 1.0,
+    tol: float = 1e-9,
+    max_iter: int | None = None,
+    n_jobs: int | None = None,
+    **additional: Any,
+) -> Any:
+    """Marginals of the sparse posterior over structures: `didyma.sparsemap` for JAX arrays.
+
+    Derivatives of all orders reach the scores and every array of additional scores, in reverse
+    mode. Marginals are piecewise affine, so second derivatives are zero away from kinks.
+    """
+    given = {name: jnp.asarray(array) for name, array in additional.items() if array is not None}
+    solver = _Solver(structure, temperature, tol, max_iter, n_jobs)
+    return _marginals(solver, lengths, (jnp.asarray(scores), given))
+
+
+@dataclass(frozen=True, eq=False)
+class _Solver:
+    """What is not an array."""
+
+    structure: Structure
+    temperature: float
+    tol: float
+    max_iter: int | None
+    n_jobs: int | None
+
+    def solve(self, lengths: Any, inputs: Any) -> tuple[Any, Distributions]:
+        scores, additional = jax.tree.map(_double, inputs)
+        marginals, solution = host.sparsemap(
+            scores,
+            self.structure,
+            lengths=None if lengths is None else np.asarray(lengths),
+            temperature=self.temperature,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_jobs=self.n_jobs,
+            return_solution=True,
+            **additional,
+        )
+        return marginals, solution
+
+    def marginals(self, lengths: Any, inputs: Any) -> Any:
+        return self.solve(lengths, inputs)[0].astype(inputs[0].dtype)
+
+    def pull(self, lengths: Any, inputs: Any, weights: Any) -> Any:
+        """Gradients for scores and additional scores."""
+        solution = self.solve(lengths, inputs)[1]
+        d_scores, named = solution.vjp(_double(weights).reshape(solution.marginals.shape))
+        gradients = (d_scores, {name: named[name] for name in inputs[1]})
+        return jax.tree.map(lambda g, x: g.reshape(x.shape).astype(x.dtype), gradients, inputs)
+
+    def push(self, lengths: Any, inputs: Any, directions: Any) -> Any:
+        """How marginals move along directions of scores and additional scores."""
+        solution = self.solve(lengths, inputs)[1]
+        d_scores, named = jax.tree.map(_double, directions)
+        moved = solution.jvp(d_scores.reshape(solution.marginals.shape), **named)
+        return moved.reshape(inputs[0].shape).astype(inputs[0].dtype)
+
+
+def _double(array: Any) -> Any:
+    return np.asarray(array).astype(np.float64)
+
+
+def _on_host(function: Any, like: Any, *arguments: Any) -> Any:
+    shapes = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), like)
+    return jax.pure_callback(function, shapes, *arguments, vmap_method="sequential")
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _marginals(solver: _Solver, lengths: Any, inputs: Any) -> Any:
+    return _on_host(solver.marginals, inputs[0], lengths, inputs)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _pull(solver: _Solver, lengths: Any, inputs: Any, weights: Any) -> Any:
+    return _on_host(solver.pull, inputs, lengths, inputs, weights)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _push(solver: _Solver, lengths: Any, inputs: Any, directions: Any) -> Any:
+    return _on_host(solver.push, inputs[0], lengths, inputs, directions)
+
+
+def _zeros(inputs: Any) -> Any:
+    return jax.tree.map(jnp.zeros_like, inputs)
+
+
+# The Jacobian is symmetric, and constant between kinks: each product is the other's derivative.
+_marginals.defvjp(
+    lambda solver, lengths, inputs: (_marginals(solver, lengths, inputs), (lengths, inputs)),
+    lambda solver, kept, weights: (None, _pull(solver, *kept, weights)),
+)
+_pull.defvjp(
+    lambda solver, lengths, inputs, weights: (
+        _pull(solver, lengths, inputs, weights),
+        (lengths, inputs),
+    ),
+    lambda solver, kept, directions: (None, _zeros(kept[1]), _push(solver, *kept, directions)),
+)
+_push.defvjp(
+    lambda solver, lengths, inputs, directions: (
+        _push(solver, lengths, inputs, directions),
+        (lengths, inputs),
+    ),
+    lambda solver, kept, weights: (None, _zeros(kept[1]), _pull(solver, *kept, weights)),
+)

@@ -1,0 +1,27 @@
+"""What is generated is what `docs/build.py` would generate now."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from importlib.metadata import version
+
+import pytest
+
+from tests.docs.blocks import ROOT
+
+
+def test_the_command_line_reference_is_up_to_date() -> None:
+    constraints = (ROOT / "constraints.txt").read_text()
+    for name in ("click", "rich", "typer"):
+        if f"\n{name}=={version(name)}\n" not in constraints:
+            pytest.skip(f"help is laid out differently by {name} {version(name)}")
+    build = runpy.run_path(str(ROOT / "docs" / "build.py"))
+    written = (ROOT / "docs" / "cli.md").read_text()
+    assert build["command_line"]() == written, "run: python docs/build.py cli"
+
+
+def test_every_target_of_the_makefile_says_what_it_does() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    (phony,) = re.findall(r"^\.PHONY: ((?:.*\\\n)*.*)$", makefile, re.MULTILINE)
+    assert set(phony.replace("\\", " ").split()) == set(re.findall(r"^([a-z-]+):", makefile, re.M))
