@@ -155,6 +155,14 @@ def test_bcfw_visits_every_example_it_does_not_know_in_another_order_each_time(n
     assert set(range(0, n, 2)) <= set(chosen.tolist())
 
 
+def test_bcfw_visits_many_examples_in_long_runs():
+    # Each run is one long read where rows are mapped and do not fit into memory.
+    n = 300_000
+    order = BCFW._choose(np.full(n, np.inf), np.random.default_rng(0))
+    assert sorted(order) == list(range(n))
+    assert 900 < np.count_nonzero(np.diff(order) != 1) < 1100
+
+
 def test_bcfw_is_reproducible():
     problem = ranking_problem(seed=9, n_queries=15, n_rows=10)
     first, second = (BCFW(random_state=3).solve(problem, 10.0) for _ in range(2))

@@ -46,6 +46,7 @@ __all__ = ["BCFW"]
 Vector = NDArray[np.float64]
 
 NEIGHBOURS = 8
+RUNS = 1000  # of neighbours, at most: rows that do not fit into memory are read in long runs
 MANY_PLANES = 5
 CHEAP_PASSES = 20
 LOOK = 2.0  # certify at an estimated gap of so many tolerances: it dates from before each visit
@@ -281,14 +282,15 @@ class BCFW:
     def _choose(gaps: Vector, rng: np.random.Generator) -> NDArray[np.int64]:
         """Visit an example with a probability proportional to its gap, at least one in ten.
 
-        A few neighbours at a time, as their rows follow each other in memory; where examples are
-        few, one by one.
+        A few neighbours at a time, as their rows follow each other in memory, and many where
+        examples are so many that they may have to be read from disk; where they are few, one by
+        one.
         """
         mean = gaps.mean()
         chosen = np.arange(len(gaps))
         if np.isfinite(mean) and mean > 0.0:
             chosen = np.flatnonzero(rng.random(len(gaps)) < np.maximum(gaps / mean, 0.1))
-        together = min(NEIGHBOURS, 1 + len(chosen) // 100)
+        together = max(min(NEIGHBOURS, 1 + len(chosen) // 100), len(chosen) // RUNS)
         firsts = rng.permutation(np.arange(0, len(chosen), together))
         places = (firsts[:, None] + np.arange(together)).ravel()
         return chosen[places[places < len(chosen)]]
