@@ -150,6 +150,16 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path):
         fit(Trainer(epochs=2, checkpoint=path))
 
 
+def test_a_changed_byte_of_a_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    fit(Trainer(epochs=1, checkpoint=path))
+    contents = bytearray(path.read_bytes())
+    contents[-1] ^= 1  # of a tensor, which then is another number
+    path.write_bytes(contents)
+    with pytest.raises(ModelFileError, match="its checksum is another"):
+        fit(Trainer(epochs=2, checkpoint=path))
+
+
 def test_a_fingerprint_tells_data_apart():
     pairs = (["a"], ["b"]), [1.0], np.arange(3), History()
     assert fingerprint(pairs) == fingerprint(deepcopy(pairs))

@@ -273,7 +273,7 @@ class _Run:
             "history": json.dumps(asdict(self.history)),
             "learning_rate": repr(self.optimizer.param_groups[0]["lr"]),
         }
-        contents = save(tensors, texts)
+        contents = save(tensors, {**texts, "checksum": _checksum(tensors, texts)})
         with replace_when_done(path, "wb") as file:
             file.write(contents)
 
@@ -284,6 +284,8 @@ class _Run:
             with safe_open(path, framework="pt") as file:
                 texts = file.metadata() or {}
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            if texts.pop("checksum") != _checksum(tensors, texts):
+                raise ValueError("its checksum is another")
             settings, history = json.loads(texts["settings"]), json.loads(texts["history"])
             rate = float(texts["learning_rate"])
         except (OSError, SafetensorError, KeyError, ValueError) as error:
@@ -316,6 +318,10 @@ def choose_device(name: str = "auto") -> torch.device:
     if not present.get(name, True):
         raise DataError(f"this machine has no {name} device", field="device")
     return torch.device(name)
+
+
+def _checksum(tensors: Mapping[str, Tensor], texts: Mapping[str, str]) -> str:
+    return fingerprint([sorted(texts.items()), [(n, tensors[n].numpy()) for n in sorted(tensors)]])
 
 
 def _copy(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
