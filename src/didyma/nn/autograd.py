@@ -76,6 +76,7 @@ class Conjugate(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx, _, d_scores, *d_others):  # type: ignore[no-untyped-def]
+        _refuse_forward_over_forward()
         u, v, numbers, *at = ctx.saved_tensors
         d_scores, d_extra = _flat(ctx, v, [d_scores, *d_others[3:]])
         d_scores = torch.zeros_like(u) if d_scores is None else d_scores
@@ -211,6 +212,17 @@ def _as_longer_batch(function, info, in_dims, inputs):  # type: ignore[no-untype
     ]
     found = function.apply(inference, *(t if t is None else t.flatten(0, 1) for t in stacked))
     return tuple(t.reshape(n, len(t) // n, t.shape[1]) for t in found), (0, 0)
+
+
+def _refuse_forward_over_forward() -> None:
+    """Within `jvp` torch has forward mode switched off: an outer one would silently see zeros."""
+    functorch = torch._C._functorch
+    levels = functorch.get_interpreter_stack() or ()
+    if sum(level.key() == functorch.TransformType.Jvp for level in levels) > 1:
+        raise NotImplementedError(
+            "forward mode over forward mode is not known to torch's functions; use reverse mode "
+            "for one of them, as torch.func.hessian does"
+        )
 
 
 def _no_fourth_derivative() -> NotImplementedError:
