@@ -19,7 +19,7 @@ product of two outputs is the number of parts they share.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -235,27 +235,42 @@ class CompiledStructure(Structure):
 
         That is how marginals move along p: the log partition's second derivative times p.
         """
+        from didyma.kernels.hypergraph import derivation_covariances
+
+        return self._over_plan(derivation_covariances, layout, p, p_extra)
+
+    def third_cumulants(
+        self, layout: Layout, p: Floats, p_extra: Floats, r: Floats, r_extra: Floats
+    ) -> tuple[Floats, Floats]:
+        """Third cumulant of each part (B, d), and each additional one, with Σ p and Σ r.
+
+        That is how `covariances` with p move along r, and those with r along p.
+        """
+        from didyma.kernels.hypergraph import derivation_third_cumulants
+
+        return self._over_plan(derivation_third_cumulants, layout, p, p_extra, r, r_extra)
+
+    def _over_plan(
+        self, kernel: Callable[..., Any], layout: Layout, *directions: Floats
+    ) -> tuple[Floats, Floats]:
+        """What a kernel finds along directions, each of parts and of additional ones."""
         plan = self.planned(layout)
         if plan is None:
             raise NotImplementedError(
                 f"{type(self).__name__} has no derivatives of marginals: nobody has written them; "
                 "those of SparseMAP need only an argmax"
             )
-        from didyma.kernels.hypergraph import derivation_covariances
-
-        q, q_extra = np.empty_like(p), np.empty_like(p_extra)
-        derivation_covariances(
+        found = np.empty_like(directions[0]), np.empty_like(directions[1])
+        kernel(
             plan.scores,
             plan.extra,
             plan.dims,
             plan.sizes,
             plan.n_work,
-            np.ascontiguousarray(p),
-            np.ascontiguousarray(p_extra),
-            q,
-            q_extra,
+            *(np.ascontiguousarray(direction) for direction in directions),
+            *found,
         )
-        return q, q_extra
+        return found
 
     def planned(self, layout: Layout) -> Layout | None:
         """The batch for the kernels of hypergraphs, where outputs are derivations of one.

@@ -115,41 +115,81 @@ def test_marginals_are_the_gradient_of_the_log_partition(name):
     assert slope == pytest.approx((ahead - behind) / 2, abs=1e-9)
 
 
+def all_parts(case, scores, additional):
+    """How often each part and each additional one is in each output; the outputs' shares."""
+    M, theta = vertices_of(case, scores, additional)
+    layout = case.structure.lay_out(scores, **additional)
+    M = np.vstack([M, np.zeros((layout.extra.shape[1], len(theta)))])
+    for s, output in enumerate(case.outputs):
+        _, extra_parts = case.structure.encode(output, layout)
+        np.add.at(M[:, s], layout.scores.shape[1] + extra_parts[extra_parts >= 0], 1.0)
+    return M, np.exp(theta - logsumexp(theta))
+
+
+def cumulant(M, share, *directions):
+    """Of each part with sums over an output's parts: one or two of these, by the definition."""
+    centred = [direction @ M - direction @ M @ share for direction in directions]
+    return (M - (M @ share)[:, None]) @ (share * np.prod(centred, axis=0))
+
+
 @pytest.mark.parametrize("kind", ["gaussian", "sharp", "constant"])
 @pytest.mark.parametrize("name", TRACTABLE)
-def test_covariances(name, kind):
+def test_covariances_and_third_cumulants(name, kind):
     case = CASES[name]
     scores, additional = instance_of(case, kind, 5)
     layout = case.structure.lay_out(np.stack([scores, scores]), **additional)
+    M, share = all_parts(case, scores, additional)
+    p, r = np.random.default_rng(6).standard_normal((2, 2, len(M)))
+    halves = [part for d in (p, r) for part in np.split(d, [layout.scores.shape[1]], axis=1)]
+    found = np.hstack(case.structure.covariances(layout, *halves[:2]))
+    third = np.hstack(case.structure.third_cumulants(layout, *halves))
+    for b in range(2):
+        np.testing.assert_allclose(found[b], cumulant(M, share, p[b]), atol=1e-10)
+        np.testing.assert_allclose(third[b], cumulant(M, share, p[b], r[b]), atol=1e-10)
+
+
+@pytest.mark.parametrize("name", TRACTABLE)
+@pytest.mark.parametrize("mask", [-np.inf, -1e30])
+def test_cumulants_of_what_is_left(name, mask):
+    """Large scores that cancel, and masks; what is impossible may move by anything."""
+    case = CASES[name]
+    scores, additional = instance_of(case, "gaussian", 2)
     one = case.structure.lay_out(scores, **additional)
-    M, theta = vertices_of(case, scores, additional)
-    M = np.vstack([M, np.zeros((layout.extra.shape[1], len(theta)))])
-    for s, output in enumerate(case.outputs):
-        _, extra_parts = case.structure.encode(output, one)
-        np.add.at(M[:, s], layout.scores.shape[1] + extra_parts[extra_parts >= 0], 1.0)
-    p = np.exp(theta - logsumexp(theta))
-    covariance = (M * p) @ M.T - np.outer(M @ p, M @ p)
-    direction = np.random.default_rng(6).standard_normal((2, len(M)))
-    parts, extra = np.split(direction, [layout.scores.shape[1]], axis=1)
-    found = np.hstack(case.structure.covariances(layout, parts, extra))
-    np.testing.assert_allclose(found, direction @ covariance, atol=1e-10)
+    kept = [case.structure.encode(o, one)[0] for o in (case.outputs[0], case.outputs[-1])]
+    masked = ~np.isin(np.arange(scores.size), np.concatenate(kept, axis=None))
+    masked = masked.reshape(scores.shape)
+    scores = np.where(masked, mask, scores + 1000.0)
+    M, share = all_parts(case, np.where(masked, -1e6, scores), additional)
+    layout = case.structure.relevant(case.structure.lay_out(scores, **additional))
+    p, r = np.random.default_rng(7).standard_normal((2, 1, len(M)))
+    expected = cumulant(M, share, p[0]), cumulant(M, share, p[0], r[0])
+    p[0, np.flatnonzero(masked)] = 1e6
+    halves = [part for d in (p, r) for part in np.split(d, [scores.size], axis=1)]
+    found = case.structure.covariances(layout, *halves[:2])
+    third = case.structure.third_cumulants(layout, *halves)
+    np.testing.assert_allclose(np.hstack(found)[0], expected[0], atol=1e-10)
+    np.testing.assert_allclose(np.hstack(third)[0], expected[1], atol=1e-10)
 
 
+@pytest.mark.parametrize("height", [5.0, 10.0, 20.0, 40.0, 1000.0])
 @pytest.mark.parametrize("single_root", [False, True])
-def test_covariances_of_arcs_that_an_inverse_would_lose(single_root):
+def test_cumulants_of_arcs_that_an_inverse_would_lose(single_root, height):
     structure = Tree(single_root=single_root)
-    scores = np.zeros((4, 4))
-    scores[1, 2] = scores[2, 1] = 40.0  # two words that are each other's only head but once in e^40
+    scores = np.zeros((5, 5))
+    for word, other in ((1, 4), (2, 3)):  # each other's only head but once in e^height
+        scores[word, other] = scores[other, word] = height
     layout = structure.lay_out(scores)
-    p = np.random.default_rng(0).standard_normal((1, 16))
-    outputs = list(enumeration.trees(3, single_root=single_root))
-    M = np.zeros((16, len(outputs)))
+    p, r = np.random.default_rng(0).standard_normal((2, 1, 25))
+    outputs = list(enumeration.trees(4, single_root=single_root))
+    M = np.zeros((25, len(outputs)))
     for s, heads in enumerate(outputs):
-        M[4 * np.arange(1, 4) + heads[1:], s] = 1.0
+        M[5 * np.arange(1, 5) + heads[1:], s] = 1.0
     share = np.exp(scores.ravel() @ M - logsumexp(scores.ravel() @ M))
-    expected = (M * (p[0] @ M - p[0] @ M @ share)) @ share
-    found, _ = structure.covariances(layout, p, np.zeros((1, 0)))
-    np.testing.assert_allclose(found[0], expected, atol=1e-10)
+    nothing = np.zeros((1, 0))
+    found, _ = structure.covariances(layout, p, nothing)
+    third, _ = structure.third_cumulants(layout, p, nothing, r, nothing)
+    np.testing.assert_allclose(found[0], cumulant(M, share, p[0]), atol=1e-10)
+    np.testing.assert_allclose(third[0], cumulant(M, share, p[0], r[0]), atol=1e-10)
 
 
 @pytest.mark.parametrize("name", TRACTABLE)

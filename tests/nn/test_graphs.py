@@ -113,6 +113,31 @@ def test_what_graphs_cannot_hold_is_run_outside():
     assert torch.equal(compiled(scores), function(scores))
 
 
+@pytest.mark.parametrize(
+    ("backend", "error", "message"),
+    [
+        ("eager", NotImplementedError, "a compiled graph has first derivatives only"),
+        ("aot_eager", RuntimeError, "create_graph=False|double backward"),  # torch's own
+    ],
+)
+@pytest.mark.parametrize("regularizer", ["layer", "crf"])
+def test_second_derivatives_are_refused(backend, error, message, regularizer):
+    layer, loss = SparseMAP(Choice()), FenchelYoungLoss(Choice(), "crf")
+
+    def function(scores):
+        return layer(scores).square().sum() if regularizer == "layer" else loss(scores, [0])
+
+    compiled = torch.compile(function, backend=backend, fullgraph=True)
+    scores = torch.tensor([[0.4, 0.3, 0.2]], dtype=torch.float64, requires_grad=True)
+
+    def second_derivative():
+        (gradient,) = torch.autograd.grad(compiled(scores), scores, create_graph=True)
+        torch.autograd.grad(gradient.square().sum(), scores)
+
+    with pytest.raises(error, match=message):
+        second_derivative()
+
+
 def test_errors_are_those_of_the_layer():
     layer = SparseMAP(Choice())
     compiled = torch.compile(lambda scores: layer(scores), backend="aot_eager", fullgraph=True)

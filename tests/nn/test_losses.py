@@ -138,17 +138,22 @@ def test_a_margin_crf_is_a_crf_at_other_scores():
     )
 
 
-def test_crf_has_second_derivatives_and_refuses_third_ones():
+def test_crf_has_third_derivatives_and_refuses_fourth_ones():
     scores = torch.randn(2, 3, requires_grad=True, dtype=torch.float64)
 
     def loss(scores):
-        return FenchelYoungLoss(Choice(), "crf", temperature=0.7)(scores, [0, 1])
+        return FenchelYoungLoss(Choice(), "crf", margin=0.5, temperature=0.7)(scores, [0, 1])
+
+    def squared_gradient(scores):
+        (gradient,) = torch.autograd.grad(loss(scores), scores, create_graph=True)
+        return gradient.square().sum()
 
     assert gradgradcheck(loss, scores)
-    (gradient,) = torch.autograd.grad(loss(scores), scores, create_graph=True)
+    assert gradgradcheck(squared_gradient, scores)
+    (gradient,) = torch.autograd.grad(squared_gradient(scores), scores, create_graph=True)
     (second,) = torch.autograd.grad(gradient[0, 0], scores, create_graph=True)
-    with pytest.raises(NotImplementedError, match="have first derivatives only"):
-        second[0, 1].backward()
+    with pytest.raises(NotImplementedError, match="no higher ones"):
+        second.sum().backward()
 
 
 def test_gradients_add_up():

@@ -18,6 +18,7 @@ from didyma.kernels.jit import jit
 __all__ = [
     "derivation_covariances",
     "derivation_sums",
+    "derivation_third_cumulants",
     "hyperpath",
     "k_best_derivations",
     "longest",
@@ -167,6 +168,19 @@ def derivation_sums(
 
 
 @jit
+def _move(values, moves, dims, first, goal, base):
+    """How the values of the vertices move as those of the leaves do."""
+    for slot in range(first, goal + 1):
+        v = dims[0] + slot - base
+        move = 0.0
+        for at in range(dims[v], dims[v + 1], 2):
+            total = _total(values, dims, at)
+            if total > -np.inf:  # what is impossible may move by anything
+                move += np.exp(total - values[slot]) * _total(moves, dims, at)
+        moves[slot] = move
+
+
+@jit
 def derivation_covariances(scores, extra, dims, sizes, n_values, p, p_extra, q, q_extra):
     """How the probabilities of all leaves move as their scores move along p.
 
@@ -181,14 +195,7 @@ def derivation_covariances(scores, extra, dims, sizes, n_values, p, p_extra, q, 
         place = _goal(dims, sizes[b])
         first, goal = dims[place], dims[place + 1]
         _add_up(values, dims, first, goal, base)
-        for slot in range(first, goal + 1):
-            v = dims[0] + slot - base
-            move = 0.0
-            for at in range(dims[v], dims[v + 1], 2):
-                total = _total(values, dims, at)
-                if total > -np.inf:  # what is impossible may move by anything
-                    move += np.exp(total - values[slot]) * _total(moves, dims, at)
-            moves[slot] = move
+        _move(values, moves, dims, first, goal, base)
         for i in range(base):
             flow[i] = change[i] = 0.0
         for i in range(first, goal):
@@ -210,6 +217,67 @@ def derivation_covariances(scores, extra, dims, sizes, n_values, p, p_extra, q, 
             q[b, i] = change[i]
         for i in range(f):
             q_extra[b, i] = change[d + i]
+
+
+@jit
+def derivation_third_cumulants(
+    scores, extra, dims, sizes, n_values, p, p_extra, r, r_extra, t, t_extra
+):
+    """How what `derivation_covariances` finds for p moves as scores move along r.
+
+    Every value has its derivatives along p, along r, and along both beside it.
+    """
+    d, f = scores.shape[1], extra.shape[1]
+    values, flow = np.empty(n_values), np.empty(n_values)
+    along_p, along_r, along_both = np.empty(n_values), np.empty(n_values), np.empty(n_values)
+    change_p, change_r, change_both = np.empty(n_values), np.empty(n_values), np.empty(n_values)
+    for b in range(scores.shape[0]):
+        base = _read(scores[b], extra[b if extra.shape[0] > 1 else 0], values)
+        _read(p[b], p_extra[b], along_p)
+        _read(r[b], r_extra[b], along_r)
+        place = _goal(dims, sizes[b])
+        first, goal = dims[place], dims[place + 1]
+        _add_up(values, dims, first, goal, base)
+        _move(values, along_p, dims, first, goal, base)
+        _move(values, along_r, dims, first, goal, base)
+        for i in range(base):
+            along_both[i] = flow[i] = change_p[i] = change_r[i] = change_both[i] = 0.0
+        for slot in range(first, goal + 1):
+            flow[slot] = change_p[slot] = change_r[slot] = change_both[slot] = 0.0
+            v = dims[0] + slot - base
+            both = 0.0
+            for at in range(dims[v], dims[v + 1], 2):
+                total = _total(values, dims, at)
+                if total > -np.inf:
+                    further_p = _total(along_p, dims, at) - along_p[slot]
+                    further_r = _total(along_r, dims, at) - along_r[slot]
+                    moved = _total(along_both, dims, at) + further_p * further_r
+                    both += np.exp(total - values[slot]) * moved
+            along_both[slot] = both
+        flow[goal] = 1.0
+        for slot in range(goal, first - 1, -1):
+            if flow[slot] > 0.0:
+                v = dims[0] + slot - base
+                for at in range(dims[v], dims[v + 1], 2):
+                    total = _total(values, dims, at)
+                    if total > -np.inf:
+                        share = np.exp(total - values[slot])
+                        further_p = _total(along_p, dims, at) - along_p[slot]
+                        further_r = _total(along_r, dims, at) - along_r[slot]
+                        further = _total(along_both, dims, at) - along_both[slot]
+                        moved_p = share * (change_p[slot] + flow[slot] * further_p)
+                        moved_r = share * (change_r[slot] + flow[slot] * further_r)
+                        moved = share * (change_both[slot] + change_p[slot] * further_r)
+                        moved += moved_r * further_p + share * flow[slot] * further
+                        for side in range(2):
+                            flow[dims[at + side]] += flow[slot] * share
+                            change_p[dims[at + side]] += moved_p
+                            change_r[dims[at + side]] += moved_r
+                            change_both[dims[at + side]] += moved
+        for i in range(d):
+            t[b, i] = change_both[i]
+        for i in range(f):
+            t_extra[b, i] = change_both[d + i]
 
 
 @jit

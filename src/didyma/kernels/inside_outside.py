@@ -3,7 +3,9 @@
 Both algorithms only add, multiply and divide numbers that are not negative, so nothing cancels and
 small marginals are as accurate as large ones. Each is written once over a semiring and compiled
 twice: in *probabilities*, fast, wherever no sum comes near the smallest float; in *logarithms*, for
-weights of any range.
+weights of any range. Sums over all trees are compiled once more in *derivatives*: a logarithm with
+how it moves along p, along r, and along both, (…, 4). A sum moves by a mean of what its terms move
+by, so that nothing is lost there either.
 
 Weights are (B, n + 1, n + 1), entry [m, h] for head h of word m, at most 1 in sum over h; row 0,
 the diagonal and all that lies beyond a length are zero. Log partitions are −∞ where a sum is too
@@ -21,7 +23,7 @@ from didyma.kernels.jit import jit, specialise
 from didyma.kernels.log_space import log_dot, log_plus
 from didyma.kernels.rows import dot
 
-__all__ = ["sum_over_projective_trees", "sum_over_trees"]
+__all__ = ["derivatives_over_trees", "sum_over_projective_trees", "sum_over_trees"]
 
 
 @jit
@@ -86,7 +88,79 @@ def exponential(a):
     return np.exp(a)
 
 
+@jit
+def above(a, b):
+    """Whether a number is larger than another."""
+    return a > b
+
+
+@jit
+def jet_above(a, b):
+    """The same of logarithms with derivatives."""
+    return a[0] > b[0]
+
+
+@jit
+def jet_plus(a, b):
+    """Sum as logarithms with derivatives."""
+    if a[0] < b[0]:
+        a, b = (b[0], b[1], b[2], b[3]), (a[0], a[1], a[2], a[3])
+    else:
+        a, b = (a[0], a[1], a[2], a[3]), (b[0], b[1], b[2], b[3])
+    if b[0] == -np.inf:
+        return a
+    ratio = np.exp(b[0] - a[0])
+    share = ratio / (1.0 + ratio)
+    p, r = b[1] - a[1], b[2] - a[2]
+    both = b[3] - a[3] + (1.0 - share) * p * r
+    return a[0] + np.log1p(ratio), a[1] + share * p, a[2] + share * r, a[3] + share * both
+
+
+@jit
+def jet_times(a, b):
+    """Product as logarithms with derivatives."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]
+
+
+@jit
+def jet_over(a, b):
+    """Quotient as logarithms with derivatives."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2], a[3] - b[3]
+
+
+@jit
+def jet_dot(a, b):
+    """Inner product as logarithms with derivatives."""
+    total = (-np.inf, 0.0, 0.0, 0.0)
+    for i in range(a.shape[0]):
+        total = jet_plus(total, jet_times(a[i], b[i]))
+    return total
+
+
+@jit
+def jet_accumulate(target, a, b):
+    """Target += a·b as logarithms with derivatives."""
+    for i in range(target.shape[0]):
+        target[i] = jet_plus(target[i], jet_times(a, b[i]))
+
+
+@jit
+def jet_logarithm(a):
+    """The logarithm alone."""
+    return a[0]
+
+
+@jit
+def jet_exponential(a):
+    """Probability and its derivatives."""
+    probability = np.exp(a[0])
+    both = a[3] + a[1] * a[2]
+    return probability, probability * a[1], probability * a[2], probability * both
+
+
 PROBABILITIES = {
+    "NUMBER": (),
+    "above": above,
     "dot": dot,
     "accumulate": accumulate,
     "plus": plus,
@@ -98,6 +172,8 @@ PROBABILITIES = {
     "ONE": 1.0,
 }
 LOGARITHMS = {
+    "NUMBER": (),
+    "above": above,
     "dot": log_dot,
     "accumulate": log_accumulate,
     "plus": log_plus,
@@ -109,11 +185,26 @@ LOGARITHMS = {
     "ONE": 0.0,
     "LEAST": -np.inf,
 }
+DERIVATIVES = {
+    "NUMBER": (4,),
+    "above": jet_above,
+    "dot": jet_dot,
+    "accumulate": jet_accumulate,
+    "plus": jet_plus,
+    "times": jet_times,
+    "over": jet_over,
+    "to_log": jet_logarithm,
+    "to_probability": jet_exponential,
+    "ZERO": (-np.inf, 0.0, 0.0, 0.0),
+    "ONE": (0.0, 0.0, 0.0, 0.0),
+    "LEAST": (-np.inf, 0.0, 0.0, 0.0),
+}
 
 # Global names of the templates that are in no semiring until they are bound.
 to_log: Any = None
 to_probability: Any = None
 ZERO = ONE = LEAST = 0.0
+NUMBER: tuple[int, ...] = ()  # axes of a number
 
 
 def inside_outside(weights, lengths, single_root, log_partition, marginals):
@@ -189,13 +280,17 @@ def matrix_tree(weights, lengths, log_partition, marginals):
     n_levels = 1
     while 2 ** (n_levels - 1) < longest:
         n_levels += 1
-    levels = np.empty((n_levels, longest, longest))  # arcs among the words that remain, and root
+    levels = np.empty(
+        (n_levels, longest, longest, *NUMBER)
+    )  # arcs among the words that remain, and root
     ranges = np.empty((n_levels, 2), np.int64)  # of these words
     eliminated = np.empty((longest, 3), np.int64)  # word, range of those that remained
-    pivots = np.empty(longest)
-    step = np.empty((longest, longest))  # of a walk from an eliminated word
-    escape = np.empty(longest)  # probability to meet the root first
-    ones = np.full(longest, ONE)
+    pivots = np.empty((longest, *NUMBER))
+    step = np.empty((longest, longest, *NUMBER))  # of a walk from an eliminated word
+    escape = np.empty((longest, *NUMBER))  # probability to meet the root first
+    ones = np.empty((longest, *NUMBER))
+    for i in range(longest):
+        ones[i] = ONE
     for b in range(weights.shape[0]):
         n = lengths[b]
         for i in range(1, n + 1):
@@ -225,7 +320,7 @@ def matrix_tree(weights, lengths, log_partition, marginals):
                         stop -= 1
                         word = stop
                     pivot = plus(arc[word, 0], dot(arc[word, start:stop], ones[start:stop]))
-                    possible = possible and pivot > LEAST
+                    possible = possible and above(pivot, LEAST)
                     pivots[count] = pivot
                     eliminated[count, 0] = word
                     eliminated[count, 1] = start
@@ -235,12 +330,12 @@ def matrix_tree(weights, lengths, log_partition, marginals):
                     for j in range(start, stop):
                         step[word, j] = over(arc[word, j], pivot)
                     for i in range(start, stop):
-                        if arc[i, word] > ZERO:
+                        if above(arc[i, word], ZERO):
                             arc[i, 0] = plus(arc[i, 0], times(arc[i, word], step[word, 0]))
                             accumulate(arc[i, start:stop], arc[i, word], step[word, start:stop])
                 ranges[level, 0], ranges[level, 1] = start, stop
             pivots[count] = levels[level, last, 0]
-            possible = possible and pivots[count] > LEAST
+            possible = possible and above(pivots[count], LEAST)
             escape[last] = ZERO
             for i in range(count - 1, -1, -1):
                 word, start, stop = eliminated[i, 0], eliminated[i, 1], eliminated[i, 2]
@@ -274,3 +369,9 @@ def sum_over_trees(logarithms: bool) -> Any:
     if logarithms:
         return specialise(matrix_tree, "matrix_tree_logarithms", **LOGARITHMS)
     return specialise(matrix_tree, "matrix_tree", **PROBABILITIES, LEAST=1e-120)
+
+
+@cache
+def derivatives_over_trees() -> Any:
+    """`matrix_tree` in derivatives: of logarithms of weights, to marginals."""
+    return specialise(matrix_tree, "matrix_tree_derivatives", **DERIVATIVES)

@@ -1,7 +1,8 @@
 """Regularised argmax as one differentiable operation.
 
 Layers return the gradient u of `Objective`'s value, losses the value; the derivative of u is a
-symmetric matrix J. Everything is computed in float64 on the CPU, whatever the scores are.
+symmetric matrix J. SparseMAP's is constant between kinks; a CRF's has a derivative T, symmetric
+too. Everything is computed in float64 on the CPU, whatever the scores are.
 """
 
 from __future__ import annotations
@@ -41,20 +42,24 @@ class Conjugate(torch.autograd.Function):
         _, u, v, numbers = output
         ctx.mark_non_differentiable(numbers)
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(u, v, numbers)
-        ctx.save_for_forward(u, v, numbers)
+        at = (scores, *additional) if ctx.inference.curved else ()
+        ctx.save_for_backward(u, v, numbers, *at)
+        ctx.save_for_forward(u, v, numbers, *at)
 
     @staticmethod
     def backward(ctx, d_value, d_u, d_v, _):  # type: ignore[no-untyped-def]
-        u, v, numbers = ctx.saved_tensors  # u and v are outputs: their derivative is J again
+        u, v, numbers, *at = ctx.saved_tensors  # u, v are outputs: their derivative is J again
         d_scores: Any = None
         d_extra: Any = None
         if d_u is not None or d_v is not None:
             d_u = torch.zeros_like(u) if d_u is None else d_u
             d_v = torch.zeros_like(v) if d_v is None else d_v
-            at = u if ctx.inference.curved else None
-            product = Jacobian.apply if torch.is_grad_enabled() else Jacobian.forward
-            d_scores, d_extra = product(ctx.inference, at, numbers, d_u, d_v)
+            if torch.is_grad_enabled():
+                d_scores, d_extra = Jacobian.apply(
+                    ctx.inference, *_flat(ctx, v, at), numbers, d_u, d_v
+                )
+            else:
+                d_scores, d_extra = Jacobian.forward(ctx.inference, None, None, numbers, d_u, d_v)
         if d_value is not None:
             step, step_extra = d_value[:, None] * u, d_value[:, None] * v
             d_scores = step if d_scores is None else d_scores + step
@@ -71,18 +76,13 @@ class Conjugate(torch.autograd.Function):
 
     @staticmethod
     def jvp(ctx, _, d_scores, *d_others):  # type: ignore[no-untyped-def]
-        u, v, numbers = ctx.saved_tensors
-        d_scores = torch.zeros_like(u) if d_scores is None else d_scores.reshape(u.shape)
-        d_extra = torch.zeros_like(v)
-        for place, shape, tangent in zip(ctx.places, ctx.shapes, d_others[3:]):
-            if tangent is not None:
-                rows = 1 if shape == place.shape else len(u)
-                sides = (place.start, v.shape[1] - place.stop)
-                block = torch.nn.functional.pad(tangent.reshape(rows, -1), sides)
-                d_extra = d_extra + block
+        _refuse_forward_over_forward()
+        u, v, numbers, *at = ctx.saved_tensors
+        d_scores, d_extra = _flat(ctx, v, [d_scores, *d_others[3:]])
+        d_scores = torch.zeros_like(u) if d_scores is None else d_scores
         d_value = (u * d_scores).sum(1) + (v * d_extra).sum(1)
-        at = u if ctx.inference.curved else None
-        return d_value, *Jacobian.apply(ctx.inference, at, numbers, d_scores, d_extra), None
+        found = Jacobian.apply(ctx.inference, *_flat(ctx, v, at), numbers, d_scores, d_extra)
+        return d_value, *found, None
 
     @staticmethod
     def vmap(info, in_dims, inference, *inputs):  # type: ignore[no-untyped-def]
@@ -95,73 +95,153 @@ class Conjugate(torch.autograd.Function):
 
 
 class Jacobian(torch.autograd.Function):
-    """J [p; p_extra]: linear and symmetric, so its derivative is itself.
-
-    Where J depends on the scores it is given the marginals as well, whose derivative it refuses.
-    """
+    """J [p; p_extra] at some scores: linear in p and symmetric. Without scores J is constant."""
 
     @staticmethod
     def forward(*inputs):  # type: ignore[no-untyped-def]
-        inference, _, numbers, p, p_extra = inputs
+        inference, _, _, numbers, p, p_extra = inputs
         _INFERENCES[id(inference)] = inference
         return torch.ops.didyma.jacobian(id(inference), numbers, p, p_extra)
 
     @staticmethod
     def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
-        ctx.inference, at, numbers, p, p_extra = inputs
-        ctx.shapes = p.shape, p_extra.shape
+        ctx.inference, *tensors = inputs
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(at, numbers)
-        ctx.save_for_forward(at, numbers)
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
 
     @staticmethod
-    def backward(ctx, d_out, d_out_extra):  # type: ignore[no-untyped-def]
-        if ctx.needs_input_grad[1]:
-            raise _no_third_derivative()
-        return None, None, None, *_product(ctx, d_out, d_out_extra)
+    def backward(ctx, *d_out):  # type: ignore[no-untyped-def]
+        *at, numbers, p, p_extra = ctx.saved_tensors
+        d_out = _whole(d_out, (p, p_extra))
+        d_at = None, None
+        if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
+            d_at = Bend.apply(ctx.inference, *at, numbers, p, p_extra, *d_out)
+        d_p = None, None
+        if ctx.needs_input_grad[4] or ctx.needs_input_grad[5]:
+            d_p = Jacobian.apply(ctx.inference, *at, numbers, *d_out)
+        return None, *d_at, None, *d_p
 
     @staticmethod
-    def jvp(ctx, _, d_at, __, d_p, d_p_extra):  # type: ignore[no-untyped-def]
-        if d_at is not None:
-            raise _no_third_derivative()
-        return _product(ctx, d_p, d_p_extra)
+    def jvp(ctx, _, d_at, d_at_extra, __, *d_p):  # type: ignore[no-untyped-def]
+        *at, numbers, p, p_extra = ctx.saved_tensors
+        found = Jacobian.apply(ctx.inference, *at, numbers, *_whole(d_p, (p, p_extra)))
+        if d_at is None and d_at_extra is None:
+            return found
+        r = _whole((d_at, d_at_extra), (p, p_extra))
+        bent = Bend.apply(ctx.inference, *at, numbers, p, p_extra, *r)
+        return tuple(one + other for one, other in zip(found, bent))
 
     @staticmethod
-    def vmap(info, in_dims, inference, at, *inputs):  # type: ignore[no-untyped-def]
-        n = info.batch_size
-        stacked = [
-            t.expand(n, *t.shape) if d is None else t.movedim(d, 0)
-            for t, d in zip(inputs, in_dims[2:])
-        ]
-        found = Jacobian.apply(inference, at, *(t.flatten(0, 1) for t in stacked))
-        return tuple(t.reshape(stacked[1 + i].shape) for i, t in enumerate(found)), (0, 0)
+    def vmap(info, in_dims, *inputs):  # type: ignore[no-untyped-def]
+        return _as_longer_batch(Jacobian, info, in_dims, inputs)
+
+
+class Bend(torch.autograd.Function):
+    """T [p, r], how J p moves along r: linear in both and symmetric in all; its own is refused."""
+
+    @staticmethod
+    def forward(*inputs):  # type: ignore[no-untyped-def]
+        inference, _, _, numbers, *directions = inputs
+        _INFERENCES[id(inference)] = inference
+        return torch.ops.didyma.bend(id(inference), numbers, *directions)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
+        ctx.inference, *tensors = inputs
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*tensors)
+        ctx.save_for_forward(*tensors)
+
+    @staticmethod
+    def backward(ctx, *d_out):  # type: ignore[no-untyped-def]
+        if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
+            raise _no_fourth_derivative()
+        *at, numbers, p, p_extra, r, r_extra = ctx.saved_tensors
+        d_out = _whole(d_out, (p, p_extra))
+        d_p = Bend.apply(ctx.inference, *at, numbers, *d_out, r, r_extra)
+        d_r = Bend.apply(ctx.inference, *at, numbers, p, p_extra, *d_out)
+        return None, None, None, None, *d_p, *d_r
+
+    @staticmethod
+    def jvp(ctx, _, d_at, d_at_extra, __, *d_directions):  # type: ignore[no-untyped-def]
+        if d_at is not None or d_at_extra is not None:
+            raise _no_fourth_derivative()
+        *at, numbers, p, p_extra, r, r_extra = ctx.saved_tensors
+        d_p, d_r = (_whole(d_directions[i : i + 2], (p, p_extra)) for i in (0, 2))
+        one = Bend.apply(ctx.inference, *at, numbers, *d_p, r, r_extra)
+        other = Bend.apply(ctx.inference, *at, numbers, p, p_extra, *d_r)
+        return one[0] + other[0], one[1] + other[1]
+
+    @staticmethod
+    def vmap(info, in_dims, *inputs):  # type: ignore[no-untyped-def]
+        return _as_longer_batch(Bend, info, in_dims, inputs)
 
 
 # `apply` looks at the signature of `forward` each time it is called, which it finds here at once.
-for function in (Conjugate, Jacobian):
+for function in (Conjugate, Jacobian, Bend):
     function.forward.__signature__ = inspect.signature(function.forward)  # type: ignore[attr-defined]
 
 
-def _product(ctx, *directions):  # type: ignore[no-untyped-def]
-    """J again, where an operation on its products asks for it."""
-    at, numbers = ctx.saved_tensors
-    given = (
-        torch.zeros(shape, dtype=torch.float64) if direction is None else direction
-        for direction, shape in zip(directions, ctx.shapes)
-    )
-    return Jacobian.apply(ctx.inference, at, numbers, *given)
+def _flat(ctx, v, tensors):  # type: ignore[no-untyped-def]
+    """Scores (B, d) and additional scores (B, f) of an instance each, of what may be given."""
+    if not tensors:
+        return None, None
+    scores, *additional = tensors
+    extra = torch.zeros_like(v)
+    for place, shape, tensor in zip(ctx.places, ctx.shapes, additional):
+        if tensor is not None:
+            rows = 1 if shape == place.shape else len(v)
+            sides = (place.start, v.shape[1] - place.stop)
+            extra = extra + torch.nn.functional.pad(tensor.reshape(rows, -1), sides)
+    return (None if scores is None else scores.reshape(len(v), -1)), extra
 
 
-def _no_third_derivative() -> NotImplementedError:
+def _whole(directions, like):  # type: ignore[no-untyped-def]
+    """Directions, zero where there are none."""
+    return tuple(torch.zeros_like(t) if d is None else d for d, t in zip(directions, like))
+
+
+def _as_longer_batch(function, info, in_dims, inputs):  # type: ignore[no-untyped-def]
+    """`vmap` of what goes row by row: all copies of the batch as one."""
+    n = info.batch_size
+    inference, *tensors = inputs
+    stacked = [
+        t if t is None else t.expand(n, *t.shape) if d is None else t.movedim(d, 0)
+        for t, d in zip(tensors, in_dims[1:])
+    ]
+    found = function.apply(inference, *(t if t is None else t.flatten(0, 1) for t in stacked))
+    return tuple(t.reshape(n, len(t) // n, t.shape[1]) for t in found), (0, 0)
+
+
+def _refuse_forward_over_forward() -> None:
+    """Within `jvp` torch has forward mode switched off: an outer one would silently see zeros."""
+    functorch = torch._C._functorch
+    levels = functorch.get_interpreter_stack() or ()
+    if sum(level.key() == functorch.TransformType.Jvp for level in levels) > 1:
+        raise NotImplementedError(
+            "forward mode over forward mode is not known to torch's functions; use reverse mode "
+            "for one of them, as torch.func.hessian does"
+        )
+
+
+def _no_fourth_derivative() -> NotImplementedError:
     return NotImplementedError(
-        "marginals and entropies under p(output) ∝ exp(score) have first derivatives only; the log "
-        "partition has second ones, and SparseMAP all"
+        "log partitions have third derivatives, marginals and entropies under p(output) ∝ "
+        "exp(score) second ones, and no higher ones; SparseMAP has all"
     )
 
 
 def _jacobian(inference: int, numbers: Tensor, p: Tensor, p_extra: Tensor) -> tuple[Tensor, Tensor]:
-    arrays = (t.contiguous().numpy() for t in (numbers, p, p_extra))
-    moved, moved_extra = _INFERENCES[inference].apply_jacobian(*arrays)
+    return _found(_INFERENCES[inference].apply_jacobian, numbers, p, p_extra)
+
+
+def _bend(inference: int, numbers: Tensor, *directions: Tensor) -> tuple[Tensor, Tensor]:
+    return _found(_INFERENCES[inference].bend, numbers, *directions)
+
+
+def _found(method: Callable[..., Any], *tensors: Tensor) -> tuple[Tensor, Tensor]:
+    moved, moved_extra = method(*(t.contiguous().numpy() for t in tensors))
     return torch.from_numpy(moved), torch.from_numpy(moved_extra)
 
 
@@ -172,7 +252,12 @@ _OPERATORS = torch.library.Library("didyma", "DEF")
 _OPERATORS.define(
     "jacobian(int inference, Tensor numbers, Tensor p, Tensor p_extra) -> (Tensor, Tensor)"
 )
+_OPERATORS.define(
+    "bend(int inference, Tensor numbers, Tensor p, Tensor p_extra, Tensor r, Tensor r_extra)"
+    " -> (Tensor, Tensor)"
+)
 _OPERATORS.impl("jacobian", _jacobian, "CPU")
+_OPERATORS.impl("bend", _bend, "CPU")
 
 
 def conjugate(

@@ -162,3 +162,13 @@ def _backward(ctx, d_value, d_u, *_):  # type: ignore[no-untyped-def]
 
 
 maximise.register_autograd(_backward, setup_context=_keep)
+
+
+def _refuse(ctx, d_gradients):  # type: ignore[no-untyped-def]
+    raise NotImplementedError(
+        "a compiled graph has first derivatives only; call the layer or loss outside of "
+        "torch.compile for second ones"
+    )
+
+
+pull.register_autograd(_refuse)

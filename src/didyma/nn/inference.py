@@ -78,13 +78,25 @@ class Inference:
         self, numbers: NDArray[np.int64], p: Floats, p_extra: Floats
     ) -> tuple[Floats, Floats]:
         """J [p; p_extra], row by row; rows with number −1 have J = 0."""
-        out, out_extra = np.zeros_like(p), np.zeros_like(p_extra)
+        return self._by_solution("apply_jacobian", numbers, p, p_extra)
+
+    def bend(
+        self, numbers: NDArray[np.int64], p: Floats, p_extra: Floats, r: Floats, r_extra: Floats
+    ) -> tuple[Floats, Floats]:
+        """How J [p; p_extra] moves along r, where it does: where the objective is `curved`."""
+        return self._by_solution("bend", numbers, p, p_extra, r, r_extra)
+
+    def _by_solution(
+        self, method: str, numbers: NDArray[np.int64], *directions: Floats
+    ) -> tuple[Floats, Floats]:
+        out, out_extra = np.zeros_like(directions[0]), np.zeros_like(directions[1])
         for solution, first, stop in zip(self.solutions, self.firsts, self.firsts[1:]):
             if np.array_equal(numbers, np.arange(first, stop)):
-                return solution.apply_jacobian(p, p_extra)
+                found: tuple[Floats, Floats] = getattr(solution, method)(*directions)
+                return found
             rows = np.flatnonzero((numbers >= first) & (numbers < stop))
             own = _instances(solution, numbers[rows] - first)
-            out[rows], out_extra[rows] = own.apply_jacobian(p[rows], p_extra[rows])
+            out[rows], out_extra[rows] = getattr(own, method)(*(d[rows] for d in directions))
         return out, out_extra
 
 

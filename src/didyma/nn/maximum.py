@@ -31,15 +31,27 @@ class Gibbs:
 
     def apply_jacobian(self, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
         """J [p; p_extra], row by row."""
-        covariances = getattr(self.structure, "covariances", None)
-        if covariances is None:
+        q, q_extra = self._method("covariances")(self._relevant, p, p_extra)
+        return q / self.temperature, q_extra / self.temperature
+
+    def bend(self, p: Floats, p_extra: Floats, r: Floats, r_extra: Floats) -> tuple[Floats, Floats]:
+        """How J [p; p_extra] moves along r, row by row."""
+        t, t_extra = self._method("third_cumulants")(self._relevant, p, p_extra, r, r_extra)
+        return t / self.temperature**2, t_extra / self.temperature**2
+
+    @property
+    def _relevant(self) -> Layout:
+        relevant: Layout = self.structure.relevant(self.layout)
+        return relevant
+
+    def _method(self, name: str) -> Any:
+        method = getattr(self.structure, name, None)
+        if method is None:
             raise NotImplementedError(
-                f"{type(self.structure).__name__} has no method covariances, which derivatives of "
+                f"{type(self.structure).__name__} has no method {name}, which derivatives of "
                 "a CRF's marginals need; those of SparseMAP need only an argmax"
             )
-        relevant = self.structure.relevant(self.layout)
-        q, q_extra = covariances(relevant, p, p_extra)
-        return q / self.temperature, q_extra / self.temperature
+        return method
 
 
 class Maximum(NamedTuple):

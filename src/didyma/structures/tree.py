@@ -10,13 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.structure import Floats, Layout, flatten
-from didyma.structures.heads import ROUNDING, Heads
+from didyma.structures.heads import Heads
 from didyma.structures.laplacian import gradient, laplacian
 
 __all__ = ["Tree"]
 
 NEGLIGIBLE = 1e-12  # share of second roots
 STEPS = 1000  # of a walk, per word, before it is given up
+LARGEST_INVERSE = 500.0  # entries whose squares leave ten digits
 LOWERED = 115.0  # e^-115 is small, and far from the smallest float
 
 
@@ -71,9 +72,7 @@ class Tree(Heads):
             return log_partition, marginals
         log_partition = np.full(len(lengths), -np.inf)
         marginals = np.zeros(log_weights.shape)
-        # No second root makes up for more than the worst tree loses in all of its arcs.
-        lowest = np.where(np.isneginf(log_weights), 0.0, log_weights).min(axis=(1, 2))
-        enough = LOWERED + lengths * (100.0 + np.log(lengths) - lowest)
+        enough = _enough(log_weights, lengths)
         negligible = NEGLIGIBLE + np.finfo(float).eps * enough
         for b in range(len(lengths)):
             one, lowered, second = slice(b, b + 1), LOWERED, 1.0
@@ -88,38 +87,71 @@ class Tree(Heads):
         return log_partition, marginals
 
     def covariances(self, layout: Layout, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
-        """The derivative of an inverse; where that is lost in rounding, arc by arc.
+        """The derivative of an inverse; where that is lost in rounding, by elimination.
 
         Marginals are weights × gradient of log det L. With weights moves weights × p, with L⁻¹ its
         product with the change of L.
+        """
+        weights, marginals, inverse, lost = self._inverted(layout)
+        p = _possible(p, layout)
+        q = self._moved(weights, marginals, inverse, p)
+        if len(lost):
+            q[lost] = self._eliminated(layout.select(lost), p[lost], np.zeros_like(p[lost]))[..., 1]
+        return q, np.zeros_like(p_extra)
+
+    def third_cumulants(
+        self, layout: Layout, p: Floats, p_extra: Floats, r: Floats, r_extra: Floats
+    ) -> tuple[Floats, Floats]:
+        """The second derivative of an inverse; where that is lost in rounding, by elimination."""
+        weights, marginals, inverse, lost = self._inverted(layout)
+        p, r = _possible(p, layout), _possible(r, layout)
+        q_p, q_r = (self._moved(weights, marginals, inverse, one) for one in (p, r))
+        by_p, by_r, by_both = (self._change(weights, one) for one in (p, r, p * r))
+        change = by_p @ inverse @ by_r + by_r @ inverse @ by_p - by_both
+        twice = weights * gradient(inverse @ change @ inverse, self.single_root)
+        t = p * q_r + r * q_p - marginals * p * r + flatten(twice)
+        if len(lost):
+            t[lost] = self._eliminated(layout.select(lost), p[lost], r[lost])[..., 3]
+        return t, np.zeros_like(p_extra)
+
+    def _inverted(self, layout: Layout) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
+        """Weights, marginals, L⁻¹, and the instances for whose derivatives it is too large.
+
+        Derivatives have L⁻¹ from two sides, and what cancels there is as large as its square.
         """
         _, marginals, _ = self.expectations(layout)
         weights = np.exp(self.normalised(layout)[0])
         weights[:, 0] = 0.0
         words = np.arange(1, layout.shape[0])
         padding = (words > layout.sizes)[:, :, None] * np.eye(len(words))
-        direction = np.where(weights > 0.0, p.reshape(weights.shape), 0.0)
-        change = laplacian(weights * direction, self.single_root)
         inverse = _inverses(laplacian(weights, self.single_root) + padding)
-        error = flatten(weights * gradient(inverse, self.single_root)) - marginals
-        moved = weights * gradient(inverse @ change @ inverse, self.single_root)
-        q = marginals * flatten(direction) - flatten(moved)
-        for b in np.flatnonzero(~(np.abs(error).max(axis=1, initial=0.0) <= ROUNDING)):
-            q[b] = self._arc_by_arc(layout.select([b]), marginals[b], flatten(direction)[b])
-        return q, np.zeros_like(p_extra)
+        lost = np.flatnonzero(~(np.abs(inverse).max(axis=(1, 2), initial=0.0) <= LARGEST_INVERSE))
+        inverse[lost] = 0.0
+        return weights, marginals, inverse, lost
 
-    def _arc_by_arc(self, one: Layout, marginals: Floats, p: Floats) -> Floats:
-        """Covariances by what p adds up to in expectation, given an arc."""
-        size = one.shape[0]
-        q = np.zeros(len(p))
-        for arc in np.flatnonzero(marginals):
-            word = slice(arc // size * size, (arc // size + 1) * size)
-            scores = one.scores.copy()
-            scores[0, word] = -np.inf
-            scores[0, arc] = one.scores[0, arc]
-            _, given, _ = self.sums(replace(one, scores=scores))
-            q[arc] = marginals[arc] * ((given[0] - marginals) @ p)
-        return q
+    def _change(self, weights: Floats, p: Floats) -> Floats:
+        """How L moves as scores move along p."""
+        return laplacian(weights * p.reshape(weights.shape), self.single_root)
+
+    def _moved(self, weights: Floats, marginals: Floats, inverse: Floats, p: Floats) -> Floats:
+        """How marginals move along p."""
+        moved = inverse @ self._change(weights, p) @ inverse
+        return marginals * p - flatten(weights * gradient(moved, self.single_root))
+
+    def _eliminated(self, layout: Layout, p: Floats, r: Floats) -> Floats:
+        """Marginals with their derivatives along p, along r, and along both, (B, d, 4)."""
+        from didyma.kernels.inside_outside import derivatives_over_trees
+
+        lengths = layout.sizes[:, 0]
+        log_weights, _ = self.normalised(layout)
+        if self.single_root:
+            log_weights[:, :, 0] -= _enough(log_weights, lengths)[:, None]
+        log_weights = flatten(log_weights)
+        numbers = np.stack([log_weights, p, r, np.zeros_like(p)], axis=-1)
+        numbers = numbers.reshape(len(layout), *layout.shape, 4)
+        found = np.zeros_like(numbers)
+        derivatives_over_trees()(numbers, lengths, np.empty(len(layout)), found)
+        return found.reshape(len(layout), -1, 4)
 
     def _sample(self, layout: Layout, n: int, random_state: int) -> NDArray[np.int32]:
         """Wilson's walks; where these go round and round, one head after the other."""
@@ -166,12 +198,27 @@ class Tree(Heads):
             scores[word, np.arange(size) != heads[word]] = -np.inf
 
 
+def _possible(p: Floats, layout: Layout) -> Floats:
+    """A direction (B, d) without what it does to arcs that are impossible."""
+    return np.where(np.isneginf(layout.scores), 0.0, p)
+
+
 def _inverses(matrices: Floats) -> Floats:
     """Inverses, or not a number where there is one that has none."""
     try:
         return np.linalg.inv(matrices).astype(np.float64, copy=False)
     except np.linalg.LinAlgError:
         return np.full_like(matrices, np.nan)
+
+
+def _enough(log_weights: Floats, lengths: NDArray[np.int64]) -> Floats:
+    """By how much to lower root arcs: no second root makes up for that.
+
+    The worst tree does not lose more than this in all of its arcs.
+    """
+    lowest = np.where(np.isneginf(log_weights), 0.0, log_weights).min(axis=(1, 2))
+    enough: Floats = LOWERED + lengths * (100.0 + np.log(np.maximum(lengths, 1)) - lowest)
+    return enough
 
 
 def _sum_lowered(
