@@ -22,6 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -230,10 +231,13 @@ class CompiledStructure(Structure):
             "SparseMAP, which needs only an argmax"
         )
 
-    def covariances(self, layout: Layout, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
+    def covariances(
+        self, layout: Layout, marginals: Floats, p: Floats, p_extra: Floats
+    ) -> tuple[Floats, Floats]:
         """Covariance of each part (B, d), and each additional one, with Σ p over an output's parts.
 
-        That is how marginals move along p: the log partition's second derivative times p.
+        That is how marginals, those that `expectations` has found, move along p: the log
+        partition's second derivative times p.
         """
         plan = self.planned(layout)
         if plan is None:
@@ -563,7 +567,7 @@ def as_batch(scores: ArrayLike, ndim: int) -> Floats:
 
 def flatten(batch: NDArray[Any]) -> NDArray[Any]:
     """All axes but the first made one, also of an empty batch."""
-    return batch.reshape(len(batch), int(np.prod(batch.shape[1:])))
+    return batch.reshape(len(batch), prod(batch.shape[1:]))
 
 
 def check_scores(array: Floats, name: str, used: NDArray[np.bool_] | None = None) -> Floats:
@@ -682,8 +686,11 @@ def lay_out_additional(
     blocks = []
     start = 0
     for name, (array, shape) in given.items():
-        stop = start + int(np.prod(shape))
-        values = np.zeros(shape) if array is None else np.asarray(array, dtype=np.float64)
+        stop = start + prod(shape)
+        if array is None:
+            start = stop
+            continue
+        values = np.asarray(array, dtype=np.float64)
         if values.shape not in (shape, (batch, *shape)):
             raise DataError(
                 f"expected shape {shape}, or {(batch, *shape)} for one per instance, found "
@@ -695,16 +702,12 @@ def lay_out_additional(
         if own is not None and shared:
             own = np.asarray(own.any(axis=0))
         values = check_scores(values, name, own)
+        named[name] = Additional(start, stop, shape, shared)
         blocks.append(values.reshape(1 if shared else batch, stop - start))
-        if array is not None:
-            named[name] = Additional(start, stop, shape, shared)
         start = stop
-    rows = max((len(block) for block in blocks), default=1)
-    extra = np.zeros((rows, start))
-    start = 0
-    for block in blocks:
-        extra[:, start : start + block.shape[1]] = block
-        start += block.shape[1]
+    extra = np.zeros((max((len(block) for block in blocks), default=1), start))
+    for place, block in zip(named.values(), blocks):
+        extra[:, place.start : place.stop] = block
     return extra, named
 
 

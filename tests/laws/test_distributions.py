@@ -131,7 +131,8 @@ def test_covariances(name, kind):
     covariance = (M * p) @ M.T - np.outer(M @ p, M @ p)
     direction = np.random.default_rng(6).standard_normal((2, len(M)))
     parts, extra = np.split(direction, [layout.scores.shape[1]], axis=1)
-    found = np.hstack(case.structure.covariances(layout, parts, extra))
+    _, marginals, _ = case.structure.expectations(layout)
+    found = np.hstack(case.structure.covariances(layout, marginals, parts, extra))
     np.testing.assert_allclose(found, direction @ covariance, atol=1e-10)
 
 
@@ -148,7 +149,8 @@ def test_covariances_of_arcs_that_an_inverse_would_lose(single_root):
         M[4 * np.arange(1, 4) + heads[1:], s] = 1.0
     share = np.exp(scores.ravel() @ M - logsumexp(scores.ravel() @ M))
     expected = (M * (p[0] @ M - p[0] @ M @ share)) @ share
-    found, _ = structure.covariances(layout, p, np.zeros((1, 0)))
+    _, marginals, _ = structure.expectations(layout)
+    found, _ = structure.covariances(layout, marginals, p, np.zeros((1, 0)))
     np.testing.assert_allclose(found[0], expected, atol=1e-10)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.execution import on_threads
 from didyma.nn.maximum import Gibbs
 from didyma.nn.objective import Objective
 from didyma.polytope.distributions import Distributions
@@ -60,7 +61,6 @@ class Inference:
             scores, lengths, **dict(zip(self.names, additional))
         )
         self.layout = layout
-        counts = np.ones(len(layout), dtype=bool) if mask is None else mask
         if mask is not None:
             layout = layout.select(mask)
             gold = gold if gold is None else gold[mask]
@@ -68,23 +68,29 @@ class Inference:
             found = self.objective.maximise(layout)
         else:
             found = self.objective.loss(layout, gold)
-        numbers = np.full(len(counts), -1)
-        numbers[counts] = self.firsts[-1] + np.arange(len(layout))
+        first, stop = self.firsts[-1], self.firsts[-1] + len(layout)
         self.solutions.append(found.solution)
-        self.firsts.append(self.firsts[-1] + len(layout))
-        return *found.spread(counts), numbers
+        self.firsts.append(stop)
+        numbers = np.arange(first, stop)
+        if mask is None:
+            return found.value, found.u, found.v, numbers
+        own = np.full(len(mask), -1)
+        own[mask] = numbers
+        return *found.spread(mask), own
 
     def apply_jacobian(
         self, numbers: NDArray[np.int64], p: Floats, p_extra: Floats
     ) -> tuple[Floats, Floats]:
         """J [p; p_extra], row by row; rows with number −1 have J = 0."""
-        out, out_extra = np.zeros_like(p), np.zeros_like(p_extra)
+        executor = on_threads(self.objective.n_jobs)
         for solution, first, stop in zip(self.solutions, self.firsts, self.firsts[1:]):
             if np.array_equal(numbers, np.arange(first, stop)):
-                return solution.apply_jacobian(p, p_extra)
+                return solution.apply_jacobian(p, p_extra, executor)
+        out, out_extra = np.zeros_like(p), np.zeros_like(p_extra)
+        for solution, first, stop in zip(self.solutions, self.firsts, self.firsts[1:]):
             rows = np.flatnonzero((numbers >= first) & (numbers < stop))
             own = _instances(solution, numbers[rows] - first)
-            out[rows], out_extra[rows] = own.apply_jacobian(p[rows], p_extra[rows])
+            out[rows], out_extra[rows] = own.apply_jacobian(p[rows], p_extra[rows], executor)
         return out, out_extra
 
 

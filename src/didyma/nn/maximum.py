@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.execution import Executor, serial
 from didyma.polytope.distributions import Distributions
 from didyma.structure import Floats, Layout
 
@@ -18,18 +19,21 @@ __all__ = ["Gibbs", "Maximum"]
 class Gibbs:
     """Where the derivative of a CRF's marginals is taken: p(output) ∝ exp(score / temperature).
 
-    The layout has scores over the temperature.
+    The layout has scores over the temperature, and no parts that count for nothing.
     """
 
     structure: Any
     layout: Layout
+    marginals: Floats
     temperature: float
 
     def select(self, b: NDArray[np.int64]) -> Gibbs:
         """Some instances, in this order; one may come several times."""
-        return replace(self, layout=self.layout.select(b))
+        return replace(self, layout=self.layout.select(b), marginals=self.marginals[b])
 
-    def apply_jacobian(self, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
+    def apply_jacobian(
+        self, p: Floats, p_extra: Floats, executor: Executor = serial
+    ) -> tuple[Floats, Floats]:
         """J [p; p_extra], row by row."""
         covariances = getattr(self.structure, "covariances", None)
         if covariances is None:
@@ -37,8 +41,7 @@ class Gibbs:
                 f"{type(self.structure).__name__} has no method covariances, which derivatives of "
                 "a CRF's marginals need; those of SparseMAP need only an argmax"
             )
-        relevant = self.structure.relevant(self.layout)
-        q, q_extra = covariances(relevant, p, p_extra)
+        q, q_extra = covariances(self.layout, self.marginals, p, p_extra)
         return q / self.temperature, q_extra / self.temperature
 
 
@@ -55,8 +58,6 @@ class Maximum(NamedTuple):
 
     def spread(self, counts: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
         """Value, u and v, with zeros for instances that do not count."""
-        if counts.all():
-            return self.value, self.u, self.v
 
         def spread(values: Floats) -> Floats:
             out = np.zeros((len(counts), *values.shape[1:]))

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.structure import Floats, Layout, flatten
+from didyma.structure import Floats, Layout
 from didyma.structures.heads import ROUNDING, Heads
-from didyma.structures.laplacian import gradient, laplacian
 
 __all__ = ["Tree"]
 
@@ -87,25 +86,23 @@ class Tree(Heads):
                 log_partition[b] = -np.inf
         return log_partition, marginals
 
-    def covariances(self, layout: Layout, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
-        """The derivative of an inverse; where that is lost in rounding, arc by arc.
+    def covariances(
+        self, layout: Layout, marginals: Floats, p: Floats, p_extra: Floats
+    ) -> tuple[Floats, Floats]:
+        """The derivative of an inverse; where that is lost in rounding, arc by arc."""
+        from didyma.kernels.laplacian import tree_covariances
 
-        Marginals are weights × gradient of log det L. With weights moves weights × p, with L⁻¹ its
-        product with the change of L.
-        """
-        _, marginals, _ = self.expectations(layout)
-        weights = np.exp(self.normalised(layout)[0])
-        weights[:, 0] = 0.0
-        words = np.arange(1, layout.shape[0])
-        padding = (words > layout.sizes)[:, :, None] * np.eye(len(words))
-        direction = np.where(weights > 0.0, p.reshape(weights.shape), 0.0)
-        change = laplacian(weights * direction, self.single_root)
-        inverse = _inverses(laplacian(weights, self.single_root) + padding)
-        error = flatten(weights * gradient(inverse, self.single_root)) - marginals
-        moved = weights * gradient(inverse @ change @ inverse, self.single_root)
-        q = marginals * flatten(direction) - flatten(moved)
-        for b in np.flatnonzero(~(np.abs(error).max(axis=1, initial=0.0) <= ROUNDING)):
-            q[b] = self._arc_by_arc(layout.select([b]), marginals[b], flatten(direction)[b])
+        q, errors = np.zeros_like(layout.scores), np.zeros(len(layout))
+        scores, given, direction, found = (
+            np.ascontiguousarray(flat).reshape(-1, *layout.shape)
+            for flat in (layout.scores, marginals, p, q)
+        )
+        tree_covariances(
+            scores, layout.sizes[:, 0], self.single_root, direction, given, found, errors
+        )
+        for b in np.flatnonzero(~(errors <= ROUNDING)):
+            possible = np.where(layout.scores[b] > -np.inf, p[b], 0.0)
+            q[b] = self._arc_by_arc(layout.select([b]), marginals[b], possible)
         return q, np.zeros_like(p_extra)
 
     def _arc_by_arc(self, one: Layout, marginals: Floats, p: Floats) -> Floats:
@@ -164,14 +161,6 @@ class Tree(Heads):
                 share = row[word, : length + 1]
                 heads[word] = generator.choice(length + 1, p=share / share.sum())
             scores[word, np.arange(size) != heads[word]] = -np.inf
-
-
-def _inverses(matrices: Floats) -> Floats:
-    """Inverses, or not a number where there is one that has none."""
-    try:
-        return np.linalg.inv(matrices).astype(np.float64, copy=False)
-    except np.linalg.LinAlgError:
-        return np.full_like(matrices, np.nan)
 
 
 def _sum_lowered(
