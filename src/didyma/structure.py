@@ -22,6 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -578,7 +579,7 @@ def as_batch(scores: ArrayLike, ndim: int) -> Floats:
 
 def flatten(batch: NDArray[Any]) -> NDArray[Any]:
     """All axes but the first made one, also of an empty batch."""
-    return batch.reshape(len(batch), int(np.prod(batch.shape[1:])))
+    return batch.reshape(len(batch), prod(batch.shape[1:]))
 
 
 def check_scores(array: Floats, name: str, used: NDArray[np.bool_] | None = None) -> Floats:
@@ -697,8 +698,11 @@ def lay_out_additional(
     blocks = []
     start = 0
     for name, (array, shape) in given.items():
-        stop = start + int(np.prod(shape))
-        values = np.zeros(shape) if array is None else np.asarray(array, dtype=np.float64)
+        stop = start + prod(shape)
+        if array is None:
+            start = stop
+            continue
+        values = np.asarray(array, dtype=np.float64)
         if values.shape not in (shape, (batch, *shape)):
             raise DataError(
                 f"expected shape {shape}, or {(batch, *shape)} for one per instance, found "
@@ -710,16 +714,12 @@ def lay_out_additional(
         if own is not None and shared:
             own = np.asarray(own.any(axis=0))
         values = check_scores(values, name, own)
+        named[name] = Additional(start, stop, shape, shared)
         blocks.append(values.reshape(1 if shared else batch, stop - start))
-        if array is not None:
-            named[name] = Additional(start, stop, shape, shared)
         start = stop
-    rows = max((len(block) for block in blocks), default=1)
-    extra = np.zeros((rows, start))
-    start = 0
-    for block in blocks:
-        extra[:, start : start + block.shape[1]] = block
-        start += block.shape[1]
+    extra = np.zeros((max((len(block) for block in blocks), default=1), start))
+    for place, block in zip(named.values(), blocks):
+        extra[:, place.start : place.stop] = block
     return extra, named
 
 

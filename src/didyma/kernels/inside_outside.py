@@ -23,7 +23,32 @@ from didyma.kernels.jit import jit, specialise
 from didyma.kernels.log_space import log_dot, log_plus
 from didyma.kernels.rows import dot
 
-__all__ = ["derivatives_over_trees", "sum_over_projective_trees", "sum_over_trees"]
+__all__ = ["derivatives_over_trees", "normalise", "sum_over_projective_trees", "sum_over_trees"]
+
+
+@jit
+def normalise(scores, lengths, log_weights, log_scale):
+    """Scores less a number per word, so that the weights of its heads sum to 1.
+
+    Returns the first instance with a word that has no head, or −1.
+    """
+    headless = -1
+    for b in range(scores.shape[0]):
+        for m in range(scores.shape[1]):
+            highest, scale = -np.inf, 0.0
+            for h in range(scores.shape[2]):
+                highest = max(highest, scores[b, m, h])
+            if highest == -np.inf:
+                if 0 < m <= lengths[b] and headless < 0:
+                    headless = b
+                highest = 0.0
+            for h in range(scores.shape[2]):  # one after the other, so padding changes no bit
+                scale += np.exp(scores[b, m, h] - highest)
+            shift = np.log(scale) if scale > 0.0 else 0.0
+            log_scale[b, m] = highest + shift
+            for h in range(scores.shape[2]):
+                log_weights[b, m, h] = scores[b, m, h] - highest - shift
+    return headless
 
 
 @jit

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.execution import on_threads
 from didyma.nn.maximum import Gibbs
 from didyma.nn.objective import Objective
 from didyma.polytope.distributions import Distributions
@@ -60,7 +61,6 @@ class Inference:
             scores, lengths, **dict(zip(self.names, additional))
         )
         self.layout = layout
-        counts = np.ones(len(layout), dtype=bool) if mask is None else mask
         if mask is not None:
             layout = layout.select(mask)
             gold = gold if gold is None else gold[mask]
@@ -68,11 +68,15 @@ class Inference:
             found = self.objective.maximise(layout)
         else:
             found = self.objective.loss(layout, gold)
-        numbers = np.full(len(counts), -1)
-        numbers[counts] = self.firsts[-1] + np.arange(len(layout))
+        first, stop = self.firsts[-1], self.firsts[-1] + len(layout)
         self.solutions.append(found.solution)
-        self.firsts.append(self.firsts[-1] + len(layout))
-        return *found.spread(counts), numbers
+        self.firsts.append(stop)
+        numbers = np.arange(first, stop)
+        if mask is None:
+            return found.value, found.u, found.v, numbers
+        own = np.full(len(mask), -1)
+        own[mask] = numbers
+        return *found.spread(mask), own
 
     def apply_jacobian(
         self, numbers: NDArray[np.int64], p: Floats, p_extra: Floats
@@ -89,14 +93,17 @@ class Inference:
     def _by_solution(
         self, method: str, numbers: NDArray[np.int64], *directions: Floats
     ) -> tuple[Floats, Floats]:
-        out, out_extra = np.zeros_like(directions[0]), np.zeros_like(directions[1])
+        executor = on_threads(self.objective.n_jobs)
         for solution, first, stop in zip(self.solutions, self.firsts, self.firsts[1:]):
             if np.array_equal(numbers, np.arange(first, stop)):
-                found: tuple[Floats, Floats] = getattr(solution, method)(*directions)
+                found: tuple[Floats, Floats] = getattr(solution, method)(*directions, executor)
                 return found
+        out, out_extra = np.zeros_like(directions[0]), np.zeros_like(directions[1])
+        for solution, first, stop in zip(self.solutions, self.firsts, self.firsts[1:]):
             rows = np.flatnonzero((numbers >= first) & (numbers < stop))
             own = _instances(solution, numbers[rows] - first)
-            out[rows], out_extra[rows] = getattr(own, method)(*(d[rows] for d in directions))
+            moved = getattr(own, method)(*(d[rows] for d in directions), executor)
+            out[rows], out_extra[rows] = moved
         return out, out_extra
 
 

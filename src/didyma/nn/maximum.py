@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.execution import Executor, serial
+from didyma.polytope.batch import shards
 from didyma.polytope.distributions import Distributions
-from didyma.structure import Floats, Layout
+from didyma.structure import CompiledStructure, Floats, Layout
 
 __all__ = ["Gibbs", "Maximum"]
 
@@ -18,7 +20,7 @@ __all__ = ["Gibbs", "Maximum"]
 class Gibbs:
     """Where the derivative of a CRF's marginals is taken: p(output) ∝ exp(score / temperature).
 
-    The layout has scores over the temperature.
+    The layout has scores over the temperature, and no parts that count for nothing.
     """
 
     structure: Any
@@ -29,29 +31,35 @@ class Gibbs:
         """Some instances, in this order; one may come several times."""
         return replace(self, layout=self.layout.select(b))
 
-    def apply_jacobian(self, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
+    def apply_jacobian(
+        self, p: Floats, p_extra: Floats, executor: Executor = serial
+    ) -> tuple[Floats, Floats]:
         """J [p; p_extra], row by row."""
-        q, q_extra = self._method("covariances")(self._relevant, p, p_extra)
+        q, q_extra = self._along("covariances", executor, p, p_extra)
         return q / self.temperature, q_extra / self.temperature
 
-    def bend(self, p: Floats, p_extra: Floats, r: Floats, r_extra: Floats) -> tuple[Floats, Floats]:
+    def bend(
+        self, p: Floats, p_extra: Floats, r: Floats, r_extra: Floats, executor: Executor = serial
+    ) -> tuple[Floats, Floats]:
         """How J [p; p_extra] moves along r, row by row."""
-        t, t_extra = self._method("third_cumulants")(self._relevant, p, p_extra, r, r_extra)
+        t, t_extra = self._along("third_cumulants", executor, p, p_extra, r, r_extra)
         return t / self.temperature**2, t_extra / self.temperature**2
 
-    @property
-    def _relevant(self) -> Layout:
-        relevant: Layout = self.structure.relevant(self.layout)
-        return relevant
-
-    def _method(self, name: str) -> Any:
+    def _along(self, name: str, executor: Executor, *directions: Floats) -> tuple[Floats, Floats]:
         method = getattr(self.structure, name, None)
         if method is None:
             raise NotImplementedError(
                 f"{type(self.structure).__name__} has no method {name}, which derivatives of "
                 "a CRF's marginals need; those of SparseMAP need only an argmax"
             )
-        return method
+        if not isinstance(self.structure, CompiledStructure):
+            executor = serial  # nobody has said that it may be asked by several threads
+
+        def move(b: slice) -> Any:
+            return method(self.layout.select(b), *(direction[b] for direction in directions))
+
+        found, found_extra = zip(*executor(move, shards(len(self.layout), executor)))
+        return np.concatenate(found), np.concatenate(found_extra)
 
 
 class Maximum(NamedTuple):
@@ -67,8 +75,6 @@ class Maximum(NamedTuple):
 
     def spread(self, counts: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
         """Value, u and v, with zeros for instances that do not count."""
-        if counts.all():
-            return self.value, self.u, self.v
 
         def spread(values: Floats) -> Floats:
             out = np.zeros((len(counts), *values.shape[1:]))

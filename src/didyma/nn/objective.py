@@ -21,7 +21,7 @@ from didyma.nn.maximum import Gibbs, Maximum
 from didyma.polytope.active_set import OPTIMAL
 from didyma.polytope.distributions import Distribution, Distributions
 from didyma.polytope.sparsemap import ActiveSet, scaled, solve
-from didyma.structure import Floats, Layout, Structure, flatten
+from didyma.structure import CompiledStructure, Floats, Layout, Structure, flatten
 
 __all__ = ["Objective"]
 
@@ -118,15 +118,15 @@ class Objective:
 
     def _log_partition(self, layout: Layout) -> Maximum:
         t = self.temperature
-        expectations = getattr(self.structure, "sums", None) or getattr(
-            self.structure, "expectations", None
-        )
+        expectations = getattr(self.structure, "expectations", None)
         if expectations is None:
             raise NotImplementedError(
                 f"{type(self.structure).__name__} has no method expectations, which a CRF needs; "
                 "SparseMAP needs only an argmax"
             )
         cooled = scaled(layout, t)
+        if isinstance(self.structure, CompiledStructure):
+            cooled = self.structure.relevant(cooled)
         value, u, v = expectations(cooled)
         return Maximum(t * value, u, v, Gibbs(self.structure, cooled, t))
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from didyma.execution import Executor
 from didyma.kernels.jit import bind, specialise
 from didyma.kernels.vertices import (
     combine,
@@ -24,7 +26,7 @@ from didyma.kernels.vertices import (
 )
 from didyma.polytope.active_set import FULL, OPTIMAL, STALLED, template
 
-__all__ = ["IMPOSSIBLE", "compiled_solver", "python_solver"]
+__all__ = ["IMPOSSIBLE", "compiled_solver", "python_solver", "shards"]
 
 ROUNDING = 4e-16  # a sum of scores is known to this, relative to its terms
 CAPACITY = 32  # vertices that a solver has room for at first
@@ -276,3 +278,15 @@ def python_solver(kernel: Callable[..., int], method: Callable[..., Any] = templ
     gram = bind(vertex_gram, "gram", shared=shared_anywhere)
     solver = bind(method, "solver", argmax=argmax, gram=gram, combine=vertex_combine)
     return bind(solve_batch, "batch", solve=solver, oracle=argmax, weigh=vertex_weigh)
+
+
+def shards(n: int, executor: Executor) -> list[slice]:
+    """The instances below n in one run for each thread of an executor: each costs microseconds.
+
+    >>> from didyma.execution import serial
+    >>> shards(3, serial)
+    [slice(0, 3, None)]
+    """
+    count = max(min(n, getattr(executor, "n_jobs", 1)), 1)
+    bounds = [n * i // count for i in range(count + 1)]
+    return [slice(a, b) for a, b in pairwise(bounds)]

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
+from didyma.execution import Executor, serial
+from didyma.polytope.batch import shards
 from didyma.structure import CompiledStructure, Floats, Layout, Structure, flatten
 
 __all__ = ["Distribution", "Distributions", "apply_derivative"]
@@ -163,7 +165,9 @@ class Distributions:
             named[name] = block.sum(axis=0) if place.shared else block
         return d_scores.reshape(self.marginals.shape), named
 
-    def apply_jacobian(self, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
+    def apply_jacobian(
+        self, p: Floats, p_extra: Floats, executor: Executor = serial
+    ) -> tuple[Floats, Floats]:
         """The Jacobian of all marginals by all scores, times [p; p_extra]; it is symmetric.
 
         Rows stand for instances, as ``offsets`` has them; columns for the flat scores.
@@ -172,8 +176,10 @@ class Distributions:
         if p.shape != shape or p_extra.shape != (shape[0], self.layout.extra.shape[1]):
             raise DataError(f"expected flat arrays of {shape[0]} instances, found {p.shape}")
         vertices = self.offsets, self.parts, self.extra_parts
-        out, out_extra = apply_derivative(self.structure, *vertices, p, p_extra)
-        return out / self.temperature, out_extra / self.temperature
+        out, out_extra = apply_derivative(self.structure, *vertices, p, p_extra, executor)
+        out /= self.temperature
+        out_extra /= self.temperature
+        return out, out_extra
 
     def _flat(self, array: ArrayLike, name: str) -> Floats:
         values = np.asarray(array, dtype=np.float64)
@@ -200,6 +206,7 @@ def apply_derivative(
     extra_parts: Parts,
     p: Floats,
     p_extra: Floats,
+    executor: Executor = serial,
 ) -> tuple[Floats, Floats]:
     """The Jacobian at temperature 1 of marginals on these vertices, times [p; p_extra]."""
     from didyma.kernels.vertices import derivative
@@ -208,7 +215,12 @@ def apply_derivative(
     compiled = structure if isinstance(structure, CompiledStructure) else None
     if compiled and compiled.closed_form:
         compiled.closed_form[1](offsets, parts, p, out)
-    else:
-        aligned = compiled is not None and compiled.aligned
-        derivative(offsets, parts, extra_parts, aligned, p, p_extra, out, out_extra)
+        return out, out_extra
+    aligned = compiled is not None and compiled.aligned
+
+    def move(b: slice) -> None:
+        rows = offsets[b.start : b.stop + 1]
+        derivative(rows, parts, extra_parts, aligned, p[b], p_extra[b], out[b], out_extra[b])
+
+    executor(move, shards(len(p), executor))
     return out, out_extra

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -19,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.errors import DataError, warn
 from didyma.execution import Executor, on_threads, serial
 from didyma.polytope import active_set
-from didyma.polytope.batch import IMPOSSIBLE, compiled_solver, python_solver
+from didyma.polytope.batch import IMPOSSIBLE, compiled_solver, python_solver, shards
 from didyma.polytope.distributions import Distribution, Distributions
 from didyma.structure import (
     LARGEST,
@@ -172,7 +171,8 @@ def solve(
     gap = np.zeros(len(layout))
     n_iter = np.zeros(len(layout), np.int64)
     status = np.zeros(len(layout), np.int64)
-    support = np.zeros(len(layout), np.int64)
+    offsets = np.zeros(len(layout) + 1, np.int64)
+    support = offsets[1:]
 
     def solve_shard(shard: slice) -> Any:
         rows = slice(shard.start, shard.stop + 1)
@@ -200,11 +200,9 @@ def solve(
         )
 
     executor = executor if executor and isinstance(structure, CompiledStructure) else serial
-    # A shard for each thread: each costs some microseconds.
-    found = executor(solve_shard, _shards(len(layout), getattr(executor, "n_jobs", 1)))
-    failed = np.flatnonzero(status == IMPOSSIBLE)
-    if len(failed):
-        raise impossible(int(failed[0]))
+    found = executor(solve_shard, shards(len(layout), executor))
+    if (failed := status == IMPOSSIBLE).any():
+        raise impossible(int(np.argmax(failed)))
     converged = status == active_set.OPTIMAL
     if not converged.all():
         worst = int(np.argmax(np.where(converged, -np.inf, gap)))
@@ -225,7 +223,7 @@ def solve(
         gap * temperature,
         converged,
         n_iter,
-        np.concatenate([[0], np.cumsum(support)]),
+        np.cumsum(offsets, out=offsets),
         parts,
         extra_parts,
         weights,
@@ -373,9 +371,3 @@ def _check_start(
             f"{own[:-1]} and {own[-1]}: start from the same instances",
             field="warm_start",
         )
-
-
-def _shards(n: int, most: int) -> list[slice]:
-    count = max(min(n, most), 1)
-    bounds = [n * i // count for i in range(count + 1)]
-    return [slice(a, b) for a, b in pairwise(bounds)]

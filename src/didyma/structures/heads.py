@@ -151,24 +151,20 @@ class Heads(CompiledStructure):
                     " are lost in rounding; scale the scores, or use SparseMAP",
                     field="scores",
                 )
-        log_partition += np.cumsum(log_scale, axis=1)[:, -1, 0]
+        log_partition += np.cumsum(log_scale, axis=1)[:, -1]
         return log_partition, flatten(marginals), np.zeros((len(layout), 0))
 
     @staticmethod
     def normalised(layout: Layout) -> tuple[Floats, Floats]:
         """Scores such that the weights of a word's heads sum to 1, and what was taken off each."""
-        words = np.arange(layout.shape[0])
+        from didyma.kernels.inside_outside import normalise
+
         scores = layout.scores.reshape(-1, *layout.shape)
-        highest = scores.max(axis=2, keepdims=True)
-        headless = np.isneginf(highest[:, :, 0]) & (words <= layout.sizes) & (words > 0)
-        if headless.any():
-            raise impossible(int(np.argwhere(headless)[0, 0]))
-        highest[np.isneginf(highest)] = 0.0
-        # Added one after the other, so that padding changes no bit.
-        scale = np.cumsum(np.exp(scores - highest), axis=2)[:, :, -1:]
-        scale[scale == 0.0] = 1.0
-        log_scale = highest + np.log(scale)
-        return scores - highest - np.log(scale), log_scale
+        log_weights, log_scale = np.empty_like(scores), np.empty(scores.shape[:2])
+        headless = normalise(scores, layout.sizes[:, 0], log_weights, log_scale)
+        if headless >= 0:
+            raise impossible(headless)
+        return log_weights, log_scale
 
 
 def _arcs(n: int, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:

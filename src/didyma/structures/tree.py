@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from didyma.structure import Floats, Layout, flatten
 from didyma.structures.heads import Heads
-from didyma.structures.laplacian import gradient, laplacian
 
 __all__ = ["Tree"]
 
 NEGLIGIBLE = 1e-12  # share of second roots
 STEPS = 1000  # of a walk, per word, before it is given up
-LARGEST_INVERSE = 500.0  # entries whose squares leave ten digits
+LARGEST_INVERSE = (
+    500.0  # entry: derivatives have the inverse from two sides, and its square is lost
+)
 LOWERED = 115.0  # e^-115 is small, and far from the smallest float
 
 
@@ -87,62 +88,32 @@ class Tree(Heads):
         return log_partition, marginals
 
     def covariances(self, layout: Layout, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
-        """The derivative of an inverse; where that is lost in rounding, by elimination.
+        """The derivative of an inverse; where that is lost in rounding, by elimination."""
+        from didyma.kernels.laplacian import tree_covariances
 
-        Marginals are weights × gradient of log det L. With weights moves weights × p, with L⁻¹ its
-        product with the change of L.
-        """
-        weights, marginals, inverse, lost = self._inverted(layout)
-        p = _possible(p, layout)
-        q = self._moved(weights, marginals, inverse, p)
+        q, largest = np.zeros_like(p), np.empty(len(layout))
+        scores, direction, found = (
+            np.ascontiguousarray(flat).reshape(-1, *layout.shape) for flat in (layout.scores, p, q)
+        )
+        tree_covariances(scores, layout.sizes[:, 0], self.single_root, direction, found, largest)
+        lost = np.flatnonzero(~(largest <= LARGEST_INVERSE))
         if len(lost):
-            q[lost] = self._eliminated(layout.select(lost), p[lost], np.zeros_like(p[lost]))[..., 1]
+            nothing = np.zeros_like(p[lost])
+            q[lost] = self._eliminated(layout.select(lost), p[lost], nothing)[..., 1]
         return q, np.zeros_like(p_extra)
 
     def third_cumulants(
         self, layout: Layout, p: Floats, p_extra: Floats, r: Floats, r_extra: Floats
     ) -> tuple[Floats, Floats]:
-        """The second derivative of an inverse; where that is lost in rounding, by elimination."""
-        weights, marginals, inverse, lost = self._inverted(layout)
-        p, r = _possible(p, layout), _possible(r, layout)
-        q_p, q_r = (self._moved(weights, marginals, inverse, one) for one in (p, r))
-        by_p, by_r, by_both = (self._change(weights, one) for one in (p, r, p * r))
-        change = by_p @ inverse @ by_r + by_r @ inverse @ by_p - by_both
-        twice = weights * gradient(inverse @ change @ inverse, self.single_root)
-        t = p * q_r + r * q_p - marginals * p * r + flatten(twice)
-        if len(lost):
-            t[lost] = self._eliminated(layout.select(lost), p[lost], r[lost])[..., 3]
-        return t, np.zeros_like(p_extra)
-
-    def _inverted(self, layout: Layout) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
-        """Weights, marginals, L⁻¹, and the instances for whose derivatives it is too large.
-
-        Derivatives have L⁻¹ from two sides, and what cancels there is as large as its square.
-        """
-        _, marginals, _ = self.expectations(layout)
-        weights = np.exp(self.normalised(layout)[0])
-        weights[:, 0] = 0.0
-        words = np.arange(1, layout.shape[0])
-        padding = (words > layout.sizes)[:, :, None] * np.eye(len(words))
-        inverse = _inverses(laplacian(weights, self.single_root) + padding)
-        lost = np.flatnonzero(~(np.abs(inverse).max(axis=(1, 2), initial=0.0) <= LARGEST_INVERSE))
-        inverse[lost] = 0.0
-        return weights, marginals, inverse, lost
-
-    def _change(self, weights: Floats, p: Floats) -> Floats:
-        """How L moves as scores move along p."""
-        return laplacian(weights * p.reshape(weights.shape), self.single_root)
-
-    def _moved(self, weights: Floats, marginals: Floats, inverse: Floats, p: Floats) -> Floats:
-        """How marginals move along p."""
-        moved = inverse @ self._change(weights, p) @ inverse
-        return marginals * p - flatten(weights * gradient(moved, self.single_root))
+        """By elimination, which loses nothing."""
+        return self._eliminated(layout, p, r)[..., 3], np.zeros_like(p_extra)
 
     def _eliminated(self, layout: Layout, p: Floats, r: Floats) -> Floats:
         """Marginals with their derivatives along p, along r, and along both, (B, d, 4)."""
         from didyma.kernels.inside_outside import derivatives_over_trees
 
         lengths = layout.sizes[:, 0]
+        p, r = (np.where(np.isneginf(layout.scores), 0.0, along) for along in (p, r))
         log_weights, _ = self.normalised(layout)
         if self.single_root:
             log_weights[:, :, 0] -= _enough(log_weights, lengths)[:, None]
@@ -196,19 +167,6 @@ class Tree(Heads):
                 share = row[word, : length + 1]
                 heads[word] = generator.choice(length + 1, p=share / share.sum())
             scores[word, np.arange(size) != heads[word]] = -np.inf
-
-
-def _possible(p: Floats, layout: Layout) -> Floats:
-    """A direction (B, d) without what it does to arcs that are impossible."""
-    return np.where(np.isneginf(layout.scores), 0.0, p)
-
-
-def _inverses(matrices: Floats) -> Floats:
-    """Inverses, or not a number where there is one that has none."""
-    try:
-        return np.linalg.inv(matrices).astype(np.float64, copy=False)
-    except np.linalg.LinAlgError:
-        return np.full_like(matrices, np.nan)
 
 
 def _enough(log_weights: Floats, lengths: NDArray[np.int64]) -> Floats:
