@@ -22,7 +22,7 @@ class StructureDistribution(Distribution):
 
     Scores are (B, …) or those of one instance; outputs (B, …) have the form that the structure
     predicts: tags, heads, states. Everything but samples, modes and the outputs of `top_k` has
-    exact gradients for scores and additional scores, and the log partition second ones.
+    exact first and second derivatives for scores and additional scores.
 
     >>> from didyma.structures import Sequence
     >>> scores = torch.tensor([[1.0, 0.0], [0.5, 0.0]], requires_grad=True)
