@@ -20,8 +20,8 @@ from didyma.files import replace_when_done
 
 BENCHMARKS = (
     *("passes", "fits", "additive", "oracle", "scaling", "memory", "letor_reader", "sparsemap"),
-    *("latent", "hypergraph", "local", "structures", "structure_kernels", "layers", "peers"),
-    *("certified", "whole", "tagger", "low_rank"),
+    *("latent", "hypergraph", "local", "structures", "structure_kernels", "layers"),
+    *("lp_sparsemap", "peers", "certified", "whole", "tagger", "low_rank"),
     *("boosting", "parser", "esim", "passage", "text_features", "rerank", "search", "serve"),
     *("startup", "cluster"),
 )
@@ -29,6 +29,7 @@ BENCHMARKS = (
 WITH_PEERS = {
     "structure_kernels",
     "layers",
+    "lp_sparsemap",
     "peers",
     "whole",
     "tagger",

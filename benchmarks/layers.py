@@ -2,8 +2,8 @@
 
 All of it in one run, on one thread, in double precision: softmax and our layers here, torch-struct
 and entmax in the peers' own environment; what cannot be installed is absent. Softmax, sparsemax and
-entmax know no structure: they normalise the last axis. lp-sparsemap has no row, since its archive
-lacks sources that it is built from; see the marks of `sparsemap`.
+entmax know no structure: they normalise the last axis. Rows of lp-sparsemap are a benchmark of
+their own, without torch, for which it would need an old version.
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ which is made on demand; a peer that cannot be installed is reported as absent.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
-import venv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -141,18 +141,30 @@ def _installed(package: str, name: str) -> Peer:
     return train_and_score
 
 
-def environment(package: str) -> Path | None:
-    """Python of the peers' environment with the package in it, or None where pip cannot get it."""
-    python = ENVIRONMENT / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    if not python.exists():
-        venv.create(ENVIRONMENT, with_pip=True)
-    install = [str(python), "-m", "pip", "install", "--quiet", "--retries", "1", package]
-    return python if subprocess.run(install, capture_output=True).returncode == 0 else None
+def environment(package: str, *interpreters: str) -> Path | None:
+    """Python of the peers' environment with the package in it, or None where pip cannot get it.
+
+    A package that does not run on this Python has an environment of its own, made by the first of
+    these interpreters that is on the path.
+    """
+    for interpreter in interpreters or (sys.executable,):
+        folder = ENVIRONMENT.with_name(f".peers-{interpreter}") if interpreters else ENVIRONMENT
+        python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+        if not python.exists():
+            if (found := shutil.which(interpreter)) is None:
+                continue
+            subprocess.run([found, "-m", "venv", str(folder)], capture_output=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", "--retries", "1", package]
+        if python.exists() and subprocess.run(install, capture_output=True).returncode == 0:
+            return python
+    return None
 
 
-def ask(worker: Path, packages: list[str], peer: str, **arrays: Any) -> list[float] | None:
+def ask(
+    worker: Path, packages: list[str], peer: str, *interpreters: str, **arrays: Any
+) -> list[float] | None:
     """What a worker prints that is given arrays, in the peers' environment on one thread."""
-    found = [environment(package) for package in packages]
+    found = [environment(package, *interpreters) for package in packages]
     if None in found:
         return None
     with tempfile.TemporaryDirectory() as folder:

@@ -25,6 +25,7 @@ from benchmarks import (
     layers,
     letor_reader,
     low_rank,
+    lp_sparsemap,
     memory,
     oracle,
     passage,
@@ -46,6 +47,7 @@ from benchmarks import (
 from didyma.cli import COMMANDS
 from didyma.estimators.low_rank import LowRankReranker
 from didyma.structure import CompiledStructure
+from didyma.structures import FactorGraph
 
 TINY = 0.005
 
@@ -126,6 +128,28 @@ def test_layers_are_compared_with_what_is_installed(monkeypatch):
         "sequence 25x5: torch-struct's LinearChainCRF",
     ]
     assert sum(row.value > 0 for row in rows) == 3
+
+
+def test_lp_sparsemap_is_compared_where_its_python_is(monkeypatch):
+    monkeypatch.setattr(peers, "environment", lambda package, *interpreters: None)
+    rows = lp_sparsemap.run(TINY)
+    assert [row.name for row in rows if row.figure == "absent"] == [
+        f"{name}: lp-sparsemap, which needs Python 3.8 or 3.9"
+        for name in ("sequence 25x5", "tree 10", "8 variables, logic")
+    ]
+    assert sum(row.value > 0 for row in rows) == 3
+
+
+def test_an_interpreter_that_is_not_there_has_no_environment():
+    assert peers.environment("lp-sparsemap", "no-such-python") is None
+
+
+def test_variables_without_factors_are_those_of_lp_sparsemap():
+    """Where ½‖u‖² is all that there is besides scores, marginals are scores within [0, 1]."""
+    given = lp_sparsemap._graph(FactorGraph(5), 4).arrays
+    np.testing.assert_allclose(given["marginals"], given["scores"].clip(0, 1), atol=1e-9)
+    inside = (given["scores"] > 0) & (given["scores"] < 1)
+    np.testing.assert_allclose(given["gradients"], given["directions"] * inside, atol=1e-9)
 
 
 def test_structures_have_a_table_of_their_own(monkeypatch, tmp_path):

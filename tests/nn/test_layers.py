@@ -132,15 +132,6 @@ def test_types_come_back(dtype):
     torch.testing.assert_close(additional["transitions"].grad, exact["transitions"].grad.to(dtype))
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-def test_cuda():
-    scores = torch.randn(2, 3, 2, device="cuda", requires_grad=True)
-    lengths = torch.tensor([3, 2], device="cuda")
-    marginals = sparsemap(scores, Sequence(), lengths=lengths)
-    marginals.square().sum().backward()
-    assert marginals.device == scores.grad.device == scores.device
-
-
 class Copies(TorchDispatchMode):
     """Counts the tensors that are copied to another type or device."""
 

@@ -111,6 +111,8 @@ class FenchelYoungLoss(nn.Module):
         """
         if gold is None:
             raise DataError("expected one output per instance, found None", field="gold")
+        if mask is not None:
+            mask = torch.as_tensor(mask, device="cpu")  # once, for the values and for their mean
         values, _ = conjugate(
             scores,
             self.structure,
@@ -130,11 +132,11 @@ class FenchelYoungLoss(nn.Module):
         return values.to(scores.device, scores.dtype)
 
     @staticmethod
-    def _count(values: Tensor, mask: Any) -> Any:
+    def _count(values: Tensor, mask: Tensor | None) -> Any:
         """Instances that count; at least 1, so that the mean of none is 0."""
         if mask is None:
             return max(values.numel(), 1)
-        return torch.as_tensor(mask, device="cpu").bool().sum().clamp(min=1)
+        return mask.bool().sum().clamp(min=1)
 
     def extra_repr(self) -> str:
         """The structure and what makes the loss."""
