@@ -52,6 +52,7 @@ html_show_sourcelink = False
 html_show_copyright = False
 html_show_sphinx = False
 html_sidebars = {"index": [], "search": []}
+html_context = {"default_mode": "auto"}  # light or dark, as the reader's machine is
 html_theme_options = {
     "logo": {"text": "didyma"},
     "navbar_align": "left",

@@ -93,6 +93,15 @@ def generate(app: Sphinx) -> None:
     app.config.reference_pages = [f"{FOLDER}/{package}" for package in PACKAGES]
 
 
+def link_packages(app: Sphinx, name: str, source: list[str]) -> None:
+    """Let the table of packages lead to their pages, which are there in the site only."""
+    if name == FOLDER:
+        for package in PACKAGES:
+            source[0] = source[0].replace(
+                f"| `{package}` |", f"| [`{package}`]({FOLDER}/{package}.rst) |"
+            )
+
+
 def skip_foreign(
     app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any
 ) -> bool | None:
@@ -106,5 +115,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx."""
     app.add_config_value("reference_pages", [], "")
     app.connect("builder-inited", generate)
+    app.connect("source-read", link_packages)
     app.connect("autodoc-skip-member", skip_foreign)
     return {"parallel_read_safe": True}

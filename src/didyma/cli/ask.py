@@ -72,7 +72,7 @@ def ask(
         ),
     ] = None,
     with_reasons: Annotated[
-        bool, typer.Option("--explain", help="Show what makes the reranker's scores.")
+        bool, typer.Option("--explain", help="Show what each feature adds to a score.")
     ] = False,
     vectors: reranking.Vectors = None,
     language: Language = "auto",

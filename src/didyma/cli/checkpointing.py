@@ -26,8 +26,8 @@ Folder = Annotated[
         "--checkpoint",
         metavar="FOLDER",
         rich_help_panel=PANEL,
-        help="Where training is saved on its way; removed when it is done.",
-        show_default="that of the model, with .checkpoint",
+        help="Folder of checkpoints; removed when training is done.",
+        show_default="the model's name with .checkpoint",
     ),
 ]
 Every = Annotated[
@@ -37,7 +37,7 @@ Every = Annotated[
         metavar="SECONDS",
         min=0,
         rich_help_panel=PANEL,
-        help="How often, if it takes longer than that.",
+        help="Time between checkpoints.",
     ),
 ]
 Resume = Annotated[

@@ -149,11 +149,11 @@ def clicks(
 ) -> None:
     """Turn a log of clicks into judgements to train on.
 
-    Users look at the first results more than at others. How much more is told
-    from documents that one query has shown at several positions; without such,
-    nothing can tell, and the command says so. The label of a document is then
-    the chance of a click where users look: its clicks over the impressions that
-    were looked at. TREC judgements and rows have grades from 0 to 4 instead.
+    Users look at the first results more than at others. How much more is
+    estimated from documents that one query has shown at several positions. A log
+    without such documents is refused. The label of a document is the probability
+    of a click by users who look at it: its clicks over the impressions that were
+    looked at. TREC judgements and rows get grades from 0 to 4 instead.
 
     [bold]Examples[/bold]
 

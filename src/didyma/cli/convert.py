@@ -46,7 +46,7 @@ def convert(
     dtype: Annotated[
         Precision | None,
         typer.Option(
-            "--dtype", rich_help_panel=FOLDER, help="Of features.", show_default="that of IN"
+            "--dtype", rich_help_panel=FOLDER, help="Type of features.", show_default="that of IN"
         ),
     ] = None,
     sparse: Annotated[

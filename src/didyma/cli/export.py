@@ -52,11 +52,12 @@ def export(
 ) -> None:
     """Write a model for another engine: ONNX, a search engine, JavaScript, trees.
 
-    Before anything is written, the same rows are scored by the model and by what
-    would be written. If the scores differ by more than rounding, nothing is.
+    First the same rows are scored by the model and by its exported form. If the
+    scores differ by more than rounding, nothing is written.
 
-    Only a model fitted with --bins is trees (lightgbm, xgboost). A linear one
-    whose scaler clips, as rerankers have, is for onnx, vespa and json alone.
+    Only models fitted with --bins can be written as trees (lightgbm, xgboost).
+    Linear models whose scaler clips, as that of a reranker does, can be written
+    for onnx, vespa and json only.
 
     [bold]Examples[/bold]
 

@@ -202,7 +202,10 @@ def fit(
     solver: Annotated[
         SVMSolver | None,
         typer.Option(
-            "--solver", rich_help_panel=MODEL, help="All find the same.", show_default="bcfw"
+            "--solver",
+            rich_help_panel=MODEL,
+            help="All find the same optimum.",
+            show_default="bcfw",
         ),
     ] = None,
     tol: Annotated[
@@ -211,7 +214,7 @@ def fit(
             "--tol",
             min=0,
             rich_help_panel=MODEL,
-            help="Relative gap to stop at; of latent-svm, relative gain of a round.",
+            help="Relative gap at which to stop; for latent-svm, relative gain of a round.",
             show_default="0.001",
         ),
     ] = None,
@@ -221,7 +224,8 @@ def fit(
             "--max-iter",
             min=1,
             rich_help_panel=MODEL,
-            help="Most passes over the data (of a round, with the ramp); of latent-svm, rounds.",
+            help="Most passes over the data (in each round, with the ramp); for latent-svm, "
+            "most rounds.",
             show_default="1000; 100 for latent-svm",
         ),
     ] = None,
@@ -249,7 +253,8 @@ def fit(
         typer.Option(
             "--positions",
             rich_help_panel=MODEL,
-            help="Ranks that the search of latent-svm scores; all is the published mismatch.",
+            help="Ranks that the search of latent-svm scores; all repeats the mismatch of the "
+            "published method.",
             show_default="relevant",
         ),
     ] = None,
@@ -341,8 +346,8 @@ def fit(
         typer.Option(
             "--dask",
             metavar="ADDRESS",
-            help="Learn on the workers of this Dask scheduler, who read the folder TRAIN: its "
-            "files are shards, or it is one of lists.",
+            help="Learn on the workers of this Dask scheduler. They read TRAIN: a folder whose "
+            "files are shards, or a .lists folder.",
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -358,10 +363,10 @@ def fit(
 ) -> None:
     """Train a ranker and save it.
 
-    A query counts if it has relevant rows (label 1 or more) and others. Ctrl-C
-    ends training early and keeps the best model so far (exit code 130). What
-    takes longer than five minutes is saved on its way: if the process dies,
-    the same command with --resume goes on from there.
+    Queries are used if they have both relevant rows (label 1 or more) and
+    others. Ctrl-C ends training early and keeps the best model so far (exit
+    code 130). A training of more than five minutes saves checkpoints: if the
+    process dies, the same command with --resume goes on from there.
 
     [bold]Examples[/bold]
 

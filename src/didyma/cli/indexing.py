@@ -23,7 +23,7 @@ EVERY = 100_000  # passages between two lines
 Language = Annotated[
     str,
     typer.Option(
-        "--language", metavar="NAME", help="Of stop words and stems; auto finds out, or none."
+        "--language", metavar="NAME", help="Language of stop words and stems, auto, or none."
     ),
 ]
 

@@ -70,7 +70,7 @@ def fit(
     ] = None,
     background_weight: Annotated[
         float,
-        typer.Option("--background-weight", min=0, help="What one of them counts."),
+        typer.Option("--background-weight", min=0, help="Weight of each of these."),
     ] = 0.02,
     length: Annotated[int, typer.Option("--length", "-l", min=1, help="Bases of the motif.")] = 11,
     order: Annotated[
@@ -86,7 +86,7 @@ def fit(
     ] = False,
     restarts: Annotated[
         int,
-        typer.Option("--restarts", min=1, help="Runs; that of the best objective is kept."),
+        typer.Option("--restarts", min=1, help="Runs; the one with the best objective is kept."),
     ] = 10,
     seed: options.Seed = 0,
     tol: Annotated[float, typer.Option("--tol", min=0, help="Relative gain to stop at.")] = 1e-3,

@@ -59,11 +59,12 @@ LearningRate = Annotated[
     typer.Option(
         "--learning-rate",
         rich_help_panel=TRAINING,
-        help="Of the first epoch; it decays after each epoch that is not the best on --dev.",
+        help="That of the first epoch; it decays after each epoch that is not the best on --dev.",
     ),
 ]
 BatchSize = Annotated[
-    int, typer.Option("--batch-size", min=1, rich_help_panel=TRAINING, help="Examples a step.")
+    int,
+    typer.Option("--batch-size", min=1, rich_help_panel=TRAINING, help="Examples in each step."),
 ]
 Patience = Annotated[
     int,
@@ -79,7 +80,7 @@ Device = Annotated[
     typer.Option(
         "--device",
         rich_help_panel=TRAINING,
-        help="Where to compute; auto takes a graphics processor where there is one.",
+        help="Where to compute; auto takes a GPU if there is one.",
     ),
 ]
 Checkpoint = Annotated[
@@ -96,7 +97,7 @@ Checkpoint = Annotated[
 Dimension = Annotated[
     int,
     typer.Option(
-        "--dimension", min=1, rich_help_panel=NETWORK, help="Of word vectors, if learned."
+        "--dimension", min=1, rich_help_panel=NETWORK, help="Size of word vectors, if learned."
     ),
 ]
 Dropout = Annotated[

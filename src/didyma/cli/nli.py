@@ -80,7 +80,10 @@ def fit(
     ] = False,
     dimension: neural.Dimension = 100,
     hidden: Annotated[
-        int, typer.Option("--hidden", min=1, rich_help_panel=neural.NETWORK, help="Of each layer.")
+        int,
+        typer.Option(
+            "--hidden", min=1, rich_help_panel=neural.NETWORK, help="Units of each layer."
+        ),
     ] = 100,
     dropout: neural.Dropout = 0.3,
     epochs: neural.Epochs = 20,

@@ -55,16 +55,14 @@ Group = Annotated[
         "--group",
         metavar="FILE",
         help="Number of rows of each query, one a line, for a LETOR file without qid. "
-        "DATA.query and DATA.group are found by themselves.",
+        "DATA.query and DATA.group are found without it.",
     ),
 ]
 Measures = Annotated[
     str,
     typer.Option("--measures", metavar="NAMES", help="Measures by their ir-measures names."),
 ]
-Seed = Annotated[
-    int, typer.Option("--seed", min=0, help="Of all that is random: equal seeds, equal results.")
-]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal results.")]
 
 
 def _limit(jobs: int | None) -> int | None:
@@ -82,7 +80,7 @@ Jobs = Annotated[
 ]
 Html = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Write a report, a page that needs no other."),
+    typer.Option("--html", metavar="FILE", help="Write a report: one page, without other files."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
 

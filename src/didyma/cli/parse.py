@@ -99,7 +99,7 @@ def fit(
     word_size: Annotated[
         int,
         typer.Option(
-            "--word-size", min=1, rich_help_panel=neural.NETWORK, help="Of a word's vector."
+            "--word-size", min=1, rich_help_panel=neural.NETWORK, help="Size of a word's vector."
         ),
     ] = 100,
     hidden: Annotated[
@@ -109,7 +109,8 @@ def fit(
         ),
     ] = 125,
     layers: Annotated[
-        int, typer.Option("--layers", min=1, rich_help_panel=neural.NETWORK, help="Of the LSTM.")
+        int,
+        typer.Option("--layers", min=1, rich_help_panel=neural.NETWORK, help="Layers of the LSTM."),
     ] = 2,
     mlp: Annotated[
         int,
@@ -190,7 +191,7 @@ def predict(
     ] = None,
     temperature: Annotated[
         float,
-        typer.Option("--temperature", help="Of --alternatives: more trees where it is higher."),
+        typer.Option("--temperature", help="For --alternatives: a higher one gives more trees."),
     ] = 1.0,
     most: Annotated[
         int, typer.Option("--most", min=1, help="Sentences to draw, the first of DATA.")

@@ -76,7 +76,7 @@ def fit(
         typer.Option(
             "--feature-map",
             metavar="NAME",
-            help="Of the structured hinge: pairwise, positional, truncated, top@10.",
+            help="Feature map of the structured hinge: pairwise, positional, truncated, top@10.",
         ),
     ] = "pairwise",
     vectors: neural.Vectors = None,
@@ -94,7 +94,9 @@ def fit(
     ] = 5,
     hidden: Annotated[
         int,
-        typer.Option("--hidden", min=1, rich_help_panel=neural.NETWORK, help="Of the joint layer."),
+        typer.Option(
+            "--hidden", min=1, rich_help_panel=neural.NETWORK, help="Units of the joint layer."
+        ),
     ] = 100,
     similarity: Annotated[
         bool,
@@ -177,8 +179,8 @@ def evaluate(
 ) -> None:
     """Show MAP, MRR and P@1 of a model.
 
-    Questions whose passages all answer them, or none, do not tell one ranking
-    from another and are left out, unless --all is given. Passages with equal
+    Questions whose passages are all answers, or none of them, have the same value
+    in any order. They are left out, unless --all is given. Passages with equal
     scores are put in a random order.
 
     [bold]Example[/bold]
@@ -260,8 +262,8 @@ def embed(
 ) -> None:
     """Write the vectors of question and passage as features of judged results.
 
-    The archive is data for didyma fit, eval and all other commands. Questions
-    are called 1, 2, …, the k-th passage of the n-th n-k.
+    didyma fit, eval and all other commands read the archive as data. Questions
+    are called 1, 2, …, and the k-th passage of the n-th question n-k.
 
     [bold]Examples[/bold]
 

@@ -84,7 +84,7 @@ def fit(
     language: Annotated[
         str,
         typer.Option(
-            "--language", metavar="NAME", help="Of stop words and stems; auto finds out, or none."
+            "--language", metavar="NAME", help="Language of stop words and stems, auto, or none."
         ),
     ] = "auto",
     measure: Annotated[
@@ -92,18 +92,21 @@ def fit(
         typer.Option(
             "--measure",
             metavar="NAME",
-            help="What to choose by.",
+            help="Measure to choose settings by.",
             show_default="AP, or nDCG for a teacher's scores",
         ),
     ] = None,
     time_budget: Annotated[
         float,
         typer.Option(
-            "--time-budget", min=0, metavar="SECONDS", help="After it nothing more is tried."
+            "--time-budget",
+            min=0,
+            metavar="SECONDS",
+            help="Time after which nothing more is tried.",
         ),
     ] = 60.0,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Try the small set of features only.")
+        bool, typer.Option("--quick", help="Try only the small set of features and linear rankers.")
     ] = False,
     html: options.Html = None,
     seed: options.Seed = 0,
@@ -231,7 +234,8 @@ def rank(
             "--precision",
             min=0,
             max=1,
-            help="Find the threshold above which held-out passages were relevant so often.",
+            help="As --threshold: the score above which this share of held-out passages was "
+            "relevant.",
         ),
     ] = None,
     vectors: reranking.Vectors = None,
@@ -247,10 +251,9 @@ def rank(
 ) -> None:
     """Rank the passages of each query, best first.
 
-    Scores are chances of relevance, between 0 and 1. With --query, DATA has
-    its passages, one a line, as texts or as JSON objects with text, id and
-    score (of the first stage); without DATA they come from stdin. Labels are
-    not looked at.
+    Scores are probabilities of relevance. With --query, each line of DATA is a
+    passage: a text, or a JSON object with text, id and score (of the first
+    stage). Without DATA they come from stdin. Labels are not looked at.
 
     [bold]Examples[/bold]
 
@@ -321,9 +324,10 @@ def evaluate(
 ) -> None:
     """Compare a reranker with the first stage, or with BM25, on judged queries.
 
-    Queries whose passages are all relevant, or none, do not tell one order
-    from another and are left out, unless --all is given. The first measure is
-    tested. A warning says if the queries are far from those of training.
+    Queries whose passages are all relevant, or all irrelevant, have the same
+    value in any order. They are left out, unless --all is given. The significance
+    test is for the first measure. A warning says if the queries are far from
+    those of training.
 
     [bold]Example[/bold]
 

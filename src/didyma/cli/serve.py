@@ -110,11 +110,11 @@ def serve(
     and with "texts" in place of "documents" TEI's. POST /v1/search finds
     passages of an index. GET /health, /ready, /info, /metrics (Prometheus) and
     /openapi.json tell about the server. "explain": true in a request adds to
-    each result what makes its score.
+    each result what every feature adds to its score.
 
-    What changes on disk is loaded anew, on SIGHUP all are, and no request
-    is lost. SIGTERM and Ctrl-C end the server when it has answered. Its log, on
-    stderr, is one JSON object a line.
+    Files that change on disk are loaded again (on SIGHUP all of them), and no
+    request is lost. On SIGTERM or Ctrl-C the server answers the requests that
+    have begun, and ends. Its log, on stderr, has one JSON object on each line.
 
     [bold]Examples[/bold]
 

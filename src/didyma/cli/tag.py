@@ -82,7 +82,7 @@ def fit(
         typer.Option("--a", help="Base of the logarithm of counts.", rich_help_panel=SMOOTHING),
     ] = 10.0,
     b: Annotated[
-        float, typer.Option("--b", help="What is added to it.", rich_help_panel=SMOOTHING)
+        float, typer.Option("--b", help="Added to that logarithm.", rich_help_panel=SMOOTHING)
     ] = 1.0,
     longest_suffix: Annotated[
         int,
@@ -93,14 +93,16 @@ def fit(
     rare: Annotated[
         int,
         typer.Option(
-            "--rare", help="Words seen at most so often teach suffixes.", rich_help_panel=SMOOTHING
+            "--rare",
+            help="Suffixes are learned from words seen at most so often.",
+            rich_help_panel=SMOOTHING,
         ),
     ] = 10,
     prior: Annotated[
         float,
         typer.Option(
             "--prior",
-            help="Occurrences of a word that its suffix is worth.",
+            help="How many occurrences of a word its suffix counts for.",
             rich_help_panel=SMOOTHING,
         ),
     ] = 1.0,
@@ -108,7 +110,7 @@ def fit(
         float,
         typer.Option(
             "--threshold",
-            help="Least share of a tag not seen with a word.",
+            help="Least share that a tag not seen with a word must have.",
             rich_help_panel=SMOOTHING,
         ),
     ] = 0.003,
@@ -197,7 +199,7 @@ def nbest(
             help="Tag each of K parts of DATA by a tagger trained on the other parts.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="How parts are dealt.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the split into parts.")] = 0,
     tags: Column = None,
 ) -> None:
     """Write the n best tags of each sentence, for a reranker to choose from.
@@ -251,7 +253,7 @@ def evaluate(
     """Compare a model's tags with those in DATA.
 
     The oracle chooses, in each list of the n best, the tags with the fewest
-    errors. Known are words that were seen in training.
+    errors. Known words are those seen in training.
 
     [bold]Examples[/bold]
 

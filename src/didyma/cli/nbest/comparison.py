@@ -36,9 +36,9 @@ def evaluate(
 ) -> None:
     """Evaluate a model next to the decoder's first choice and the oracle.
 
-    The loss is the mean over the lists that have candidates, exact the share of
-    choices without any. The oracle takes the best candidate of each list. Where
-    candidates are as long as their reference, accuracy is the share of right
+    The loss is the mean over the lists that have candidates; exact is the share
+    of choices with a loss of 0. The oracle takes the best candidate of each list.
+    If candidates are as long as their reference, accuracy is the share of right
     tokens. Gain and wins are against the decoder.
 
     [bold]Examples[/bold]
@@ -66,7 +66,7 @@ def compare(
 ) -> None:
     """Compare models with the decoder's first choice, the oracle and each other.
 
-    Each model is heard of when it is done; what columns mean, eval --help says.
+    The columns are explained by eval --help.
 
     [bold]Examples[/bold]
 

@@ -30,7 +30,7 @@ def explain(
             "--id",
             metavar="ID",
             help="Which list.",
-            show_default="the first that is chosen from differently",
+            show_default="the first for which model and decoder choose differently",
         ),
     ] = None,
     top: Annotated[

@@ -35,7 +35,7 @@ def fit(
     ] = Path("nbest.didyma.safetensors"),
     dev: options.Dev = None,
     model: Annotated[
-        ModelName, typer.Option("--model-type", help="What learns.")
+        ModelName, typer.Option("--model-type", help="Model to train.")
     ] = ModelName.low_rank,
     settings: Annotated[
         list[str] | None,
@@ -52,7 +52,7 @@ def fit(
             "--weight",
             min=0,
             max=100,
-            help="Of the model against the decoder's score, in per cent.",
+            help="Weight of the model against the decoder's score, in per cent.",
             show_default="the best on --dev",
         ),
     ] = None,
@@ -74,9 +74,10 @@ def fit(
 ) -> None:
     """Train a reranker on lists with references or losses, and save it.
 
-    A decoder must not have been trained on the sentences of TRAIN, or their
-    lists look better than those to come: didyma tag nbest --jackknife. If the
-    process dies, the same command with --resume goes on where it was.
+    The decoder must not have been trained on the inputs of TRAIN: its lists of
+    them would be better than those of new inputs (see didyma tag nbest
+    --jackknife). If the process dies, the same command with --resume goes on
+    where it was.
 
     [bold]Examples[/bold]
 
