@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import pytest
 import didyma
 
 ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CONSUMER = """\
 import numpy as np
 from didyma import Lists, SVMRanker
@@ -35,8 +37,22 @@ def test_a_project_outside_sees_the_types(tmp_path: Path) -> None:
 
 def test_who_cites_it_names_this_version() -> None:
     text = (ROOT / "CITATION.cff").read_text()
-    assert re.findall(r"^version: (.*)$", text, re.MULTILINE) == [didyma.__version__]
-    assert re.findall(r"^license: (.*)$", text, re.MULTILINE) == ["BSD-3-Clause"]
+    named = dict(re.findall(r"^([a-z-]+): (.*)$", text, re.MULTILINE))
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    latest = re.search(r"^## (.*) \((.*)\)$", changes, re.MULTILINE)
+    assert latest is not None
+    assert latest.groups() == (named["version"], named["date-released"])
+    assert named["version"] == didyma.__version__
+    assert named["license"] == PROJECT["license"]
+
+
+def test_the_classifiers_are_the_pythons_that_workflows_test() -> None:
+    text = (ROOT / ".github" / "workflows" / "test.yml").read_text()
+    (tested,) = re.findall(r"^ +python: (.*)$", text, re.MULTILINE)
+    said = "Programming Language :: Python :: 3."
+    found = [name.rpartition(" ")[2] for name in PROJECT["classifiers"] if name.startswith(said)]
+    assert found == json.loads(tested)
+    assert PROJECT["requires-python"] == f">={found[0]}"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=str)
@@ -56,14 +72,23 @@ def test_workflows_call_targets_and_may_only_read(path: Path) -> None:
                 assert step["uses"].startswith("actions/")
 
 
+def least(requirement: str) -> tuple[str, str]:
+    """The name in a requirement, without extras, and its lower bound."""
+    name, version = requirement.split(">=")
+    return name.partition("[")[0], version
+
+
 def test_the_lowest_versions_are_those_that_are_promised() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = project["optional-dependencies"]
-    wanted = [*project["dependencies"], *(extras[name] for name in ("tables", "report", "serve"))]
-    flat = [one for own in wanted for one in ([own] if isinstance(own, str) else own)]
-    tested = dict(
-        re.findall(r"^([\w-]+)==(.*)$", (ROOT / "release" / "lowest.txt").read_text(), re.M)
-    )
-    for requirement in flat:
-        name, least = requirement.split(">=")
-        assert tested[name.partition("[")[0]].startswith(least), requirement
+    recipe = (ROOT / "Makefile").read_text().partition("\nlowest:")[2].partition("\n\n")[0]
+    (installed,) = re.findall(r'"\.\[(.*)\]"', recipe)
+    extras = PROJECT["optional-dependencies"]
+    promised = dict(map(least, PROJECT["dependencies"]))
+    for name in installed.split(","):
+        promised |= map(least, extras[name])
+    assert promised.keys() >= {"numpy", "narwhals", "matplotlib", "uvicorn"}
+    tools = dict(least(tool) for tool in extras["dev"] if ">=" in tool)
+    text = (ROOT / "release" / "lowest.txt").read_text()
+    tested = dict(re.findall(r"^([\w-]+)==(.*)$", text, re.MULTILINE))
+    assert promised.keys() <= tested.keys() <= promised.keys() | tools.keys()
+    for name, version in tested.items():
+        assert f"{version}.".startswith(f"{(promised | tools)[name]}."), name

@@ -110,6 +110,16 @@ def test_platt_is_the_optimum():
     assert np.allclose([slope, intercept - slope * centre], best, atol=1e-4)
 
 
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-308, 3e-308, 1e-289])
+@pytest.mark.parametrize("n", [2, 5, 40])
+def test_scores_that_are_next_to_nothing_have_a_finite_slope(size, n):
+    scores = np.zeros(n)
+    scores[[0, -1]] = -size, size
+    _, slope, _ = FITS["platt"](scores, (scores > 0).astype(float))
+    assert 0 <= slope < np.inf
+    assert (slope > 0) == (size > 1e-290)
+
+
 def test_scores_that_mislead_mean_the_base_rate():
     scores, labels, groups, _ = judged(50)
     calibration = Calibration.fit(-scores, labels, groups)

@@ -22,6 +22,7 @@ POINTS = 512  # of the held-out curve that thresholds are read off
 TIE = 2.0**-14  # what tells equal probabilities apart
 CELL = 28  # bits of a score that are not looked at: 24 of its fraction remain
 GREATEST = 1e300  # scores beyond are as good as this one
+LEAST = 1e-290  # scores that are all below have no slope: it would overflow
 
 Vector: TypeAlias = NDArray[np.float64]
 
@@ -268,7 +269,7 @@ def _fit_platt(scores: Vector, share: Vector) -> Vector:
 
     A relevant passage counts as (N₊ + 1) / (N₊ + 2), any other as 1 / (N₋ + 2).
     """
-    size = np.abs(scores).max() or 1.0
+    size = max(np.abs(scores).max(), LEAST)
     unit = scores / size
     centre, deviation = unit.mean(), unit.std()
     relevant = share.sum()
