@@ -65,6 +65,7 @@ STUDIES = {
         ("latent_reranking_cnn",),
         ("--features", "cnn", "--cache", str(LOGS / "cnn")),
     ),
+    "passage-vectors": Study("passage_vectors", ("passage_vectors",)),
     "low-rank": Study("low_rank", ("low_rank",)),
     "parsing": Study("sparsemap_models", ("sparsemap_parsing",), ("--part", "parsing")),
     "alignment": Study("sparsemap_models", ("sparsemap_alignment",), ("--part", "nli")),

@@ -1,0 +1,134 @@
+"""Word vectors in the network of Table 2 (Haponchyk and Moschitti 2019): do they help on dev?
+
+    python -m reproductions.passage_vectors            some ten minutes on one core
+    python -m reproductions.passage_vectors --write    put the table into docs/RESULTS.md
+
+The paper's network has word vectors from a large corpus; that of `latent_reranking_cnn` learns its
+own from the training questions. Here it is given those of the package wordllama, as they are or to
+be trained further, for all words or for those that occur twice in training, which are the ones that
+it would learn a vector of. Only WikiQA's dev questions are looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from didyma.data import Lists
+from didyma.errors import DataError, MissingExtraError
+from didyma.features.text.wordllama import SubwordTable
+from didyma.nn.passage import SPREAD, PassageRanker
+from didyma.nn.text_pairs import shape, tokenize
+from didyma.nn.word_vectors import Vectors
+from didyma.report.table import markdown
+from reproductions import latent_reranking as reranking
+from reproductions import stamps
+from reproductions.kept import Kept
+from reproductions.latent_reranking_cnn import QUICK, SETTINGS
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULE = "reproductions.passage_vectors"
+DIMENSION = 50  # that of learned vectors
+
+# How often a word must occur to be given a vector (None: no word is), and what becomes of it.
+WAYS: dict[str, tuple[int | None, dict[str, Any]]] = {
+    "learned": (None, {}),
+    "given for all words, frozen": (1, {"tune_vectors": False}),
+    "given for all words, trained further": (1, {"tune_vectors": True}),
+    "given for words that occur twice, frozen": (2, {"tune_vectors": False}),
+    "given for words that occur twice, trained further": (2, {"tune_vectors": True}),
+    "the same, with the similarity of the two texts": (
+        2,
+        {"tune_vectors": True, "similarity": True},
+    ),
+    "learned, with the similarity of the two texts": (None, {"similarity": True}),
+}
+
+
+def vectors(asked: Mapping[str, Lists], least: int) -> Vectors:
+    """Of words of the training questions; as wide and as spread as those that are learned."""
+    texts = asked["all"].query_texts + asked["all"].texts
+    counts = Counter(word for text in texts for word in map(shape, tokenize(text)))
+    words = sorted(word for word, count in counts.items() if count >= least)
+    given = SubwordTable.installed()([word.lower() for word in words])
+    given -= given.mean(axis=0)
+    _, _, axes = np.linalg.svd(given, full_matrices=False)
+    narrow = given @ axes[:DIMENSION].T
+    return words, narrow * (SPREAD / narrow.std())
+
+
+def train(asked: Mapping[str, Lists], way: str, seed: int, settings: Mapping[str, Any]) -> Any:
+    """AP of the network on dev, and the epoch that it has it after."""
+    least, options = WAYS[way]
+    ranker = PassageRanker(
+        "cross-entropy", random_state=seed, device="cpu", **{**settings, **options}
+    )
+    ranker.fit(asked["all"], asked["dev"], None if least is None else vectors(asked, least))
+    found = reranking.judge(asked["dev"], ranker.predict(asked["dev"]))["MAP"]
+    return {"dev": float(found.mean()), "epoch": ranker.history_.best_epoch}
+
+
+def table(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """Means over the seeds, and each seed."""
+    rows = []
+    for way, runs in found.items():
+        values = 100 * np.array([run["dev"] for run in runs])
+        spread = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
+        rows.append([way, f"{values.mean():.1f}{spread}", ", ".join(f"{v:.1f}" for v in values)])
+    return markdown(["word vectors", "dev MAP", "seeds"], rows)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true", help="one small network a way")
+    parser.add_argument("--seeds", type=int, default=3, metavar="N")
+    parser.add_argument(
+        "--data", type=Path, default=ROOT.parent / "shared" / "data", metavar="PATH"
+    )
+    parser.add_argument(
+        "--cache", type=Path, default=ROOT / "build", metavar="PATH", help="folder of results"
+    )
+    parser.add_argument("--write", action="store_true", help="rewrite the table of RESULTS.md")
+    options = parser.parse_args(arguments)
+    if options.quick and options.write:
+        parser.error("--write: expected a longer run, without --quick")
+    from threadpoolctl import threadpool_limits
+    from torch import set_num_threads
+
+    set_num_threads(1)
+    settings = {**QUICK, "dimension": DIMENSION} if options.quick else SETTINGS
+    seeds = range(1 if options.quick else options.seeds)
+    kept, progress = Kept(options.cache, MODULE), reranking.Progress()
+    try:
+        asked = reranking.read("wikiqa", options.data / "wikiqa", 0)
+        found: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
+        with threadpool_limits(1):
+            for seed, way in product(seeds, WAYS):
+                key = {"way": way, "seed": seed, "settings": settings}
+                run = kept.record(key, lambda: train(asked, way, seed, settings))  # noqa: B023
+                progress.say(f"seed {seed}, {way}: dev {100 * run['dev']:.2f}")
+                found[way].append(run)
+    except (DataError, MissingExtraError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    text = table(found)
+    print(text)
+    if options.write:
+        stamps.write(
+            reranking.RESULTS, {"passage_vectors": text}, MODULE, seed=f"0 to {len(seeds) - 1}"
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
