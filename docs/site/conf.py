@@ -44,6 +44,7 @@ python_use_unqualified_type_names = True
 
 html_theme = "pydata_sphinx_theme"
 html_title = "didyma"
+html_favicon = "static/didyma.svg"  # twins
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
