@@ -31,6 +31,7 @@ TIMED = (
     *(("matching", n, 0) for n in (10, 50, 100)),
 )
 OTHER = (("sequence", 100, 5), ("sequence", 100, 20), ("tree", 40, 0), ("matching", 20, 0))
+VISITED = 24  # calls of a solve at whose points an argmax is timed
 KINDS = ("deviation 0.1", "deviation 1", "deviation 5", "integer", "tied", "weak unaries")
 # Milliseconds of the best other package and of a C++ active set with a Cholesky factor, single
 # instances, Gaussian scores of deviation 1, on another machine: coarse marks, not run here.
@@ -152,12 +153,15 @@ def _starts(scale: float) -> Iterator[Row]:
 
 
 def _visited(layout: Layout, structure: Any, calls: int) -> list[Layout]:
-    """All points scores − u at which the solver calls its argmax, in batches of the same size."""
+    """Points scores − u at which the solver calls its argmax, in batches of the same size.
+
+    They are those of its first call and of some later ones, evenly spread: each takes a solve.
+    """
     points, sizes = [layout.scores], [layout.sizes]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ToleranceWarning)
-        for limit in range(1, calls):
-            found = solve(layout, structure, max_iter=limit, face=True, executor=serial)
+        for limit in np.unique(np.linspace(1, calls - 1, VISITED).astype(int))[: calls - 1]:
+            found = solve(layout, structure, max_iter=int(limit), face=True, executor=serial)
             left = ~found.converged
             points.append((layout.scores - found.marginals.reshape(layout.scores.shape))[left])
             sizes.append(layout.sizes[left])
