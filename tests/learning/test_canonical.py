@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didyma.learning import canonical
-from didyma.learning.canonical import CanonicalCorrelations, Covariance, leading_subspace
+from didyma.learning.canonical import CanonicalCorrelations, Covariance, Cross, leading_subspace
 
 SHAPES = [(40, 7, 5), (12, 30, 6), (30, 9, 25)]
 
@@ -95,16 +95,21 @@ def test_lanczos_finds_what_a_dense_solver_finds(shape, monkeypatch):
 def test_every_way_to_divide_by_a_covariance_agrees(n, d, c, tau, seed):
     rng = np.random.default_rng(seed)
     X, V, Z = rng.normal(size=(n, d)), rng.normal(size=(d, 3)), rng.normal(size=(n, 2))
+    B, Cxy = rng.normal(size=(2, 3)), 0.7 * X.T @ Z
     C = c * X.T @ X + tau * np.eye(d)
     direct, iterative = Covariance(X, c, tau), Covariance(sp.csr_array(X), c, tau)
     iterative.factored = False
     for covariance in (direct, iterative):
+        cross = Cross(covariance.X, Z, 0.7)
+        assert cross.known is (covariance is direct and n >= max(d, 2))
+        np.testing.assert_allclose(cross.product(B), Cxy @ B, atol=1e-9)
+        np.testing.assert_allclose(cross.transposed(V), Cxy.T @ V, atol=1e-9)
         np.testing.assert_allclose(covariance.matrix, C)
         np.testing.assert_allclose(covariance.product(V), C @ V, atol=1e-9)
         np.testing.assert_allclose(C @ covariance.solve(V), V, atol=1e-6)
-        np.testing.assert_allclose(C @ covariance.regress(Z), X.T @ Z, atol=1e-6)
+        np.testing.assert_allclose(C @ covariance.regress(cross, B), Cxy @ B, atol=1e-6)
         np.testing.assert_allclose(
-            covariance.explained(Z), Z.T @ X @ np.linalg.solve(C, X.T @ Z), atol=1e-6
+            covariance.explained(cross), Cxy.T @ np.linalg.solve(C, Cxy), atol=1e-6
         )
 
 
@@ -113,12 +118,13 @@ def test_blocks_make_up_the_whole(shape, method, monkeypatch):
     rng = np.random.default_rng(0)
     X, Z = rng.normal(size=shape), rng.normal(size=(shape[0], 7))
     covariance = Covariance(sp.csr_array(X), 0.5, 0.5)
-    explained, matrix = covariance.explained(sp.csr_array(Z)), covariance.matrix
+    cross = Cross(covariance.X, sp.csr_array(Z), 0.7)
+    explained, matrix = covariance.explained(cross), covariance.matrix
     monkeypatch.setattr(canonical, "BLOCK", 2)
     covariance = Covariance(X, 0.5, 0.5)
     assert covariance.factored is (method == "factored")
     np.testing.assert_allclose(covariance.matrix, matrix)
-    np.testing.assert_allclose(covariance.explained(Z), explained, atol=1e-8)
+    np.testing.assert_allclose(covariance.explained(Cross(X, Z, 0.7)), explained, atol=1e-8)
 
 
 def test_what_is_cheaper_decides_what_is_factored(monkeypatch):

@@ -61,7 +61,8 @@ class Covariance:
 
     Of X'X and XX' the smaller is factored by Cholesky where that makes a solution cheaper than by
     conjugate gradients, which X being sparse and C well-conditioned favour: never if X is dense.
-    These stop at a relative residual of 1e-10.
+    These stop at a relative residual of 1e-10. A dense X of more rows than columns is read once:
+    from then on C itself, which is smaller, is multiplied by.
     """
 
     def __init__(self, X: Matrix, c: float, tau: float) -> None:
@@ -69,6 +70,7 @@ class Covariance:
         self.XT = transpose(X)
         self.dual = X.shape[0] < X.shape[1]
         m = min(X.shape)
+        self.known = not (sp.issparse(X) or self.dual) and m <= LARGE
         self.factored = m <= LARGE and (
             not sp.issparse(X) or m**2 <= 2 * self.iterations() * X.size
         )
@@ -91,7 +93,7 @@ class Covariance:
 
     def product(self, V: Array) -> Array:
         """C V."""
-        return self.c * (self.XT @ (self.X @ V)) + self.tau * V
+        return self.matrix @ V if self.known else _product(self.X, self.XT, self.c, self.tau, V)
 
     def solve(self, V: Array) -> Array:
         """C⁻¹ V."""
@@ -101,26 +103,26 @@ class Covariance:
             return (V - self.c * (self.XT @ self._divide(self.X @ V))) / self.tau
         return self._divide(V)
 
-    def regress(self, Z: Array) -> Array:
-        """C⁻¹ X'Z, the coefficients of a ridge regression of Z (n, q) on X."""
+    def regress(self, cross: Cross, B: Array) -> Array:
+        """C⁻¹ Cxy B, the coefficients of a ridge regression of s Z B on X."""
         if self.factored and self.dual:
-            return self.XT @ self._divide(Z)
-        return self.solve(self.XT @ Z)
+            return self.XT @ self._divide(cross.scale * (cross.Z @ B))
+        return self.solve(cross.product(B))
 
-    def explained(self, Z: Matrix) -> Array:
-        """Z'X C⁻¹ X'Z."""
+    def explained(self, cross: Cross) -> Array:
+        """Cxy' C⁻¹ Cxy."""
         if not (self.factored and self.dual):
-            cross = dense(self.XT @ Z)
+            right = cross.matrix
             if not self.factored:
-                return cross.T @ self.solve(cross)
+                return right.T @ self.solve(right)
             factor, lower = self._factor
-            half = scipy.linalg.solve_triangular(factor, cross, lower=lower, check_finite=False)
+            half = scipy.linalg.solve_triangular(factor, right, lower=lower, check_finite=False)
             return half.T @ half
-        ZT = transpose(Z)
-        explained = np.empty((Z.shape[1], Z.shape[1]))
+        explained = np.empty((cross.Z.shape[1], cross.Z.shape[1]))
         for start in range(0, len(explained), BLOCK):
             columns = slice(start, start + BLOCK)
-            explained[:, columns] = ZT @ (self.X @ self.regress(dense(ZT[columns]).T))
+            right = self._divide(cross.scale * dense(cross.ZT[columns]).T)
+            explained[:, columns] = cross.transposed(self.XT @ right)
         return explained
 
     @cached_property
@@ -133,9 +135,14 @@ class Covariance:
 
     @cached_property
     def _factor(self) -> tuple[Array, bool]:
-        gram = self._gram(self.X, self.XT) if self.dual else self._gram(self.XT, self.X)
+        if self.known:
+            gram = self.matrix
+        else:
+            gram = self._gram(self.X, self.XT) if self.dual else self._gram(self.XT, self.X)
         # The transpose, which is the same, lies in memory as LAPACK wants it.
-        return scipy.linalg.cho_factor(gram.T, lower=True, overwrite_a=True, check_finite=False)
+        return scipy.linalg.cho_factor(
+            gram.T, lower=True, overwrite_a=not self.known, check_finite=False
+        )
 
     def _gram(self, left: Matrix, right: Matrix) -> Array:
         if not sp.issparse(left):
@@ -147,6 +154,34 @@ class Covariance:
         gram *= self.c
         gram[np.diag_indices(len(gram))] += self.tau
         return gram
+
+
+def _product(X: Matrix, XT: Matrix, c: float, tau: float, V: Array) -> Array:
+    """(c X'X + τ I) V."""
+    return c * (XT @ (X @ V)) + tau * V
+
+
+class Cross:
+    """Cxy = s X'Z of two views, to multiply by; a matrix if the views are dense and larger."""
+
+    def __init__(self, X: Matrix, Z: Matrix, scale: float) -> None:
+        self.X, self.Z, self.scale = X, Z, scale
+        self.XT, self.ZT = transpose(X), transpose(Z)
+        is_dense = not (sp.issparse(X) or sp.issparse(Z))
+        self.known = is_dense and X.shape[0] >= max(X.shape[1], Z.shape[1])
+
+    @cached_property
+    def matrix(self) -> Array:
+        """Cxy itself."""
+        return self.scale * dense(self.XT @ self.Z)
+
+    def product(self, B: Array) -> Array:
+        """Cxy B."""
+        return self.matrix @ B if self.known else self.scale * (self.XT @ (self.Z @ B))
+
+    def transposed(self, A: Array) -> Array:
+        """Cxy' A."""
+        return self.matrix.T @ A if self.known else self.scale * (self.ZT @ (self.X @ A))
 
 
 def _conjugate_gradients(product: Callable[[Array], Array], right: Array) -> Array:
@@ -248,39 +283,38 @@ class CanonicalCorrelations:
         return Directions(**remember(name, lambda: vars(self._solve(Z, k))))
 
     def _solve(self, Z: Matrix, k: int) -> Directions:
-        inner = _restricted(Z, self.bases[1])
-        first, second = self._inputs.X.shape[1], inner.shape[1]
+        cross = Cross(self._inputs.X, _restricted(Z, self.bases[1]), self.scale)
+        first, second = cross.X.shape[1], cross.Z.shape[1]
         if first <= min(second, SMALL):
-            cross = self.scale * dense(self._inputs.XT @ inner)
-            square, A = _leading(cross @ self._outputs.solve(cross.T), self._inputs.matrix, k)
-            square, A = _significant(square, A)
-            B = self._outputs.solve(cross.T @ A) / np.sqrt(square)
+            explained = cross.matrix @ self._outputs.solve(cross.matrix.T)
+            square, A = _significant(*_leading(explained, self._inputs.matrix, k))
+            B = self._outputs.solve(cross.matrix.T @ A) / np.sqrt(square)
         else:
-            square, B = _significant(*self._second_view(inner, k))
-            A = self.scale * self._inputs.regress(inner @ B) / np.sqrt(square)
+            square, B = _significant(*self._second_view(cross, k))
+            A = self._inputs.regress(cross, B) / np.sqrt(square)
         A, B = (V if basis is None else basis @ V for V, basis in zip((A, B), self.bases))
         signs = np.where(B[np.argmax(abs(B), axis=0), np.arange(len(square))] < 0, -1.0, 1.0)
         A, B, correlations = A * signs, B * signs, np.sqrt(square)
-        return Directions(A, B, correlations, self._residual(Z, A, B, correlations))
+        if any(basis is not None for basis in self.bases):
+            cross = Cross(self.X, Z, self.scale)
+        return Directions(A, B, correlations, self._residual(cross, A, B, correlations))
 
-    def _second_view(self, Z: Matrix, k: int) -> tuple[Array, Array]:
+    def _second_view(self, cross: Cross, k: int) -> tuple[Array, Array]:
         """Solve Cxy' Cxx⁻¹ Cxy b = ρ² Cyy b.
 
         Either all of the second view is regressed on the first, or by Lanczos' method one vector
         after the other, about 2k of them; with a large factor at hand the former is cheaper.
         """
-        d: int = Z.shape[1]
+        d: int = cross.Z.shape[1]
         k = min(k, d)
         every = min(*self._inputs.X.shape, SMALL) if self._inputs.factored else 0
         if d <= max(4 * k, every):
-            explained = self.scale**2 * self._inputs.explained(Z)
-            return _leading(explained, self._outputs.matrix, k)
-        X, ZT = self._inputs.X, transpose(Z)
+            return _leading(self._inputs.explained(cross), self._outputs.matrix, k)
         start = np.random.default_rng(0).standard_normal(d)
         size = 0.0
 
         def left(b: Array) -> Array:
-            explained = self.scale**2 * (ZT @ (X @ self._inputs.regress(Z @ b)))
+            explained = cross.transposed(self._inputs.regress(cross, b))
             return explained + SHIFT * size * self._outputs.product(b)
 
         for _ in range(POWERS):
@@ -294,22 +328,23 @@ class CanonicalCorrelations:
         square, B = eigsh(A, k, M=M, Minv=Minv, v0=start, tol=LANCZOS_TOLERANCE)
         return square - SHIFT * size, B
 
-    def _residual(self, Z: Matrix, A: Array, B: Array, correlations: Array) -> float:
+    def _residual(self, cross: Cross, A: Array, B: Array, correlations: Array) -> float:
         """Of the whole problem, so that it also shows what restricting the views has cost."""
-        c, k = (1.0 - self.tau) * self.scale, len(correlations)
-        scores = self.X @ A
-        inputs = self.X.T @ np.hstack([Z @ B, scores])  # both in one pass over X
         sides = (
-            (self.scale * inputs[:, :k], (c * inputs[:, k:] + self.tau * A) * correlations),
-            (
-                self.scale * (Z.T @ scores),
-                (c * (self.Y.T @ (self.Y @ B)) + self.tau * B) * correlations,
-            ),
+            (cross.product(B), self._own(0, A) * correlations),
+            (cross.transposed(A), self._own(1, B) * correlations),
         )
         return max(
             float(np.linalg.norm(left - right) / max(np.linalg.norm(left), np.finfo(float).tiny))
             for left, right in sides
         )
+
+    def _own(self, view: int, V: Array) -> Array:
+        """Cxx V or Cyy V, of the whole view."""
+        if self.bases[view] is None:
+            return (self._inputs, self._outputs)[view].product(V)
+        X = (self.X, self.Y)[view]
+        return _product(X, X.T, (1.0 - self.tau) * self.scale, self.tau, V)
 
 
 def _leading(left: Array, C: Array, k: int) -> tuple[Array, Array]:

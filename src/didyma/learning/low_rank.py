@@ -73,8 +73,10 @@ class RerankingProblem:
 
     def margins(self, A: Array, B: Array) -> Vector:
         """x_i'A B'(y_i − ŷ_ij) of each candidate."""
-        inputs, outputs = self.X @ A, self.Y @ B
         margins = np.empty(len(self.losses))
+        if not len(margins):
+            return margins
+        inputs, outputs = self.X @ A, self.Y @ B
         for start in range(0, len(margins), BLOCK):
             rows = slice(start, start + BLOCK)
             own = self.lists[rows]
