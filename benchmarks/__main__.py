@@ -50,13 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         results[name] = module.run()
         title = f"{name} ({time.perf_counter() - start:.0f} s)"
         console.print(_table(title, module.__doc__ or "", results[name]))
+        if options.write:  # at once: a later benchmark may fail
+            document.write({name: results[name]})
+            if hasattr(module, "write_page"):
+                module.write_page(results[name])
     judged = [row.ok for rows in results.values() for row in rows if row.ok is not None]
     console.print(f"{sum(judged)} of {len(judged)} targets met")
-    if options.write:
-        document.write(results)
-        for name, rows in results.items():
-            if hasattr(module := import_module(f"benchmarks.{name}"), "write_page"):
-                module.write_page(rows)
     if options.json:
         with replace_when_done(options.json) as file:
             json.dump({name: [_plain(row) for row in rows] for name, rows in results.items()}, file)

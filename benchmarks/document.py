@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numba
@@ -18,6 +19,7 @@ import didyma
 from benchmarks.row import Row
 from benchmarks.timing import cores
 from didyma.files import replace_sections
+from reproductions.stamps import commit
 
 __all__ = ["DOCUMENT", "write"]
 
@@ -62,7 +64,7 @@ def crossed(rows: Sequence[Row]) -> str:
 
 
 def setting() -> str:
-    """Where figures come from: a processor and versions."""
+    """Where figures come from: a commit, a processor and versions."""
     blas = {
         f"{info['internal_api']} {info['version']}"
         for info in threadpool_info()
@@ -76,7 +78,8 @@ def setting() -> str:
         f"Numba {numba.__version__}",
         *sorted(blas),
     ]
-    return f"*{_processor()}, {cores()} cores; {', '.join(versions)}.*"
+    made = f"Commit {commit()}, {datetime.now(UTC):%Y-%m-%d}"
+    return f"*{made}; {_processor()}, {cores()} cores; {', '.join(versions)}.*"
 
 
 def _processor() -> str:

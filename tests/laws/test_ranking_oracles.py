@@ -27,6 +27,7 @@ from tests.reference import (
     coefficients,
     measure_loss,
 )
+from tests.uncompiled import combinations
 
 LOSSES = [
     AveragePrecision(),
@@ -83,8 +84,7 @@ def any_ranking_has(cut, labels, feature_map, name, k, v, gain):
     )
 
 
-@pytest.mark.parametrize("feature_map", MAPS, ids=str)
-@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize(("loss", "feature_map"), combinations(LOSSES, MAPS), ids=str)
 def test_binary_oracles_equal_enumeration(loss, feature_map):
     rng = np.random.default_rng(zlib.crc32(f"{loss} {feature_map}".encode()))
     for _ in range(6):
