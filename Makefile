@@ -10,8 +10,8 @@ PLAIN := tests/kernels tests/laws/test_ranking_oracles.py tests/laws/test_latent
 	tests/structures/test_projective_tree.py tests/structures/test_matching.py \
 	tests/structures/test_top_k.py tests/structures/test_sequence.py tests/cli/test_warm.py
 
-# What the lowest versions are tested by, without PyTorch: data, files, measures, learners, rerankers.
-LOWEST := tests/cli/test_app.py tests/estimators tests/features tests/formats tests/learning tests/metrics \
+# What other versions are tested by, without PyTorch: data, files, measures, learners, rerankers.
+TORCHLESS := tests/cli/test_app.py tests/estimators tests/features tests/formats tests/learning tests/metrics \
 	tests/polytope tests/rerank tests/structures tests/test_data.py tests/test_model.py
 TESTERS := httpx hypothesis pandas polars pytest pytest-xdist threadpoolctl
 
@@ -20,19 +20,20 @@ SECONDS ?= 600
 SEED ?= $(shell date +%s)
 
 .PHONY: demo test kernels fuzz survive clients lint format bench reproduce generate docs lowest \
-	release-check clean
+	newest release-check clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[dev]"
 	touch $(READY)
 
 demo: $(READY)  ## train, compare and report on text that is on every machine
 	$(BIN)/didyma demo
 
-test: $(READY) lint kernels  ## every check that a change must pass
+test: $(READY)  ## every check that a change must pass
+	$(MAKE) --no-print-directory --jobs 2 --output-sync lint kernels
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 kernels: $(READY)  ## kernels as plain Python, and with every index checked
@@ -73,15 +74,17 @@ docs: $(READY)  ## the site, in build/site; it needs no network, neither here no
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -c docs/site docs build/site
 	@echo "open build/site/index.html"
 
-lowest:  ## tests with the lowest versions of what is needed, in .lowest
-	$(PYTHON) -m venv .lowest
-	.lowest/bin/python -m pip install --quiet --constraint release/lowest.txt \
+lowest: VERSIONS := release/lowest.txt
+newest: VERSIONS := constraints.txt
+lowest newest:  ## tests without PyTorch: with the lowest versions of all; with PYTHON=python3.13
+	$(PYTHON) -m venv .$@
+	.$@/bin/python -m pip install --quiet --no-compile --constraint $(VERSIONS) \
 		--editable ".[tables,report,serve]" $(TESTERS)
-	.lowest/bin/python -m pytest -q -W default::DeprecationWarning --numprocesses auto --dist loadfile \
-		$(LOWEST)
+	.$@/bin/python -m pytest -q -W default::DeprecationWarning --numprocesses auto --dist loadfile \
+		$(TORCHLESS)
 
 release-check:  ## wheel and sdist, in fresh environments: the core, each extra, types
 	$(PYTHON) -m release.check
 
 clean:
-	rm -rf .venv .lowest build docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .lowest .newest build docs/reference .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -13,13 +13,13 @@ from pathlib import Path
 import numba
 import numpy as np
 import scipy
+from reproductions.stamps import commit
 from threadpoolctl import threadpool_info
 
 import didyma
 from benchmarks.row import Row
 from benchmarks.timing import cores
 from didyma.files import replace_sections
-from reproductions.stamps import commit
 
 __all__ = ["DOCUMENT", "write"]
 

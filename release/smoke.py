@@ -88,6 +88,24 @@ def torch() -> None:
     assert scores.grad is not None
 
 
+def jax() -> None:
+    import jax
+
+    import didyma.jax
+    from didyma.structures import Choice
+
+    scores = jax.numpy.array([1.0, 0.8, 0.0])
+    slope = jax.grad(lambda given: didyma.jax.sparsemap(given, Choice())[0])(scores)
+    assert abs(float(slope[0]) - 0.5) < 1e-6, slope
+
+
+def docs() -> None:
+    from importlib import import_module
+
+    for name in ("myst_parser", "pydata_sphinx_theme", "sphinx"):
+        import_module(name)
+
+
 def vectors() -> None:
     from didyma import Lists
     from didyma.features import TextFeatures, WordVectors
@@ -162,6 +180,8 @@ SMOKE = {
     "tables": tables,
     "report": report,
     "torch": torch,
+    "jax": jax,
+    "docs": docs,
     "vectors": vectors,
     "onnx": onnx,
     "dask": dask,
