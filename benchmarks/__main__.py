@@ -21,7 +21,7 @@ from didyma.files import replace_when_done
 BENCHMARKS = (
     *("passes", "fits", "additive", "oracle", "scaling", "memory", "letor_reader", "sparsemap"),
     *("latent", "hypergraph", "local", "structures", "structure_kernels", "layers"),
-    *("lp_sparsemap", "peers", "certified", "whole", "tagger", "low_rank"),
+    *("lp_sparsemap", "peers", "certified", "whole", "threads", "tagger", "low_rank"),
     *("boosting", "parser", "esim", "passage", "text_features", "rerank", "search", "serve"),
     *("startup", "cluster"),
 )

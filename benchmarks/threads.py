@@ -1,11 +1,21 @@
-"""What a second thread gains: the time on one thread over that on two, and what has one only."""
+"""What a second thread gains: the time on one thread over that on two, and what has one only.
+
+A library of linear algebra (BLAS) has threads of its own, which wait for their next call on a core
+that other threads could use. So there are two figures: with BLAS on two threads, and on one. How
+many it has is settled when a process begins; to change it later would wake them.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -13,9 +23,8 @@ import numpy as np
 import didyma
 from benchmarks import synthetic
 from benchmarks.row import Row
-from benchmarks.timing import interleave, ratio, stopwatch
+from benchmarks.timing import ratio, stopwatch
 from didyma.data import Lists
-from didyma.execution import on_threads
 from didyma.formats import letor
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
@@ -25,38 +34,57 @@ from didyma.tasks.ranking import RankingProblem
 
 QUERIES = 1_000
 C = 100.0
-TIMES = 9
+ROUNDS, TIMES = 3, 9
 PASSAGES = 100
+BLAS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+WAYS = {
+    "one": {"OMP_NUM_THREADS": "1"},
+    "two threads": dict.fromkeys(BLAS, "2"),
+    "two threads, BLAS on one": dict.fromkeys(BLAS, "1"),
+}
 
 
 def run(scale: float = 1.0) -> list[Row]:
+    seconds: dict[str, dict[str, list[float]]] = {way: {} for way in WAYS}
+    for _ in range(ROUNDS if scale == 1.0 else 1):
+        for way, variables in WAYS.items():
+            for name, found in _measured(scale, variables).items():
+                seconds[way].setdefault(name, []).append(found)
+    one, *others = seconds.values()
+    return [
+        Row(f"{name}: {way}", ratio(one[name], two[name]), "x")
+        for name in one
+        for way, two in zip(list(WAYS)[1:], others)
+    ]
+
+
+def _measured(scale: float, variables: dict[str, str]) -> dict[str, float]:
+    """Seconds of each work in a process of its own."""
+    inherited = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    child = subprocess.run(
+        [sys.executable, "-m", "benchmarks.threads", str(scale)],
+        cwd=Path(__file__).parents[1],
+        env=inherited | variables,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found: dict[str, float] = json.loads(child.stdout)
+    return found
+
+
+def measure(scale: float) -> dict[str, float]:
+    """Seconds of each work in this process, the median of some calls."""
     data = synthetic.dense(max(20, round(QUERIES * scale)))
+    found = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "rows.txt")
         letor.write(data, path)
-        seconds: dict[str, dict[int, list[float]]] = {}
-        timers = {
-            (name, n): stopwatch(_with_threads(partial(make, data, path), n))
-            for name, make in WORK.items()
-            for n in (1, 2)
-        }
-        for timer in timers.values():
-            timer()  # compiles
-        found = interleave({str(key): timer for key, timer in timers.items()}, TIMES)
-        for name, n in timers:
-            seconds.setdefault(name, {})[n] = found[str((name, n))]
-    return [Row(name, ratio(by[1], by[2]), "x") for name, by in seconds.items()]
-
-
-def _with_threads(make: Callable[[], Callable[[], Any]], n: int) -> Callable[[], Any]:
-    with didyma.threads(n):
-        work = make()
-
-    def run() -> None:
-        with didyma.threads(n):
-            work()
-
-    return run
+        for name, make in WORK.items():
+            work = make(data, path)
+            work()  # compiles
+            found[name] = median(stopwatch(work)() for _ in range(TIMES))
+    return found
 
 
 def _products(data: Lists, path: Path) -> Callable[[], Any]:
@@ -66,7 +94,7 @@ def _products(data: Lists, path: Path) -> Callable[[], Any]:
 
 
 def _problem(data: Lists) -> RankingProblem:
-    return RankingProblem(data.X, data.y, data.groups, AveragePrecision(), execute=on_threads())
+    return RankingProblem(data.X, data.y, data.groups, AveragePrecision())
 
 
 def _solve(solver: Any) -> Callable[[Lists, Path], Callable[[], Any]]:
@@ -79,8 +107,7 @@ def _cut(data: Lists, path: Path) -> Callable[[], Any]:
 
 
 def _additive(data: Lists, path: Path) -> Callable[[], Any]:
-    ranker = didyma.AdditiveSVMRanker()
-    return lambda: ranker.fit(data)
+    return partial(didyma.AdditiveSVMRanker().fit, data)
 
 
 def _trees(data: Lists, path: Path) -> Callable[[], Any]:
@@ -95,7 +122,7 @@ def _rank(data: Lists, path: Path) -> Callable[[], Any]:
     asked = [" ".join(texts[k].split()[:6]) for k in range(10)]
     lists = Lists.of_texts(asked, [texts[10 * k : 10 * k + 10] for k in range(10)], judged)
     reranker = didyma.TextReranker(quick=True).fit(lists)
-    return lambda: reranker.rank(asked[0], texts)
+    return partial(reranker.rank, asked[0], texts)
 
 
 WORK: dict[str, Callable[[Lists, Path], Callable[[], Any]]] = {
@@ -105,6 +132,10 @@ WORK: dict[str, Callable[[Lists, Path], Callable[[], Any]]] = {
     "fit by BCFW": _solve(BCFW()),
     "fit of an additive ranker": _additive,
     "SparseMAP of 64 trees of 20 words": _trees,
-    "reading a file of rows": lambda data, path: lambda: letor.read(path),
+    "reading a file of rows": lambda data, path: partial(letor.read, path),
     f"ranking {PASSAGES} passages of 100 words": _rank,
 }
+
+
+if __name__ == "__main__":  # python -m benchmarks.threads SCALE
+    print(json.dumps(measure(float(sys.argv[1]))))

@@ -42,6 +42,7 @@ from benchmarks import (
     synthetic,
     tagger,
     text_features,
+    threads,
     whole,
 )
 from didyma.cli import COMMANDS
@@ -54,7 +55,7 @@ TINY = 0.005
 
 MODULES = [
     *(passes, fits, additive, oracle, scaling, letor_reader, sparsemap, latent, boosting),
-    *(esim, passage, text_features, rerank, serve, hypergraph, certified),
+    *(esim, passage, text_features, rerank, serve, hypergraph, certified, threads),
 ]
 
 
