@@ -55,7 +55,7 @@ TINY = 0.005
 
 MODULES = [
     *(passes, fits, additive, oracle, scaling, letor_reader, sparsemap, latent, boosting),
-    *(esim, passage, text_features, rerank, serve, hypergraph, certified, threads),
+    *(esim, passage, text_features, rerank, serve, hypergraph, certified),
 ]
 
 
@@ -65,6 +65,20 @@ def test_a_benchmark_returns_figures(module):
     assert all(math.isfinite(row.value) and row.value >= 0 for row in rows)
     assert any(row.target for row in rows)
     assert all((row.ok is None) == (row.target == "") for row in rows)
+
+
+def test_gains_of_threads_are_ratios_to_one(monkeypatch):
+    alone = threads.measure(TINY)
+
+    def measured(scale, variables):
+        share = 1.0 if "OMP_NUM_THREADS" in variables else 2.0
+        return {name: seconds / share for name, seconds in alone.items()}
+
+    monkeypatch.setattr(threads, "_measured", measured)
+    rows = threads.run(TINY)
+    assert len(rows) == 2 * len(alone)
+    assert all(row.value == pytest.approx(2.0) for row in rows)
+    assert sum(row.ok is True for row in rows) == 2 * len(threads.SHARED)
 
 
 def test_memory_is_measured(monkeypatch):
