@@ -68,7 +68,9 @@ STUDIES = {
     "passage-vectors": Study("passage_vectors", ("passage_vectors",)),
     "low-rank": Study("low_rank", ("low_rank",)),
     "parsing": Study("sparsemap_models", ("sparsemap_parsing",), ("--part", "parsing")),
-    "alignment": Study("sparsemap_models", ("sparsemap_alignment",), ("--part", "nli")),
+    "alignment": Study(
+        "sparsemap_models", ("sparsemap_alignment",), ("--part", "nli", "--seeds", "5")
+    ),
     "rerank": Study("rerank", ("rerank_home", "rerank_verdicts", "rerank_abroad", "rerank_curve")),
 }
 
