@@ -122,9 +122,16 @@ class Structure(ABC):
     def argmax(self, scores: Any, **additional: Any) -> Any:
         """Indices of the parts of the best output.
 
-        They count through the flattened scores; with additional scores, on through each of those in
-        the order in which they are given. Only parts of ``scores`` are penalised by SparseMAP.
+        They count through the flattened scores, and on through the additional scores in the order
+        in which `additional` declares them. Only parts of ``scores`` are penalised by SparseMAP.
         """
+
+    def additional(self, shape: tuple[int, ...]) -> Mapping[str, tuple[int, ...]]:
+        """Names and shapes of the additional scores that go with scores of this shape.
+
+        One more axis in front makes them one array per instance of a batch.
+        """
+        return {}
 
     def lay_out(
         self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
@@ -138,18 +145,28 @@ class Structure(ABC):
             )
         batch = check_scores(as_batch(scores, self.ndim), "scores")
         flat = flatten(batch)
+        shapes = self.declared(batch.shape[1:], additional)
         extra, named = lay_out_additional(
-            len(batch),
-            {
-                name: (array, np.shape(array)[1:] if _batched(array, batch) else np.shape(array))
-                for name, array in additional.items()
-                if array is not None
-            },
+            len(batch), {name: (additional.get(name), own) for name, own in shapes.items()}
         )
         sizes = np.zeros((len(batch), 0), np.int64)
         return Layout(
             flat, batch.shape[1:], flat.shape[1], extra, named, extra.shape[1], sizes=sizes
         )
+
+    def declared(
+        self, shape: tuple[int, ...], given: Mapping[str, Any]
+    ) -> Mapping[str, tuple[int, ...]]:
+        """What `additional` declares; any other name is refused."""
+        shapes = self.additional(shape)
+        for name in given:
+            if name not in shapes:
+                raise DataError(
+                    f"{type(self).__name__} has no such scores: its method `additional` declares "
+                    f"{', '.join(shapes) or 'none'}",
+                    field=name,
+                )
+        return shapes
 
     def decode(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[Any]:
         """Outputs in the form that people know, one per row of part indices.
@@ -160,11 +177,6 @@ class Structure(ABC):
         rows, columns = np.nonzero(parts >= 0)
         outputs[rows, parts[rows, columns]] = True
         return outputs.reshape(len(parts), *layout.shape)
-
-
-def _batched(array: ArrayLike, batch: Floats) -> bool:
-    shape = np.shape(array)
-    return len(shape) > 1 and shape[0] == len(batch)
 
 
 class CompiledStructure(Structure):

@@ -259,6 +259,57 @@ def test_a_batch_is_its_instances(name):
         np.testing.assert_allclose(total, tied_gradients[key], atol=1e-12)
 
 
+class Chain(didyma.Structure):
+    """Sequences of three tags by plain enumeration, with a matrix of additional scores."""
+
+    ndim = 2
+
+    def additional(self, shape):
+        return {"transitions": (shape[1], shape[1])}
+
+    def argmax(self, scores, transitions):
+        n, n_tags = scores.shape
+        tags = np.array(list(enumeration.sequences(n, n_tags)))
+        steps = tags[:, :-1] * n_tags + tags[:, 1:]
+        best = np.argmax(
+            scores[range(n), tags].sum(axis=1) + transitions.ravel()[steps].sum(axis=1)
+        )
+        used = scores.size + np.unique(steps[best])
+        return np.concatenate([range(0, scores.size, n_tags) + tags[best], used])
+
+
+ADDITIONAL = {name: case for name, case in CASES.items() if case.additional}
+ADDITIONAL["user's own, pairs"] = Case(Chain(), (2, 3), [], {"transitions": (3, 3)})
+
+
+@pytest.mark.parametrize("name", ADDITIONAL)
+def test_a_batch_may_be_as_long_as_its_additional_scores(name):
+    case = ADDITIONAL[name]
+    for batch in {1, *(size for shape in case.additional.values() for size in shape)}:
+        scores, additional = instance_of(case, "gaussian", 0, batch=batch)
+        together = didyma.sparsemap(scores, case.structure, n_jobs=1, **additional)
+        alone = [didyma.sparsemap(one, case.structure, n_jobs=1, **additional) for one in scores]
+        np.testing.assert_array_equal(together, alone)
+
+
+def test_additional_scores_per_instance_of_a_structure_of_ones_own():
+    scores, additional = instance_of(ADDITIONAL["user's own, pairs"], "gaussian", 0, batch=3)
+    each = np.stack([k * additional["transitions"] for k in range(3)])
+    together = didyma.sparsemap(scores, Chain(), transitions=each)
+    alone = [didyma.sparsemap(one, Chain(), transitions=own) for one, own in zip(scores, each)]
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_additional_scores_are_declared():
+    with pytest.raises(didyma.DataError, match=r"pairs: Window has no such .* declares none"):
+        didyma.sparsemap(np.zeros(6), Window(), pairs=np.zeros(5))
+    for wrong in (np.zeros(4), np.zeros((1, 3)), np.zeros((2, 4, 3))):
+        with pytest.raises(
+            didyma.DataError, match=r"transitions: expected shape \(3, 3\), or \(2,"
+        ):
+            didyma.sparsemap(np.zeros((2, 2, 3)), Chain(), transitions=wrong)
+
+
 @pytest.mark.parametrize(
     ("structure", "crop"),
     [
@@ -454,6 +505,9 @@ def test_what_is_no_structure_is_named():
 class Pair(didyma.Structure):
     """Two neighbours, with scores of their own for pairs."""
 
+    def additional(self, shape):
+        return {"pairs": (shape[0] - 1,)}
+
     def argmax(self, scores, pairs=None):
         both = scores[:-1] + scores[1:] + (0.0 if pairs is None else pairs)
         start = int(np.argmax(both))
@@ -492,8 +546,8 @@ def test_a_warm_start_of_another_object_of_the_same_class():
     _, solution = didyma.sparsemap(scores, Pair(), return_solution=True, pairs=pairs)
     again = didyma.sparsemap(scores, Pair(), warm_start=solution, pairs=pairs)
     np.testing.assert_allclose(again, solution.marginals[0], atol=1e-12)
-    with pytest.raises(didyma.DataError, match=r"3 additional scores, now it has .* 0"):
-        didyma.sparsemap(scores, Pair(), warm_start=solution)
+    without = didyma.sparsemap(scores, Pair(), warm_start=solution)
+    np.testing.assert_allclose(without, didyma.sparsemap(scores, Pair()), atol=1e-9)
 
 
 def test_derivatives_of_wrong_shapes_are_refused():

@@ -20,6 +20,9 @@ from didyma.structures.tree import Tree
 class Contiguous(Structure):
     """A run of two neighbours; ``bonus`` scores where it starts."""
 
+    def additional(self, shape):
+        return {"bonus": (shape[0] - 1,)}
+
     def argmax(self, scores, bonus=None):
         bonus = np.zeros(len(scores) - 1) if bonus is None else bonus
         start = int(np.argmax(scores[:-1] + scores[1:] + bonus))

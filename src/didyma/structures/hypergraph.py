@@ -242,10 +242,6 @@ class Planned(CompiledStructure):
     def plan(self, shape: tuple[int, ...]) -> Hypergraph:
         """The plan for scores of this shape, with a goal for all lengths up to it."""
 
-    def additional(self, shape: tuple[int, ...]) -> Mapping[str, tuple[int, ...]]:
-        """Names and shapes of the additional scores that go with scores of this shape."""
-        return {}
-
     def hypergraph(self, shape: tuple[int, ...], sizes: Integers) -> Hypergraph:
         """A plan that has goals for these lengths (B, number of lengths)."""
         return _plan(self, shape)
@@ -256,8 +252,7 @@ class Planned(CompiledStructure):
         """Check a batch and lay it out flat; what no output uses may be anything."""
         batch = as_batch(scores, self.ndim)
         shape = batch.shape[1:]
-        shapes = self.additional(shape)
-        self.refuse({name: None for name in additional if name not in shapes})
+        shapes = self.declared(shape, additional)
         sizes = self._sizes(lengths, len(batch), shape)
         self.check(shape, sizes)
         graph = self.hypergraph(shape, sizes)
