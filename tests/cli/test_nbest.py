@@ -80,7 +80,7 @@ def test_models_are_compared_by_one_command(run: Run, models: Path) -> None:
         assert (row["wins"], row["losses"]) == ((chosen < first).sum(), (chosen > first).sum())
         assert row["p_value"] < 0.001
     shown = run("nbest", "compare", *files, "--data", TEST, "--test", "t-test", "--holm").stdout
-    assert "two-tailed t-test against the decoder, Holm-corrected" in shown
+    assert "two-tailed paired t-test against the decoder, Holm-corrected" in shown
     assert "wrong tokens, mean over 120 lists" in shown
     alone = run("nbest", "eval", files[0], TEST, "--loss", "edit").stdout
     assert "normalised edit distance" in alone

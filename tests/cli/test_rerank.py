@@ -77,7 +77,7 @@ def test_fit_in_words_and_as_a_page(run: Run, data: Path, model: Path, tmp_path:
     )
     verdict = json.loads((data / "fit.json").read_text())["gate"]["verdict"]
     assert verdict in found.stdout
-    for word in ("reranker", "nDCG@10", "p < .05", "ranks by", "calibration", "threshold"):
+    for word in ("reranker", "nDCG@10", "two-tailed", "ranks by", "calibration", "threshold"):
         assert word in found.stdout
     assert f"{data / 'train.tsv'}: " in found.stderr
     assert re.search(r"1/\d", found.stderr)  # what was tried

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from didyma.metrics import Evaluation
 
-__all__ = ["ComparisonTable", "Row", "comparison", "decimal", "markdown"]
+__all__ = ["ComparisonTable", "Row", "comparison", "decimal", "footnote", "markdown"]
 
 SIGNIFICANT = 0.05
 TEST_NAMES = {
@@ -71,12 +71,10 @@ class ComparisonTable:
 
     @property
     def caption(self) -> str:
-        """What the p-values and the star mean."""
-        correction = ", Holm-corrected" if self.corrected else ""
-        return (
-            f"* p < .05: two-tailed {TEST_NAMES[self.test]} of {self.measure} against "
-            f"{self.baseline} over {self.n_queries} queries{correction}"
-        )
+        """What the numbers stand for: the p-values, and the star if there is one."""
+        over = f"over {self.n_queries} queries"
+        compared = f"of {self.measure} against {self.baseline} {over}"
+        return footnote(self.rows, self.test, compared, self.corrected) or f"means {over}"
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, unrounded, ready for JSON."""
@@ -158,10 +156,11 @@ def comparison(
     ...     "old": evaluate([1, 2, 1, 2], y, groups, "AP RR"),
     ...     "new": evaluate([2, 1, 1, 2], y, groups, "AP RR"),
     ... }
-    >>> print(comparison(systems).text().partition("*")[0].rstrip())
+    >>> print(comparison(systems).text())
     system      AP      RR  diff AP  W/L/T       p
     old      .7500   .7500
     new     1.0000  1.0000  +.2500   1/0/1  1.0000
+    p: two-tailed Wilcoxon test of AP against old over 2 queries
     """
     from didyma.metrics import compare, parse
     from didyma.metrics.significance import TESTS
@@ -197,6 +196,22 @@ def comparison(
     return ComparisonTable(
         tuple(rows), str(chosen), name, key, correct, n_queries=len(reference.queries)
     )
+
+
+def footnote(rows: Sequence[Row], test: str, compared: str, corrected: bool) -> str:
+    """The line below a table that says by which test its p-values came about.
+
+    The star is explained only if a row has one, and a table without p-values needs no such line.
+
+    >>> rows = [Row("old", {"AP": 0.2}), Row("new", {"AP": 0.3}, 0.1, 5, 2, 1, p_value=0.2)]
+    >>> footnote(rows, "t", "against old", False)
+    'p: two-tailed paired t-test against old'
+    """
+    if all(row.p_value is None for row in rows):
+        return ""
+    mark = "* p < .05" if any(row.star for row in rows) else "p"
+    correction = ", Holm-corrected" if corrected else ""
+    return f"{mark}: two-tailed {TEST_NAMES[test]} {compared}{correction}"
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

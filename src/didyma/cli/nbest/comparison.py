@@ -14,7 +14,7 @@ from didyma.cli.nbest import options
 from didyma.cli.nbest.options import LossName
 from didyma.cli.nbest.reading import read_lists
 from didyma.cli.output import aligned, print_json, say, waiting
-from didyma.report.table import decimal
+from didyma.report.table import decimal, footnote
 
 if TYPE_CHECKING:
     from didyma.data import Lists
@@ -127,14 +127,11 @@ def _record(row: Row) -> dict[str, Any]:
 
 def _comparison_text(rows: Sequence[Row], judge: Judge, test: Test, holm: bool) -> str:
     table = [["system", *rows[0].means, "gain", "W/L/T", "p"], *(row.cells for row in rows)]
-    tested = any(row.p_value is not None for row in rows)
+    tested = footnote(rows, test.value.removesuffix("-test"), "against the decoder", holm)
     if not tested:
         table = [cells[: 1 + len(rows[0].means)] for cells in table]
     kinds = {"given": "as given", "hamming": "wrong tokens", "edit": "normalised edit distance"}
     note = f"loss: {kinds[judge.measure]}, mean over {len(judge.lists.groups)} lists"
     if judge.n_empty:
         note += f" ({judge.n_empty} have no candidates)"
-    if tested:
-        corrected = ", Holm-corrected" if holm else ""
-        note += f"\n* p < .05: two-tailed {test.value} against the decoder{corrected}"
-    return f"{aligned(table)}\n{note}"
+    return "\n".join(filter(None, [aligned(table), note, tested]))
