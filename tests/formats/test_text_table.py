@@ -81,7 +81,8 @@ def test_columns_by_other_names(tmp_path: Path) -> None:
         ("a.tsv", "query\ttext\tlabel\nwho?\ta\n", r"line 2: expected 3 fields, found 2"),
         ("a.tsv", "query\ttext\n", r"a\.tsv: expected at least one row"),
         ("a.tsv", "a\tb\n", r"a\.tsv, line 1: expected JSON lines, a table"),
-        ("a.tsv", "", r"a\.tsv, line 1: expected JSON lines, a table"),
+        ("a.tsv", "", r"a\.tsv: expected JSON lines, a table .* found an empty file"),
+        ("a.tsv", "\n \n", r"a\.tsv: expected JSON lines, a table .* found an empty file"),
         ("a.parquet", "nothing", r"a\.parquet: not a readable Parquet file"),
     ],
 )

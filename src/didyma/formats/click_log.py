@@ -27,7 +27,7 @@ from didyma.formats import text_ids
 from didyma.formats.delimited import DelimitedFile
 from didyma.formats.json_lines import objects
 from didyma.formats.passage import id_of
-from didyma.formats.roles import known_as
+from didyma.formats.roles import assign, check_distinct
 
 __all__ = ["ROLES", "ClickLog", "read"]
 
@@ -99,6 +99,7 @@ def read(path: PathName, **names: str | None) -> ClickLog:
     given = {role: name for role, name in names.items() if name is not None}
     if unknown := given.keys() - set(ROLES):
         raise DataError(f"expected roles among {', '.join(ROLES)}, found {', '.join(unknown)}")
+    check_distinct(given)
     is_json = format_suffix(path) in (".jsonl", ".json", ".ndjson")
     counts = _Counts(path)
     for line, record in _json_records(path, given) if is_json else _rows(path, given):
@@ -131,12 +132,7 @@ def _named(names: list[str] | tuple[str, ...], given: Mapping[str, str]) -> dict
     for name in given.values():
         if name not in names:
             raise DataError(f"no such name among {', '.join(names)}", field=name)
-    free = [name for name in names if name not in given.values()]
-    found = dict(given)
-    for role in ROLES:
-        called = known_as(role, free)
-        if role not in found and called is not None:
-            found[role] = called
+    found = assign(names, ROLES, given)
     for wanted in (("query", "qid"), ("passage", "docid"), ("position",), ("clicked",)):
         if not found.keys() & set(wanted):
             what = "document" if "docid" in wanted else wanted[0]

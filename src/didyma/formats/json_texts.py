@@ -7,7 +7,8 @@
 A query may have an id (``qid``, ``query_id``; in an object for each query also ``id``). Passages
 (also ``documents``, ``candidates``, ``texts``) are texts or objects with ``text``, ``title``,
 ``id``, ``label`` and ``score``; ``labels`` and ``scores`` of the first stage may stand beside them
-as well. Positives and negatives (also ``pos``, ``neg``, ``positive_passages``, ``negative_1``, …)
+as well, also under a name that was given and its plural: with ``label="score"``, ``scores`` are
+labels. Positives and negatives (also ``pos``, ``neg``, ``positive_passages``, ``negative_1``, …)
 are one passage or several, which have the labels 1 and 0; one that occurs again for a query counts
 once, as a positive if it ever is one. Other names are in `didyma.formats.roles`; further fields are
 ignored.
@@ -18,6 +19,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any, NoReturn
 
 import numpy as np
@@ -28,12 +30,13 @@ from didyma.errors import DataError, placed
 from didyma.files import PathName, replace_when_done
 from didyma.formats.json_lines import objects
 from didyma.formats.passage import Passage, id_of
-from didyma.formats.roles import Roles, known_as
+from didyma.formats.roles import Roles, assign, known_as
 from didyma.formats.rows import TextRows, number_of
 
 __all__ = ["read", "write"]
 
 PASSAGES = ("passages", "documents", "candidates", "texts")
+NUMBERS = {"label", "score"}
 SIDES = {"pos": 1.0, "neg": 0.0}
 
 _SIDE = re.compile(r"(pos|neg)(?:itive|ative)?s?(?:_passages|_\d+)?")
@@ -79,35 +82,67 @@ def write(lists: Lists, path: PathName, **columns: ArrayLike) -> None:
 
 def _rows_of(record: Mapping[str, Any], asked: Roles) -> Iterator[dict[str, Any]]:
     """What `TextRows.add` is told about each passage of an object."""
-    passages = next((name for name in PASSAGES if name in record), None)
-    sides = {name: SIDES[found[1]] for name in record if (found := _SIDE.fullmatch(name))}
+    given = asked.given
+    is_list = isinstance(record.get(given.get("passage", "")), list)
+    free = [name for name in record if name not in given.values()]
+    passages = given["passage"] if is_list else next((n for n in PASSAGES if n in free), None)
+    sides = {name: SIDES[match[1]] for name in free if (match := _SIDE.fullmatch(name))}
     if passages is None and not sides:
         yield _pair(record, asked.among(record))
         return
-    query = asked.query or known_as("query", record)
-    qid = asked.qid or known_as("qid", record, ("id", "_id"))
-    owner = {"query": _text(record, query, "query")}
-    if qid is not None and record.get(qid) is not None:
+    names = assign(record, ("query", "qid"), given, {"qid": ("id", "_id")})
+    owner = {"query": _text(record, names.get("query"), "query")}
+    if (qid := names.get("qid")) is not None and record[qid] is not None:
         owner["qid"] = id_of(record[qid], qid)
-    if passages is None:
-        for name, side in sides.items():
-            given = record[name] if isinstance(record[name], list) else [record[name]]
-            for place, value in enumerate(given):
-                yield {**owner, **_passage(value, f"{name} {place + 1}", None), "side": side}
+    if passages is not None:
+        given = {role: name for role, name in given.items() if name != passages}
+        yield from ({**owner, **row} for row in _listed(record, passages, given))
         return
-    given = _list(record, passages)
-    beside = {
-        role: _list(record, f"{role}s") for role in ("label", "score") if f"{role}s" in record
-    }
-    for role, values in beside.items():
-        if len(values) != len(given):
-            problem = f"expected {len(given)}, one for each passage, found {len(values)}"
-            raise DataError(problem, field=f"{role}s")
-    for place, value in enumerate(given):
-        row = {**owner, **_passage(value, f"{passages} {place + 1}", asked)}
-        for role, values in beside.items():
-            row[role] = number_of(values[place], f"{role}s, {place + 1}")
+    for role in NUMBERS & given.keys():
+        raise DataError(f"expected no {role}: positives have 1, negatives 0", field=given[role])
+    for name, side in sides.items():
+        values = record[name] if isinstance(record[name], list) else [record[name]]
+        for place, value in enumerate(values):
+            yield {**owner, **_passage(value, f"{name} {place + 1}", given)[0], "side": side}
+
+
+def _listed(
+    record: Mapping[str, Any], passages: str, given: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """The passages of a list, with labels and scores that stand in them or in lists beside them."""
+    values, beside = _list(record, passages), _beside(record, passages, given)
+    for name, numbers in beside.values():
+        if len(numbers) != len(values):
+            problem = f"expected {len(values)}, one for each passage, found {len(numbers)}"
+            raise DataError(problem, field=name)
+    fields = dict.fromkeys(chain(*(value for value in values if isinstance(value, dict))))
+    for role, name in given.items():
+        present = record if role in ("query", "qid") else fields
+        if values and role not in beside and name not in present:
+            raise DataError(f"no such name among {', '.join(present) or 'texts'}", field=name)
+    for place, value in enumerate(values):
+        field = f"{passages} {place + 1}"
+        row, metadata = _passage(value, field, given)
+        for role, name in assign(metadata, sorted(NUMBERS - beside.keys()), given).items():
+            row[role] = number_of(metadata[name], f"{field}, {name}")
+        for role, (name, numbers) in beside.items():
+            row[role] = number_of(numbers[place], f"{name}, {place + 1}")
         yield row
+
+
+def _beside(
+    record: Mapping[str, Any], passages: str, given: Mapping[str, str]
+) -> dict[str, tuple[str, list[Any]]]:
+    """Name and numbers of lists beside the passages: ``labels``, or as ``label`` was named."""
+    names: dict[str, str] = {}
+    for role in sorted(NUMBERS, key=lambda role: role not in given):
+        name = given.get(role, role)
+        several = f"{name}s"
+        if role in given and isinstance(record.get(name), list):
+            names[role] = name
+        elif several in record and several not in (passages, *given.values(), *names.values()):
+            names[role] = several
+    return {role: (name, _list(record, name)) for role, name in names.items()}
 
 
 def _pair(record: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -125,21 +160,18 @@ def _pair(record: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
     return row
 
 
-def _passage(value: Any, field: str, asked: Roles | None) -> dict[str, Any]:
-    """Text and id of a passage in a list, and its label and score if these may stand in it."""
+def _passage(
+    value: Any, field: str, given: Mapping[str, str]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Text and id of a passage in a list, and all other fields."""
     try:
-        passage = Passage.of(value)
+        passage = Passage.of(value, given)
     except DataError as error:
         _fail(error, field)
     row: dict[str, Any] = {"passage": passage.text}
     if passage.id is not None:
         row["docid"] = str(passage.id)
-    if asked is not None:
-        for role in ("label", "score"):
-            name = getattr(asked, role) or known_as(role, passage.metadata)
-            if name in passage.metadata and row.get(role) is None:
-                row[role] = number_of(passage.metadata[name], f"{field}, {name}")
-    return row
+    return row, passage.metadata
 
 
 def _fail(error: DataError, field: str) -> NoReturn:

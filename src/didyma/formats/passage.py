@@ -7,7 +7,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 from didyma.errors import DataError
-from didyma.formats.roles import known_as
+from didyma.formats.roles import assign
 
 __all__ = ["Passage", "id_of"]
 
@@ -26,16 +26,18 @@ class Passage(NamedTuple):
     metadata: dict[str, Any]
 
     @classmethod
-    def of(cls, value: Any) -> Passage:
-        """Read a text, or a mapping with a text; a title goes before it, with a space between."""
+    def of(cls, value: Any, given: Mapping[str, str] | None = None) -> Passage:
+        """Read a text, or a mapping with a text; a title goes before it, with a space between.
+
+        ``given`` are names of fields by their roles (`didyma.formats.roles`).
+        """
         if isinstance(value, str):
             return cls(value, None, {})
         if not isinstance(value, Mapping):
             raise DataError(f"expected a text or an object with one, found {value!r:.40}")
         names = [name for name in value if isinstance(name, str)]
-        text = known_as("passage", names)
-        title = known_as("title", names)
-        name = known_as("docid", names, ("id", "_id"))
+        roles = assign(names, ("passage", "title", "docid"), given or {}, {"docid": ("id", "_id")})
+        text, title, name = (roles.get(role) for role in ("passage", "title", "docid"))
         if text is None:
             raise DataError(f"expected a text among {', '.join(names) or 'no fields'}")
         parts = [value[field] for field in (title, text) if field is not None]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
 from didyma.errors import DataError
 
-__all__ = ["NAMES", "Roles", "known_as"]
+__all__ = ["NAMES", "Roles", "assign", "check_distinct", "known_as"]
 
 # Of several that are there the first counts. Case, "_", "-" and spaces make no difference.
 NAMES: dict[str, tuple[str, ...]] = {
@@ -42,6 +42,39 @@ def _plain(name: str) -> str:
     return name.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
 
 
+def assign(
+    names: Iterable[str],
+    roles: Iterable[str],
+    given: Mapping[str, str],
+    others: Mapping[str, Iterable[str]] | None = None,
+) -> dict[str, str]:
+    """The name of each role: the one that was given or, among names given to no role, by `NAMES`.
+
+    A field is read for one role only: what is learned from must not be known already. Of the given
+    names those count that are there.
+
+    >>> assign(["text", "score"], ["passage", "label", "score"], {"label": "score"})
+    {'passage': 'text', 'label': 'score'}
+    """
+    free = list(names)
+    assigned = {role: name for role, name in given.items() if name in free}
+    free = [name for name in free if name not in assigned.values()]
+    for role in roles:
+        name = None if role in given else known_as(role, free, (others or {}).get(role, ()))
+        if name is not None:
+            assigned[role] = name
+            free.remove(name)
+    return {role: assigned[role] for role in roles if role in assigned}
+
+
+def check_distinct(given: Mapping[str, str]) -> None:
+    """Refuse a name that was given to two roles."""
+    role_of: dict[str, str] = {}
+    for role, name in given.items():
+        if (other := role_of.setdefault(name, role)) != role:
+            raise DataError(f"expected one role, found {other} and {role}", field=name)
+
+
 @dataclass(frozen=True)
 class Roles:
     """Names that the caller gives to columns or fields; those left None are found by `NAMES`.
@@ -49,7 +82,7 @@ class Roles:
     A score is always the first stage's. What a teacher thinks is a label: ``label="score"``.
 
     >>> Roles(label="score").among(["query", "passage", "score"])
-    {'label': 'score', 'query': 'query', 'passage': 'passage'}
+    {'query': 'query', 'passage': 'passage', 'label': 'score'}
     """
 
     query: str | None = None
@@ -59,15 +92,18 @@ class Roles:
     qid: str | None = None
     docid: str | None = None
 
+    def __post_init__(self) -> None:
+        check_distinct(self.given)
+
+    @property
+    def given(self) -> dict[str, str]:
+        """The names that are not left to be found."""
+        return {role: name for role, name in asdict(self).items() if name is not None}
+
     def among(self, names: Iterable[str]) -> dict[str, str]:
         """The name of each role that these names fill."""
         present = list(names)
-        found = {role: name for role, name in asdict(self).items() if name is not None}
-        for name in found.values():
+        for name in self.given.values():
             if name not in present:
                 raise DataError(f"no such name among {', '.join(present)}", field=name)
-        free = [name for name in present if name not in found.values()]
-        for role in asdict(self):
-            if role not in found and (name := known_as(role, free)) is not None:
-                found[role] = name
-        return found
+        return assign(present, asdict(self), self.given)

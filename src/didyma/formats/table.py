@@ -148,17 +148,24 @@ class TableRoles:
 
     def among(self, names: Sequence[str]) -> _Columns:
         """The columns of a table with these names."""
-        docid = "docid" if self.docid is None and "docid" in names else self.docid
-        label = self.label if self.judged or self.label in names else None
-        for name in (label, self.qid, docid):
-            if name is not None and name not in names:
+        label: str | None = self.label
+        if not self.judged and (label not in names or label in (self.features or ())):
+            label = None
+        docid = self.docid
+        if docid is None and "docid" in names and "docid" not in (label, self.qid):
+            docid = "docid"
+        taken = [name for name in (label, self.qid, docid) if name is not None]
+        for name in taken:
+            if name not in names:
                 raise DataError(f"no such column among {', '.join(names)}", field=name)
-        taken = (label, self.qid, docid)
         features = self.features
         if features is None:
             features = [name for name in names if name not in taken]
         if missing := sorted(set(features) - set(names), key=list(features).index):
             raise DataError(f"expected also the features {', '.join(missing)}")
+        if (again := first_repeated([*taken, *features])) is not None:
+            problem = "expected a column that is one of label, query, document and feature"
+            raise DataError(problem, field=again)
         if "" in features:
             raise DataError(f"column {list(names).index('') + 1} has no name", field="header")
         return _Columns(label, self.qid, docid, tuple(features))

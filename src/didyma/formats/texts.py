@@ -69,6 +69,7 @@ def read(
     """
     place, roles = Path(path), Roles(**names)
     if place.is_dir():
+        _check_nameless(path, roles)
         if any((place / name).exists() for name in qa.FILES):
             return qa.read_trecqa(place)
         indexed = isinstance(first_stage, IndexedPassages)
@@ -84,6 +85,7 @@ def read(
     if suffix in (".csv", ".parquet"):
         return text_table.read(path, roles)
     if place.name.lower().startswith("triples"):
+        _check_nameless(path, roles)
         return msmarco.read_triples(path)
     return _read_tabs(path, roles)
 
@@ -123,6 +125,8 @@ def from_frame(frame: Any, **names: str | None) -> Lists:
 
 def _read_tabs(path: PathName, roles: Roles) -> Lists:
     first = next((line for line in stream_lines(path) if line.strip()), b"")
+    if not first:
+        raise DataError(f"expected {KNOWN}, found an empty file", path=path)
     if first.lstrip().startswith(b"{"):
         return json_texts.read(path, roles)
     header = first.decode(errors="replace").split("\t")
@@ -131,5 +135,12 @@ def _read_tabs(path: PathName, roles: Roles) -> Lists:
     if "query" in found and "passage" in found:
         return text_table.read(path, roles)
     if len(header) == len(qa.COLUMNS):
+        _check_nameless(path, roles)
         return qa.read_wikiqa(path)
     raise DataError(f"expected {KNOWN}, found {len(header)} other fields", path=path, line=1)
+
+
+def _check_nameless(path: PathName, roles: Roles) -> None:
+    """Refuse names for what is read by its place rather than by a name."""
+    if roles.given:
+        raise DataError("its fields have no names that could be given", path=path)
