@@ -13,26 +13,33 @@ PLAIN := tests/kernels tests/laws/test_ranking_oracles.py tests/laws/test_latent
 # What other versions are tested by, without PyTorch: data, files, measures, learners, rerankers.
 TORCHLESS := tests/cli/test_app.py tests/estimators tests/features tests/formats tests/learning tests/metrics \
 	tests/polytope tests/rerank tests/structures tests/test_data.py tests/test_model.py
+BUILDERS := cmake hatchling nanobind ninja numpy
+CORE := $(shell find src/core -name "*.hpp" -o -name "*.cpp")
 TESTERS := httpx hypothesis pandas polars pytest pytest-xdist threadpoolctl
 
 # Of a run of `make fuzz`; each has a seed of its own, which it prints.
 SECONDS ?= 600
 SEED ?= $(shell date +%s)
 
-.PHONY: demo test kernels fuzz survive clients lint format bench reproduce generate docs lowest \
+.PHONY: core demo test kernels fuzz survive clients lint format bench reproduce generate docs lowest \
 	newest release-check clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt $(BUILDERS)
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt \
+		--no-build-isolation --editable ".[dev]"
 	touch $(READY)
 
-demo: $(READY)  ## train, compare and report on text that is on every machine
+core: $(READY)  ## compile what has changed of the C++ core
+	$(BIN)/python hatch_build.py
+
+demo: core  ## train, compare and report on text that is on every machine
 	$(BIN)/didyma demo
 
-test: $(READY)  ## every check that a change must pass
+test: core  ## every check that a change must pass
 	$(MAKE) --no-print-directory --jobs 2 --output-sync lint kernels
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
@@ -53,11 +60,13 @@ clients: $(READY)  ## client packages of rerank services against the server (tak
 lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run --Werror $(CORE)
 	$(BIN)/mypy
 
 format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/clang-format -i $(CORE)
 
 bench: $(READY)  ## speed against peers and physical limits, as ratios
 	$(BIN)/python -m benchmarks --peers

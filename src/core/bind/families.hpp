@@ -1,0 +1,10 @@
+// What each family of kernels adds to the module; each stands in a file of its own.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace didyma {
+
+void bind_sums(nanobind::module_ m);
+
+}  // namespace didyma

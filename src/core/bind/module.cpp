@@ -1,0 +1,19 @@
+// The module of one build: a submodule for each family of kernels.
+#define DIDYMA_IMPORTS_NUMPY
+#include "bind/numpy.hpp"
+
+#include "bind/families.hpp"
+#include "sums.hpp"
+
+static int import_numpy() {
+    import_array1(-1);
+    return 0;
+}
+
+NB_MODULE(DIDYMA_MODULE, m) {
+    if (import_numpy() != 0) throw nb::python_error();
+    nb::set_leak_warnings(false);  // arrays and functions may outlive the interpreter's shutdown
+    m.attr("STRANDS") = didyma::STRANDS;
+    m.attr("CHECKED") = didyma::CHECKED;
+    didyma::bind_sums(m.def_submodule("sums"));
+}
