@@ -25,6 +25,7 @@ extensions = [
     "outside",
     "reference",
     "sections",
+    "signatures",
 ]
 root_doc = "index"
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
