@@ -92,6 +92,38 @@ def test_sums(name, kind):
     assert structure.kl(scores, scores, **additional) == pytest.approx(0.0, abs=1e-10)
 
 
+def on_a_grid(case, seed):
+    """An instance whose scores lose no digit to an offset."""
+    scores, additional = instance_of(case, "gaussian", seed)
+    return np.round(8 * scores) / 8, {key: np.round(8 * own) / 8 for key, own in additional.items()}
+
+
+@pytest.mark.parametrize("offset", [1e3, -1e3, 1e6, -1e6, 1e9])
+@pytest.mark.parametrize("name", TRACTABLE)
+def test_an_offset_of_all_scores_costs_no_digit_but_its_own(name, offset):
+    """Compared by what outputs score less than the best, which needs no digit of the offset."""
+    case = CASES[name]
+    structure = case.structure
+    scores, additional = on_a_grid(case, 3)
+    other, more = on_a_grid(case, 4)
+    M, theta = vertices_of(case, scores, additional)
+    _, rho = vertices_of(case, other, more)
+    n_parts = M.sum(axis=0)
+    most = n_parts.max() if offset > 0 else n_parts.min()
+    theta, rho = theta + offset * (n_parts - most), rho + offset * (n_parts - most)
+    log_p, log_q = theta - logsumexp(theta), rho - logsumexp(rho)
+    p = np.exp(log_p)
+    rounding = 4e-16 * abs(offset) * scores.size + 1e-12
+    scores, other = scores + offset, other + offset
+    log_partition = structure.log_partition(scores, **additional)
+    assert log_partition - offset * most == pytest.approx(logsumexp(theta), abs=rounding)
+    marginals = structure.marginals(scores, **additional)
+    np.testing.assert_allclose(marginals.ravel(), M @ p, atol=rounding)
+    assert structure.entropy(scores, **additional) == pytest.approx(-p @ log_p, abs=rounding)
+    divergence = structure.kl(scores, other, other_additional=more, **additional)
+    assert divergence == pytest.approx(p @ (log_p - log_q), abs=2 * rounding)
+
+
 @pytest.mark.parametrize("name", TRACTABLE)
 def test_marginals_are_the_gradient_of_the_log_partition(name):
     case = CASES[name]

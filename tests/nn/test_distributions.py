@@ -14,8 +14,8 @@ from torch.distributions import kl_divergence  # noqa: E402
 import didyma  # noqa: E402
 from didyma.nn import StructureDistribution  # noqa: E402
 from didyma.structures import Choice, Matching, Segmentation, Sequence, Tree  # noqa: E402
-from tests.laws.test_distributions import HARD, TRACTABLE  # noqa: E402
-from tests.laws.test_sparsemap import CASES, Window, instance_of, vertices_of  # noqa: E402
+from tests.laws.test_distributions import HARD, TRACTABLE, on_a_grid  # noqa: E402
+from tests.laws.test_sparsemap import CASES, OPTIONAL, Window, instance_of, vertices_of  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 
@@ -44,6 +44,27 @@ def test_values(name):
     assert log_probs[-1] == -torch.inf
     torch.testing.assert_close(best[0], found.mode)
     assert found.sample((2, 3)).shape == (2, 3, *case.outputs[0].shape)
+
+
+@pytest.mark.parametrize("name", sorted({*TRACTABLE} - OPTIONAL - {"segments", "path"}))
+def test_an_offset_changes_no_distribution_of_outputs_with_equally_many_parts(name):
+    case = CASES[name]
+    values = []
+    for offset in (0.0, 1e6):
+        (scores, additional), (other, more) = on_a_grid(case, 3), on_a_grid(case, 4)
+        p, q = (
+            StructureDistribution(
+                case.structure,
+                torch.tensor(own + offset, requires_grad=True),
+                **{key: torch.tensor(array) for key, array in further.items()},
+            )
+            for own, further in ((scores, additional), (other, more))
+        )
+        entropy, divergence = p.entropy(), kl_divergence(p, q)
+        gradients = torch.autograd.grad(entropy + 2 * divergence, (p.scores, q.scores))
+        values.append([entropy.detach(), divergence.detach(), p.marginals.detach(), *gradients])
+    for plain, shifted in zip(*values):
+        np.testing.assert_allclose(shifted, plain, rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", TRACTABLE)

@@ -130,11 +130,13 @@ def elimination_expectations(scores, extra, dims, values, flow):
         rows = first + n_out + 1
         for o in range(n_out):
             if flow[out + o] > 0.0:
-                for r in range(dims[first + o], dims[first + o + 1]):
-                    at = rows + r * n_terms
-                    share = flow[out + o] * np.exp(
-                        _add(values, dims, at, n_terms) - values[out + o]
-                    )
+                start = rows + dims[first + o] * n_terms
+                stop = rows + dims[first + o + 1] * n_terms
+                total = 0.0  # 1, but for what rounding makes of large values
+                for at in range(start, stop, n_terms):
+                    total += np.exp(_add(values, dims, at, n_terms) - values[out + o])
+                for at in range(start, stop, n_terms):
+                    share = np.exp(_add(values, dims, at, n_terms) - values[out + o]) / total
                     for t in range(n_terms):
-                        flow[dims[at + t]] += share
+                        flow[dims[at + t]] += flow[out + o] * share
     return log_partition

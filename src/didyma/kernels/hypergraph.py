@@ -91,6 +91,20 @@ def _add_up(values, dims, first, goal, base):
 
 
 @jit
+def _share(values, dims, start, stop, shares):
+    """The probabilities of a vertex's edges: they sum to 1, however large the values are."""
+    highest = _highest(values, dims, start, stop)
+    total = 0.0
+    for i in range((stop - start) // 2):
+        weight = _total(values, dims, start + 2 * i)
+        shares[i] = np.exp(weight - highest) if weight > -np.inf else 0.0
+        total += shares[i]
+    for i in range((stop - start) // 2):
+        if shares[i] > 0.0:
+            shares[i] /= total
+
+
+@jit
 def hyperpath(scores, extra, dims, size, work, index, parts, extra_parts):
     """Argmax of a plan: values upwards, then the edges that attain them downwards.
 
@@ -140,6 +154,7 @@ def derivation_sums(
     """
     d, f = scores.shape[1], extra.shape[1]
     values, flow = np.empty(n_values), np.empty(n_values)
+    shares = np.empty(dims.shape[0] // 2)
     for b in range(scores.shape[0]):
         base = _read(scores[b], extra[b if extra.shape[0] > 1 else 0], values)
         place = _goal(dims, sizes[b])
@@ -156,8 +171,10 @@ def derivation_sums(
         for slot in range(goal, first - 1, -1):
             if flow[slot] > 0.0:
                 v = dims[0] + slot - base
-                for at in range(dims[v], dims[v + 1], 2):
-                    share = flow[slot] * np.exp(_total(values, dims, at) - values[slot])
+                start, stop = dims[v], dims[v + 1]
+                _share(values, dims, start, stop, shares)
+                for at in range(start, stop, 2):
+                    share = flow[slot] * shares[(at - start) // 2]
                     flow[dims[at]] += share
                     flow[dims[at + 1]] += share
         for i in range(d):
@@ -168,15 +185,17 @@ def derivation_sums(
 
 
 @jit
-def _move(values, moves, dims, first, goal, base):
+def _move(values, moves, dims, first, goal, base, shares):
     """How the values of the vertices move as those of the leaves do."""
     for slot in range(first, goal + 1):
         v = dims[0] + slot - base
+        start, stop = dims[v], dims[v + 1]
+        _share(values, dims, start, stop, shares)
         move = 0.0
-        for at in range(dims[v], dims[v + 1], 2):
-            total = _total(values, dims, at)
-            if total > -np.inf:  # what is impossible may move by anything
-                move += np.exp(total - values[slot]) * _total(moves, dims, at)
+        for at in range(start, stop, 2):
+            share = shares[(at - start) // 2]
+            if share > 0.0:  # what is impossible may move by anything
+                move += share * _total(moves, dims, at)
         moves[slot] = move
 
 
@@ -189,13 +208,14 @@ def derivation_covariances(scores, extra, dims, sizes, n_values, p, p_extra, q, 
     d, f = scores.shape[1], extra.shape[1]
     values, moves = np.empty(n_values), np.empty(n_values)
     flow, change = np.empty(n_values), np.empty(n_values)
+    shares = np.empty(dims.shape[0] // 2)
     for b in range(scores.shape[0]):
         base = _read(scores[b], extra[b if extra.shape[0] > 1 else 0], values)
         _read(p[b], p_extra[b], moves)
         place = _goal(dims, sizes[b])
         first, goal = dims[place], dims[place + 1]
         _add_up(values, dims, first, goal, base)
-        _move(values, moves, dims, first, goal, base)
+        _move(values, moves, dims, first, goal, base, shares)
         for i in range(base):
             flow[i] = change[i] = 0.0
         for i in range(first, goal):
@@ -204,10 +224,11 @@ def derivation_covariances(scores, extra, dims, sizes, n_values, p, p_extra, q, 
         for slot in range(goal, first - 1, -1):
             if flow[slot] > 0.0:
                 v = dims[0] + slot - base
-                for at in range(dims[v], dims[v + 1], 2):
-                    total = _total(values, dims, at)
-                    if total > -np.inf:
-                        share = np.exp(total - values[slot])
+                start, stop = dims[v], dims[v + 1]
+                _share(values, dims, start, stop, shares)
+                for at in range(start, stop, 2):
+                    share = shares[(at - start) // 2]
+                    if share > 0.0:
                         further = _total(moves, dims, at) - moves[slot]
                         moved = share * (change[slot] + flow[slot] * further)
                         for side in range(2):
@@ -231,6 +252,7 @@ def derivation_third_cumulants(
     values, flow = np.empty(n_values), np.empty(n_values)
     along_p, along_r, along_both = np.empty(n_values), np.empty(n_values), np.empty(n_values)
     change_p, change_r, change_both = np.empty(n_values), np.empty(n_values), np.empty(n_values)
+    shares = np.empty(dims.shape[0] // 2)
     for b in range(scores.shape[0]):
         base = _read(scores[b], extra[b if extra.shape[0] > 1 else 0], values)
         _read(p[b], p_extra[b], along_p)
@@ -238,30 +260,33 @@ def derivation_third_cumulants(
         place = _goal(dims, sizes[b])
         first, goal = dims[place], dims[place + 1]
         _add_up(values, dims, first, goal, base)
-        _move(values, along_p, dims, first, goal, base)
-        _move(values, along_r, dims, first, goal, base)
+        _move(values, along_p, dims, first, goal, base, shares)
+        _move(values, along_r, dims, first, goal, base, shares)
         for i in range(base):
             along_both[i] = flow[i] = change_p[i] = change_r[i] = change_both[i] = 0.0
         for slot in range(first, goal + 1):
             flow[slot] = change_p[slot] = change_r[slot] = change_both[slot] = 0.0
             v = dims[0] + slot - base
+            start, stop = dims[v], dims[v + 1]
+            _share(values, dims, start, stop, shares)
             both = 0.0
-            for at in range(dims[v], dims[v + 1], 2):
-                total = _total(values, dims, at)
-                if total > -np.inf:
+            for at in range(start, stop, 2):
+                share = shares[(at - start) // 2]
+                if share > 0.0:
                     further_p = _total(along_p, dims, at) - along_p[slot]
                     further_r = _total(along_r, dims, at) - along_r[slot]
                     moved = _total(along_both, dims, at) + further_p * further_r
-                    both += np.exp(total - values[slot]) * moved
+                    both += share * moved
             along_both[slot] = both
         flow[goal] = 1.0
         for slot in range(goal, first - 1, -1):
             if flow[slot] > 0.0:
                 v = dims[0] + slot - base
-                for at in range(dims[v], dims[v + 1], 2):
-                    total = _total(values, dims, at)
-                    if total > -np.inf:
-                        share = np.exp(total - values[slot])
+                start, stop = dims[v], dims[v + 1]
+                _share(values, dims, start, stop, shares)
+                for at in range(start, stop, 2):
+                    share = shares[(at - start) // 2]
+                    if share > 0.0:
                         further_p = _total(along_p, dims, at) - along_p[slot]
                         further_r = _total(along_r, dims, at) - along_r[slot]
                         further = _total(along_both, dims, at) - along_both[slot]

@@ -108,25 +108,36 @@ class TopK(CompiledStructure):
     def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """By elementary symmetric polynomials e_c, the sums over sets of c options.
 
-        With option i go c earlier ones and k − 1 − c (or fewer) later ones.
+        From the last option to the first, the probability that c options up to this one are chosen
+        is divided among those with it and those without: no digit of large scores is lost.
         """
+        from scipy.special import expit
+
         k = int(layout.dims[0])
         scores = layout.scores
-        earlier = [np.full((len(layout), k + 1), -np.inf)]
-        earlier[0][:, 0] = 0.0
+        sums = [np.full((len(layout), k + 1), -np.inf)]
+        sums[0][:, 0] = 0.0
         for column in scores.T:
-            earlier.append(_with_option(earlier[-1], column))
-        later = earlier[0] if self.exactly else np.zeros((len(layout), k + 1))
-        marginals = np.empty(scores.shape)
-        for i in reversed(range(layout.shape[0])):
-            sets = earlier[i][:, :k] + later[:, :k][:, ::-1]
-            marginals[:, i] = scores[:, i] + np.logaddexp.reduce(sets, axis=1)
-            later = _with_option(later, scores[:, i])
-        log_partition = np.where(layout.sizes[:, 0] > 0, later[:, k], 0.0)
+            sums.append(_with_option(sums[-1], column))
+        totals = sums[-1]
+        if self.exactly:
+            needed = np.where(layout.sizes > 0, k, 0)
+            totals = np.where(np.arange(k + 1) == needed, totals, -np.inf)
+        log_partition = np.logaddexp.reduce(totals, axis=1)
         empty = np.flatnonzero(log_partition == -np.inf)
         if len(empty):
             raise impossible(int(empty[0]))
-        marginals = np.exp(marginals - log_partition[:, None])
+        count = np.exp(totals - totals.max(axis=1, keepdims=True))
+        count /= count.sum(axis=1, keepdims=True)
+        marginals = np.empty(scores.shape)
+        for i in reversed(range(layout.shape[0])):
+            with np.errstate(invalid="ignore"):  # of counts that cannot be
+                odds = sums[i][:, :-1] + scores[:, i : i + 1] - sums[i][:, 1:]
+            odds[count[:, 1:] == 0.0] = -np.inf
+            chosen = count[:, 1:] * expit(odds)
+            marginals[:, i] = chosen.sum(axis=1)
+            count[:, 1:] *= expit(-odds)
+            count[:, :-1] += chosen
         return log_partition, marginals, np.zeros((len(layout), 0))
 
 
