@@ -10,12 +10,13 @@ from typing import Any
 
 import httpx
 import pytest
-import uvicorn
 
+from didyma.rerank.text import TextReranker
 from didyma.service.app import Service
 from didyma.service.models import ServedModels
 from didyma.service.served import NamedSource
-from didyma.service.server import listen
+from didyma.service.server import listen, make_server
+from tests.rerank.texts import made
 from tests.service.standin import load
 
 
@@ -23,7 +24,7 @@ from tests.service.standin import load
 def running(service: Service) -> Iterator[httpx.Client]:
     """Serve on loopback, and give a client."""
     listening = listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(service.app, log_config=None, access_log=False))
+    server = make_server(service)
     thread = threading.Thread(target=server.run, args=([listening],))
     thread.start()
     try:
@@ -56,3 +57,11 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     path.write_text("0")
     with running(make_service(path)) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a trained reranker."""
+    path = tmp_path_factory.mktemp("trained") / "first.safetensors"
+    TextReranker(quick=True).fit(made(12, 0)).save(path)
+    return path

@@ -102,6 +102,16 @@ def serve(
             help="Requests that wait while all threads work; more are refused (429).",
         ),
     ] = Limits.waiting,
+    max_connections: Annotated[
+        int,
+        typer.Option(
+            "--max-connections",
+            min=1,
+            rich_help_panel=LIMITS,
+            help="Connections at the same time; beyond them the one that has waited longest for "
+            "its client is ended.",
+        ),
+    ] = Limits.connections,
 ) -> None:
     """Answer the rerank requests of Cohere's, Jina's, vLLM's and TEI's clients, and searches.
 
@@ -143,7 +153,9 @@ def serve(
         raise typer.BadParameter("give one, or an --index", param_hint="MODEL")
     tokens = BearerTokens.read(token_file)
     check_host(host, has_tokens=bool(tokens), insecure=insecure)
-    limits = Limits(max_body, max_documents, max_characters, max_seconds, max_waiting)
+    limits = Limits(
+        max_body, max_documents, max_characters, max_seconds, max_waiting, max_connections
+    )
     log_to_stderr()
     served = ServedModels([NamedSource.of(model) for model in models or []])
     searched = ServedIndexes([NamedSource.of(index) for index in indexes or []])

@@ -23,7 +23,9 @@ from starlette.routing import Route
 from didyma import __version__
 from didyma.errors import DataError
 from didyma.execution import present_cores
-from didyma.service.dialects import JINA, Dialect, dialect_of
+from didyma.service.answers import JsonResponse, refusal_response
+from didyma.service.connections import ConnectionRoom
+from didyma.service.dialects import Dialect, dialect_of
 from didyma.service.indexes import ServedIndexes
 from didyma.service.limits import Limits
 from didyma.service.logs import log
@@ -74,7 +76,8 @@ class Service:
         self.indexes = indexes or ServedIndexes([])
         self.tokens, self.log_queries = tokens or BearerTokens([]), log_queries
         self.queue = WorkQueue(threads or present_cores(), self.limits.waiting)
-        self.metrics = ServiceMetrics(self.queue, models, self.indexes)
+        self.room = ConnectionRoom(self.limits.connections, self.limits.seconds)
+        self.metrics = ServiceMetrics(self.queue, self.room, models, self.indexes)
         self._reload_all = asyncio.Event()
         self.app = Starlette(
             routes=[
@@ -200,7 +203,7 @@ class Service:
         if "rank_milliseconds" in fields:
             headers["server-timing"] = f"rank;dur={fields['rank_milliseconds']}"
         headers["x-request-id"] = id
-        return Response(answer, status, headers, media_type="application/json")
+        return JsonResponse(answer, status, headers)
 
     async def _body(self, request: Request) -> bytes:
         try:
@@ -305,15 +308,13 @@ class Service:
 
 
 def _json(value: Any, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status, media_type="application/json")
+    return JsonResponse(msgspec.json.encode(value), status)
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    """A refusal outside of `Service._respond`, in the shape that most clients know."""
+    """A refusal outside of `Service._respond`."""
     if isinstance(error, HTTPException):
         refused = Refused(error.status_code, f"{error.detail}: {request.method} {request.url.path}")
-        headers = dict(error.headers or {})
-    else:
-        assert isinstance(error, Refused)
-        refused, headers = error, error.headers
-    return Response(JINA.refuse(refused), refused.status, headers, media_type="application/json")
+        return refusal_response(refused, error.headers)
+    assert isinstance(error, Refused)
+    return refusal_response(error)

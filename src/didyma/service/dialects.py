@@ -200,6 +200,7 @@ KINDS = {
     422: ErrorKind("UnprocessableEntityError", "Validation"),
     429: ErrorKind("RateLimitError", "Overloaded"),
     500: ErrorKind("InternalServerError", "Backend"),
+    503: ErrorKind("ServiceUnavailableError", "Overloaded"),
 }
 
 

@@ -32,6 +32,8 @@ class Limits:
         To read a request, and again to answer it.
     waiting : int
         Requests that wait while all threads work.
+    connections : int
+        At the same time; fewer if fewer files may be open.
     """
 
     body: int = 16 << 20
@@ -39,6 +41,7 @@ class Limits:
     characters: int = 100_000
     seconds: float = 30.0
     waiting: int = 64
+    connections: int = 512
 
     async def read(self, request: Request) -> bytes:
         """The body of a request, refused as soon as it is known to be too long."""

@@ -7,6 +7,7 @@ from functools import partial
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from didyma.service.connections import ConnectionRoom
 from didyma.service.indexes import ServedIndexes
 from didyma.service.models import ServedModels
 from didyma.service.work import WorkQueue
@@ -22,7 +23,13 @@ class ServiceMetrics:
 
     media_type = CONTENT_TYPE_LATEST
 
-    def __init__(self, queue: WorkQueue, models: ServedModels, indexes: ServedIndexes) -> None:
+    def __init__(
+        self,
+        queue: WorkQueue,
+        room: ConnectionRoom,
+        models: ServedModels,
+        indexes: ServedIndexes,
+    ) -> None:
         own = self._registry = CollectorRegistry()
         self.requests = Counter(
             "didyma_requests", "Requests to rank or to search.", ["dialect", "status"], registry=own
@@ -58,6 +65,8 @@ class ServiceMetrics:
         )
         pending = Gauge("didyma_pending", "Requests at work or waiting.", registry=own)
         pending.set_function(lambda: queue.pending)
+        connections = Gauge("didyma_connections", "Open connections.", registry=own)
+        connections.set_function(lambda: len(room))
         loaded = Gauge(
             "didyma_model_loaded_timestamp", "When, in Unix time.", ["model"], registry=own
         )

@@ -8,17 +8,20 @@ import logging
 import signal
 import socket
 from contextlib import ExitStack, suppress
+from functools import partial
 
 import uvicorn
 
 from didyma.errors import DataError
 from didyma.service.app import Service
+from didyma.service.connections import ACCEPTED_AT_ONCE, BoundedConnection, connections_within
 from didyma.service.logs import log
 
-__all__ = ["check_host", "listen", "serve"]
+__all__ = ["check_host", "listen", "make_server", "serve"]
 
 
 WAITING = 2048  # connections that are not accepted yet
+KEEP_ALIVE = 5  # seconds that a connection without a request is kept
 
 
 def check_host(host: str, *, has_tokens: bool, insecure: bool) -> None:
@@ -39,38 +42,59 @@ def _is_loopback(host: str) -> bool:
     return host == "localhost"
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens on an address; port 0 takes a free one.
+class ListeningSocket(socket.socket):
+    """A socket at which many clients may wait, however few are accepted at once.
 
     It says that it speaks TCP, which asyncio looks at before it turns off Nagle's delays.
     """
+
+    def listen(self, backlog: int = WAITING, /) -> None:
+        """From now on clients wait instead of being turned away.
+
+        asyncio has one number for those who wait and those who are accepted at once.
+        """
+        super().listen(max(backlog, WAITING))
+
+
+def listen(host: str, port: int) -> ListeningSocket:
+    """A socket that listens on an address; port 0 takes a free one."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )[0]
         with ExitStack() as closing:
-            found = closing.enter_context(socket.socket(family, kind, protocol))
+            found = closing.enter_context(ListeningSocket(family, kind, protocol))
             found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             found.bind(address)
-            found.listen(WAITING)  # from now on clients wait instead of being turned away
+            found.listen()
             closing.pop_all()  # which is needed only if it cannot be bound
         return found
     except OSError as error:
         raise DataError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
 
 
-def serve(service: Service, host: str, port: int) -> None:
-    """Answer until SIGINT or SIGTERM; what has begun is ended first. SIGHUP loads models anew."""
-    listening = listen(host, port)
+def make_server(service: Service) -> uvicorn.Server:
+    """A server with as many connections as the service allows."""
+    limits = service.limits
+    service.room.most = connections_within(limits.connections)
     config = uvicorn.Config(
         service.app,
+        http=partial(BoundedConnection, service.room),  # type: ignore[arg-type]
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=False,
-        backlog=WAITING,
-        timeout_graceful_shutdown=int(service.limits.seconds) + 1,
+        backlog=ACCEPTED_AT_ONCE,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=int(limits.seconds) + 1,
     )
-    server = uvicorn.Server(config)
+    return uvicorn.Server(config)
+
+
+def serve(service: Service, host: str, port: int) -> None:
+    """Answer until SIGINT or SIGTERM; what has begun is ended first. SIGHUP loads models anew."""
+    listening = listen(host, port)
+    server = make_server(service)
 
     async def run() -> None:
         if hasattr(signal, "SIGHUP"):
