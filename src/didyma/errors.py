@@ -88,11 +88,13 @@ class MissingExtraError(DidymaError, ImportError):
     """An optional dependency that is not installed, with the command that installs it.
 
     >>> print(MissingExtraError("reading Parquet", "tables"))
-    reading Parquet needs an optional dependency: pip install 'didyma[tables]'
+    reading Parquet needs an optional dependency: pip install '.[tables]' in a checkout
     """
 
     def __init__(self, purpose: str, extra: str) -> None:
-        super().__init__(f"{purpose} needs an optional dependency: pip install 'didyma[{extra}]'")
+        # No package index has this library, so a name would install somebody else's, or nothing.
+        command = f"pip install '.[{extra}]' in a checkout"
+        super().__init__(f"{purpose} needs an optional dependency: {command}")
 
 
 class NothingLearnedWarning(UserWarning):

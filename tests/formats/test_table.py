@@ -228,7 +228,7 @@ def test_only_parquet_and_frames_need_an_extra(
     (tmp_path / "a.csv").write_text(CSV)
     table.write(table.read(tmp_path / "a.csv"), tmp_path / "a.parquet")
     monkeypatch.setitem(sys.modules, missing, None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'didyma\[tables\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[tables\]'"):
         table.read(tmp_path / "a.parquet")
     table.write(table.read(tmp_path / "a.csv"), tmp_path / "b.tsv")
     assert table.read(tmp_path / "b.tsv").qid.tolist() == ["007", "007"]

@@ -160,7 +160,7 @@ def test_a_library_that_is_missing_is_named(monkeypatch, name, library, extra):
     with pytest.raises(MissingExtraError) as error:
         getattr(integrations, name)
     assert str(error.value) == (
-        f"{name} needs an optional dependency: pip install 'didyma[{extra}]'"
+        f"{name} needs an optional dependency: pip install '.[{extra}]' in a checkout"
     )
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         integrations.nothing  # noqa: B018

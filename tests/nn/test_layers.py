@@ -331,4 +331,4 @@ def test_import_without_torch():
         "except didyma.DidymaError as error: print(error)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'didyma[torch]'" in found.stdout
+    assert "pip install '.[torch]' in a checkout" in found.stdout

@@ -124,6 +124,6 @@ def test_what_cannot_be_drawn(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="expected one at least"):
         report.heat_maps([])
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r"didyma\[report\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[report\]"):
         report.heat_maps([matching()])
     assert list(tmp_path.iterdir()) == []

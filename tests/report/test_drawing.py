@@ -395,7 +395,7 @@ def test_what_does_not_fit_is_refused(draw, message):
 
 def test_a_missing_library_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r"didyma\[report\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[report\]"):
         DRAWINGS["trees"]()
 
 

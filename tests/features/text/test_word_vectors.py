@@ -165,5 +165,5 @@ def test_a_table_with_a_name_is_found_again(package):
 
 def test_a_package_that_is_not_installed(monkeypatch):
     monkeypatch.setattr("didyma.features.text.wordllama.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError, match=r"didyma\[vectors\]"):
+    with pytest.raises(MissingExtraError, match=r"\.\[vectors\]"):
         WordVectors("wordllama")
