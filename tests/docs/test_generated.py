@@ -25,3 +25,10 @@ def test_every_target_of_the_makefile_says_what_it_does() -> None:
     makefile = (ROOT / "Makefile").read_text()
     (phony,) = re.findall(r"^\.PHONY: ((?:.*\\\n)*.*)$", makefile, re.MULTILINE)
     assert set(phony.replace("\\", " ").split()) == set(re.findall(r"^([a-z-]+):", makefile, re.M))
+
+
+def test_the_readme_says_how_to_try_and_to_test_and_what_that_does() -> None:
+    readme = (ROOT / "README.md").read_text()
+    typed = dict(re.findall(r"^\$ make (\S+) +# (.+)$", readme, re.MULTILINE))
+    assert {"demo", "test"} <= set(typed)
+    assert readme.count("$ make ") == len(typed), "each on a line of its own, with what it does"
