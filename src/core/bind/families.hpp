@@ -5,6 +5,8 @@
 
 namespace didyma {
 
+void bind_assignment(nanobind::module_ m);
+void bind_ranking(nanobind::module_ m);
 void bind_sums(nanobind::module_ m);
 
 }  // namespace didyma

@@ -15,5 +15,7 @@ NB_MODULE(DIDYMA_MODULE, m) {
     nb::set_leak_warnings(false);  // arrays and functions may outlive the interpreter's shutdown
     m.attr("STRANDS") = didyma::STRANDS;
     m.attr("CHECKED") = didyma::CHECKED;
+    didyma::bind_assignment(m.def_submodule("assignment"));
+    didyma::bind_ranking(m.def_submodule("ranking"));
     didyma::bind_sums(m.def_submodule("sums"));
 }
