@@ -7,7 +7,7 @@
 
 FROM python:3.11-slim AS build
 WORKDIR /src
-COPY pyproject.toml constraints.txt README.md LICENSE ./
+COPY pyproject.toml constraints.txt README.md LICENSE NOTICE.md ./
 COPY src src
 RUN python -m venv /opt/didyma \
     && /opt/didyma/bin/pip install --no-cache-dir --constraint constraints.txt ".[serve]"
