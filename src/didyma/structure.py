@@ -248,9 +248,9 @@ class CompiledStructure(Structure):
 
         That is how marginals move along p: the log partition's second derivative times p.
         """
-        from didyma.kernels.hypergraph import derivation_covariances
+        from didyma._core.hypergraph import covariances
 
-        return self._over_plan(derivation_covariances, layout, p, p_extra)
+        return self._over_plan(covariances, layout, p, p_extra)
 
     def third_cumulants(
         self, layout: Layout, p: Floats, p_extra: Floats, r: Floats, r_extra: Floats
@@ -259,9 +259,9 @@ class CompiledStructure(Structure):
 
         That is how `covariances` with p move along r, and those with r along p.
         """
-        from didyma.kernels.hypergraph import derivation_third_cumulants
+        from didyma._core.hypergraph import third_cumulants
 
-        return self._over_plan(derivation_third_cumulants, layout, p, p_extra, r, r_extra)
+        return self._over_plan(third_cumulants, layout, p, p_extra, r, r_extra)
 
     def _over_plan(
         self, kernel: Callable[..., Any], layout: Layout, *directions: Floats
@@ -399,12 +399,12 @@ class CompiledStructure(Structure):
         plan = self.planned(layout)
         if plan is None:
             return self._k_best_by_argmax(layout, k)
-        from didyma.kernels.hypergraph import k_best_derivations
+        from didyma._core.hypergraph import k_best
 
         parts = np.full((len(plan), k, plan.n_parts), -1, np.int32)
         totals = np.full((len(plan), k), -np.inf)
         for b in range(len(plan)):
-            k_best_derivations(
+            k_best(
                 plan.scores[b],
                 plan.extra_of(b),
                 plan.dims,
@@ -436,11 +436,11 @@ class CompiledStructure(Structure):
         if plan is None:
             self.expectations(layout)  # raises where these are intractable too
             raise NotImplementedError(f"{type(self).__name__} has no samples")
-        from didyma.kernels.hypergraph import sample_derivations
+        from didyma._core.hypergraph import sample
 
         parts = np.full((len(plan), n, plan.n_parts), -1, np.int32)
         for b in range(len(plan)):
-            if not sample_derivations(
+            if not sample(
                 plan.scores[b],
                 plan.extra_of(b),
                 plan.dims,

@@ -7,6 +7,7 @@ namespace didyma {
 
 void bind_assignment(nanobind::module_ m);
 void bind_ranking(nanobind::module_ m);
+void bind_hypergraph(nanobind::module_ m);
 void bind_sums(nanobind::module_ m);
 
 }  // namespace didyma

@@ -17,5 +17,6 @@ NB_MODULE(DIDYMA_MODULE, m) {
     m.attr("CHECKED") = didyma::CHECKED;
     didyma::bind_assignment(m.def_submodule("assignment"));
     didyma::bind_ranking(m.def_submodule("ranking"));
+    didyma::bind_hypergraph(m.def_submodule("hypergraph"));
     didyma::bind_sums(m.def_submodule("sums"));
 }

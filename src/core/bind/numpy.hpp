@@ -15,6 +15,7 @@
 #include <numpy/arrayobject.h>
 
 #include "array.hpp"
+#include "random.hpp"
 
 namespace nb = nanobind;
 
@@ -103,6 +104,23 @@ struct type_caster<didyma::Cube<T>> {
         value = {static_cast<T*>(PyArray_DATA(array)), PyArray_DIM(array, 0), PyArray_DIM(array, 1),
                  PyArray_DIM(array, 2)};
         return true;
+    }
+};
+
+// A numpy.random.Generator, whose bit generator is used without its lock.
+template <>
+struct type_caster<didyma::Random> {
+    NB_TYPE_CASTER(didyma::Random, const_name("numpy.random.Generator"))
+    bool from_python(handle source, uint8_t, cleanup_list*) noexcept {
+        try {
+            object capsule = source.attr("bit_generator").attr("capsule");
+            void* bits = PyCapsule_GetPointer(capsule.ptr(), "BitGenerator");
+            value = didyma::Random(static_cast<bitgen_t*>(bits));
+            if (bits == nullptr) PyErr_Clear();
+            return bits != nullptr;
+        } catch (python_error& error) {
+            return false;
+        }
     }
 };
 

@@ -1,7 +1,7 @@
 """Hypergraph: a dynamic programme as flat integers, over which every algorithm is written once.
 
 A *plan* says which values are added and which sums compete; scores are the only floats. The
-algorithms are those of `didyma.kernels.hypergraph`: the best derivation, the k best, log partition
+algorithms are those of `didyma._core.hypergraph`: the best derivation, the k best, log partition
 and marginals, samples. They see a plan as one array of integers.
 """
 
@@ -149,7 +149,7 @@ class Hypergraph:
     @cached_property
     def room(self) -> tuple[int, int]:
         """The most parts, and the most additional ones, of a derivation."""
-        from didyma.kernels.hypergraph import longest
+        from didyma._core.hypergraph import longest
 
         most = []
         for ones in (slice(self.n_scores), slice(self.n_scores, self.base - 1)):
@@ -165,7 +165,7 @@ class Hypergraph:
         return np.array(rows, bool).reshape(len(sizes), self.base - 1)
 
     def _read_by(self, size: tuple[int, ...]) -> NDArray[np.bool_]:
-        from didyma.kernels.hypergraph import reach
+        from didyma._core.hypergraph import reach
 
         if size not in self._reads:
             reached = np.zeros(self.n_values, bool)
@@ -317,12 +317,12 @@ class Planned(CompiledStructure):
 
     def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """Sums over all derivations."""
-        from didyma.kernels.hypergraph import derivation_sums
+        from didyma._core.hypergraph import sums
 
         log_partition = np.empty(len(layout))
         marginals = np.empty_like(layout.scores)
         extra_marginals = np.empty((len(layout), layout.extra.shape[1]))
-        failed = derivation_sums(
+        failed = sums(
             layout.scores,
             layout.extra,
             layout.dims,
