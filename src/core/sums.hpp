@@ -11,27 +11,30 @@ namespace didyma {
 constexpr int64_t STRANDS =
     DIDYMA_STRANDS;  // partial sums that a vector unit computes side by side
 
-// Σ a[i] b[i] over the first n: STRANDS partial sums, added in a fixed tree, then the rest in
-// order.
+// Σ term(i) over i below n: STRANDS partial sums, added in a fixed tree, then the rest in order.
+template <class Term>
+double sum(int64_t n, Term term) {
+    double partial[STRANDS] = {};
+    int64_t i = 0;
+    for (; i + STRANDS <= n; i += STRANDS) {
+        for (int64_t s = 0; s < STRANDS; ++s) partial[s] += term(i + s);
+    }
+    for (int64_t width = STRANDS / 2; width > 0; width /= 2) {
+        for (int64_t s = 0; s < width; ++s) partial[s] += partial[s + width];
+    }
+    double total = partial[0];
+    for (; i < n; ++i) total += term(i);
+    return total;
+}
+
+// Σ a[i] b[i] over the first n.
 template <class A, class B>
 double dot(Span<A> a, Span<B> b, int64_t n) {
     check_range(0, n, a.size());
     check_range(0, n, b.size());
     const A* x = a.data();
     const B* y = b.data();
-    double partial[STRANDS] = {};
-    int64_t i = 0;
-    for (; i + STRANDS <= n; i += STRANDS) {
-        for (int64_t s = 0; s < STRANDS; ++s) {
-            partial[s] += static_cast<double>(x[i + s]) * static_cast<double>(y[i + s]);
-        }
-    }
-    for (int64_t width = STRANDS / 2; width > 0; width /= 2) {
-        for (int64_t s = 0; s < width; ++s) partial[s] += partial[s + width];
-    }
-    double total = partial[0];
-    for (; i < n; ++i) total += static_cast<double>(x[i]) * static_cast<double>(y[i]);
-    return total;
+    return sum(n, [=](int64_t i) { return static_cast<double>(x[i]) * static_cast<double>(y[i]); });
 }
 
 template <class A, class B>

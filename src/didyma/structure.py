@@ -311,7 +311,7 @@ class CompiledStructure(Structure):
     ) -> Any:
         """Entropy −Σ p log p of p(output) ∝ exp(score), per instance, in nats.
 
-        It is the log partition less the expected score: its error is what rounding costs the scores.
+        It is the log partition less the expected score, as exact as the scores are rounded.
         """
         layout = self.lay_out(scores, lengths, **additional)
         log_partition, *marginals = self.sums(layout)

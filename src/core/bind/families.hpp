@@ -9,5 +9,6 @@ void bind_assignment(nanobind::module_ m);
 void bind_ranking(nanobind::module_ m);
 void bind_hypergraph(nanobind::module_ m);
 void bind_sums(nanobind::module_ m);
+void bind_marginals(nanobind::module_ m);
 
 }  // namespace didyma

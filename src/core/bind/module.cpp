@@ -19,4 +19,5 @@ NB_MODULE(DIDYMA_MODULE, m) {
     didyma::bind_ranking(m.def_submodule("ranking"));
     didyma::bind_hypergraph(m.def_submodule("hypergraph"));
     didyma::bind_sums(m.def_submodule("sums"));
+    didyma::bind_marginals(m.def_submodule("marginals"));
 }

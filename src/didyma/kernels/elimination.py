@@ -12,7 +12,7 @@ import numpy as np
 
 from didyma.kernels.jit import jit
 
-__all__ = ["elimination", "elimination_expectations"]
+__all__ = ["elimination"]
 
 HEADER = 2
 FIELDS = 5
@@ -92,51 +92,3 @@ def elimination(scores, extra, dims, size, work, index, parts, extra_parts):
             else:
                 index[source] = term - dims[HEADER + FIELDS * source + 2]
     return d // n_states
-
-
-@jit
-def elimination_expectations(scores, extra, dims, values, flow):
-    """Log partition, or −∞; ``flow`` ends as the probability of each value's being used."""
-    n_tables = dims[1]
-    _read(scores, extra, values)
-    log_partition = 0.0
-    for table in range(n_tables):
-        field = HEADER + FIELDS * table
-        n_out, n_terms, out, place = dims[field], dims[field + 1], dims[field + 2], dims[field + 3]
-        first = place + n_terms
-        rows = first + n_out + 1
-        for o in range(n_out):
-            start = rows + dims[first + o] * n_terms
-            stop = rows + dims[first + o + 1] * n_terms
-            best = _highest(values, dims, start, stop, n_terms)
-            if best > -np.inf:
-                total = 0.0
-                for at in range(start, stop, n_terms):
-                    total += np.exp(_add(values, dims, at, n_terms) - best)
-                best += np.log(total)
-            values[out + o] = best
-            flow[out + o] = 0.0
-        if dims[field + 4]:
-            log_partition += values[out]
-            flow[out] = 1.0
-    for i in range(scores.shape[0] + extra.shape[0]):
-        flow[i] = 0.0
-    if log_partition == -np.inf:
-        return log_partition
-    for table in range(n_tables - 1, -1, -1):
-        field = HEADER + FIELDS * table
-        n_out, n_terms, out, place = dims[field], dims[field + 1], dims[field + 2], dims[field + 3]
-        first = place + n_terms
-        rows = first + n_out + 1
-        for o in range(n_out):
-            if flow[out + o] > 0.0:
-                start = rows + dims[first + o] * n_terms
-                stop = rows + dims[first + o + 1] * n_terms
-                total = 0.0  # 1, but for what rounding makes of large values
-                for at in range(start, stop, n_terms):
-                    total += np.exp(_add(values, dims, at, n_terms) - values[out + o])
-                for at in range(start, stop, n_terms):
-                    share = np.exp(_add(values, dims, at, n_terms) - values[out + o]) / total
-                    for t in range(n_terms):
-                        flow[dims[at + t]] += flow[out + o] * share
-    return log_partition

@@ -21,7 +21,6 @@ from didyma.structure import (
     check_range,
     check_scores,
     flatten,
-    impossible,
     lay_out_additional,
 )
 from didyma.structures.elimination import (
@@ -34,7 +33,7 @@ from didyma.structures.elimination import (
     plan,
     postorder,
 )
-from didyma.structures.hypergraph import Hypergraph
+from didyma.structures.hypergraph import Hypergraph, expectations
 from didyma.structures.logic import Cardinality, acyclic, check_logic
 
 __all__ = ["FactorGraph"]
@@ -202,18 +201,7 @@ class FactorGraph(CompiledStructure):
 
     def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """Sum-product over the same tables."""
-        from didyma.kernels.elimination import elimination_expectations
-
-        d, f = layout.scores.shape[1], layout.extra.shape[1]
-        log_partition = np.empty(len(layout))
-        values, flow = np.empty(layout.n_work), np.empty((len(layout), layout.n_work))
-        for b in range(len(layout)):
-            log_partition[b] = elimination_expectations(
-                layout.scores[b], layout.extra_of(b), layout.dims, values, flow[b]
-            )
-            if log_partition[b] == -np.inf:
-                raise impossible(b)
-        return log_partition, flow[:, :d].copy(), flow[:, d : d + f].copy()
+        return expectations(self.planned(layout))
 
 
 def _vacuous(constraint: Cardinality) -> bool:

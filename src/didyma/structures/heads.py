@@ -157,7 +157,7 @@ class Heads(CompiledStructure):
     @staticmethod
     def normalised(layout: Layout) -> tuple[Floats, Floats]:
         """Scores such that the weights of a word's heads sum to 1, and what was taken off each."""
-        from didyma.kernels.inside_outside import normalise
+        from didyma._core.marginals import normalise
 
         scores = layout.scores.reshape(-1, *layout.shape)
         log_weights, log_scale = np.empty_like(scores), np.empty(scores.shape[:2])

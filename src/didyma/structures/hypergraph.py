@@ -30,7 +30,7 @@ from didyma.structure import (
     lay_out_additional,
 )
 
-__all__ = ["LARGEST_GRAPH", "Hypergraph", "Plan", "Planned", "join"]
+__all__ = ["LARGEST_GRAPH", "Hypergraph", "Plan", "Planned", "expectations", "join"]
 
 LARGEST_GRAPH = 2**24
 """Edges beyond which a plan is refused: it would take a quarter of a gigabyte."""
@@ -317,24 +317,29 @@ class Planned(CompiledStructure):
 
     def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """Sums over all derivations."""
-        from didyma._core.hypergraph import sums
+        return expectations(layout)
 
-        log_partition = np.empty(len(layout))
-        marginals = np.empty_like(layout.scores)
-        extra_marginals = np.empty((len(layout), layout.extra.shape[1]))
-        failed = sums(
-            layout.scores,
-            layout.extra,
-            layout.dims,
-            layout.sizes,
-            layout.n_work,
-            log_partition,
-            marginals,
-            extra_marginals,
-        )
-        if failed >= 0:
-            raise impossible(failed)
-        return log_partition, marginals, extra_marginals
+
+def expectations(layout: Layout) -> tuple[Floats, Floats, Floats]:
+    """Log partitions, marginals and those of additional parts, by sums over all derivations."""
+    from didyma._core.hypergraph import sums
+
+    log_partition = np.empty(len(layout))
+    marginals = np.empty_like(layout.scores)
+    extra_marginals = np.empty((len(layout), layout.extra.shape[1]))
+    failed = sums(
+        layout.scores,
+        layout.extra,
+        layout.dims,
+        layout.sizes,
+        layout.n_work,
+        log_partition,
+        marginals,
+        extra_marginals,
+    )
+    if failed >= 0:
+        raise impossible(failed)
+    return log_partition, marginals, extra_marginals
 
 
 @lru_cache(maxsize=SHAPES)

@@ -72,12 +72,12 @@ class ProjectiveTree(Heads):
         self, log_weights: Floats, lengths: NDArray[np.int64], logarithms: bool
     ) -> tuple[Floats, Floats]:
         """Inside-outside."""
-        from didyma.kernels.inside_outside import sum_over_projective_trees
+        from didyma._core.marginals import sum_over_projective_trees
 
         log_partition, marginals = np.empty(len(lengths)), np.zeros(log_weights.shape)
         weights = log_weights if logarithms else np.exp(log_weights)
-        sum_over_projective_trees(logarithms)(
-            weights, lengths, self.single_root, log_partition, marginals
+        sum_over_projective_trees(
+            logarithms, weights, lengths, self.single_root, log_partition, marginals
         )
         return log_partition, marginals
 

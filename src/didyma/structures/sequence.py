@@ -166,7 +166,7 @@ class Sequence(CompiledStructure):
 
     def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """The chain's log partition and marginals, by forward-backward."""
-        from didyma.kernels.forward_backward import forward_backward
+        from didyma._core.marginals import forward_backward
 
         log_partition = np.zeros(len(layout))
         marginals = np.zeros_like(layout.scores)

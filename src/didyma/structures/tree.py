@@ -89,7 +89,7 @@ class Tree(Heads):
 
     def covariances(self, layout: Layout, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
         """The derivative of an inverse; where that is lost in rounding, by elimination."""
-        from didyma.kernels.laplacian import tree_covariances
+        from didyma._core.marginals import tree_covariances
 
         q, largest = np.zeros_like(p), np.empty(len(layout))
         scores, direction, found = (
@@ -110,7 +110,7 @@ class Tree(Heads):
 
     def _eliminated(self, layout: Layout, p: Floats, r: Floats) -> Floats:
         """Marginals with their derivatives along p, along r, and along both, (B, d, 4)."""
-        from didyma.kernels.inside_outside import derivatives_over_trees
+        from didyma._core.marginals import derivatives_over_trees
 
         lengths = layout.sizes[:, 0]
         p, r = (np.where(np.isneginf(layout.scores), 0.0, along) for along in (p, r))
@@ -119,14 +119,14 @@ class Tree(Heads):
             log_weights[:, :, 0] -= _enough(log_weights, lengths)[:, None]
         log_weights = flatten(log_weights)
         numbers = np.stack([log_weights, p, r, np.zeros_like(p)], axis=-1)
-        numbers = numbers.reshape(len(layout), *layout.shape, 4)
+        numbers = numbers.reshape(len(layout), layout.shape[0], -1)
         found = np.zeros_like(numbers)
-        derivatives_over_trees()(numbers, lengths, np.empty(len(layout)), found)
+        derivatives_over_trees(numbers, lengths, np.empty(len(layout)), found)
         return found.reshape(len(layout), -1, 4)
 
     def _sample(self, layout: Layout, n: int, random_state: int) -> NDArray[np.int32]:
         """Wilson's walks; where these go round and round, one head after the other."""
-        from didyma.kernels.wilson import sample_trees
+        from didyma._core.marginals import sample_trees
 
         _, marginals, _ = self.expectations(layout)
         size = layout.shape[0]
@@ -191,9 +191,9 @@ def _sum_lowered(
 def _sum(
     log_weights: Floats, lengths: NDArray[np.int64], logarithms: bool
 ) -> tuple[Floats, Floats]:
-    from didyma.kernels.inside_outside import sum_over_trees
+    from didyma._core.marginals import sum_over_trees
 
     log_partition, marginals = np.empty(len(lengths)), np.zeros(log_weights.shape)
     weights = log_weights if logarithms else np.exp(log_weights)
-    sum_over_trees(logarithms)(weights, lengths, log_partition, marginals)
+    sum_over_trees(logarithms, weights, lengths, log_partition, marginals)
     return log_partition, marginals
