@@ -37,9 +37,7 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[misc]
         build_data["artifacts"] += ["src/didyma/_core/*.so", "src/didyma/_core/*.pyd"]
 
 
-def build_core(
-    folder: Path | None = None, builds: Sequence[str] = (), sanitize: str = ""
-) -> None:
+def build_core(folder: Path | None = None, builds: Sequence[str] = (), sanitize: str = "") -> None:
     """Configure and compile in ``folder``, by default one of ``build/`` that is kept."""
     if folder is None:
         tag = f"{sys.implementation.cache_tag}-{platform.machine()}"
