@@ -18,6 +18,7 @@ NB_MODULE(DIDYMA_MODULE, m) {
     didyma::bind_assignment(m.def_submodule("assignment"));
     didyma::bind_ranking(m.def_submodule("ranking"));
     didyma::bind_hypergraph(m.def_submodule("hypergraph"));
+    didyma::bind_prices(m.def_submodule("prices"));
     didyma::bind_sums(m.def_submodule("sums"));
     didyma::bind_marginals(m.def_submodule("marginals"));
 }

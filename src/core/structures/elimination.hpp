@@ -1,9 +1,9 @@
 // Variable elimination as a circuit of maxima of sums (see didyma.structures.elimination).
 //
-// dims is [n_states, n_tables], five integers per table (outputs, terms, first value, place, whether
-// it is a root) and the tables' entries. At its place stand the table that each term comes from (-1
-// for scores), where each output's rows begin, and the rows: indices of values to be added. Values are
-// the scores, the additional scores and then the outputs of the tables.
+// dims is [n_states, n_tables], five integers per table (outputs, terms, first value, place,
+// whether it is a root) and the tables' entries. At its place stand the table that each term comes
+// from (-1 for scores), where each output's rows begin, and the rows: indices of values to be
+// added. Values are the scores, the additional scores and then the outputs of the tables.
 #pragma once
 
 #include <limits>

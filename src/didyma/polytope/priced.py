@@ -8,7 +8,7 @@ each unit by which a row is broken,
     u_j − u_i ≤ 0  (c > 0),    u_i + u_j ≤ 1  (c < 0),
 
 and constraints are rows that cannot be broken. At given prices of the rows each variable is
-optimal by itself; `kernels.prices` finds the prices. They bound the objective from above, so that
+optimal by itself; `_core.prices` finds the prices. They bound the objective from above, so that
 u is certified; nothing is factored, and nothing but u and the prices is kept.
 """
 
@@ -102,14 +102,14 @@ class CouplingRows:
         prices: Floats | None = None,
     ) -> Priced:
         """The optimum for instances with scores θ (B, n) and pairs (B, E), which add c u_i u_j."""
-        from didyma.kernels.prices import settle
+        from didyma._core.prices import minimise
 
         batch = len(theta)
         theta, g, b, upper = self.at(theta, pairs)
         y = np.zeros(b.shape) if prices is None else prices.copy()
         u, free = np.empty(theta.shape), np.empty(b.shape, bool)
         gap, broken, n_iter = np.empty(batch), np.empty(batch), np.empty(batch, np.int64)
-        settle(
+        minimise(
             self.start, self.index, g, b, self.lower, upper, theta, q, low, high, N_ROUNDS,
             y, u, free, gap, broken, n_iter,
         )  # fmt: skip
@@ -176,7 +176,7 @@ class Priced:
 
     def respond(self, d_theta: Floats, d_pairs: Floats) -> tuple[Floats, Floats]:
         """How u and the pairs move with their scores: a linear and symmetric map."""
-        from didyma.kernels.prices import respond
+        from didyma._core.prices import respond
 
         moved = np.array(d_theta)
         scatter(moved, self.rows.ends, self.both * d_pairs[:, :, None])
