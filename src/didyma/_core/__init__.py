@@ -24,7 +24,9 @@ def _build() -> str:
     wanted = os.environ.get("DIDYMA_CORE", "")
     if wanted:
         return wanted
-    from numpy._core._multiarray_umath import __cpu_features__ as features
+    from numpy._core._multiarray_umath import (  # type: ignore[import-not-found]
+        __cpu_features__ as features,
+    )
 
     folder = Path(__file__).parent
     runs_v3 = all(features.get(name, False) for name in V3)
