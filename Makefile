@@ -92,7 +92,7 @@ lowest newest:  ## tests without PyTorch: with the lowest versions of all; with 
 	.$@/bin/python -m pytest -q -W default::DeprecationWarning --numprocesses auto --dist loadfile \
 		$(TORCHLESS)
 
-release-check:  ## wheel and sdist, in fresh environments: the core, each extra, types
+release-check:  ## wheel and sdist, in fresh environments: the core, each extra, types, bills of materials
 	$(PYTHON) -m release.check
 
 clean:

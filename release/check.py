@@ -3,19 +3,23 @@
     python -m release.check              # everything
     python -m release.check core serve   # the core and an extra
 
-Each is a fresh environment, with the newest versions that are known to work (constraints.txt).
+Each is a fresh environment, with the newest versions that are known to work (constraints.txt). What
+is in it goes into a bill of materials, in build/.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from pathlib import Path
 
+from release import bill
 from release.smoke import SMOKE
 
 ROOT = Path(__file__).parents[1]
@@ -43,11 +47,17 @@ def run(*command: str | Path, **options: object) -> str:
 
 
 def environment(folder: Path, *requirements: str | Path) -> Path:
-    """A fresh environment's Python, with something installed."""
-    run(sys.executable, "-m", "venv", folder)
-    pip = (folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile")
-    run(*pip, "--constraint", ROOT / "constraints.txt", *requirements)
-    return folder / "bin" / "python"
+    """A fresh environment's Python, with something installed and nothing else, not even pip."""
+    run(sys.executable, "-m", "venv", "--without-pip", folder)
+    python = folder / "bin" / "python"
+    options = ("--quiet", "--no-compile", "--constraint", ROOT / "constraints.txt")
+    pip(python, "install", *options, *requirements)
+    return python
+
+
+def pip(python: Path, *words: str | Path) -> str:
+    """What pip does to the environment of a Python."""
+    return run(sys.executable, "-m", "pip", "--python", python, *words)
 
 
 def build(folder: Path) -> tuple[Path, Path]:
@@ -56,6 +66,10 @@ def build(folder: Path) -> tuple[Path, Path]:
     run(python, "-m", "build", "--outdir", folder / "dist", ROOT)
     (wheel,) = (folder / "dist").glob("*.whl")
     (source,) = (folder / "dist").glob("*.tar.gz")
+    carried = {
+        Path(name).name for name in zipfile.ZipFile(wheel).namelist() if "/licenses/" in name
+    }
+    assert carried == {"LICENSE", "NOTICE.md"}, carried
     return wheel, source
 
 
@@ -77,6 +91,19 @@ def check_types(folder: Path, wheel: Path) -> None:
         print(f"{name}: {errors[0]}", flush=True)
 
 
+def write_bill(tools: Path, python: Path, version: str, path: Path) -> None:
+    """Write what an environment holds, unless it is not what pip says."""
+    command = (tools.with_name("cyclonedx-py"), "environment", "--output-reproducible")
+    about = ("--pyproject", ROOT / "pyproject.toml", "--mc-type", "library")
+    text = bill.finished(run(*command, *about, python), version)
+    listed = json.loads(pip(python, "list", "--format", "json"))
+    installed = {package["name"]: package["version"] for package in listed}
+    if faults := list(bill.faults(json.loads(text), installed)):
+        raise SystemExit("\n".join([f"{path.name}:", *faults]))
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+
+
 def main() -> None:
     """Check what is named, or everything."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -85,6 +112,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wheel, source = build(folder)
+        tools = environment(folder / "tools", bill.TOOL)
         for path in (wheel, source):
             print(f"{path.name}: {path.stat().st_size / 1e6:.2f} MB", flush=True)
         for extra in names:
@@ -98,7 +126,11 @@ def main() -> None:
             python = environment(folder / extra, wanted)
             run(python, ROOT / "release" / "smoke.py", asked, cwd=folder)
             size = run("du", "-sm", folder / extra).split()[0]
-            print(f"{extra}: {size} MB, {time.monotonic() - started:.0f} s", flush=True)
+            version = wheel.name.split("-")[1]
+            path = ROOT / "build" / f"didyma-{version}-{extra}.cdx.json"
+            write_bill(tools, python, version, path)
+            took = f"{time.monotonic() - started:.0f} s"
+            print(f"{extra}: {size} MB, {took}, {path.relative_to(ROOT)}", flush=True)
 
 
 if __name__ == "__main__":

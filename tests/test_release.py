@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from release import bill
 from release.smoke import SMOKE
 
 import didyma
@@ -98,3 +99,45 @@ def test_the_lowest_versions_are_those_that_are_promised() -> None:
     assert promised.keys() <= tested.keys() <= promised.keys() | tools.keys()
     for name, version in tested.items():
         assert f"{version}.".startswith(f"{(promised | tools)[name]}."), name
+
+
+def bill_of(*components: dict[str, object]) -> dict[str, object]:
+    main = {"bom-ref": "root", "name": "didyma", "version": "1.0", "licenses": [{"license": MIT}]}
+    depends = [{"ref": "root", "dependsOn": ["numpy"]}]
+    return {"metadata": {"component": main}, "components": components, "dependencies": depends}
+
+
+MIT = {"id": "MIT"}
+NUMPY = {"name": "NumPy", "version": "2.0", "licenses": [{"expression": "BSD-3-Clause AND Zlib"}]}
+TYPING = {"name": "typing_extensions", "version": "4.1", "licenses": [{"license": MIT}]}
+INSTALLED = {"didyma": "1.0", "numpy": "2.0", "typing-extensions": "4.1"}
+
+
+def test_a_bill_names_what_is_installed_with_versions_and_licences() -> None:
+    assert list(bill.faults(bill_of(NUMPY, TYPING), INSTALLED)) == []
+    assert bill.licences(NUMPY) == ["BSD-3-Clause AND Zlib"]
+    assert bill.licences({"licenses": [{"license": {"name": "of its own"}}]}) == ["of its own"]
+
+
+@pytest.mark.parametrize(
+    ("components", "fault"),
+    [
+        ([NUMPY], "typing-extensions is not named"),
+        ([NUMPY, TYPING, NUMPY | {"name": "pip"}], "pip is not installed"),
+        ([NUMPY, TYPING, TYPING], "typing_extensions is named twice"),
+        ([NUMPY | {"version": "1.9"}, TYPING], "numpy: expected version 2.0, found 1.9"),
+        ([NUMPY | {"licenses": []}, TYPING], "numpy has no licence"),
+        ([NUMPY, TYPING | {"licenses": [{"license": {}}]}], "typing-extensions has no licence"),
+    ],
+)
+def test_a_bill_that_lacks_something_is_refused(components: list[dict], fault: str) -> None:
+    assert list(bill.faults(bill_of(*components), INSTALLED)) == [fault]
+
+
+def test_a_bill_has_the_version_of_the_wheel_and_what_it_depends_on() -> None:
+    whole = bill_of(NUMPY, TYPING)
+    found = json.loads(bill.finished(json.dumps(whole), "1.1"))
+    assert found["metadata"]["component"]["version"] == "1.1"
+    assert list(bill.faults(found, INSTALLED | {"didyma": "1.1"})) == []
+    loose = list(bill.faults(whole | {"dependencies": []}, INSTALLED))
+    assert loose == ["it does not say what didyma depends on"]
