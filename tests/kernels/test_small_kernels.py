@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from didyma._core.assignment import assign
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
+from didyma._core.assignment import assign
 from didyma.kernels import cholesky
 from didyma.kernels.rows import combine_csr, combine_dense, score_csr, score_dense
 from didyma.kernels.select import descending, settle, split
