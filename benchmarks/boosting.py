@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, stopwatch
+from didyma._core.boosting import bounds, choose, differences, tally
 from didyma.estimators.boosting import BoostingReranker
-from didyma.kernels import boosting as kernels
 
 LISTS, CANDIDATES, WORDS, TAGS, FORMS = 12_000, 10, 20, 40, 3
 ROUNDS = 1_000
@@ -77,15 +77,17 @@ def _plain_round(rows: sp.csr_array, losses: NDArray[np.float64], ridge: float) 
     best = lists + losses.reshape(-1, CANDIDATES).argmin(axis=1)
     better = best.repeat(CANDIDATES)
     worse = np.flatnonzero(losses > losses[better])
-    pairs = kernels.differences(rows.indptr.astype(np.int64), rows.indices, better[worse], worse)
+    pairs = differences(
+        rows.indptr.astype(np.int64), rows.indices.astype(np.int32), better[worse], worse
+    )
     weight = losses[worse] - losses[better[worse]]
     plus, minus, gain, coef = np.zeros((4, rows.shape[1]))
     exact = np.empty(len(gain), np.bool_)
 
     def again() -> None:
-        kernels.tally(*pairs, weight, plus, minus)
-        kernels.bounds(plus, minus, coef, ridge, gain, exact)
-        kernels.choose(plus, minus, coef, ridge, gain, exact)
+        tally(pairs, weight, plus, minus)
+        bounds(plus, minus, coef, ridge, gain, exact)
+        choose(plus, minus, coef, ridge, gain, exact)
 
     again()
     return min(stopwatch(again, 3)() for _ in range(3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from didyma.kernels.binned import combine_binned, score_binned
+from didyma._core.rows import BinnedRows
 
 HEIGHT, N_COLUMNS, N_ROWS = 6, 4, 9  # the first bin adds nothing, the last is of missing values
 
@@ -18,7 +18,7 @@ def test_scores_and_sums_are_transposes(seed):
     running = rng.integers(0, 2, N_COLUMNS).astype(float)
     units = rng.uniform(0.5, 2.0, N_COLUMNS)
     rows = rng.permutation(N_ROWS)
-    X = (bins, running, units, None)
+    X = BinnedRows(bins, running, units, np.zeros(N_COLUMNS), HEIGHT)
     w, coef = rng.standard_normal((HEIGHT - 1) * N_COLUMNS), rng.standard_normal(N_ROWS)
     expected = np.zeros((N_ROWS, HEIGHT - 1, N_COLUMNS))  # written out
     for r, row in enumerate(rows):
@@ -29,7 +29,7 @@ def test_scores_and_sums_are_transposes(seed):
                 expected[r, (0 if running[j] else m - 1) : m, j] = units[j]
     expected = expected.reshape(N_ROWS, -1)
     scores, total = np.empty(N_ROWS), np.ones(w.size)
-    score_binned(X, rows, w, scores)
-    combine_binned(X, rows, coef, total)
+    X.score(rows, w, scores)
+    X.combine(rows, coef, total)
     np.testing.assert_allclose(scores, expected @ w, atol=1e-12)
     np.testing.assert_allclose(total, 1.0 + coef @ expected, atol=1e-12)

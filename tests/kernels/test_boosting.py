@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from didyma.kernels import boosting
+from didyma._core import boosting
 
 WEIGHTS = st.floats(0, 1e3)
 
@@ -49,12 +49,11 @@ def test_differences_are_those_of_dense_rows(density):
 def test_sums_are_those_of_dense_rows():
     D, rows, weight = random_pairs(2)
     plus, minus = np.full((2, 15), np.nan)
-    boosting.tally(*rows, weight, plus, minus)
+    boosting.tally(rows, weight, plus, minus)
     np.testing.assert_allclose(plus, weight @ (D > 0))
     np.testing.assert_allclose(minus, weight @ (D < 0))
 
 
-@settings(deadline=None)  # kernels may have to be compiled
 @given(WEIGHTS, WEIGHTS, st.floats(-20, 20), st.floats(1e-6, 1e3))
 def test_a_ridge_step_has_no_slope(plus, minus, a, ridge):
     x = boosting.ridge_step(plus, minus, a, ridge)
@@ -76,7 +75,6 @@ def test_a_ridge_step_is_scipys_minimum(a, ridge):
     assert gains([0.7], [0.02], [a], ridge) == pytest.approx(objective(0) - expected.fun)
 
 
-@settings(deadline=None)  # kernels may have to be compiled
 @given(WEIGHTS, WEIGHTS)
 def test_without_a_ridge_the_gain_is_what_the_best_step_takes_off_the_loss(plus, minus):
     gain = gains([plus], [minus], [0.0], 0.0)
@@ -88,7 +86,6 @@ def test_without_a_ridge_the_gain_is_what_the_best_step_takes_off_the_loss(plus,
         assert gain[0] == pytest.approx(plus + minus)
 
 
-@settings(deadline=None)
 @given(WEIGHTS, WEIGHTS, st.floats(-20, 20), st.floats(1e-3, 1e3))
 def test_bounds_are_at_least_the_gains(plus, minus, a, ridge):
     assert gains([plus], [minus], [a], ridge) >= -1e-9 * (plus + minus + ridge)
@@ -102,7 +99,7 @@ def test_moves_keep_all_sums_and_choose_the_largest_gain(ridge):
     columns = index.indptr.astype(np.int64), index.indices, index.data.astype(np.int8)
     plus, minus, gain, coef = np.zeros((4, 15))
     seen, exact = np.zeros((2, 15), np.bool_)
-    boosting.tally(*rows, weight, plus, minus)
+    boosting.tally(rows, weight, plus, minus)
     boosting.bounds(plus, minus, coef, ridge, gain, exact)
     random = np.random.default_rng(4)
     for _ in range(50):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from didyma._core.assignment import assign
+from didyma._core.rows import dense_rows, sparse_rows
 from didyma.kernels import cholesky
-from didyma.kernels.rows import combine_csr, combine_dense, score_csr, score_dense
 from didyma.kernels.select import descending, settle, split
 from tests.uncompiled import UNCOMPILED
 
@@ -78,14 +78,17 @@ def test_products_with_gathered_rows(dtype, n_rows):
     w, coef = rng.standard_normal(7), rng.standard_normal(n_rows)
     coef[rng.random(n_rows) < 0.3] = 0.0
     sparse = sp.csr_array(X)
-    csr = (sparse.data, sparse.indices.view("u4"), sparse.indptr)
-    for storage, score, combine in (
-        (X, score_dense, combine_dense),
-        (csr, score_csr, combine_csr),
+    starts = sparse.indptr.astype(np.int64)
+    for storage in (
+        dense_rows(X),
+        *(
+            sparse_rows(sparse.data, sparse.indices.astype(index), starts, 7)
+            for index in (np.int32, np.int64)
+        ),
     ):
         scores, total = np.empty(n_rows), np.ones(7)
-        score(storage, rows, w, scores)
-        combine(storage, rows, coef, total)
+        storage.score(rows, w, scores)
+        storage.combine(rows, coef, total)
         np.testing.assert_allclose(scores, X[rows].astype(float) @ w, atol=1e-12)
         np.testing.assert_allclose(total, 1.0 + X[rows].astype(float).T @ coef, atol=1e-12)
 

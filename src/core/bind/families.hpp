@@ -7,8 +7,12 @@ namespace didyma {
 
 void bind_assignment(nanobind::module_ m);
 void bind_ranking(nanobind::module_ m);
+void bind_ranking_problem(nanobind::module_ m);
 void bind_hypergraph(nanobind::module_ m);
 void bind_prices(nanobind::module_ m);
+void bind_boosting(nanobind::module_ m);
+void bind_learning(nanobind::module_ m);
+void bind_rows(nanobind::module_ m);
 void bind_sums(nanobind::module_ m);
 void bind_marginals(nanobind::module_ m);
 

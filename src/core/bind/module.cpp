@@ -16,9 +16,14 @@ NB_MODULE(DIDYMA_MODULE, m) {
     m.attr("STRANDS") = didyma::STRANDS;
     m.attr("CHECKED") = didyma::CHECKED;
     didyma::bind_assignment(m.def_submodule("assignment"));
-    didyma::bind_ranking(m.def_submodule("ranking"));
+    didyma::bind_learning(m.def_submodule("learning"));
+    didyma::bind_rows(m.def_submodule("rows"));
+    nb::module_ ranking = m.def_submodule("ranking");
+    didyma::bind_ranking(ranking);
+    didyma::bind_ranking_problem(ranking);
     didyma::bind_hypergraph(m.def_submodule("hypergraph"));
     didyma::bind_prices(m.def_submodule("prices"));
+    didyma::bind_boosting(m.def_submodule("boosting"));
     didyma::bind_sums(m.def_submodule("sums"));
     didyma::bind_marginals(m.def_submodule("marginals"));
 }

@@ -17,11 +17,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from didyma._core.boosting import (
+    bounds,
+    choose,
+    choose_again,
+    differences,
+    move,
+    ridge_step,
+    tally,
+)
 from didyma.checkpoints import Stateful, offer, take_up
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.candidates import read_lists
-from didyma.kernels import boosting as kernels
 from didyma.model import Savable
 
 __all__ = ["BoostingReranker", "BoostingRound"]
@@ -284,7 +292,7 @@ class _Pairs:
 
     def __init__(self, features: sp.csr_array, better: Integers, worse: Integers, weight: Vector):
         indptr = features.indptr.astype(np.int64)
-        self.rows = kernels.differences(indptr, features.indices, better, worse)
+        self.rows = differences(indptr, features.indices.astype(np.int32), better, worse)
         starts, columns, signs = self.rows
         shape = (len(better), features.shape[1])
         index = sp.csr_array((signs, columns, starts), shape=shape).tocsc()
@@ -317,12 +325,12 @@ class _Boosting:
 
     def choose(self) -> tuple[int, float]:
         """The feature of largest gain and its step, 0 if that gains nothing."""
-        k = int(kernels.choose(*self._gains))
+        k = choose(*self._gains)
         plus, minus = self.plus[k], self.minus[k]
         if self.gain[k] <= NOTHING * self._first:
             return k, 0.0
         if self.ridge > 0:
-            return k, kernels.ridge_step(plus, minus, self.coef[k], self.ridge)
+            return k, ridge_step(plus, minus, self.coef[k], self.ridge)
         smooth = self.smoothing * self.loss
         return k, 0.5 * float(np.log((plus + smooth) / (minus + smooth)))
 
@@ -330,15 +338,15 @@ class _Boosting:
         """Add a step to the weight of a feature."""
         self._squares += step * (2 * float(self.coef[feature]) + step)
         index = self.pairs.columns, self.pairs.rows, self.weight
-        kernels.move(feature, step, *index, *self._gains, self._seen)
+        move(feature, step, *index, *self._gains, self._seen)
         self.loss = float(self.weight.sum())
         if self.loss < self._counted / 2:
             self._count()
 
     def _count(self) -> None:
         """Sum up all pairs. Errors of later changes are relative to these sums, so repeat it."""
-        kernels.tally(*self.pairs.rows, self.weight, self.plus, self.minus)
-        kernels.bounds(*self._gains)
+        tally(self.pairs.rows, self.weight, self.plus, self.minus)
+        bounds(*self._gains)
         self.loss = self._counted = float(self.weight.sum())
 
 
@@ -365,7 +373,7 @@ class _HeldOut:
         self.values[rows] += step
         touched = self.lists.groups.codes[rows]
         starts, losses = self.lists.groups.starts, self.lists.losses
-        kernels.choose_again(touched, starts, self.values, losses, self.chosen)
+        choose_again(touched, starts, self.values, losses, self.chosen)
         return self.loss
 
 

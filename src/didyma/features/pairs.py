@@ -12,8 +12,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core.rows import cross
 from didyma.execution import Executor, serial
-from didyma.kernels.pairs import cross
 
 __all__ = ["rank_pairs"]
 
@@ -61,7 +61,7 @@ def _cross(
 
     def add(shard: tuple[int, int]) -> Array:
         own, part = rows[slice(*shard)], np.zeros((n, COARSE, n, COARSE))
-        cross(levels, own, coefficients[own], COARSE, part)
+        cross(levels, own, coefficients[own], COARSE, part.reshape(-1))
         return part
 
     edges = np.linspace(0, len(rows), SHARDS + 1).astype(int).tolist()

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.kernels.binned import count, score_binned
+from didyma._core.rows import BinnedRows
 from didyma.scoring import step_tables
 
 __all__ = ["Binned"]
@@ -57,6 +57,11 @@ class Binned:
         signs = np.zeros(n) if self.signs is None else self.signs
         return self.bins, self.running.astype(np.float64), units, signs.astype(np.float64)
 
+    @property
+    def rows(self) -> BinnedRows:
+        """Products with the rows."""
+        return BinnedRows(*self.arrays, self.height)
+
     def __getitem__(self, rows: Any) -> Binned:
         """Some of the rows."""
         return replace(self, bins=np.ascontiguousarray(self.bins[rows]))
@@ -64,7 +69,7 @@ class Binned:
     def __matmul__(self, w: Vector) -> Vector:
         """Scores of the rows."""
         scores = np.empty(len(self.bins))
-        score_binned(self.arrays, np.arange(len(self.bins)), w, scores)
+        self.rows.score(np.arange(len(self.bins)), w, scores)
         return scores
 
     def tables(self, w: Vector) -> Vector:
@@ -104,7 +109,7 @@ class Binned:
 
     def counts(self) -> Vector:
         """How many rows each bin of each column has, (height, n_columns)."""
-        n_rows, n_columns = self.bins.shape
-        table = np.zeros((self.height, n_columns))
-        count(self.bins, np.arange(n_rows), np.ones(n_rows), table.reshape(-1))
+        table = np.empty((self.height, self.bins.shape[1]))
+        for j, own in enumerate(self.bins.T):
+            table[:, j] = np.bincount(own, minlength=self.height)
         return table

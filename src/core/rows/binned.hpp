@@ -1,0 +1,151 @@
+// Binned rows: one byte says in which bin of its column a value is.
+//
+// A column has a weight for each bin but bin 0. Where it *runs*, as the indicators 1[x > edge] do,
+// a bin counts with the weights of all bins before it: with T the running sums of w, a row's score
+// is Σ_j T[b_j, j], and the rows combined by coefficients are a histogram of these for each column,
+// summed from its end. The last bin, of missing values, and the bins of columns that do not run
+// stand alone.
+//
+// Tables are flat, of shape (bins, columns): the columns of a bin are neighbours, and so sums over
+// bins vectorise. A unit is the value of a column's indicators; a sign is 1 or -1 if its weights
+// must not be negative, or not be positive.
+#pragma once
+
+#include "rows/rows.hpp"
+#include "sums.hpp"
+
+namespace didyma {
+
+class BinnedRows : public Rows {
+  public:
+    // `running` are zeros and ones.
+    BinnedRows(Matrix<const uint8_t> bins, Span<const double> running, Span<const double> units,
+               Span<const double> signs, int64_t height)
+        : bins_(bins), running_(running), units_(units), signs_(signs), height_(height) {}
+
+    int64_t n_columns() const { return bins_.columns(); }
+    int64_t n_features() const override { return (height_ - 1) * n_columns(); }
+    int64_t table_size() const override { return height_ * n_columns(); }
+
+    // The running sums of weights: what each bin of each column adds to a score.
+    Span<const double> tabulate(Span<const double> w, Span<double> table) const override {
+        const Matrix<const double> weights(w.data(), height_ - 1, n_columns());
+        const Matrix<double> values = by_bin(table);
+        const double *running = running_.data(), *units = units_.data();
+        values[0].fill(0.0);
+        for (int64_t m = 1; m < height_ - 1; ++m) {
+            const double *before = values[m - 1].data(), *weight = weights[m - 1].data();
+            double* value = values[m].data();
+            for (int64_t j = 0; j < n_columns(); ++j) {
+                value[j] = running[j] * before[j] + units[j] * weight[j];
+            }
+        }
+        for (int64_t j = 0; j < n_columns(); ++j) {
+            values(height_ - 1, j) = units_[j] * weights(height_ - 2, j);
+        }
+        return table;
+    }
+
+    void score(Span<const int64_t> rows, Span<const double> table,
+               Span<double> out) const override {
+        const int64_t d = n_columns();
+        for (int64_t r = 0; r < rows.size(); ++r) {
+            const Span<const uint8_t> bins = bins_[rows[r]];
+            out[r] = sum(d, [=](int64_t j) { return table[bins[j] * d + j]; });
+        }
+    }
+
+    // A histogram of coefficients for each column.
+    void combine(Span<const int64_t> rows, Span<const double> coef,
+                 Span<double> table) const override {
+        const int64_t d = n_columns();
+        for (int64_t r = 0; r < rows.size(); ++r) {
+            const double c = coef[r];
+            if (c == 0.0) continue;
+            const Span<const uint8_t> bins = bins_[rows[r]];
+            for (int64_t j = 0; j < d; ++j) table[bins[j] * d + j] += c;
+        }
+    }
+
+    Span<double> features(Span<double> table) const override {
+        sum_from_end(table);
+        return table.slice(n_columns(), table.size());
+    }
+
+    // Turns histograms into the weights' side of a product, in place; returns its squared norm.
+    double sum_from_end(Span<double> table) const {
+        const Matrix<double> values = by_bin(table);
+        const double *running = running_.data(), *units = units_.data();
+        double norm = 0.0;
+        for (int64_t m = height_ - 1; m > 0; --m) {
+            const bool alone = m >= height_ - 2;
+            const double* behind = values[alone ? m : m + 1].data();
+            double* value = values[m].data();
+            for (int64_t j = 0; j < n_columns(); ++j) {
+                const double own = units[j] * value[j];
+                value[j] = alone ? own : running[j] * behind[j] + own;
+            }
+            norm += dot(values[m], values[m]);
+        }
+        return norm;
+    }
+
+    // v -= size · direction, which is cleared; the table becomes that of v's feasible part, where a
+    // weight of the wrong sign is zero.
+    void step(double size, Span<double> direction, Span<double> v, Span<double> table) const {
+        const int64_t d = n_columns();
+        const Matrix<double> weights(v.data(), height_ - 1, d), values = by_bin(table);
+        const double *running = running_.data(), *units = units_.data(), *signs = signs_.data();
+        axpy(-size, Span<const double>(direction.slice(d, direction.size())), v);
+        direction.fill(0.0);
+        for (int64_t m = 1; m < height_ - 1; ++m) {
+            const double *before = values[m - 1].data(), *weight = weights[m - 1].data();
+            double* value = values[m].data();
+            for (int64_t j = 0; j < d; ++j) {
+                const double feasible = weight[j] * signs[j] < 0.0 ? 0.0 : weight[j];
+                value[j] = running[j] * before[j] + units[j] * feasible;
+            }
+        }
+        for (int64_t j = 0; j < d; ++j) {
+            values(height_ - 1, j) = units_[j] * weights(height_ - 2, j);
+        }
+    }
+
+  private:
+    Matrix<double> by_bin(Span<double> table) const {
+        check_range(0, table_size(), table.size());
+        return {table.data(), height_, n_columns()};
+    }
+
+    Matrix<const uint8_t> bins_;
+    Span<const double> running_, units_, signs_;
+    int64_t height_;
+};
+
+// The number of edges below each value of X; a missing one (NaN) gets the number of all edges.
+//
+// The edges of a column ascend to infinity. Its guesses are lower bounds for values in the cells of
+// an even grid that begins at low[j] and has scale[j] cells a unit; one more look decides nearly
+// always. `out` may have more columns than X.
+template <class T>
+void assign_bins(Matrix<const T> X, Matrix<const double> edges, Matrix<const uint8_t> guesses,
+                 Span<const double> low, Span<const double> scale, Matrix<uint8_t> out) {
+    const double last_cell = static_cast<double>(guesses.columns() - 1);
+    for (int64_t r = 0; r < X.rows(); ++r) {
+        for (int64_t j = 0; j < X.columns(); ++j) {
+            const double x = static_cast<double>(X(r, j));
+            if (x != x) {
+                out(r, j) = static_cast<uint8_t>(edges.columns());
+                continue;
+            }
+            double cell = (x - low[j]) * scale[j];
+            cell = cell > 0.0 ? cell : 0.0;
+            cell = cell < last_cell ? cell : last_cell;
+            int64_t m = guesses(j, static_cast<int64_t>(cell));
+            while (x > edges(j, m)) ++m;
+            out(r, j) = static_cast<uint8_t>(m);
+        }
+    }
+}
+
+}  // namespace didyma
