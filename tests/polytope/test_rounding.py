@@ -36,7 +36,7 @@ def outputs(graph):
         for one in graph.logic:
             states = states[one.holds(states)]
         chosen = states[..., None] == np.arange(graph.n_states)
-        return chosen.reshape(len(chosen), -1)
+        return chosen.reshape(len(chosen), graph.n_variables * graph.n_states)
     every = np.array(list(product((False, True), repeat=graph.n_variables)))
     for one in graph.logic:
         every = every[one.holds(every)]

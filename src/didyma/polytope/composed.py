@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from didyma.execution import serial
 from didyma.polytope.distributions import Distributions, apply_derivative
 from didyma.polytope.point import LocalPoint, is_optimal
-from didyma.polytope.priced import CouplingRows, Priced, scatter
+from didyma.polytope.priced import CouplingRows, scatter
 from didyma.polytope.sparsemap import solve
 from didyma.structure import Additional, Floats, Structure
 from didyma.structures.composition import Composition
@@ -88,31 +87,9 @@ class ComposedGraph:
         self, parts: Floats, temperature: float, tol: float, prices: Floats | None = None
     ) -> list[LocalPoint | None]:
         """The optimum at the scores of all parts (B, d + f); None where there is none."""
-        if not self.graph.factors:
-            return self._without_structures(parts, temperature, tol, prices)
         run = _Run(self, parts, temperature, prices)
         run.descend()
         return [None if lost else run.point(b, tol) for b, lost in enumerate(run.lost)]
-
-    def _without_structures(
-        self, parts: Floats, temperature: float, tol: float, prices: Floats | None
-    ) -> list[LocalPoint | None]:
-        n = self.graph.n_variables
-        possible = np.isfinite(parts[:, :n])
-        theta, pairs = np.where(possible, parts[:, :n], 0.0), parts[:, n:]
-        low, high = np.zeros(theta.shape), possible.astype(float)
-        priced = self.rows.settle(theta, pairs, temperature, low, high, prices)
-        points: list[LocalPoint | None] = []
-        for b, n_iter in enumerate(priced.n_iter.tolist()):
-            one = priced.only(b)
-            found = np.concatenate([one.u[0], one.pairs[0]])
-            value = float(found @ _finite(parts[b]) - 0.5 * temperature * one.u[0] @ one.u[0])
-            gap, broken = float(one.gap[0]), float(one.broken[0])
-            right = is_optimal(value, gap, broken, tol)
-            move = partial(_respond, one, n)
-            point = LocalPoint(found, value, gap, right, n_iter, move, one.prices[0])
-            points.append(None if n_iter < 0 else point)
-        return points
 
 
 class _Run:
@@ -350,12 +327,6 @@ class _Run:
         return all(one.holds(outputs).all() for one in graph.logic) and np.allclose(
             together, parts[n : n + n_pairs], rtol=0.0, atol=SAME
         )
-
-
-def _respond(priced: Priced, n: int, direction: Floats) -> Floats:
-    """How variables and pairs move with their scores."""
-    moved = priced.respond(direction[None, :n], direction[None, n:])
-    return np.concatenate([one[0] for one in moved])
 
 
 def _derivative(

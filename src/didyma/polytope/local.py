@@ -18,7 +18,7 @@ Reference: Niculae and Martins, LP-SparseMAP, ICML 2020 (there by dual decomposi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -33,7 +33,7 @@ from didyma.polytope.point import LocalPoint
 from didyma.polytope.priced import BinaryGraph
 from didyma.polytope.rounding import TEMPERATURE, nearest_output
 from didyma.polytope.sparsemap import ToleranceWarning
-from didyma.structure import Additional, Floats, impossible
+from didyma.structure import Additional, Floats
 from didyma.structures.composition import Composition
 from didyma.structures.factor_graph import FactorGraph
 
@@ -116,7 +116,11 @@ class LocalSolution:
         batch = len(self.points)
         outputs = [
             nearest_output(
-                self.graph, scores, u, lambda graph, parts: solver(graph)(parts[None])[0]
+                self.graph,
+                self.places,
+                scores,
+                u,
+                lambda graph, parts: solver(graph)(parts[None])[0],
             )
             for scores, u in zip(self.scores, self.marginals.reshape(batch, -1))
         ]
@@ -242,7 +246,10 @@ class LocalSolver:
                 points[b] = self._attempt(parts[b : b + 1])[0]
         for b, point in enumerate(points):
             if point is None:
-                raise impossible(b)
+                raise DataError(
+                    f"instance {b}: the graph has no output: its factors contradict each other, or "
+                    "scores of -inf forbid every one"
+                )
         return points  # type: ignore[return-value]
 
     def _attempt(self, parts: Floats, prices: Floats | None = None) -> list[LocalPoint | None]:
@@ -253,6 +260,8 @@ class LocalSolver:
                 if len(parts) == 1:
                     return [None]
                 return [self._attempt(one[None])[0] for one in parts]
+        if isinstance(self.graph, Composition):
+            return self._without_structures(self.graph, parts, prices)
         points: list[LocalPoint | None] = [None] * len(parts)
         if self._binary:
             points = self._binary.solve(parts, self.temperature, self.tol, prices)
@@ -263,11 +272,40 @@ class LocalSolver:
                 )
         return points
 
+    def _without_structures(
+        self, graph: Composition, parts: Floats, prices: Floats | None
+    ) -> list[LocalPoint | None]:
+        """A composition without structures is a factor graph.
+
+        Its regulariser counts both states: t/4 (u² + (1 − u)²) is t/2 (u² − u) + t/4.
+        """
+        n, n_edges = graph.n_variables, len(graph.edges)
+        true = np.r_[1 : 2 * n : 2, 2 * n + 3 : 2 * n + 4 * n_edges : 4]  # and both of a pair
+        scores = np.zeros((len(parts), 2 * n + 4 * n_edges))
+        scores[:, true] = parts
+        scores[:, true[:n]] -= self.temperature / 2
+
+        def taken(point: LocalPoint) -> LocalPoint:
+            def move(direction: Floats) -> Floats:
+                every = np.zeros(scores.shape[1])
+                every[true] = direction
+                return point.move(every)[true]
+
+            value = point.value + n * self.temperature / 4
+            return replace(point, parts=point.parts[true], value=value, move=move)
+
+        return [point and taken(point) for point in self._as_factor_graph._attempt(scores, prices)]
+
+    @cached_property
+    def _as_factor_graph(self) -> LocalSolver:
+        graph = FactorGraph(self.graph.n_variables, 2, self.graph.edges, self.graph.logic)
+        return LocalSolver(graph, {}, self.temperature / 2, self.tol, self.max_iter)
+
     @cached_property
     def _composed(self) -> ComposedGraph | None:
-        return (
-            ComposedGraph(self.graph, self.places) if isinstance(self.graph, Composition) else None
-        )
+        if isinstance(self.graph, Composition) and self.graph.factors:
+            return ComposedGraph(self.graph, self.places)
+        return None
 
     @cached_property
     def _binary(self) -> BinaryGraph | None:
@@ -315,6 +353,7 @@ class LocalSolver:
         found = np.array([point.parts for point in points])
         whole = np.isin(found[:, :d].round(9), (0, 1)).all(axis=1) | self.graph.is_forest
         whole |= np.array([point.exact for point in points], bool)
+        whole &= [point.converged for point in points]
         return LocalSolution(
             marginals=gather(found[:, :d], *self.graph.score_shape),
             additional={

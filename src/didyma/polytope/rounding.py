@@ -2,20 +2,20 @@
 
 Among outputs x of a graph, ‖x − u‖² is least where Σ x_i (u_i − ½) is highest. That is a linear
 programme over outputs; it is relaxed as the marginals themselves were, at a low temperature, and
-where the relaxation leaves a choice, variables are set one after the other, depth first. A whole
-point that all factors agree on is an output, so what is found is one; if there is any, it is found.
+where the relaxation leaves a choice, variables are set one after the other, depth first. What is
+found is held against all factors, so it is an output; if there is any, it is found.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.polytope.point import LocalPoint
-from didyma.structure import Floats
+from didyma.structure import Additional, Floats
 from didyma.structures.composition import Composition
 from didyma.structures.factor_graph import FactorGraph
 from didyma.structures.logic import Cardinality
@@ -30,42 +30,63 @@ Relax = Callable[[FactorGraph | Composition, Floats], LocalPoint]
 
 
 def nearest_output(
-    graph: FactorGraph | Composition, scores: Floats, marginals: Floats, relax: Relax
+    graph: FactorGraph | Composition,
+    places: Mapping[str, Additional],
+    scores: Floats,
+    marginals: Floats,
+    relax: Relax,
 ) -> NDArray[np.bool_]:
     """Which variables (or states of variables), d of them, are in the output; ``scores`` forbid.
 
     Raises where the graph has no output at all.
     """
-    if (
-        isinstance(graph, FactorGraph)
-        and (states := _best_states(graph, scores, marginals)) is not None
-    ):
-        return states
     d = int(np.prod(graph.score_shape))
+
+    def obeys(output: NDArray[np.bool_]) -> bool:
+        return _obeys(graph, places, scores, output)
+
+    if isinstance(graph, FactorGraph):
+        unary = marginals.reshape(graph.score_shape)
+        best = unary.argmax(axis=1)[:, None] == np.arange(graph.n_states)
+        if obeys(best.ravel()):  # then none is nearer
+            return best.ravel()
     gains = np.zeros(len(scores))
     gains[:d] = marginals - 0.5
-    found = _search(graph, np.where(np.isneginf(scores), -np.inf, gains), d, {}, relax)
+    found = _search(graph, np.where(np.isneginf(scores), -np.inf, gains), d, {}, relax, obeys)
     if found is None:
         raise DataError("the graph has no output: its factors contradict each other")
     return found
 
 
-def _best_states(graph: FactorGraph, scores: Floats, marginals: Floats) -> NDArray[np.bool_] | None:
-    """The most probable state of each variable, if that is an output: then none is nearer."""
-    n, n_states = graph.score_shape
-    states = marginals.reshape(n, n_states).argmax(axis=1)
+def _obeys(
+    graph: FactorGraph | Composition,
+    places: Mapping[str, Additional],
+    scores: Floats,
+    output: NDArray[np.bool_],
+) -> bool:
+    """Whether this is an output of all factors, without a part that scores −∞."""
     first, second = np.array(graph.edges, np.int64).reshape(-1, 2).T
-    pairs = states[first] * n_states + states[second]
-    chosen = np.concatenate(
-        [
-            np.arange(n) * n_states + states,
-            n * n_states + np.arange(len(pairs)) * n_states**2 + pairs,
-        ]
-    )
-    possible = scores[chosen].min() > -np.inf
-    if not possible or not all(one.holds(states) for one in graph.logic):
-        return None
-    return (states[:, None] == np.arange(n_states)).ravel()
+    if isinstance(graph, FactorGraph):
+        states = output.reshape(graph.score_shape)
+        pairs = (states[first][:, :, None] & states[second][:, None, :]).ravel()
+        whole, variables = bool((states.sum(axis=1) == 1).all()), states.argmax(axis=1)
+    else:
+        pairs, whole, variables = output[first] & output[second], True, output
+    chosen = np.concatenate([output, pairs])
+    if not whole or np.isneginf(scores[: len(chosen)][chosen]).any():
+        return False
+    if not all(one.holds(variables) for one in graph.logic):
+        return False
+    if isinstance(graph, FactorGraph):
+        return True
+    forbidden = np.where(np.isneginf(scores[len(output) :]), -np.inf, 0.0)
+    additional = {
+        key: forbidden[place.start : place.stop].reshape(place.shape)
+        for key, place in places.items()
+        if key != "pairwise"
+    }
+    shares = graph.shares(additional)
+    return all(factor.allows(output, own) for factor, own in zip(graph.factors, shares))
 
 
 def _search(
@@ -74,18 +95,23 @@ def _search(
     d: int,
     decided: dict[int, bool],
     relax: Relax,
+    obeys: Callable[[NDArray[np.bool_]], bool],
 ) -> NDArray[np.bool_] | None:
     try:
         point = relax(*_decide(graph, parts, decided))
     except DataError:
         return None
     u = point.parts[:d]
-    open_ = [v for v in range(d) if v not in decided and WHOLE < u[v] < 1.0 - WHOLE]
-    if not open_:
+    undecided = [v for v in range(d) if v not in decided]
+    open_ = [v for v in undecided if WHOLE < u[v] < 1.0 - WHOLE]
+    if not open_ and obeys(u > 0.5):
         return u > 0.5
-    variable = max(open_, key=lambda v: u[v])
+    if not undecided:
+        return None
+    # A whole point that is no output comes of a relaxation that has not converged.
+    variable = max(open_ or undecided, key=lambda v: u[v])
     for value in (True, False):
-        found = _search(graph, parts, d, {**decided, variable: value}, relax)
+        found = _search(graph, parts, d, {**decided, variable: value}, relax, obeys)
         if found is not None:
             return found
     return None

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
 from didyma.structure import (
@@ -67,13 +67,28 @@ class Factor:
         """The structure's own batch, from the scores of all variables (B, n)."""
         variables = np.ravel(self.variables)
         own = np.where(variables >= 0, flat[:, variables], -np.inf)
+        return self.structure.lay_out(own.reshape(len(flat), *self.shape), **self._own(additional))
+
+    def allows(self, output: NDArray[np.bool_], additional: Mapping[str, Any]) -> bool:
+        """Whether the structure has an output of exactly these variables; −∞ forbids parts."""
+        variables = np.ravel(self.variables)
+        chosen = (variables >= 0) & output[variables]
+        scores = np.where(chosen, 1.0, -np.inf).reshape(self.shape)
+        try:
+            parts = np.asarray(self.structure.argmax(scores, **self._own(additional)))
+        except DataError:
+            return False
+        found = parts[(parts >= 0) & (parts < chosen.size)]
+        return np.array_equal(np.sort(found), np.flatnonzero(chosen))
+
+    def _own(self, additional: Mapping[str, Any]) -> dict[str, Any]:
+        """Additional scores by the names that the structure knows."""
         prefix = self.key("")
-        given = {
+        return {
             key.removeprefix(prefix): values
             for key, values in additional.items()
             if key.startswith(prefix)
         }
-        return self.structure.lay_out(own.reshape(len(flat), *self.shape), **given)
 
     @property
     def shape(self) -> tuple[int, ...]:
