@@ -263,7 +263,7 @@ def test_one_template_serves_compiled_and_plain_functions():
 def test_numba_is_loaded_by_the_first_call():
     program = (
         "import sys, numpy as np\n"
-        "from didyma.kernels import decimal, interleave, measures, planes, svmlight, text\n"
+        "from didyma.kernels import decimal, interleave, planes, svmlight, text\n"
         "before = 'numba' in sys.modules\n"
         "decimal.decimal(False, 5, 0)\n"
         "print(before, 'numba' in sys.modules)"

@@ -11,9 +11,8 @@ from scipy.optimize import linear_sum_assignment
 
 from didyma._core.assignment import assign
 from didyma._core.rows import dense_rows, sparse_rows
+from didyma._core.sorting import insertion_sort, partition_descending, sort_descending
 from didyma.kernels import cholesky
-from didyma.kernels.select import descending, settle, split
-from tests.uncompiled import UNCOMPILED
 
 SCORES = st.lists(st.integers(-5, 5), min_size=1, max_size=200).map(
     lambda values: np.array(values, dtype=float)
@@ -22,33 +21,33 @@ SCORES = st.lists(st.integers(-5, 5), min_size=1, max_size=200).map(
 
 @given(scores=SCORES)
 @settings(deadline=None)
-def test_descending_sorts(scores):
+def test_rows_are_sorted_by_score(scores):
     index = np.arange(len(scores))
-    descending(scores, index)
+    sort_descending(scores, index)
     assert sorted(index.tolist()) == list(range(len(scores)))
     assert np.all(np.diff(scores[index]) <= 0)
 
 
 @given(scores=SCORES, seed=st.integers(0, 99))
 @settings(deadline=None)
-def test_any_order_settles_to_the_same(scores, seed):
+def test_any_order_is_corrected_to_the_same(scores, seed):
     """By descending score, equal ones by index: from any order before, by insertion or anew."""
     sorted_rows = np.argsort(-scores, kind="stable")
     near = sorted_rows.copy()
     near[:2] = near[:2][::-1]
     for before in (np.random.default_rng(seed).permutation(len(scores)), near, sorted_rows[::-1]):
         order = before.astype(np.int32)
-        settle(scores, order)
+        insertion_sort(scores, order)
         assert np.array_equal(order, sorted_rows)
 
 
 @given(scores=SCORES, data=st.data())
 @settings(deadline=None)
-def test_split_puts_a_pivot_in_its_place(scores, data):
+def test_partition_puts_a_pivot_in_its_place(scores, data):
     low = data.draw(st.integers(0, len(scores) - 1))
     high = data.draw(st.integers(low + 1, len(scores)))
     values, rows = scores.copy(), np.arange(len(scores))
-    pivot = split(values, rows, low, high)
+    pivot = partition_descending(values, rows, low, high)
     assert low <= pivot < high
     assert sorted(rows.tolist()) == list(range(len(scores)))
     assert np.array_equal(values, scores[rows])
@@ -59,13 +58,13 @@ def test_split_puts_a_pivot_in_its_place(scores, data):
 
 
 def test_sorting_is_not_quadratic_on_sorted_or_constant_input():
-    n = 2_000 if UNCOMPILED else 200_000
+    n = 200_000
     for scores in (np.arange(float(n)), -np.arange(float(n)), np.zeros(n)):
         index = np.arange(len(scores))
-        descending(scores, index)
+        sort_descending(scores, index)
         assert np.all(np.diff(scores[index]) <= 0)
         order = np.arange(len(scores), dtype=np.int32)[::-1].copy()
-        settle(scores, order)
+        insertion_sort(scores, order)
         assert np.array_equal(order, np.argsort(-scores, kind="stable"))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
 
-from didyma.kernels.losses import discount
+from didyma.errors import DataError
 from didyma.learning.problem import Cut
 from didyma.tasks.feature_maps import Pairwise, Positional, TopMean, Truncated
 from didyma.tasks.losses import (
@@ -19,7 +20,8 @@ from didyma.tasks.losses import (
     RocArea,
     StepLoss,
 )
-from didyma.tasks.ranking import _choose_grades, _kind, oracle_for
+from didyma.tasks.oracles import hinge_oracle, oracle_of
+from didyma.tasks.ranking import _choose_grades
 from tests.reference import (
     best_interleaving,
     brute_force,
@@ -27,7 +29,6 @@ from tests.reference import (
     coefficients,
     measure_loss,
 )
-from tests.uncompiled import combinations
 
 LOSSES = [
     AveragePrecision(),
@@ -46,14 +47,11 @@ def most_violated(labels, loss, feature_map, scores, bound="joint"):
     rows = np.argsort(-labels, kind="stable")
     grades, counts = np.unique(-labels, return_counts=True)
     gains = loss.gains(-grades.astype(float)) if isinstance(loss, NDCG) else np.array([1.0, 0.0])
-    n = len(labels)
     chosen = _choose_grades(bound, loss, feature_map, counts[None, :], gains)
-    oracle, _ = oracle_for(loss, feature_map, _kind(loss, feature_map, chosen, n))
-    coef = np.empty(n)
-    v = feature_map.weights_for(n)
-    order = np.argsort(-scores[rows], kind="stable").astype(np.int32)
-    value = oracle(scores[rows], order, counts, v, gains, loss.cutoff, coef)
-    direction = np.empty(n)
+    oracle = hinge_oracle(loss, feature_map, chosen, counts[None, :], gains)
+    coef = np.empty(len(labels))
+    value = oracle.answer(0, scores[rows], coef)
+    direction = np.empty(len(labels))
     direction[rows] = coef
     return Cut(direction, value)
 
@@ -84,7 +82,8 @@ def any_ranking_has(cut, labels, feature_map, name, k, v, gain):
     )
 
 
-@pytest.mark.parametrize(("loss", "feature_map"), combinations(LOSSES, MAPS), ids=str)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("feature_map", MAPS, ids=str)
 def test_binary_oracles_equal_enumeration(loss, feature_map):
     rng = np.random.default_rng(zlib.crc32(f"{loss} {feature_map}".encode()))
     for _ in range(6):
@@ -128,11 +127,6 @@ def test_thresholds_equal_enumeration_and_bound_the_loss(loss, feature_map):
                 assert cut.at(scores) >= measure_loss("ndcg", sort, loss.k, gain) - 1e-12
 
 
-def test_discounts_go_on_behind_their_table():
-    for rank in (1, 2, 1023, 1024, 1025, 1026, 2000):
-        assert discount(rank - 1) == pytest.approx(1.0 / np.log2(1.0 + rank), rel=1e-15)
-
-
 def test_increasing_rank_weights_are_refused():
     with pytest.raises(ValueError, match="non-increasing"):
         Positional((0.1, 0.5))
@@ -149,45 +143,65 @@ def test_negative_rank_weights_are_fine():
 @pytest.mark.parametrize("loss", [AveragePrecision(), ReciprocalRank(), NDCG(), RocArea()], ids=str)
 def test_fast_oracle_equals_the_lattice(loss):
     rng = np.random.default_rng(11)
-    fast, _ = oracle_for(loss, Pairwise(), "independent")
-    slow, _ = oracle_for(loss, Pairwise(), "lattice")
-    nothing = np.empty(0)
-    for _ in range(300):
-        P, N = int(rng.integers(1, 30)), int(rng.integers(1, 60))
-        scores = rng.choice([0.0, 0.1, 1.0, 5.0]) * rng.standard_normal(P + N)
+    sizes = rng.integers(1, (30, 60), (300, 2))
+    fast, slow = (
+        oracle_of(kind, loss, Pairwise(), False, sizes, np.array([1.0, 0.0]))
+        for kind in ("independent", "lattice")
+    )
+    for query, n in enumerate(sizes.sum(axis=1)):
+        scores = rng.choice([0.0, 0.1, 1.0, 5.0]) * rng.standard_normal(n)
         if rng.random() < 0.3:
             scores = np.round(scores)
         values = []
         for oracle in (fast, slow):
-            coef = np.empty(P + N)
-            order = np.argsort(-scores, kind="stable").astype(np.int32)
-            counts = np.array([P, N])
-            loss_value = oracle(scores, order, counts, nothing, nothing, loss.cutoff, coef)
-            values.append(loss_value + coef @ scores)
+            coef = np.empty(n)
+            values.append(oracle.answer(query, scores, coef) + coef @ scores)
         assert values[0] == pytest.approx(values[1], abs=1e-9)
+
+
+def steps_of(loss, P, N):
+    """Steps of positives and negatives by definition, already scaled."""
+    k = loss.cutoff
+    if isinstance(loss, StepLoss):
+        return tuple(
+            lambda i, j, step=step: step(i, j, P, N) if i + j < k else 0.0
+            for step in (loss.positive, loss.negative)
+        )
+    if isinstance(loss, PrecisionAt):
+        return lambda i, j: (i < k <= i + j) / k, lambda i, j: 0.0
+    discount = [1.0 / np.log2(2.0 + rank) if rank < k else 0.0 for rank in range(P + N)]
+    ideal = sum(discount[:P])
+    return lambda i, j: (discount[i] - discount[i + j]) / ideal, lambda i, j: 0.0
+
+
+def weights_of(feature_map, P, N):
+    """Coefficients of positives and negatives by definition."""
+    if isinstance(feature_map, Pairwise):
+        return lambda i, j: (N - 2 * j) / (P * N), lambda i, j: (P - 2 * i) / (P * N)
+    v = feature_map.weights_for(P + N)
+    v[P if isinstance(feature_map, Truncated) else P + N :] = 0.0
+    return (lambda i, j: v[i + j],) * 2
 
 
 def values_by_oracle_and_lattice(loss, feature_map, P, N, scores):
     """Value of the oracle's ranking, and of the best one by a search of all (P + 1)(N + 1)."""
-    v, k, counts = feature_map.weights_for(P + N), loss.cutoff, np.array([P, N])
-    oracle, _ = oracle_for(loss, feature_map, "lattice")
+    oracle = oracle_of(
+        "lattice", loss, feature_map, False, np.array([[P, N]]), np.array([1.0, 0.0])
+    )
     coef = np.empty(P + N)
-    order = np.argsort(-scores, kind="stable").astype(np.int32)
-    value = oracle(scores, order, counts, v, np.array([1.0, 0.0]), k, coef) + coef @ scores
-    steps = {"negative": lambda i, j, P, N, k: 0.0, **loss.steps, **feature_map.weighers}
-    unit = steps["scale"](P, N, k)
+    value = oracle.answer(0, scores, coef) + coef @ scores
+    cost_positive, cost_negative = steps_of(loss, P, N)
+    weigh_positive, weigh_negative = weights_of(feature_map, P, N)
     sp, sn = np.sort(scores[:P])[::-1], np.sort(scores[P:])[::-1]
 
     def positive(i, j):
-        worth = unit * (steps["positive"](i, j, P, N, k) - steps["positive"](i, 0, P, N, k))
-        return steps["weigh_positive"](i, j, P, N, v) * sp[i] + worth
+        return weigh_positive(i, j) * sp[i] + cost_positive(i, j) - cost_positive(i, 0)
 
     def negative(i, j):
-        worth = unit * (steps["negative"](i, j, P, N, k) - steps["negative"](P, j, P, N, k))
-        return steps["weigh_negative"](i, j, P, N, v) * sn[j] + worth
+        return weigh_negative(i, j) * sn[j] + cost_negative(i, j) - cost_negative(P, j)
 
-    gold = sum(steps["weigh_positive"](i, 0, P, N, v) for i in range(P)) * sp.mean()
-    gold += sum(steps["weigh_negative"](P, j, P, N, v) for j in range(N)) * sn.mean()
+    gold = sum(weigh_positive(i, 0) for i in range(P)) * sp.mean()
+    gold += sum(weigh_negative(P, j) for j in range(N)) * sn.mean()
     return value, best_interleaving(sp, sn, positive, negative) - gold
 
 
@@ -250,3 +264,30 @@ def test_a_loss_with_steps_of_negatives_and_an_offset():
         scores = rng.standard_normal(7)
         first, second = (most_violated(labels, each, Pairwise(), scores) for each in (loss, same))
         assert first.at(scores) == pytest.approx(second.at(scores))
+
+
+def test_tables_of_a_loss_are_bounded():
+    loss = StepLoss(positive=lambda i, j, P, N: float(j))
+    with pytest.raises(DataError, match=r"1e\+08 states .* cut-off k"):
+        loss.described(np.array([[10**4, 10**4]]))
+    replace(loss, k=100).described(np.array([[10**4, 10**4]]))
+
+
+def test_steps_of_a_loss_are_finite_numbers():
+    for step in (lambda i, j, P, N: np.nan, lambda i, j, P, N: np.inf):
+        with pytest.raises(DataError, match="finite"):
+            StepLoss(negative=step).described(np.array([[1, 2]]))
+
+
+def test_answers_do_not_depend_on_what_was_asked_before():
+    rng = np.random.default_rng(12)
+    sizes = rng.integers(1, 40, (20, 2))
+    for loss, feature_map in ((AveragePrecision(), Pairwise()), (NDCG(k=5), Positional())):
+        oracle, fresh = (
+            hinge_oracle(loss, feature_map, None, sizes, np.array([1.0, 0.0])) for _ in range(2)
+        )
+        for query, n in enumerate(sizes.sum(axis=1)):
+            scores, first, second = np.round(rng.standard_normal(n), 1), np.empty(n), np.empty(n)
+            oracle.answer(query, rng.standard_normal(n), first)
+            assert oracle.answer(query, scores, first) == fresh.answer(query, scores, second)
+            assert np.array_equal(first, second)

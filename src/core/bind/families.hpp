@@ -13,6 +13,8 @@ void bind_prices(nanobind::module_ m);
 void bind_boosting(nanobind::module_ m);
 void bind_learning(nanobind::module_ m);
 void bind_rows(nanobind::module_ m);
+void bind_measures(nanobind::module_ m);
+void bind_sorting(nanobind::module_ m);
 void bind_sums(nanobind::module_ m);
 void bind_marginals(nanobind::module_ m);
 

@@ -24,6 +24,8 @@ NB_MODULE(DIDYMA_MODULE, m) {
     didyma::bind_hypergraph(m.def_submodule("hypergraph"));
     didyma::bind_prices(m.def_submodule("prices"));
     didyma::bind_boosting(m.def_submodule("boosting"));
+    didyma::bind_measures(m.def_submodule("measures"));
+    didyma::bind_sorting(m.def_submodule("sorting"));
     didyma::bind_sums(m.def_submodule("sums"));
     didyma::bind_marginals(m.def_submodule("marginals"));
 }

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.kernels import measures as kernels
+import didyma._core.measures as kernels
 from didyma.metrics.measures import Measure
 
 __all__ = ["Judgements", "Ranking", "per_query"]

@@ -24,11 +24,18 @@ class FeatureMap:
     """Ψ(ranking) = Σ coefficient(place) · φ(item)."""
 
     name: ClassVar[str]
+    kind: ClassVar[str]  # of the map, in the core
     weighers: ClassVar[Mapping[str, Any]]  # coefficients, by the names that oracle templates use
 
     def weights_for(self, n: int) -> NDArray[np.float64]:
         """Weights v_1..v_n of the ranks, where the map has any."""
         return np.empty(0)
+
+    def described(self, longest: int) -> Any:
+        """The map as the core knows it, for queries of at most so many rows."""
+        from didyma._core.ranking import feature_map
+
+        return feature_map(self.kind, self.weights_for(longest))
 
     def __str__(self) -> str:
         return self.name
@@ -38,7 +45,7 @@ class FeatureMap:
 class Pairwise(FeatureMap):
     """Yue et al. 2007: the mean of ±(φ_positive − φ_negative) over all pairs."""
 
-    name = "pairwise"
+    name = kind = "pairwise"
     weighers: ClassVar = {
         "weigh_positive": interleave.pairwise_positive,
         "weigh_negative": interleave.pairwise_negative,
@@ -52,7 +59,7 @@ class Positional(FeatureMap):
     ``weights`` is "reciprocal" (1/r), "discount" (1/log2(1 + r)), or a sequence v_1, v_2, …
     """
 
-    name = "positional"
+    name = kind = "positional"
     weighers: ClassVar = {
         "weigh_positive": interleave.positional,
         "weigh_negative": interleave.positional,
@@ -103,7 +110,7 @@ class Positional(FeatureMap):
 class Truncated(Positional):
     """`Positional` over the first P ranks only, P being the number of positives."""
 
-    name = "truncated"
+    name = kind = "truncated"
     weighers: ClassVar = {
         "weigh_positive": interleave.truncated,
         "weigh_negative": interleave.truncated,
@@ -115,6 +122,7 @@ class TopMean(FeatureMap):
     """Yu & Joachims 2009: the mean of φ over the first k ranks."""
 
     name = "top"
+    kind = "positional"
     weighers: ClassVar = {
         "weigh_positive": interleave.positional,
         "weigh_negative": interleave.positional,

@@ -29,6 +29,7 @@ __all__ = [
 
 NO_CUTOFF = 2**62
 LARGEST_GAIN = 1e100  # so that no sum of gains overflows
+MOST_STATES = 20_000_000  # of a user's loss: 8 bytes and some 150 ns for each function
 StepFunction: TypeAlias = Callable[[int, int, int, int], float]
 
 
@@ -50,6 +51,12 @@ class ItemwiseLoss:
     def cutoff(self) -> int:
         """Rank behind which the loss does not look."""
         return NO_CUTOFF
+
+    def described(self, counts: NDArray[np.int64]) -> Any:
+        """The loss as the core knows it, for queries of so many positives and negatives."""
+        from didyma._core.ranking import loss
+
+        return loss(self.name, self.cutoff)
 
     def __str__(self) -> str:
         cutoff = "" if self.cutoff == NO_CUTOFF else f"@{self.cutoff}"
@@ -185,6 +192,25 @@ class StepLoss(ItemwiseLoss):
         """Rank behind which the loss does not look."""
         return NO_CUTOFF if self.k is None else self.k
 
+    def described(self, counts: NDArray[np.int64]) -> Any:
+        """Tables of both functions, for each number of positives and negatives that occurs."""
+        from didyma._core.ranking import tabulated_loss
+
+        sizes = np.unique(counts, axis=0)
+        k, (P, N) = self.cutoff, sizes.T
+        n_states = float(np.minimum(P + 1.0, k) @ np.minimum(N + 1.0, k))
+        if n_states > MOST_STATES:
+            raise DataError(
+                f"a loss of your own has {n_states:.0e} states (i, j) for queries of "
+                f"{len(sizes)} sizes, more than {MOST_STATES:.0e}; give it a cut-off k, or learn "
+                "from fewer results per query",
+                field="loss",
+            )
+        # Before a positive all N negatives may stand, but P − 1 others at most.
+        positive = _tabulate(self.positive, "positive", sizes, sizes + np.array([0, 1]), k)
+        negative = _tabulate(self.negative, "negative", sizes, sizes + np.array([1, 0]), k)
+        return tabulated_loss(sizes, *positive, *negative, k)
+
     @property
     def steps(self) -> Mapping[str, Any]:  # type: ignore[override]
         """The functions, compiled."""
@@ -193,6 +219,32 @@ class StepLoss(ItemwiseLoss):
             "negative": _with_cutoff(self.negative),
             "scale": kernels.no_scale,
         }
+
+
+def _tabulate(
+    step: StepFunction | None,
+    name: str,
+    sizes: NDArray[np.int64],
+    shapes: NDArray[np.int64],
+    k: int,
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Where the table of each size begins, and the values of all tables up to the cut-off."""
+    shapes = np.minimum(shapes, k)
+    starts = np.concatenate([[0], np.cumsum(shapes.prod(axis=1))]).astype(np.int64)
+    if step is None:
+        return starts, np.empty(0)
+    states = (
+        (i, j, P, N)
+        for (P, N), (rows, columns) in zip(sizes.tolist(), shapes.tolist())
+        for i in range(rows)
+        for j in range(columns)
+    )
+    values = np.fromiter(
+        (step(i, j, P, N) if i + j < k else 0.0 for i, j, P, N in states), float, starts[-1]
+    )
+    if not np.isfinite(values).all():
+        raise DataError("expected finite steps, found NaN or infinity", field=name)
+    return starts, values
 
 
 def _with_cutoff(step: StepFunction | None) -> Any:
