@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from didyma._core.sums import dot
 
 from didyma import _core
+from didyma._core.sums import dot
 
 BUILDS = sorted(path.name.split(".")[0] for path in Path(_core.__file__).parent.glob("*.so"))
 
