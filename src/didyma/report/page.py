@@ -11,6 +11,8 @@ from didyma.report import plots
 
 __all__ = ["PagePlot", "require_extra", "write_page"]
 
+PURPOSE = "drawing the report"
+
 
 @dataclass(frozen=True)
 class PagePlot:
@@ -34,7 +36,7 @@ def write_page(template: str, path: PathName, **contents: Any) -> None:
 
 def require_extra() -> None:
     """Raise an error that names the missing extra now, rather than after a long run."""
-    plots.require_matplotlib()
+    plots.require_matplotlib(PURPOSE)
     _environment()
 
 
@@ -42,7 +44,7 @@ def _environment() -> Any:
     try:
         import jinja2
     except ImportError:
-        raise MissingExtraError("drawing the report", "report") from None
+        raise MissingExtraError(PURPOSE, "report") from None
     return jinja2.Environment(
         loader=jinja2.PackageLoader("didyma.report", ""),
         autoescape=True,
