@@ -13,7 +13,7 @@ PLAIN := tests/kernels tests/laws/test_ranking_oracles.py tests/laws/test_latent
 # What other versions are tested by, without PyTorch: data, files, measures, learners, rerankers.
 TORCHLESS := tests/cli/test_app.py tests/estimators tests/features tests/formats tests/learning tests/metrics \
 	tests/polytope tests/rerank tests/structures tests/test_data.py tests/test_model.py
-BUILDERS := cmake hatchling nanobind ninja numpy
+BUILDERS := cmake editables hatchling nanobind ninja numpy
 CORE := $(shell find src/core -name "*.hpp" -o -name "*.cpp")
 TESTERS := httpx hypothesis pandas polars pytest pytest-xdist threadpoolctl
 

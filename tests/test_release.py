@@ -141,3 +141,12 @@ def test_a_bill_has_the_version_of_the_wheel_and_what_it_depends_on() -> None:
     assert list(bill.faults(found, INSTALLED | {"didyma": "1.1"})) == []
     loose = list(bill.faults(whole | {"dependencies": []}, INSTALLED))
     assert loose == ["it does not say what didyma depends on"]
+
+
+def test_a_checkout_is_set_up_with_all_that_builds_it() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    (builders,) = re.findall(r"^BUILDERS := (.*)$", makefile, re.MULTILINE)
+    system = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
+    needed = {requirement.partition(">=")[0] for requirement in system["requires"]}
+    # Without isolation pip does not ask hatchling what an editable installation needs in addition.
+    assert set(builders.split()) == needed | {"editables"}
