@@ -28,7 +28,6 @@ MODELS = ("map", "roc")  # of which the second scales within queries
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of a few rows, whose ends are not those of queries."""
     monkeypatch.setattr(letor, "_sources", lambda path: lambda: Source.blocks(path, 300))
-    monkeypatch.setattr("didyma.formats.short_letor.SHORT", -1)
     for module in (delimited, json_table):
         monkeypatch.setattr(module, "BLOCK", 5)
     monkeypatch.setattr(frame, "BLOCK", 300)
@@ -128,7 +127,6 @@ def test_only_a_block_is_held(
     formats.write(make(2, 400), path)
     for module in (models, scoring):
         monkeypatch.setattr(module, "BLOCK", 64)
-    monkeypatch.setattr("didyma.formats.short_letor.SHORT", -1)
     read = 0
 
     def sources(path: Path) -> Any:

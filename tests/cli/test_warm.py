@@ -15,7 +15,6 @@ import pytest
 
 from didyma import AdditiveSVMRanker, PassageIndex, Reranker, TextReranker, load, local_sparsemap
 from didyma.features import text
-from didyma.formats import short_letor
 from didyma.kernels.jit import Kernel
 from didyma.structures import FactorGraph
 from tests.cli.conftest import Run
@@ -92,7 +91,6 @@ def test_after_it_first_uses_compile_nothing(
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     uses = first_uses(tmp_path)
-    monkeypatch.setattr(short_letor, "SHORT", 0)
     with called(monkeypatch) as compiled:
         result = run("warm", "--json")
     assert {"cache", "kernels", "compiled", "seconds"} == json.loads(result.stdout).keys()

@@ -4,7 +4,6 @@ import gzip
 import math
 import re
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -20,60 +19,7 @@ from sklearn.datasets import load_svmlight_file
 import didyma
 from didyma.data import Lists
 from didyma.errors import DataError
-from didyma.formats import letor, short_letor
-
-
-@pytest.fixture(scope="module", autouse=True, params=["short", "compiled"])
-def reader(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Every test is of both readers, as all its files are short."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "compiled":
-            patch.setattr(short_letor, "SHORT", -1)
-        yield request.param
-
-
-NUMBERS = st.one_of(
-    st.floats(allow_nan=False, allow_infinity=False).map(repr),
-    st.integers(-99, 99).map(str),
-    st.sampled_from(["1.", ".5", "+3", "1e400", "-1e-400", "nan", "1_0", "0x1", "1e5000", ""]),
-)
-ENTRIES = st.lists(st.tuples(st.integers(0, 6).map(str) | st.just("x"), NUMBERS).map(":".join))
-COMMENTS = st.sampled_from(
-    ["", "#", "# d 1 ", "#docid = a b", "# docid= c", "# docid =", "#docidx = 4", "# é", "#a\tb\v"]
-)
-
-
-@st.composite
-def lines(draw: st.DrawFn) -> str:
-    words = [draw(NUMBERS), draw(st.sampled_from(["qid:1", "qid:é", "qid:", ""])), *draw(ENTRIES)]
-    space = draw(st.sampled_from([" ", "\t", "  ", "\v"]))
-    return draw(st.sampled_from(["", " "])) + space.join(words) + space + draw(COMMENTS)
-
-
-@settings(deadline=None)
-@given(
-    st.lists(lines(), min_size=1, max_size=4),
-    st.sampled_from([None, 3, 7]),
-    st.sampled_from(["auto", True, False]),
-    st.sampled_from([np.float64, np.float32]),
-)
-def test_the_short_reader_agrees_or_gives_up(
-    texts: list[str], n_features: int | None, zero_based: Any, dtype: Any
-) -> None:
-    text = "\n".join(texts).encode() + b"\n"
-    short = short_letor.parse(text, n_features, zero_based, np.dtype(dtype), letor.DENSE_FROM)
-    if short is None:
-        return
-    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(short_letor, "SHORT", -1)
-        path = Path(folder, "file")
-        path.write_bytes(text)
-        data = letor.read(path, n_features=n_features, zero_based=zero_based, dtype=dtype)
-    assert (short.X.dtype, short.X.tobytes()) == (data.X.dtype, data.X.tobytes())
-    for found, expected in ((short.y, data.y), (short.qid, data.qid), (short.docid, data.docid)):
-        np.testing.assert_array_equal(found, expected)
-        assert getattr(found, "dtype", None) == getattr(expected, "dtype", None)
-    assert short.zero_based == data.zero_based
+from didyma.formats import letor
 
 
 def read_text(text: str | bytes, **options: Any) -> Lists:
@@ -544,7 +490,6 @@ def test_a_document_id_that_would_end_the_line_is_not_written(tmp_path: Path, en
 
 
 def test_threads_read_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(letor, "_short", lambda *given: None)  # which has no threads
     path = tmp_path / "data.txt"
     path.write_text("".join(f"{n % 3} qid:{n // 7} 1:{n}.25 3:{n / 7}\n" for n in range(500)))
     with didyma.threads(1):

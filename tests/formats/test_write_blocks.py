@@ -85,7 +85,6 @@ def test_document_ids_that_begin_late_have_a_column(
     path = tmp_path / "in.letor"
     path.write_text("# rows\n" + "1 qid:a 1:1 #\n" * 20 + "0 qid:b 1:2 # d\n")
     monkeypatch.setattr(letor, "_sources", lambda path: lambda: Source.blocks(path, 40))
-    monkeypatch.setattr("didyma.formats.short_letor.SHORT", -1)
     formats.write_blocks(formats.blocks(path), tmp_path / name)
     assert formats.read(tmp_path / name).docid.tolist() == [""] * 20 + ["d"]
     path.write_text("# rows\n" + "1 qid:a 1:1 #\n" * 20)

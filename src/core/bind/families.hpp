@@ -8,6 +8,7 @@ namespace didyma {
 void bind_assignment(nanobind::module_ m);
 void bind_ranking(nanobind::module_ m);
 void bind_ranking_problem(nanobind::module_ m);
+void bind_formats(nanobind::module_ m);
 void bind_hypergraph(nanobind::module_ m);
 void bind_prices(nanobind::module_ m);
 void bind_boosting(nanobind::module_ m);

@@ -21,6 +21,8 @@ NB_MODULE(DIDYMA_MODULE, m) {
     nb::module_ ranking = m.def_submodule("ranking");
     didyma::bind_ranking(ranking);
     didyma::bind_ranking_problem(ranking);
+    didyma::bind_ranking(m.def_submodule("ranking"));
+    didyma::bind_formats(m.def_submodule("formats"));
     didyma::bind_hypergraph(m.def_submodule("hypergraph"));
     didyma::bind_prices(m.def_submodule("prices"));
     didyma::bind_boosting(m.def_submodule("boosting"));

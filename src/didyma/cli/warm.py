@@ -67,7 +67,6 @@ def _count(folder: str) -> int:
 def _works() -> Iterator[tuple[str, Callable[[], object]]]:
     """What to do on a few rows, so that each kernel of the commands is called."""
     data = _data()
-    yield "judged results and runs", _read
     for loss in LOSSES:
         yield f"rankings, {loss}", partial(_rank, data, loss)
     yield "rankings with grades", partial(_rank, _graded(data), "ndcg")
@@ -96,19 +95,6 @@ def _graded(data: Lists) -> Lists:
     from dataclasses import replace
 
     return replace(data, labels=data.y * (1 + (data.X[:, 0] > 0)))
-
-
-def _read() -> None:
-    from didyma.formats import letor, trec
-    from didyma.formats.short_letor import SHORT
-
-    with TemporaryDirectory() as folder:
-        for lines in ("1 1:0.5 2:1 qid:a # d\n0 2:3e-2 qid:a\n", "1 1:1 qid:a\n0 90:1 qid:a\n"):
-            path = Path(folder, "data")
-            path.write_text(lines * (SHORT // len(lines) + 1))  # short files need no kernel
-            letor.read(path)
-        path.write_text("a Q0 d 1 0.5 run\n")
-        trec.read_run(path)
 
 
 def _rank(data: Lists, loss: str) -> None:

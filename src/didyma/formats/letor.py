@@ -21,7 +21,6 @@ from didyma.data import Groups, Lists
 from didyma.errors import DataError
 from didyma.execution import n_cores
 from didyma.files import PathName, replace_when_done, stream_lines
-from didyma.formats import short_letor
 from didyma.formats.source import Source
 from didyma.matrix import Matrix
 
@@ -72,8 +71,6 @@ def read(
     """
     form = _Form(np.dtype(dtype), n_features, zero_based, sparse, missing)
     sources = _sources(path)
-    if group is None and not sparse and (short := _short(sources(), form)) is not None:
-        return short
     with ThreadPoolExecutor(n_cores()) as pool:
         shape = _measure(sources(), path, pool, form)
         whole = _Room.of(shape, shape.n_rows, shape.n_entries, form.dtype)
@@ -106,9 +103,6 @@ def blocks(
     """
     form = _Form(np.dtype(dtype), n_features, zero_based, sparse, missing)
     sources = _sources(path)
-    if group is None and not sparse and (short := _short(sources(), form)) is not None:
-        yield short
-        return
     with ThreadPoolExecutor(n_cores()) as pool:
         shape = _measure(sources(), path, pool, form)
         for part in _parse(sources(), path, pool, shape, form, group):
@@ -172,7 +166,7 @@ class _Shape:
 
 @dataclass(frozen=True)
 class _Room:
-    """Arrays for labels and entries, which `didyma.kernels.svmlight.parse` fills."""
+    """Arrays for labels and entries, which `didyma._core.formats.parse` fills."""
 
     y: NDArray[np.float64]
     values: NDArray[Any]
@@ -207,22 +201,10 @@ def _sources(path: PathName) -> Callable[[], Iterable[Source]]:
     return (lambda: Source.blocks(path)) if len(found) > 1 else (lambda: found)
 
 
-def _short(sources: Iterable[Source], form: _Form) -> Lists | None:
-    """The whole of a file that needs no compiled code, if it is one."""
-    found = list(islice(sources, 2))
-    if len(found) != 1 or len(found[0].text) > short_letor.SHORT:
-        return None
-    dense_from = DENSE_FROM if form.sparse is None else 0.0
-    short = short_letor.parse(
-        found[0].text, form.n_features, form.zero_based, form.dtype, dense_from
-    )
-    return None if short is None else Lists(*short[:4], zero_based=short.zero_based)
-
-
 def _measure(
     sources: Iterable[Source], path: PathName, pool: ThreadPoolExecutor, form: _Form
 ) -> _Shape:
-    from didyma.kernels.svmlight import scan
+    from didyma._core.formats import scan
 
     pieces, least, greatest, named = [], 2**31, -1, 0
     for source in sources:
@@ -276,7 +258,7 @@ def _parse_block(
     room: _Room,
     queries: _Queries,
 ) -> _Part:
-    from didyma.kernels.svmlight import BAD_LABEL, BAD_VALUE, FINE, parse
+    from didyma._core.formats import BAD_LABEL, BAD_VALUE, FINE, parse
 
     bound = float(np.finfo(form.dtype).max)
     ends, docids = np.empty(len(room.y), np.int64), np.empty((len(room.y), 2), np.int64)
@@ -323,27 +305,27 @@ def _changed(path: PathName) -> DataError:
 
 def _explain(source: Source, shape: _Shape, code: int, at: int) -> NoReturn:
     """Raise the error for what the parser found at a place."""
-    from didyma.kernels import svmlight
+    from didyma._core import formats
 
-    if code == svmlight.CHANGED:
+    if code == formats.CHANGED:
         raise _changed(source.path)
     token = source.word(at).decode(errors="backslashreplace")
     feature = f"feature {token.partition(':')[0]}"
     last = shape.width - 1 + shape.base
     field, problem = {
-        svmlight.BAD_LABEL: ("label", f"expected a finite number, found {token!r}"),
-        svmlight.BAD_INDEX: (
+        formats.BAD_LABEL: ("label", f"expected a finite number, found {token!r}"),
+        formats.BAD_INDEX: (
             "feature",
             f"expected index:value with an index from {shape.base}, found {token!r}",
         ),
-        svmlight.BAD_VALUE: (
+        formats.BAD_VALUE: (
             feature,
             f"expected a finite number after the colon, found {token!r}",
         ),
-        svmlight.WIDE_INDEX: (feature, f"expected an index up to {last}, the last feature"),
-        svmlight.REPEATED_INDEX: (feature, "expected each index once a line, found it again"),
-        svmlight.EMPTY_QID: ("qid", f"expected text after the colon, found {token!r}"),
-        svmlight.REPEATED_QID: ("qid", f"expected one query id a line, found also {token!r}"),
+        formats.WIDE_INDEX: (feature, f"expected an index up to {last}, the last feature"),
+        formats.REPEATED_INDEX: (feature, "expected each index once a line, found it again"),
+        formats.EMPTY_QID: ("qid", f"expected text after the colon, found {token!r}"),
+        formats.REPEATED_QID: ("qid", f"expected one query id a line, found also {token!r}"),
     }[code]
     source.fail(at, field, problem)
 

@@ -74,12 +74,12 @@ class Source:
 
     def texts(self, spans: NDArray[np.int64], field: str) -> NDArray[Any]:
         """The text of each span (start, stop)."""
-        from didyma.kernels.text import gather
+        from didyma._core.formats import gather
 
         widest = int(np.diff(spans).max())
         if widest <= WIDEST:
             letters = np.zeros((len(spans), widest), np.uint32)
-            if gather(self.codes, spans, letters):
+            if gather(self.codes, np.ascontiguousarray(spans), letters):
                 return letters.view(f"U{widest}").ravel()
         decoded = []
         for start, stop in spans.tolist():
@@ -91,10 +91,10 @@ class Source:
 
     def numbers(self, spans: NDArray[np.int64], field: str) -> NDArray[np.float64]:
         """The finite number in each span (start, stop)."""
-        from didyma.kernels.decimal import numbers
+        from didyma._core.formats import numbers
 
         values, unsure = np.empty(len(spans)), np.empty(len(spans), np.int64)
-        wrong, n_unsure = numbers(self.codes, spans, values, unsure)
+        wrong, n_unsure = numbers(self.codes, np.ascontiguousarray(spans), values, unsure)
         for row in unsure[:n_unsure].tolist():
             values[row] = float(self.text[slice(*spans[row])])
         infinite = np.flatnonzero(np.isinf(values[: wrong if wrong >= 0 else None]))

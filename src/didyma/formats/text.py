@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 __all__ = ["WIDEST", "distinct", "first_repeated", "is_text", "parse_json", "text_array"]
 
 WIDEST = 256
-FEW = 10_000  # rows that are numbered before a kernel would be loaded
 
 
 def text_array(texts: Sequence[str]) -> NDArray[Any]:
@@ -79,12 +78,12 @@ def distinct(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int6
     >>> distinct(np.array(["b", "a", "b"]), np.array([7, 7, 7]))
     (array([0, 1, 0]), array([0, 1]))
     """
-    if len(columns[0]) <= FEW or any(column.dtype == object for column in columns):
+    if any(column.dtype == object for column in columns):
         number_of: dict[tuple[Any, ...], int] = {}
         rows = zip(*(column.tolist() for column in columns))
         codes = np.array([number_of.setdefault(row, len(number_of)) for row in rows], np.int64)
         return codes, np.unique(codes, return_index=True)[1]
-    from didyma.kernels.distinct import distinct as distinct_rows
+    from didyma._core.formats import distinct as distinct_rows
 
     words = [
         np.ascontiguousarray(column).view(np.uint32).reshape(len(column), column.itemsize // 4)
