@@ -10,14 +10,25 @@ namespace didyma {
 
 // Yue et al.: mean over pairs of ±(φ_positive − φ_negative).
 struct PairwiseMap {
-    struct Weights {
-        double P, N, pairs;
-        double positive(int32_t, int32_t j) const { return (N - 2.0 * j) / pairs; }
-        double negative(int32_t i, int32_t) const { return (P - 2.0 * i) / pairs; }
+    class Weights {
+      public:
+        Weights(int64_t P, int64_t N) : positive_(N + 1), negative_(P + 1) {
+            fill(positive_, static_cast<int32_t>(N), static_cast<double>(P * N));
+            fill(negative_, static_cast<int32_t>(P), static_cast<double>(P * N));
+        }
+        double positive(int32_t, int32_t j) const { return positive_[j]; }
+        double negative(int32_t i, int32_t) const { return negative_[i]; }
+
+      private:
+        static void fill(Span<double> weights, int32_t others, double pairs) {
+            for (int32_t above = 0; above <= others; ++above) {
+                weights[above] = static_cast<double>(others - 2 * above) / pairs;
+            }
+        }
+
+        Array<double> positive_, negative_;  // by what stands above of the other class
     };
-    Weights weights(int64_t P, int64_t N) const {
-        return {static_cast<double>(P), static_cast<double>(N), static_cast<double>(P * N)};
-    }
+    Weights weights(int64_t P, int64_t N) const { return {P, N}; }
 };
 
 // Haponchyk & Moschitti: the item at rank r counts v_r.
@@ -34,14 +45,19 @@ struct PositionalMap {
 
 // The same over the first P ranks only.
 struct TruncatedMap {
-    struct Weights {
-        Span<const double> v;
-        int64_t P;
-        double at(int64_t rank) const { return rank < P ? v[rank] : 0.0; }
-        double positive(int32_t i, int32_t j) const { return at(i + j); }
-        double negative(int32_t i, int32_t j) const { return at(i + j); }
+    class Weights {
+      public:
+        Weights(Span<const double> v, int64_t P, int64_t N) : v_(P + N, 0.0) {
+            std::copy(v.begin(), v.begin() + P, v_.begin());
+        }
+        double at(int64_t rank) const { return v_[rank]; }
+        double positive(int32_t i, int32_t j) const { return v_[i + j]; }
+        double negative(int32_t i, int32_t j) const { return v_[i + j]; }
+
+      private:
+        Array<double> v_;
     };
-    Weights weights(int64_t P, int64_t) const { return {v, P}; }
+    Weights weights(int64_t P, int64_t N) const { return {v.first(P), P, N}; }
     Span<const double> v;
 };
 

@@ -18,8 +18,12 @@ class PathSearch {
 // A step of the lattice adds its coefficient times the score of the item, and its loss.
 template <class Steps, class Weights>
 struct Gains {
-    Steps steps;
-    Weights weights;
+    Gains(const Steps& steps, const Weights& weights, Span<const double> positives,
+          Span<const double> negatives, double unit)
+        : steps(steps), weights(weights), positives(positives), negatives(negatives), unit(unit) {}
+
+    const Steps& steps;
+    const Weights& weights;
     Span<const double> positives, negatives;
     double unit;
 
@@ -116,9 +120,7 @@ class BestPath : public PathSearch {
               Span<int64_t> above) const override {
         const auto steps = loss_.steps(positives.size(), negatives.size());
         const auto weights = map_.weights(positives.size(), negatives.size());
-        const Gains<decltype(steps), decltype(weights)> gains{steps, weights, positives, negatives,
-                                                              unit};
-        find_best_path(gains, cutoff_, above);
+        find_best_path(Gains(steps, weights, positives, negatives, unit), cutoff_, above);
     }
 
   private:
@@ -132,7 +134,7 @@ template <class Loss, class Map>
 class LatticeOracle : public QueryOracle {
   public:
     LatticeOracle(const Loss& loss, const Map& map, int64_t cutoff)
-        : loss_(loss), map_(map), path_(loss, map, cutoff) {}
+        : loss_(loss), map_(map), cutoff_(cutoff) {}
 
     double answer(const SortedQuery& query, Span<double> coef) const override {
         const DividedRows rows(query);
@@ -140,7 +142,8 @@ class LatticeOracle : public QueryOracle {
         const auto steps = loss_.steps(P, N);
         const auto weights = map_.weights(P, N);
         Array<int64_t> above(P);
-        path_.find(rows.positives(), rows.negatives(), steps.scale, above);
+        const Gains gains(steps, weights, rows.positives(), rows.negatives(), steps.scale);
+        find_best_path(gains, cutoff_, above);
         double gold_positive = 0.0, gold_negative = 0.0, loss = 0.0;
         for (int32_t i = 0; i < P; ++i) {
             gold_positive += weights.positive(i, 0) / P;
@@ -166,7 +169,7 @@ class LatticeOracle : public QueryOracle {
   private:
     Loss loss_;
     Map map_;
-    BestPath<Loss, Map> path_;
+    int64_t cutoff_;
 };
 
 }  // namespace didyma

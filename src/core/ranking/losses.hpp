@@ -133,7 +133,7 @@ class TabulatedLoss {
 
       private:
         double look_up(const Matrix<const double>& table, int32_t i, int32_t j) const {
-            return table.rows() > 0 && i + j < cutoff ? table(i, j) : 0.0;
+            return table.rows() > 0 && j < cutoff - i ? table(i, j) : 0.0;
         }
     };
     TabulatedLoss(const StepTables& positive, const StepTables& negative, int64_t cutoff)

@@ -7,10 +7,9 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 #include <utility>
 
-#include "array.hpp"
+#include "extrema.hpp"
 
 namespace didyma {
 
@@ -75,7 +74,6 @@ class Assignment {
   private:
     static constexpr double PRECISION = 1024.0;  // prices beyond so many weights are forgotten
     static constexpr int64_t FEW_IDLE = 8;  // of so many rows, one; else a fresh start is faster
-    static constexpr double INF = std::numeric_limits<double>::infinity();
 
     Span<const double> row(int64_t i) const {
         return i < n_ ? weights_.slice(i * stride_, i * stride_ + m_) : Span<const double>(idle_);
@@ -85,12 +83,9 @@ class Assignment {
     double compute_values(Span<const double> row) const {
         check_range(0, m_, row.size());
         const double *w = row.data(), *p = price_.data();
-        double *v = value_.data(), best = -INF;
-        for (int64_t j = 0; j < m_; ++j) {
-            v[j] = w[j] - p[j];
-            best = v[j] > best ? v[j] : best;
-        }
-        return best;
+        double* v = value_.data();
+        for (int64_t j = 0; j < m_; ++j) v[j] = w[j] - p[j];
+        return largest(value_);
     }
 
     // Keeps of the last assignment what its prices still justify; false if they are useless.
@@ -131,8 +126,7 @@ class Assignment {
             int64_t column = 0;
             while (column < m_ - 1 && value_[column] != best) ++column;
             value_[column] = -INF;
-            double second = -INF;
-            for (const double value : value_) second = value > second ? value : second;
+            const double second = largest(value_);
             --patience;
             const double raised = price_[column] + (best - second);
             if (!(raised < INF) || patience < 0) {
@@ -163,16 +157,15 @@ class Assignment {
     double relax(Span<const double> edges, double offset, int64_t row) const {
         check_range(0, m_, edges.size());
         const double *e = edges.data(), *p = open_price_.data();
-        double *v = value_.data(), nearest = INF;
+        double* v = value_.data();
         int64_t* parent = parent_.data();
         for (int64_t j = 0; j < m_; ++j) {
             const double length = offset - e[j] + p[j];
             const bool shorter = length < v[j];
             parent[j] = shorter ? row : parent[j];
             v[j] = shorter ? length : v[j];
-            nearest = v[j] < nearest ? v[j] : nearest;
         }
-        return nearest;
+        return smallest(value_);
     }
 
     // Assigns one more row along a shortest path; false if there is none.
