@@ -141,7 +141,7 @@ class ShardedRamp(Ramp):
 
 
 def sample_of(workers: Workers, size: int) -> NDArray[np.float64]:
-    """JudgedRows of all shards, in proportion to their number."""
+    """A sample of about ``size`` rows: of each shard as many as its share of all rows."""
     n_rows = np.array(workers.ask(_n_rows))
     wanted = np.ceil(size * n_rows / n_rows.sum()).astype(int)
     return np.concatenate(workers.ask(_sample, each=wanted.tolist()))

@@ -95,7 +95,7 @@ def vertex_gram(problem, slot, active, n, out):  # type: ignore[no-untyped-def]
 
 
 def vertex_combine(problem, active, y, n, u, products):  # type: ignore[no-untyped-def]
-    """U = M y and M'u; returns ‖u‖²."""
+    """Compute u = M y and the products M'u; returns ‖u‖²."""
     return combine(problem.parts, active, y, n, u, products)
 
 

@@ -45,7 +45,7 @@ def scatter(into: Floats, index: Integers, values: Floats) -> None:
 
 @dataclass(frozen=True)
 class CouplingRows:
-    """CouplingRows g·u ≤ b over variables in compressed form, with the range of their prices.
+    """Constraints g·u ≤ b over variables, in compressed rows, with the range of their prices.
 
     The first ones are of pairs: their coefficients, bounds and prices depend on the scores.
     """
