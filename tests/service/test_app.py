@@ -45,6 +45,7 @@ def best_score(client: httpx.Client, **more: Any) -> float:
         (Limits(documents=2), {**BODY, "documents": ["a"] * 3}),
         (Limits(characters=5), {**BODY, "documents": ["a", "a" * 6]}),
         (Limits(characters=5), {**BODY, "query": "a" * 6}),
+        (Limits(text=10), {**BODY, "documents": ["a" * 4] * 2}),
         (Limits(body=100), {**BODY, "other": "a" * 100}),
     ],
 )

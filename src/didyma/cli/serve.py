@@ -84,6 +84,15 @@ def serve(
             help="Length of a query, and of each document.",
         ),
     ] = Limits.characters,
+    max_text: Annotated[
+        int,
+        typer.Option(
+            "--max-text",
+            min=1,
+            rich_help_panel=LIMITS,
+            help="Characters of a query and its documents together.",
+        ),
+    ] = Limits.text,
     max_seconds: Annotated[
         float,
         typer.Option(
@@ -112,6 +121,15 @@ def serve(
             "its client is ended.",
         ),
     ] = Limits.connections,
+    max_in_flight: Annotated[
+        int,
+        typer.Option(
+            "--max-in-flight",
+            min=1,
+            rich_help_panel=LIMITS,
+            help="Bytes of all requests under way; large ones wait for room.",
+        ),
+    ] = Limits.in_flight,
 ) -> None:
     """Answer the rerank requests of Cohere's, Jina's, vLLM's and TEI's clients, and searches.
 
@@ -154,7 +172,14 @@ def serve(
     tokens = BearerTokens.read(token_file)
     check_host(host, has_tokens=bool(tokens), insecure=insecure)
     limits = Limits(
-        max_body, max_documents, max_characters, max_seconds, max_waiting, max_connections
+        body=max_body,
+        documents=max_documents,
+        characters=max_characters,
+        text=max_text,
+        seconds=max_seconds,
+        waiting=max_waiting,
+        connections=max_connections,
+        in_flight=max_in_flight,
     )
     log_to_stderr()
     served = ServedModels([NamedSource.of(model) for model in models or []])

@@ -75,6 +75,7 @@ def _works() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "measures", partial(_measure, data)
     yield "rerankers of texts", _rerank
     yield "search", _search
+    yield "requests", _size_up
     yield "structures", _structures
     yield "local polytopes", _local
     yield "tags and n-best lists", _tag
@@ -159,6 +160,14 @@ def _search() -> None:
     BM25().fit(passages).top(["ring"], 1)
     with TemporaryDirectory() as folder:
         PassageIndex.build(passages, Path(folder, "index")).search("ring")
+
+
+def _size_up() -> None:
+    import numpy as np
+
+    from didyma.kernels.json_values import count_values
+
+    count_values(np.frombuffer(b"[]", np.uint8), 1)
 
 
 def _structures() -> None:

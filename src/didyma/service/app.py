@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -19,16 +19,18 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from didyma import __version__
 from didyma.errors import DataError
 from didyma.execution import present_cores
 from didyma.service.answers import JsonResponse, refusal_response
 from didyma.service.connections import ConnectionRoom
-from didyma.service.dialects import Dialect, dialect_of
+from didyma.service.dialects import Body, Dialect, dialect_of
 from didyma.service.indexes import ServedIndexes
-from didyma.service.limits import Limits
+from didyma.service.limits import Limits, values_of
 from didyma.service.logs import log
+from didyma.service.memory import BodyRoom, BodyShare, give_memory_back
 from didyma.service.metrics import ServiceMetrics
 from didyma.service.models import ServedModels
 from didyma.service.openapi import description
@@ -76,9 +78,11 @@ class Service:
         self.indexes = indexes or ServedIndexes([])
         self.tokens, self.log_queries = tokens or BearerTokens([]), log_queries
         self.queue = WorkQueue(threads or present_cores(), self.limits.waiting)
+        self.bodies = BodyRoom(self.limits.in_flight, self.limits.seconds)
         self.room = ConnectionRoom(self.limits.connections, self.limits.seconds)
         self.metrics = ServiceMetrics(self.queue, self.room, models, self.indexes)
         self._reload_all = asyncio.Event()
+        values_of(b"[]", 1)  # so that no request compiles
         self.app = Starlette(
             routes=[
                 *page_routes(),
@@ -87,8 +91,8 @@ class Service:
                 Route("/info", self.info),
                 Route("/metrics", self.measured),
                 Route("/openapi.json", self.openapi),
-                Route("/v1/search", self.search, methods=["POST"]),
-                Route("/{base:path}rerank", self.rerank, methods=["POST"]),
+                Route("/v1/search", HeldRequests(self.search, self), methods=["POST"]),
+                Route("/{base:path}rerank", HeldRequests(self.rerank, self), methods=["POST"]),
             ],
             exception_handlers={Refused: _refused, HTTPException: _refused},
             lifespan=self._lifespan,
@@ -148,23 +152,24 @@ class Service:
         self.tokens.check(request.headers.get("authorization"))
         return _json(description(self.limits, with_tokens=bool(len(self.tokens))))
 
-    async def rerank(self, request: Request) -> Response:
+    async def rerank(self, request: Request, share: BodyShare) -> Response:
         """Rank documents, in the dialect of whoever asks."""
         path = request.scope["path"]
         return await self._respond(
-            request, lambda body: dialect_of(path, body), dialect_of(path), self._ranked
+            request, share, lambda body: dialect_of(path, body), dialect_of(path), self._ranked
         )
 
-    async def search(self, request: Request) -> Response:
+    async def search(self, request: Request, share: BodyShare) -> Response:
         """Find passages of an index, and rank them if there is a model."""
-        return await self._respond(request, lambda body: SEARCH, SEARCH, self._found)
+        return await self._respond(request, share, lambda body: SEARCH, SEARCH, self._found)
 
     async def _respond(
         self,
         request: Request,
-        dialect_for: Callable[[bytes], Dialect[Any, Any]],
+        share: BodyShare,
+        dialect_for: Callable[[Body], Dialect[Any, Any]],
         dialect: Dialect[Any, Any],
-        answer_to: Callable[[str, Dialect[Any, Any], bytes, dict[str, Any]], bytes],
+        answer_to: Callable[[str, Dialect[Any, Any], Body, dict[str, Any]], bytes],
     ) -> Response:
         """Answer or refuse, count and log; ``dialect`` is for those without a whole body."""
         began = time.perf_counter()
@@ -172,7 +177,7 @@ class Service:
         fields: dict[str, Any] = {}
         try:
             self.tokens.check(request.headers.get("authorization"))
-            body = await self._body(request)
+            body = await self._body(request, share)
             dialect = dialect_for(body)
             answer = await self.queue.run(
                 lambda: answer_to(id, dialect, body, fields), self.limits.seconds
@@ -205,17 +210,17 @@ class Service:
         headers["x-request-id"] = id
         return JsonResponse(answer, status, headers)
 
-    async def _body(self, request: Request) -> bytes:
+    async def _body(self, request: Request, share: BodyShare) -> Body:
         try:
-            async with asyncio.timeout(self.limits.seconds):
-                return await self.limits.read(request)
+            return await self.limits.read(request, share)
         except TimeoutError:
             raise Refused(408, f"no whole request within {self.limits.seconds:g} s") from None
 
     def _ranked(
-        self, id: str, dialect: Dialect[Any, Any], body: bytes, fields: dict[str, Any]
+        self, id: str, dialect: Dialect[Any, Any], body: Body, fields: dict[str, Any]
     ) -> bytes:
         """The documents of a body, on a thread; ``fields`` are for the log."""
+        self.limits.check_values(body)
         question = dialect.read(body)
         self.limits.check(question)
         name = self.models.resolve(question.model)
@@ -234,9 +239,10 @@ class Service:
         return dialect.answer(id, question, items)
 
     def _found(
-        self, id: str, dialect: Dialect[Any, Any], body: bytes, fields: dict[str, Any]
+        self, id: str, dialect: Dialect[Any, Any], body: Body, fields: dict[str, Any]
     ) -> bytes:
         """The passages that a body asks for, on a thread."""
+        self.limits.check_values(body)
         question = SEARCH.read(body)
         self.limits.check_search(question)
         name = self.indexes.resolve(question.index)
@@ -291,6 +297,9 @@ class Service:
                 await asyncio.wait_for(self._reload_all.wait(), EVERY)
                 wanted = [list(served.by_name) for _, served, _ in kinds]
                 self._reload_all.clear()
+            if self.bodies.had_large:
+                self.bodies.had_large = False
+                give_memory_back()
             for (kind, served, counter), names in zip(kinds, wanted):
                 for name in names:
                     await self._reload(kind, served, name, counter)
@@ -305,6 +314,24 @@ class Service:
         else:
             counter.labels(name, "done").inc()
             log(logging.INFO, "reload", **fields)
+
+
+class HeldRequests:
+    """A route whose requests have a share of the room until their answers are taken."""
+
+    def __init__(
+        self, respond: Callable[[Request, BodyShare], Awaitable[Response]], service: Service
+    ) -> None:
+        self._respond, self._service = respond, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one."""
+        with self._service.bodies.share() as share:
+            response = await self._respond(Request(scope, receive, send), share)
+            share.resize(len(response.body))
+            with suppress(TimeoutError):  # uvicorn then ends the connection
+                async with share.waiting(self._service.limits.seconds):
+                    await response(scope, receive, send)
 
 
 def _json(value: Any, status: int = 200) -> Response:

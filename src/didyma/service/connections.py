@@ -29,6 +29,7 @@ PROBED = ("/health", "/ready")
 ACCEPTED_AT_ONCE = 32  # before any of them can end another
 SPARE_FILES = 64 + 2 * ACCEPTED_AT_ONCE + PROBES
 LEAST_CONNECTIONS = 8
+READ_AT_ONCE = 1 << 16  # bytes, which a request has before the application takes them
 
 
 def connections_within(most: int) -> int:
@@ -138,6 +139,8 @@ class BoundedConnection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Enter the room."""
+        if hasattr(transport, "max_size"):
+            transport.max_size = READ_AT_ONCE
         super().connection_made(transport)
         self._room.enter(self)
         self._settle()

@@ -16,6 +16,7 @@ from didyma.errors import DataError
 from didyma.service.app import Service
 from didyma.service.connections import ACCEPTED_AT_ONCE, BoundedConnection, connections_within
 from didyma.service.logs import log
+from didyma.service.memory import keep_memory_steady
 
 __all__ = ["check_host", "listen", "make_server", "serve"]
 
@@ -95,6 +96,7 @@ def serve(service: Service, host: str, port: int) -> None:
     """Answer until SIGINT or SIGTERM; what has begun is ended first. SIGHUP loads models anew."""
     listening = listen(host, port)
     server = make_server(service)
+    keep_memory_steady()
 
     async def run() -> None:
         if hasattr(signal, "SIGHUP"):

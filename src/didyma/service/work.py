@@ -45,6 +45,8 @@ class WorkQueue:
                 return await asyncio.wrap_future(future)
         except TimeoutError:
             raise Refused(429, f"no answer within {seconds:g} s", retry_after=1) from None
+        finally:
+            del future  # whose exception has this frame, and all that the work has seen
 
     def _leave(self, _: Future[Any]) -> None:
         with self._lock:
