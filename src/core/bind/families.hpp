@@ -5,6 +5,7 @@
 
 namespace didyma {
 
+void bind_applications(nanobind::module_ m);
 void bind_assignment(nanobind::module_ m);
 void bind_ranking(nanobind::module_ m);
 void bind_ranking_problem(nanobind::module_ m);

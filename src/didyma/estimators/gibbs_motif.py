@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from didyma._core.applications import count_sites, sample_sites
 from didyma.errors import DataError
 from didyma.formats.fasta import encode
 from didyma.formats.meme import Motif
-from didyma.kernels.motif import count_sites, sample_sites
 from didyma.tasks.motif import DNA, Windows
 
 __all__ = ["GibbsMotifSampler", "read_labelled", "site_counts"]
@@ -132,10 +132,9 @@ class GibbsMotifSampler(BaseEstimator):
         sites = rng.integers(windows.starts[:-1], windows.starts[1:])
         counts = site_counts(windows, sites)
         best = (-np.inf, counts)
-        places = (windows.codes, expected, windows.strands, windows.starts, windows.places)
         prior = self.pseudocount * self.frequencies_
         for sweep in range(1, self.n_sweeps + 1):
-            sample_sites(*places, prior, rng.random(n), counts, sites)
+            sample_sites(windows.arrays, expected, prior, rng.random(n), counts, sites)
             if sweep % SHIFT_EVERY == 0:
                 sites = self._shifted(windows, expected, sites)
                 counts = site_counts(windows, sites)
@@ -204,6 +203,5 @@ def read_labelled(
 def site_counts(windows: Windows, sites: NDArray[np.int64]) -> Vector:
     """How often each base stands at each position of the sites, one window of each sequence."""
     counts = np.empty((windows.length, 4))
-    places = (windows.codes, windows.length, windows.strands, windows.starts, windows.places)
-    count_sites(*places, sites, -1, counts)
+    count_sites(windows.arrays, sites, -1, counts)
     return counts

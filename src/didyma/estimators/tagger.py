@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from didyma._core.applications import best_tags, n_best_tags
 from didyma.errors import DataError
-from didyma.kernels.trigram import Runs, TrigramModel, best_tags, n_best_tags
 from didyma.model import Savable
 
 __all__ = ["TrigramTagger"]
@@ -32,6 +32,29 @@ TYPES = dict.fromkeys(
 )
 BLOCK = 1000  # sentences whose n best are kept as arrays at a time
 _DIGIT = re.compile(r"\d")
+
+
+class Runs(NamedTuple):
+    """Tags with values, a run for each row: those of row r from starts[r] to starts[r + 1]."""
+
+    starts: Integers
+    tags: Integers
+    values: Vector
+
+
+class TrigramModel(NamedTuple):
+    """Log-probabilities.
+
+    ``steps[rows[a, b], c]`` is log P(c | a, b): pairs (a, b) that were never seen share a row.
+    ``lexicon`` has for each entry w its tags c. Each is a row of ``contexts``, which has, in order,
+    the tags b that were seen before it with their log P(w | b, c); for all others, this is the
+    value in the lexicon.
+    """
+
+    rows: Integers
+    steps: Vector
+    lexicon: Runs
+    contexts: Runs
 
 
 class TrigramTagger(Savable, BaseEstimator):
@@ -77,7 +100,7 @@ class TrigramTagger(Savable, BaseEstimator):
     suffixes_ : list of str
         Kinds of words, each followed by a suffix.
     arrays_ : dict of arrays
-        Log-probabilities; see `didyma.kernels.trigram.TrigramModel`.
+        Log-probabilities; see `TrigramModel`.
 
     Examples
     --------

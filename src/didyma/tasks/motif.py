@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core import applications as core
 from didyma.errors import DataError
 from didyma.formats.fasta import UNKNOWN, encode
 from didyma.kernels import motif as kernels
@@ -57,8 +58,8 @@ class Windows:
         self._width = max(1, WORD - order + 1)
         self._words = np.empty(len(self.codes), dtype=np.uint16)
         self.kmers = np.empty(len(self.codes), dtype=np.uint16)
-        kernels.number_words(self.codes, self._width + order - 1, self._words)
-        kernels.number_words(self.codes, order, self.kmers)
+        core.number_words(self.codes, self._width + order - 1, self._words)
+        core.number_words(self.codes, order, self.kmers)
         self._arrange()
 
     def _arrange(self) -> None:
@@ -95,15 +96,15 @@ class Windows:
         out = np.empty(self.starts[-1])
         for runs, turned in zip(self._runs, (matrix, matrix[::-1, ::-1])):
             rows = np.ascontiguousarray(turned)
-            kernels.tabulate(rows, weights, self.order, self._width, table)
+            core.tabulate(rows, weights, self.order, self._width, table)
             arrays = (self.codes, self.kmers, self._words, self.order, self._width)
-            kernels.scan_runs(*arrays, runs, table, rows, weights, out)
+            core.scan_runs(*arrays, runs, table, rows, weights, out)
         return out
 
     def best(self, scores: Vector) -> NDArray[np.int64]:
         """The window of each sequence that scores best, or -1 where there is none."""
         nobody = np.full(len(self.sizes), -1)
-        kernels.improve(scores, self.starts, np.diff(self.starts), 0.0, nobody)
+        core.improve(scores, self.starts, np.diff(self.starts), 0.0, nobody)
         return nobody
 
     def site(self, i: int, window: int) -> Site:
@@ -196,7 +197,7 @@ class MotifTask(Task):
         psi[4 * self.length :] = _count_kmers(windows, np.ones(1))
         if output is not None:
             site = np.array([windows.window(0, output)])
-            kernels.add_sites(windows.arrays, site, np.ones(1), psi)
+            core.add_sites(windows.arrays, site, np.ones(1), psi)
         return psi
 
     def argmax(self, w: Vector, x: DNA) -> Site | None:
@@ -307,7 +308,7 @@ class MotifProblem:
 
     def complete(self, w: Vector) -> Vector:
         """Choose the best site of each positive sequence; of equals the former one."""
-        kernels.improve(self._scan(w), self.windows.starts, self.signs, TIE, self.gold)
+        core.improve(self._scan(w), self.windows.starts, self.signs, TIE, self.gold)
         return self._gold_features()
 
     def sites(self) -> list[Site | None]:
@@ -325,7 +326,7 @@ class MotifProblem:
 
     def _gold_features(self) -> Vector:
         features = self._constant.copy()
-        kernels.add_sites(self.windows.arrays, self.gold, self.weights, features)
+        core.add_sites(self.windows.arrays, self.gold, self.weights, features)
         return features
 
 
