@@ -118,6 +118,14 @@ class Structure(ABC):
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles compute by themselves what properties keep, such as kernels."""
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if not isinstance(getattr(type(self), name, None), cached_property)
+        }
+
     @abstractmethod
     def argmax(self, scores: Any, **additional: Any) -> Any:
         """Indices of the parts of the best output.

@@ -126,6 +126,10 @@ class PassageIndex:
         """Read all of it, and refuse files that are not what was written."""
         self._folder.verify()
 
+    def __reduce__(self) -> Any:
+        """A copy maps the same folder, wherever it is opened."""
+        return type(self).open, (self.path,)
+
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
