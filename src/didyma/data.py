@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import cached_property
 from itertools import chain
 from os import PathLike
 from typing import Any, TypeAlias, cast
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
+from didyma.lazy import cached_property
 from didyma.matrix import Matrix, as_csr, is_sparse, widened
 
 __all__ = ["Features", "Groups", "Lists", "group_rows", "joined", "judgements"]

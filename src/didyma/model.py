@@ -33,7 +33,6 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cached_property
 from importlib import import_module
 from math import isfinite
 from os import PathLike
@@ -46,6 +45,7 @@ from didyma import __version__
 from didyma.data import Features, Lists
 from didyma.errors import DataError, ModelFileError
 from didyma.files import replace_when_done
+from didyma.lazy import cached_property
 from didyma.matrix import Matrix
 from didyma.scoring import BLOCK, RANKERS, SCALERS, learn_scaling
 

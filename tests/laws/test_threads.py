@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import pickle
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -124,6 +126,50 @@ if __name__ == "__main__":
     shares = joblib.Parallel(2, backend="loky")(joblib.delayed(n_cores)() for k in range(2))
     assert shares == [max(1, n_cores() // 2)] * 2, shares
 """
+
+
+RANKING = """
+import os, sys, threading
+import didyma
+queries, passages = ["who rang ?", "who left ?"], [["They rang .", "It rains ."]] * 2
+reranker = didyma.TextReranker(quick=True).fit(queries, passages, [[1, 0], [0, 1]])
+index = didyma.PassageIndex.build(["They rang .", "It rains ."], "index")
+def rank():
+    texts = ["It rains .", " ".join(f"new{n}" for n in range(3000)), "They rang ."]
+    found = [own.raw for own in reranker.rank("who rang ?", texts)]
+    return found + [own.score for own in index.search("who rang", reranker=reranker)]
+def rank_on():
+    while True:
+        assert rank() == alone
+alone = rank()
+for _ in range(4):
+    threading.Thread(target=rank_on, daemon=True).start()
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        os._exit(rank() != alone)
+    if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
+        sys.exit("a child ranks otherwise")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="cannot fork")
+def test_a_child_ranks_that_was_forked_while_threads_rank(tmp_path: Any) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", RANKING]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_has_ranked_is_copied_without_its_tables(tmp_path: Any) -> None:
+    reranker = answers().__closure__[0].cell_contents
+    index = didyma.PassageIndex.build(["They rang .", "It rains ."], tmp_path / "index")
+
+    def ask(reranker: Any, index: Any) -> Any:
+        return index.search("who rang ?", reranker=reranker, explain=True)
+
+    alone = ask(reranker, index)
+    for copied in (deepcopy, lambda own: pickle.loads(pickle.dumps(own))):
+        assert ask(copied(reranker), copied(index)) == alone
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="cannot fork")

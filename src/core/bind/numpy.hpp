@@ -5,6 +5,9 @@
 // arrays.
 #pragma once
 
+#include <chrono>
+#include <thread>
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/tuple.h>
 
@@ -21,8 +24,29 @@ namespace nb = nanobind;
 
 namespace didyma {
 
-// The guard of a kernel: other Python threads run meanwhile.
-using Released = nb::call_guard<nb::gil_scoped_release>;
+// While it lives, other Python threads run.
+//
+// When the interpreter ends, it unwinds the threads that still wait for it (pthread_exit), which
+// would end the process where it meets a function that throws nothing. Such a thread sleeps instead
+// until the process is gone.
+class WithoutGil {
+  public:
+    WithoutGil() : state_(PyEval_SaveThread()) {}
+    WithoutGil(const WithoutGil&) = delete;
+    ~WithoutGil() {
+        try {
+            PyEval_RestoreThread(state_);
+        } catch (...) {
+            while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+        }
+    }
+
+  private:
+    PyThreadState* state_;
+};
+
+// The guard of a kernel.
+using Released = nb::call_guard<WithoutGil>;
 
 template <class T>
 constexpr int number_type() {

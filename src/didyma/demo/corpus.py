@@ -53,9 +53,9 @@ def read_corpus(pages: Mapping[str, str]) -> Corpus:
     Corpus(topics=(Topic(name='list', title='Lists', passages=frozenset({'p0001'})),),
            passages={'p0001': 'A list display yields a new list object. It may be empty.'})
     """
-    from snowballstemmer import stemmer  # type: ignore[import-untyped]
+    from Stemmer import Stemmer
 
-    stem = stemmer("english").stemWords
+    stem = Stemmer("english").stemWords
     names: dict[str, str] = {}
     titles: dict[str, str] = {}
     members: dict[str, set[str]] = {}

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from didyma.data import Lists
 from didyma.features.text.characters import fold
-from didyma.features.text.languages import stemmer, stop_words
+from didyma.features.text.languages import stems_of, stop_words
 from didyma.nn.numbering import Numbering
 
 __all__ = ["N_OVERLAPS", "PairBatch", "TextPairs", "Texts", "shape", "tokenize"]
@@ -144,7 +144,4 @@ def _key(word: str) -> tuple[str, int]:
     found = _PART.findall(fold(word))
     if not found or found[0] in stop_words(LANGUAGE):
         return word, STOP_WORD
-    return _stem_of(LANGUAGE)("".join(found)), SHARED
-
-
-_stem_of = cache(stemmer)
+    return stems_of(["".join(found)], LANGUAGE)[0], SHARED

@@ -9,10 +9,9 @@ from importlib.resources import files
 from itertools import combinations, pairwise
 from math import log, sqrt
 
+from didyma._core.text import BETWEEN, DIGIT, LETTER, MARK, POINT, UNSPACED
 from didyma.features.text.characters import fold, kind_of
-from didyma.features.text.languages import stemmer, stop_words
-from didyma.features.text.lexicon import grams_of
-from didyma.kernels.words import BETWEEN, DIGIT, LETTER, MARK, POINT, UNSPACED
+from didyma.features.text.languages import stems_of, stop_words
 
 LETTERS = {LETTER: "L", DIGIT: "D", MARK: "M", POINT: "P", UNSPACED: "U", BETWEEN: "B"}
 CUES = json.loads(files("didyma.features.text").joinpath("cues", "english.json").read_text())
@@ -31,16 +30,27 @@ def spans(text):
         yield from ((found.start() + a, found.start() + b) for a, b in pairs)
 
 
+def grams_of(term):
+    """Three characters in a row of ^term$, or single ones of scripts without spaces."""
+    if kind_of(term[0]) == UNSPACED:
+        return set(term)
+    ends = f"^{term}$"
+    return {ends[i : i + 3] for i in range(len(term))}
+
+
 class Collection:
     """Counts of a collection's terms and stems."""
 
     def __init__(self, passages, language):
-        self.language, self.stem = language, stemmer(language)
+        self.language = language
         texts = [self.terms(text) for text in dict.fromkeys(passages)]
         self.n = len(texts)
         self.term_counts = Counter(term for text in texts for term in set(text))
         self.stem_counts = Counter(s for text in texts for s in {self.stem(t) for t in text})
         self.mean_length = sum(map(len, texts)) / len(texts)
+
+    def stem(self, term):
+        return stems_of([term], self.language)[0]
 
     def terms(self, text):
         return [fold(text[a:b]) for a, b in spans(text)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -10,16 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
+from didyma._core.text import set_hash_bits
 from didyma.data import Lists
 from didyma.errors import DataError
-from didyma.features.text import concepts
-from didyma.features.text import reading as reading_module
+from didyma.features.text import concepts, lexicon
+from didyma.features.text.digests import digests_of
 from didyma.features.text.extended import ExtendedFeatures
 from didyma.features.text.features import TextFeatures
 from didyma.features.text.first_stage import FirstStage
 from didyma.features.text.languages import stop_words
 from didyma.features.text.reading import LONGEST_QUERY, Reader
 from didyma.features.text.small import SmallFeatures
+from didyma.interruption import interruptible
 from tests.features.text import reference
 from tests.features.text.texts import languages, texts
 
@@ -151,14 +154,108 @@ def test_known_stems_come_from_the_state():
     assert X[0, SmallFeatures().names.index("stem_coverage")] == 1
 
 
-def test_a_reader_forgets_when_it_knows_too_much(monkeypatch):
+@pytest.mark.parametrize("part", [SmallFeatures(), ExtendedFeatures()])
+def test_nothing_of_what_is_asked_is_remembered(part):
+    features = fitted(part)
+    X, before = features.transform(LISTS), pickle.dumps(features)
+    words = [f"{letter}{n}" for letter in "xжé" for n in range(10_000)]
+    features.transform(Lists.of_texts(["x1 ж2"], [[" ".join(words), "flow"]]))
+    assert pickle.dumps(features) == before
+    assert features.transform(LISTS).tobytes() == X.tobytes()
+
+
+@given(collections(), collections(), st.integers(0, 3))
+@settings(deadline=None)
+def test_words_are_told_apart_by_their_characters(fitting, asked, bits):
+    def values():
+        language, queries, passages = fitting
+        lists = Lists.of_texts(queries, passages)
+        features = TextFeatures([ExtendedFeatures()], language).fit(lists)
+        return features.transform(lists), features.transform(Lists.of_texts(*asked[1:]))
+
+    expected = values()
+    set_hash_bits(bits)  # of all words many meet in one slot
+    try:
+        found = values()
+    finally:
+        set_hash_bits(32)
+    assert [X.tobytes() for X in found] == [X.tobytes() for X in expected]
+
+
+def hashed(state):
+    """A state as it was written when files had hashes of words in the place of their texts."""
+    arrays, record = dict(state[0]), state[1]
+    hashes, order = {}, {}
+    for kind in ("term", "stem"):
+        texts = arrays.pop(f"reader/{kind}s").tobytes().decode().split("\n")[:-1]
+        hashes[kind] = np.frombuffer(digests_of(texts), np.uint64)
+        order[kind] = np.argsort(hashes[kind])
+        arrays[f"reader/{kind}_hashes"] = hashes[kind][order[kind]]
+        arrays[f"reader/{kind}_counts"] = arrays[f"reader/{kind}_counts"][order[kind]]
+    arrays["reader/stem_of"] = hashes["stem"][arrays["reader/stem_of"]][order["term"]]
+    stems = hashes["stem"][arrays.pop("0/stems")]
+    starts, by_hash = arrays["0/starts"], np.argsort(stems)
+    entries = [np.arange(starts[s], starts[s + 1]) for s in by_hash]
+    arrays["0/hashes"] = stems[by_hash]
+    arrays["0/starts"] = np.cumsum([0, *map(len, entries)])
+    for name in ("0/concepts", "0/weights"):
+        arrays[name] = arrays[name][np.concatenate(entries)]
+    return arrays, record
+
+
+@given(collections(), collections())
+@settings(deadline=None)
+def test_a_state_of_hashes_is_used_as_it_was(fitting, asked):
+    language, queries, passages = fitting
+    features = TextFeatures([ExtendedFeatures()], language).fit(Lists.of_texts(queries, passages))
+    old = TextFeatures.from_state(*hashed(features.state()))
+    again = TextFeatures.from_state(*old.state())
+    lists = Lists.of_texts(*asked[1:])
+    X = features.transform(lists).tobytes()
+    assert old.transform(lists).tobytes() == again.transform(lists).tobytes() == X
+
+
+def test_a_damaged_state_of_hashes_is_refused():
+    arrays, record = hashed(fitted(ExtendedFeatures()).state())
+    for name in ("reader/stem_of", "0/hashes", "reader/term_hashes"):
+        with pytest.raises(ValueError):
+            TextFeatures.from_state({**arrays, name: arrays[name][::-1] + np.uint64(1)}, record)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("terms", lambda texts: texts[:-1]),
+        ("terms", lambda texts: np.append(texts, np.uint8(10))),
+        ("terms", lambda texts: texts.astype(np.int64)),
+        ("stem_of", lambda places: places - 1),
+        ("stem_of", lambda places: places + 1),
+        ("stem_of", lambda places: places[:-1]),
+        ("term_counts", lambda counts: -counts),
+    ],
+)
+def test_a_damaged_vocabulary_is_refused(name, wrong):
+    arrays, record = fitted().state()
+    arrays[f"reader/{name}"] = wrong(arrays[f"reader/{name}"])
+    with pytest.raises(ValueError):
+        TextFeatures.from_state(arrays, record)
+
+
+def test_reading_can_be_ended_between_chunks(monkeypatch):
+    monkeypatch.setattr(lexicon, "CHUNK", 10)
+    calls = []
+
+    def check():
+        calls.append(1)
+        if len(calls) == 3:
+            raise TimeoutError
+
     features = fitted()
-    before = features.transform(LISTS)
-    monkeypatch.setattr(reading_module, "MOST_WORDS", 3)
-    for _ in range(2):
-        assert features.transform(LISTS).tobytes() == before.tobytes()
-    features.transform(Lists.of_texts(["x"], [["y"]]))
-    assert len(features.reader_._lexicon) == 2
+    with interruptible(check), pytest.raises(TimeoutError):
+        features.transform(LISTS)
+    assert len(calls) == 3
+    features.transform(LISTS)
+    assert len(calls) == 3
 
 
 def test_the_first_stage_gives_score_and_rank():

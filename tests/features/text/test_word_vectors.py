@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -81,12 +83,25 @@ def test_sources_are_one():
     assert values[0].any()
 
 
-def test_a_model_is_asked_once_about_a_word():
+def test_a_model_is_asked_once_about_a_word_of_the_collection():
     model = Model()
     features = TextFeatures([WordVectors(model)]).fit(Lists.of_texts(["flow"], PASSAGES))
     for _ in range(3):
         features.transform(Lists.of_texts(["flow", "wing"], [["flow of flow"], ["new words"]]))
-    assert len(model.asked) == len(set(model.asked))
+    asked = Counter(model.asked)
+    assert {term for term, count in asked.items() if count > 1} == {"new", "words"}
+
+
+def test_vectors_that_are_asked_for_by_threads():
+    features = TextFeatures([WordVectors(TABLE)]).fit(Lists.of_texts(["flow"], PASSAGES))
+    asked = [Lists.of_texts([term], [TERMS]) for term in TERMS]
+    expected = [features.transform(lists).tobytes() for lists in asked]
+    for _ in range(20):
+        fresh = TextFeatures.from_state(*features.state())
+        fresh.parts[0].attach(TABLE)
+        with ThreadPoolExecutor(8) as pool:
+            found = [X.tobytes() for X in pool.map(fresh.transform, asked)]
+        assert found == expected
 
 
 def test_a_table_without_a_name_is_given_back():

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from didyma._core.text import LONGEST_WORD
 from didyma.errors import DataError
 from didyma.features.text import lexicon as lexicon_module
-from didyma.features.text.characters import LONGEST_WORD, fold
-from didyma.features.text.languages import LANGUAGES, check_language, detect, stemmer, stop_words
+from didyma.features.text.characters import fold
+from didyma.features.text.languages import LANGUAGES, check_language, detect, stems_of, stop_words
 from didyma.features.text.lexicon import Lexicon
 from tests.features.text import reference
 from tests.features.text.texts import WORDS, languages, texts
@@ -147,7 +148,7 @@ def test_a_word_without_an_end_is_cut():
 def test_a_language_has_stop_words_and_a_stemmer(language):
     assert len(stop_words(language)) > 50
     assert all(word == fold(word) for word in stop_words(language))
-    assert all(isinstance(stemmer(language)(word), str) for word in stop_words(language))
+    assert len(stems_of(list(stop_words(language)), language)) == len(stop_words(language))
 
 
 @pytest.mark.parametrize(("language", "text"), SENTENCES.items())
@@ -165,8 +166,8 @@ def test_a_text_may_have_no_language(text):
 
 
 def test_stems_have_no_accents():
-    assert stemmer("french")("forêts") == stemmer("french")("foret") == "foret"
-    assert stemmer(None)("ё") == "е"
+    assert stems_of(["forêts", "foret"], "french") == ["foret", "foret"]
+    assert stems_of(["ё"], None) == ["е"]
 
 
 def test_a_language_that_is_not_known():

@@ -1,6 +1,6 @@
 """Features of queries and passages from their texts alone.
 
-A `Reader` turns texts into numbered words: `kernels.words` finds them, a `Lexicon` knows what each
+A `Reader` turns texts into numbered words: a `Lexicon` finds them, and knows what each
 is (its term, its stem, whether it is a stop word), and a `Vocabulary`, which is what is learned,
 how rare it is. Parts make columns of a `Reading`: `SmallFeatures`, `ExtendedFeatures`,
 `WordVectors`, `FirstStage`. `TextFeatures` joins them.

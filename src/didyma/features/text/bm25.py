@@ -75,16 +75,18 @@ class BM25:
         if not hasattr(self, "reader_"):
             raise DataError("there is no index yet: call fit first")
         reading = self.reader_.read(Lists.of_texts(queries, [[]] * len(queries)))
-        known, stem_hashes = self.reader_.vocabulary.stems, reading.lexicon.stem_hashes
+        idf, places = reading.stem_idf, reading.lexicon.stem_places
         found = []
         for text in reading.queries:
             words = slice(reading.begins[text], reading.ends[text])
             is_stop = reading.is_stop[reading.terms[words]]
             every = bool(is_stop.all())
-            hashes = np.unique(stem_hashes[reading.stems[words][every | ~is_stop]])
-            stems = known.places(hashes)
-            met = stems >= 0
-            found.append(self.postings_.best(stems[met], known.idf(hashes[met]), k, every=every))
+            stems = np.unique(reading.stems[words][every | ~is_stop])
+            met = stems[places[stems] >= 0]
+            met = met[np.argsort(places[met])]  # so that sums do not depend on the words' order
+            found.append(
+                self.postings_.best(places[met].astype(np.int64), idf[met], k, every=every)
+            )
         return found
 
     def state(self) -> State:
@@ -97,10 +99,10 @@ class BM25:
         """The index that has this state; its arrays may be mapped from files."""
         found = cls(values["language"])
         found.reader_ = Reader.from_state(arrays, values)
-        known = found.reader_.vocabulary
+        vocabulary = found.reader_.vocabulary
         lists = {name: arrays[name] for name in LISTS}
-        found.postings_ = Postings(**lists, mean_length=known.mean_length)
-        found.postings_.check(len(known.stems.hashes))
+        found.postings_ = Postings(**lists, mean_length=vocabulary.mean_length)
+        found.postings_.check(len(vocabulary.stems.counts))
         return found
 
 

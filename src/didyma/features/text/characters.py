@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
-from functools import cache, lru_cache
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.kernels.words import BETWEEN, DIGIT, LETTER, MARK, POINT, UNKNOWN, UNSPACED
+import didyma._core.text as core
 
-__all__ = ["LONGEST_WORD", "code_points", "fold", "kind_of", "kinds_of", "without_accents"]
+__all__ = ["code_points", "fold", "fold_lines", "kind_of", "properties_of", "without_accents"]
 
-LONGEST_WORD = 64  # code points; what a longer one has beyond them is not looked at
+BLOCK = 1 << 15  # characters folded at once
 
 # Scripts that put no spaces between words, or, as Korean, glue particles to them.
 _UNSPACED = (
@@ -31,7 +31,7 @@ _CONTINUING = ((0x1160, 0x11FF), (0xD7B0, 0xD7FF), (0xFF9E, 0xFF9F))
 _ZERO_WIDTH_SPACE = 0x200B
 # Marks that most writers leave out: vowels of Arabic and Hebrew; and Arabic's stretched line.
 _OPTIONAL = ((0x0591, 0x05C7), (0x0610, 0x061A), (0x064B, 0x0652), (0x0670, 0x0670), (0x0640,) * 2)
-_ACCENTS = (0x0300, 0x036F)
+_ACCENTS = dict.fromkeys(range(0x0300, 0x0370))
 
 
 def code_points(text: str) -> NDArray[np.uint32]:
@@ -39,38 +39,47 @@ def code_points(text: str) -> NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
-def kinds_of(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
-    """The table of kinds, in which all of ``codes`` are known."""
+def properties_of(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """The table of properties, in which all of ``codes`` are known."""
     table = _table()
-    unknown = codes[table[codes] == UNKNOWN]
+    unknown = codes[table[codes] == core.UNKNOWN]
     if len(unknown):
         for code in np.unique(unknown).tolist():
-            table[code] = kind_of(chr(code))
+            table[code] = _property(chr(code))
     return table
 
 
 @cache
 def _table() -> NDArray[np.uint8]:
-    return np.zeros(0x110000, np.uint8)  # all UNKNOWN
+    table = np.full(0x110000, core.UNKNOWN, np.uint8)
+    table[:0x80] = [_property(chr(code)) for code in range(0x80)]
+    return table
 
 
-@lru_cache(1 << 12)
+def _property(character: str) -> int:
+    """The kind of a character, and whether it is a capital or a numeral."""
+    capital = core.IS_CAPITAL if character.isupper() else 0
+    return kind_of(character) | capital | (core.IS_NUMERAL if character.isdigit() else 0)
+
+
 def kind_of(character: str) -> int:
-    """What a character is to `didyma.kernels.words.split`.
+    """What a character is to the core's splitting of words.
 
-    >>> kind_of("a") == kind_of("ب") == LETTER and kind_of("你") == kind_of("ไ") == UNSPACED
+    >>> kind_of("a") == kind_of("ب") == core.LETTER
+    True
+    >>> kind_of("你") == kind_of("ไ") == core.UNSPACED
     True
     """
     code, category = ord(character), unicodedata.category(character)
     if category[0] == "M" or _within(code, _CONTINUING):
-        return MARK
+        return core.MARK
     if category == "Cf" and code != _ZERO_WIDTH_SPACE:
-        return MARK  # joiners and hyphenation points within words
+        return core.MARK  # joiners and hyphenation points within words
     if category == "Nd":
-        return DIGIT
+        return core.DIGIT
     if category[0] in "LN":
-        return UNSPACED if _within(code, _UNSPACED) else LETTER
-    return POINT if character in ".," else BETWEEN
+        return core.UNSPACED if _within(code, _UNSPACED) else core.LETTER
+    return core.POINT if character in ".," else core.BETWEEN
 
 
 def fold(word: str) -> str:
@@ -82,32 +91,57 @@ def fold(word: str) -> str:
     >>> [fold(word) for word in ("Straße", "Ａ", "1,000", "٤٢", "كِتَاب", "ÉTÉ")]
     ['strasse', 'a', '1000', '42', 'كتاب', 'été']
     """
-    word = word[:LONGEST_WORD]
-    if word.isascii():
-        return word.lower().replace(",", "")
-    word = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
-    return "".join(_plain(character) for character in word) or word
+    return fold_lines(f"{word[: core.LONGEST_WORD]}\n")[:-1]
 
 
-def _plain(character: str) -> str:
-    if character == "," or unicodedata.category(character) == "Cf":
-        return ""
-    if _within(ord(character), _OPTIONAL):
-        return ""
-    return str(unicodedata.decimal(character)) if character.isdecimal() else character
+def fold_lines(words: str) -> str:
+    """The terms of words, each ended by a newline; words are cut already.
+
+    Many are folded in blocks, between which other threads run.
+    """
+    terms, start = [], 0
+    while start < len(words):
+        stop = words.find("\n", start + BLOCK) + 1 or len(words)
+        terms.append(_fold_block(words[start:stop]))
+        start = stop
+    return "".join(terms)
 
 
-def without_accents(word: str) -> str:
-    """The same word with the plain letters of Latin, Greek and Cyrillic.
+def _fold_block(words: str) -> str:
+    normal = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", words).casefold())
+    terms = normal.translate(_PLAIN)
+    if terms.startswith("\n") or "\n\n" in terms:  # a word of nothing but what can be left out
+        pairs = zip(terms.split("\n"), normal.split("\n"))
+        return "\n".join(term or word for term, word in pairs)
+    return terms
+
+
+class _Plain(dict[int, int | str]):
+    """What becomes of each character, found out when it is first met."""
+
+    def __missing__(self, code: int) -> int | str:
+        character = chr(code)
+        plain: int | str = code
+        if character == "," or unicodedata.category(character) == "Cf" or _within(code, _OPTIONAL):
+            plain = ""
+        elif character.isdecimal():
+            plain = str(unicodedata.decimal(character))
+        self[code] = plain
+        return plain
+
+
+_PLAIN = _Plain()
+
+
+def without_accents(words: str) -> str:
+    """The same words with the plain letters of Latin, Greek and Cyrillic.
 
     >>> without_accents("été"), without_accents("हिन्दी")
     ('ete', 'हिन्दी')
     """
-    if word.isascii():
-        return word
-    first, last = _ACCENTS
-    parts = unicodedata.normalize("NFD", word)
-    return unicodedata.normalize("NFC", "".join(c for c in parts if not first <= ord(c) <= last))
+    if words.isascii():
+        return words
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", words).translate(_ACCENTS))
 
 
 def _within(code: int, ranges: tuple[tuple[int, ...], ...]) -> bool:

@@ -25,7 +25,8 @@ class Concepts:
 
     Attributes
     ----------
-    hashes : array of shape (n_stems,), uint64, ascending
+    stems : array of shape (n_stems,), int32, ascending
+        Places in the reader's vocabulary.
     starts : array of shape (n_stems + 1,)
         Entries ``starts[s]`` to ``starts[s + 1]`` are those of stem s.
     concepts, weights : arrays
@@ -34,12 +35,12 @@ class Concepts:
 
     def __init__(
         self,
-        hashes: NDArray[np.uint64],
+        stems: NDArray[np.int32],
         starts: NDArray[np.int64],
         concepts: NDArray[np.int16],
         weights: NDArray[np.float32],
     ) -> None:
-        self.hashes, self.starts, self.concepts, self.weights = hashes, starts, concepts, weights
+        self.stems, self.starts, self.concepts, self.weights = stems, starts, concepts, weights
 
     @classmethod
     def fit(cls, reading: Reading) -> Self:
@@ -56,7 +57,7 @@ class Concepts:
             for text in texts
         ]
         owner = np.repeat(np.arange(n), list(map(len, lists)))
-        stems = np.concatenate([np.zeros(0, np.int32), *parts])
+        stems = reading.lexicon.stem_places[np.concatenate([np.zeros(0, np.int32), *parts])]
         concept = np.repeat(owner, list(map(len, parts)))
         # By stem, and then by concept.
         entries, tf = np.unique(stems.astype(np.int64) * n + concept, return_counts=True)
@@ -66,28 +67,18 @@ class Concepts:
         weights = (1 + np.log(tf)) * rarity
         norms = np.sqrt(np.bincount(concept, weights**2, minlength=n))
         weights *= rarity / norms[concept]
-        hashes = reading.lexicon.stem_hashes[present]
-        order = np.argsort(hashes)
         starts = np.concatenate([[0], np.cumsum(df)])
-        by_hash = np.concatenate(
-            [np.zeros(0, np.int64), *(np.arange(starts[s], starts[s + 1]) for s in order)]
-        )
         return cls(
-            hashes[order],
-            np.concatenate([[0], np.cumsum(df[order])]),
-            concept[by_hash].astype(np.int16),
-            weights[by_hash].astype(np.float32),
+            present.astype(np.int32), starts, concept.astype(np.int16), weights.astype(np.float32)
         )
 
     def cosines(self, reading: Reading, ends: NDArray[np.int64]) -> NDArray[np.float64]:
         """Cosine of each row and its query; text i is read to ``ends[i]``."""
         out = np.zeros(len(reading))
-        if len(self.hashes):
-            stems = np.unique(reading.stems)
-            hashes = reading.lexicon.stem_hashes[stems]
-            at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-            places = np.full(len(reading.stem_idf), -1, np.int32)
-            places[stems] = np.where(self.hashes[at] == hashes, at, -1)
+        if len(self.stems):
+            wanted = reading.lexicon.stem_places
+            at = np.minimum(np.searchsorted(self.stems, wanted), len(self.stems) - 1)
+            places = np.where(self.stems[at] == wanted, at, -1).astype(np.int32)
             concept_cosines(
                 reading.stems,
                 ~reading.is_stop[reading.terms],
@@ -113,12 +104,12 @@ class Concepts:
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The concepts that were learned."""
         found = cls(**arrays)
-        n_stems, n_entries = len(found.hashes), len(found.concepts)
-        check_array("hashes", found.hashes, np.uint64, (n_stems,))
+        n_stems, n_entries = len(found.stems), len(found.concepts)
+        check_array("stems", found.stems, np.int32, (n_stems,))
         check_array("starts", found.starts, np.int64, (n_stems + 1,))
         check_array("concepts", found.concepts, np.int16, (n_entries,))
         check_array("weights", found.weights, np.float32, (n_entries,))
-        ascends = (found.hashes[1:] > found.hashes[:-1]).all() and (
+        ascends = (np.diff(found.stems, prepend=-1) > 0).all() and (
             np.diff(found.starts) >= 0
         ).all()
         if not ascends or found.starts[0] != 0 or found.starts[-1] != n_entries:

@@ -7,12 +7,12 @@ the traits that need no words.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+import didyma._core.text as core
 from didyma.kernels.answer import ARTICLE, BEING, COPULA, NUMBER, PLACE, PRONOUN
 
 __all__ = ["QUESTION_KINDS", "TRAITS", "Cues", "cues"]
@@ -21,7 +21,7 @@ QUESTION_KINDS = (
     *("person", "time", "place", "reason", "quantity"),
     *("manner", "definition", "thing", "other"),
 )
-# The bit of each trait; the kernel knows the first six.
+# The bit of each trait; the kernel knows the first six, and which words are numbers and years.
 TRAITS = {
     "number": NUMBER,
     "place": PLACE,
@@ -30,13 +30,12 @@ TRAITS = {
     "copula": COPULA,
     "pronoun": PRONOUN,
     **{
-        name: 64 << n
+        name: core.YEAR << n
         for n, name in enumerate(
             ("year", "month", "number_word", "unit", "person", "cause", "by", "means", "negation")
         )
     },
 }
-_YEAR = re.compile(r"1\d\d\d|20\d\d")
 _NEXT = 3  # words after a question word that may say what is asked for
 
 
@@ -54,17 +53,6 @@ class Cues:
     def has_words(self) -> bool:
         """Whether the language has a file of cues."""
         return bool(self.kind_of)
-
-    def traits(self, term: str) -> int:
-        """Bits of `TRAITS` that a term has.
-
-        >>> cues("english").traits("1815") == TRAITS["number"] | TRAITS["year"]
-        True
-        """
-        found = self.traits_of.get(term, 0)
-        if term[0].isdigit():
-            found |= NUMBER | (TRAITS["year"] if _YEAR.fullmatch(term) else 0)
-        return found
 
     def question_kind(self, terms: Sequence[str]) -> str:
         """What a question asks for, from its question word and the next few.

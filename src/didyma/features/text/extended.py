@@ -112,7 +112,8 @@ class ExtendedFeatures(Part):
         for n, column in enumerate(found.values()):
             values[:, n] = column
         if self._products:
-            kinds = np.array([self._kind(reading, text) for text in reading.queries], np.int64)
+            terms = reading.lexicon.terms
+            kinds = np.array([self._kind(reading, q, terms) for q in reading.queries], np.int64)
             kind_of_row = kinds[reading.query_of_row]
             products = values[:, len(found) :]
             for n, name in enumerate(self._products):
@@ -143,9 +144,9 @@ class ExtendedFeatures(Part):
             return ()
         return (*(f"cue_{name}" for name in self._cues), *BY_KIND)
 
-    def _kind(self, reading: Reading, text: int) -> int:
-        terms = reading.terms[reading.begins[text] : reading.ends[text]]
-        kind = cues(self.language_).question_kind([reading.lexicon.terms[n] for n in terms])
+    def _kind(self, reading: Reading, text: int, terms: list[str]) -> int:
+        numbers = reading.terms[reading.begins[text] : reading.ends[text]]
+        kind = cues(self.language_).question_kind([terms[n] for n in numbers.tolist()])
         return QUESTION_KINDS.index(kind)
 
     def _columns(self, reading: Reading, ends: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
@@ -155,6 +156,7 @@ class ExtendedFeatures(Part):
         yield from _sequences(reading, ends, reading.terms, everything).T
         yield from _sequences(reading, ends, reading.stems, reading.is_stop[reading.terms]).T[2:]
         values, traits = np.zeros((len(reading), N_ANSWERS)), np.zeros(len(reading), np.int64)
+        prefixes = reading.lexicon.prefixes
         answers(
             reading.terms,
             reading.stems,
@@ -166,8 +168,8 @@ class ExtendedFeatures(Part):
             reading.rows,
             reading.is_stop,
             reading.traits,
-            reading.prefixes,
-            int(reading.prefixes.max(initial=0)) + 1,
+            prefixes,
+            int(prefixes.max(initial=0)) + 1,
             reading.term_idf,
             reading.stem_idf,
             values,

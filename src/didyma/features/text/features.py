@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from didyma.data import Groups, Lists
 from didyma.errors import DataError
 from didyma.features.featuriser import Featuriser, State, under
+from didyma.features.text.digests import concepts_with_places
 from didyma.features.text.extended import ExtendedFeatures
 from didyma.features.text.first_stage import FirstStage
 from didyma.features.text.part import Part
@@ -19,6 +20,7 @@ from didyma.features.text.small import SmallFeatures
 from didyma.features.text.windows import cut
 from didyma.features.text.word_vectors import WordVectors
 from didyma.features.windowed import Windowed
+from didyma.interruption import check_interruption
 from didyma.scoring import standard_in_query
 
 __all__ = ["IN_LIST", "TextFeatures"]
@@ -108,7 +110,11 @@ class TextFeatures(Featuriser):
         return Windowed(X[order], item[order], spans[order])
 
     def _columns(self, reading: Reading) -> NDArray[np.float64]:
-        X = np.hstack([part.columns(reading) for part in self.parts])
+        columns = []
+        for part in self.parts:
+            check_interruption()
+            columns.append(part.columns(reading))
+        X = np.hstack(columns)
         if not self.relative:
             return X
         sizes = np.diff(reading.bounds)
@@ -149,6 +155,7 @@ class TextFeatures(Featuriser):
         """The features that have learned this."""
         if not record["parts"]:
             raise ValueError("expected parts that make columns")
+        arrays = concepts_with_places(arrays)
         parts = [
             PARTS[name].from_state(under(f"{n}/", arrays), values)
             for n, (name, values) in enumerate(record["parts"])

@@ -1,25 +1,25 @@
-"""What is known of each distinct word as it is written, found out once."""
+"""What is to be known of each distinct word of some texts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.features.text.characters import code_points, fold, kind_of, kinds_of
+import didyma._core.text as core
+from didyma.features.text.characters import code_points, fold_lines, properties_of
 from didyma.features.text.cues import cues
-from didyma.features.text.growing import Growing
-from didyma.features.text.languages import stemmer, stop_words
-from didyma.features.text.vocabulary import Vocabulary, hash_of
-from didyma.kernels.words import UNSPACED, find, insert, split
+from didyma.features.text.digests import digests_of
+from didyma.features.text.languages import stems_of, stop_words
+from didyma.features.text.vocabulary import Vocabulary
+from didyma.interruption import check_interruption
 
-__all__ = ["Lexicon", "Tokens", "grams_of"]
+__all__ = ["Lexicon", "Tokens"]
 
-GRAM, PREFIX = 3, 4  # characters
-CHUNK = 1 << 22  # code points split at once, so that memory stays small beside the texts
+CHUNK = 1 << 18  # code points split at once, so that memory stays small beside the texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +37,11 @@ class Tokens:
 
 
 class Lexicon:
-    """Numbers of words, of their terms and stems, in the order in which they were met.
+    """Numbers of words, of their terms and stems, in the order in which they are met.
 
     A *word* is what stands in a text, its *term* what `fold` makes of it, its *stem* the term
-    without its ending. Only new words cost Python's time: all others are found by a kernel. Stems
-    cost most of it, so those of a collection are ``known`` from its `Vocabulary`.
+    without its ending; a ``vocabulary`` knows the stems of its terms. A lexicon belongs to whoever
+    reads: one request, or the training of one model.
 
     >>> lexicon = Lexicon("english")
     >>> tokens = lexicon.read(["The cats", "the CAT"])
@@ -50,78 +50,94 @@ class Lexicon:
     (['the', 'cats', 'the', 'cat'], 2)
     """
 
-    def __init__(self, language: str | None, known: Vocabulary | None = None) -> None:
+    def __init__(self, language: str | None, vocabulary: Vocabulary | None = None) -> None:
         self.language = language
-        self.terms: list[str] = []
-        self._known = known
-        self._cues = cues(language)
-        self._stem_of = stemmer(language)
-        self._stop_words = stop_words(language)
-        self._number_of_term: dict[str, int] = {}
-        self._number_of_stem: dict[int, int] = {}
-        self._number_of_gram: dict[str, int] = {}
-        self._number_of_prefix: dict[str, int] = {}
-        self._term, self._stem = Growing(np.int32), Growing(np.int32)
-        self._is_stop, self._is_capital = Growing(np.bool_), Growing(np.bool_)
-        self._traits, self._prefixes = Growing(np.int64), Growing(np.int32)
-        self._term_hashes, self._stem_hashes = Growing(np.uint64), Growing(np.uint64)
-        self._grams, self._gram_stops = Growing(np.int32), Growing(np.int64)
-        self._gram_stops.extend([0])
-        self._keys = np.zeros(1 << 12, np.uint64)
-        self._values = np.full(1 << 12, -1, np.int32)
+        self._digest_size = 0 if vocabulary is None else vocabulary.digest_size
+        table = None if vocabulary is None else vocabulary.table
+        self._core = core.Lexicon(table, _traits(language))
 
     def __len__(self) -> int:
-        return len(self._term)
+        return self._core.n_words
 
     @property
-    def term(self) -> NDArray[Any]:
+    def term(self) -> NDArray[np.int32]:
         """Term of each word."""
-        return self._term.array
+        return self._core.term_of_word()
 
     @property
-    def stem(self) -> NDArray[Any]:
+    def stem(self) -> NDArray[np.int32]:
         """Stem of each term."""
-        return self._stem.array
+        return self._core.stem_of_term()
 
     @property
-    def is_stop(self) -> NDArray[Any]:
+    def terms(self) -> list[str]:
+        """Each term."""
+        return _lines(self._core.terms())
+
+    @property
+    def term_texts(self) -> NDArray[np.uint8]:
+        """The terms in UTF-8, each ended by a newline."""
+        return np.frombuffer(self._core.terms(), np.uint8)
+
+    @property
+    def stem_texts(self) -> NDArray[np.uint8]:
+        """The stems in UTF-8, each ended by a newline."""
+        return np.frombuffer(self._core.stems(), np.uint8)
+
+    @property
+    def n_terms(self) -> int:
+        """How many terms there are."""
+        return self._core.n_terms
+
+    @property
+    def n_stems(self) -> int:
+        """How many stems there are."""
+        return self._core.n_stems
+
+    @property
+    def term_places(self) -> NDArray[np.int32]:
+        """Place of each term in the vocabulary, −1 if it lacks it."""
+        return self._core.term_places()
+
+    @property
+    def stem_places(self) -> NDArray[np.int32]:
+        """Place of each stem in the vocabulary, −1 if it lacks it."""
+        return self._core.stem_places()
+
+    @property
+    def is_stop(self) -> NDArray[np.bool_]:
         """Whether a term is a stop word."""
-        return self._is_stop.array
+        return self._core.is_stop()
 
     @property
-    def is_capital(self) -> NDArray[Any]:
+    def is_capital(self) -> NDArray[np.bool_]:
         """Whether a word begins with a capital."""
-        return self._is_capital.array
+        return self._core.is_capital()
 
     @property
-    def traits(self) -> NDArray[Any]:
+    def traits(self) -> NDArray[np.int64]:
         """Traits of each term (`didyma.features.text.cues`)."""
-        return self._traits.array
+        return self._core.traits()
 
     @property
-    def prefixes(self) -> NDArray[Any]:
-        """Number of each term's first letters."""
-        return self._prefixes.array
+    def prefixes(self) -> NDArray[np.int32]:
+        """Number of each term's first four letters."""
+        return self._core.prefixes()
 
     @property
-    def term_hashes(self) -> NDArray[Any]:
-        """`hash_of` each term."""
-        return self._term_hashes.array
+    def grams(self) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
+        """Character n-grams: term n has those numbered ``grams[stops[n]:stops[n + 1]]``.
 
-    @property
-    def stem_hashes(self) -> NDArray[Any]:
-        """`hash_of` each stem."""
-        return self._stem_hashes.array
-
-    @property
-    def grams(self) -> tuple[NDArray[Any], NDArray[Any], int]:
-        """Character n-grams: term n has those numbered ``grams[stops[n]:stops[n + 1]]``."""
-        return self._grams.array, self._gram_stops.array, len(self._number_of_gram)
+        They are three characters in a row of ^term$, or the single ones of scripts without spaces;
+        the number of different ones stands behind them.
+        """
+        return self._core.grams()
 
     def read(self, texts: Iterable[str]) -> Tokens:
-        """Split texts into words, and learn the new ones."""
+        """Split texts into words, and number the new ones."""
         pieces, lengths = [], [0]
         for chunk in _chunks(texts):
+            check_interruption()
             piece, counts = self._read(chunk)
             pieces.append(piece)
             lengths.extend(counts.tolist())
@@ -132,80 +148,45 @@ class Lexicon:
         return Tokens(word, starts, stops, np.cumsum(lengths))
 
     def _read(self, texts: list[str]) -> tuple[list[NDArray[np.int32]], NDArray[np.int64]]:
-        joined = "\n".join(texts)
-        codes = code_points(joined)
-        starts, stops = np.empty(len(codes), np.int32), np.empty(len(codes), np.int32)
-        hashes = np.empty(len(codes), np.uint64)
-        n = split(codes, kinds_of(codes), starts, stops, hashes)
-        starts, stops, hashes = starts[:n], stops[:n], hashes[:n]
-        word = np.empty(n, np.int32)
-        if find(hashes, self._keys, self._values, word):
-            new, places = np.unique(hashes[word < 0], return_index=True)
-            places = np.flatnonzero(word < 0)[places]
-            self._learn([joined[starts[at] : stops[at]] for at in places], new)
-            find(hashes, self._keys, self._values, word)
+        codes = code_points("\n".join(texts))
+        word, starts, stops = self._core.split(codes, properties_of(codes))
+        self._describe()
         offsets = np.cumsum([0, *(len(text) + 1 for text in texts)])
         begins = np.searchsorted(starts, offsets)
         shift = np.repeat(offsets[:-1], np.diff(begins)).astype(np.int32)
         return [word, starts - shift, stops - shift], np.diff(begins)
 
-    def _learn(self, words: list[str], hashes: NDArray[np.uint64]) -> None:
-        first, terms = len(self), [fold(word) for word in words]
-        self._number([t for t in dict.fromkeys(terms) if t not in self._number_of_term])
-        self._term.extend([self._number_of_term[term] for term in terms])
-        self._is_capital.extend([word[0].isupper() for word in words])
-        if 2 * len(self) > len(self._keys):
-            size = 1 << (4 * len(self)).bit_length()
-            taken = np.flatnonzero(self._values >= 0)
-            keys = self._keys[taken[np.argsort(self._values[taken])]]
-            self._keys, self._values = np.zeros(size, np.uint64), np.full(size, -1, np.int32)
-            insert(keys, 0, self._keys, self._values)
-        insert(hashes, first, self._keys, self._values)
-
-    def _number(self, terms: list[str]) -> None:
-        """Give numbers to new terms, to their stems and n-grams."""
-        hashes = np.array([hash_of(term) for term in terms], np.uint64)
-        grams, stops = [], []
-        for term, stem in zip(terms, self._stems(terms, hashes)):
-            self._number_of_term[term] = len(self._number_of_term)
-            self._stem.extend([self._number_of_stem.setdefault(stem, len(self._number_of_stem))])
-            if len(self._stem_hashes) < len(self._number_of_stem):
-                self._stem_hashes.extend([stem])
-            known = self._number_of_gram
-            grams += [known.setdefault(gram, len(known)) for gram in grams_of(term)]
-            stops.append(len(self._grams) + len(grams))
-        self.terms += terms
-        self._term_hashes.extend(hashes)
-        self._is_stop.extend([term in self._stop_words for term in terms])
-        self._traits.extend([self._cues.traits(term) for term in terms])
-        known = self._number_of_prefix
-        self._prefixes.extend([known.setdefault(t[:PREFIX], len(known)) for t in terms])
-        self._grams.extend(grams)
-        self._gram_stops.extend(stops)
-
-    def _stems(self, terms: list[str], hashes: NDArray[np.uint64]) -> list[int]:
-        if self._known is None:
-            return [hash_of(self._stem_of(term)) for term in terms]
-        places = self._known.terms.places(hashes).tolist()
-        return [
-            hash_of(self._stem_of(term)) if place < 0 else int(self._known.stem_of[place])
-            for term, place in zip(terms, places)
-        ]
+    def _describe(self) -> None:
+        """Find out about new words what needs tables of Unicode or a stemmer."""
+        folded = fold_lines(self._core.unfolded().decode())
+        self._core.fold(folded.encode(), properties_of(code_points(folded)))
+        if self._digest_size:
+            self._core.identify(digests_of(_lines(self._core.unidentified())))
+        stems = stems_of(_lines(self._core.unstemmed()), self.language)
+        self._core.stem(
+            digests_of(stems) if self._digest_size else _listed(stems), self._digest_size
+        )
 
 
-def grams_of(term: str) -> list[str]:
-    """Distinct character n-grams: three in a row of ^term$, or the characters of unspaced scripts.
-
-    >>> grams_of("cat"), grams_of("北京")
-    (['^ca', 'cat', 'at$'], ['北', '京'])
-    """
-    if kind_of(term[0]) == UNSPACED:
-        return list(dict.fromkeys(term))
-    ends = f"^{term}$"
-    return list(dict.fromkeys(ends[i : i + GRAM] for i in range(len(term))))
+def _lines(listed: bytes) -> list[str]:
+    return listed.decode().split("\n")[:-1]
 
 
-def _chunks(texts: Iterable[str]) -> Iterable[list[str]]:
+def _listed(texts: Iterable[str]) -> bytes:
+    return "".join(f"{text}\n" for text in texts).encode()
+
+
+@cache
+def _traits(language: str | None) -> core.Traits:
+    """The words of a language that have traits or are stop words."""
+    traits = dict(cues(language).traits_of)
+    for word in stop_words(language):
+        traits[word] = traits.get(word, 0) | core.STOP_WORD
+    bits = np.fromiter(traits.values(), np.int64, len(traits))
+    return core.Traits(np.frombuffer(_listed(traits), np.uint8), bits)
+
+
+def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
     chunk: list[str] = []
     size = 0
     for text in texts:

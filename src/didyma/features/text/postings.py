@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -15,6 +14,7 @@ from didyma.features.text.lexicon import Lexicon
 from didyma.features.text.small import K1, B
 from didyma.features.text.vocabulary import Vocabulary
 from didyma.kernels.postings import accumulate, count_texts, fill
+from didyma.lazy import cached_property
 
 __all__ = ["Postings"]
 
@@ -53,9 +53,10 @@ class Postings:
         begins: NDArray[np.int64],
     ) -> Self:
         """List passages by stem; passage i has the words ``words[begins[i]:begins[i + 1]]``."""
-        n_stems = len(vocabulary.stems.hashes)
-        stem = vocabulary.stems.places(lexicon.stem_hashes)[lexicon.stem[lexicon.term]]
-        is_stop = lexicon.is_stop[lexicon.term]
+        n_stems = len(vocabulary.stems.counts)
+        term = lexicon.term
+        stem = lexicon.stem[term]
+        is_stop = lexicon.is_stop[term]
         is_mixed = np.zeros(n_stems, bool)
         is_mixed[stem[is_stop]] = True
         kinds = np.where(is_stop, -1, stem), np.where(is_mixed[stem], n_stems + stem, -1)

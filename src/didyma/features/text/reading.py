@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from threading import Lock
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from didyma.data import Lists
 from didyma.features.featuriser import State, check_array
+from didyma.features.text.digests import DIGEST_SIZE, with_places
 from didyma.features.text.languages import check_language, detect
 from didyma.features.text.lexicon import Lexicon, Tokens
 from didyma.features.text.vocabulary import Counts, Vocabulary
@@ -18,8 +18,8 @@ from didyma.features.text.vocabulary import Counts, Vocabulary
 __all__ = ["LONGEST_QUERY", "SAMPLE", "Reader", "Reading", "language_of"]
 
 LONGEST_QUERY = 512  # words; what a longer query has beyond them is not looked at
-MOST_WORDS = 1 << 18  # distinct ones that a reader remembers between calls
 SAMPLE = 1000  # texts that tell the language
+NEWLINE = ord("\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +38,14 @@ class Reading:
         Numbers of each token's term and stem in ``lexicon``.
     term_idf, stem_idf : arrays
         Weight of each term and stem of the lexicon.
-    is_stop, traits, prefixes : arrays
+    is_stop, traits : arrays
         Of each term of the lexicon.
     is_capital : array of shape (n_tokens,)
     first_stage : array of shape (n_rows, 2) or None
         Score, and 1 / rank by it; of equal scores all have the best rank.
     """
 
+    vocabulary: Vocabulary
     lexicon: Lexicon
     texts: list[str]
     tokens: Tokens
@@ -59,9 +60,7 @@ class Reading:
     stem_idf: NDArray[np.float64]
     is_stop: NDArray[np.bool_]
     traits: NDArray[np.int64]
-    prefixes: NDArray[np.int32]
     is_capital: NDArray[np.bool_]
-    grams: tuple[NDArray[Any], NDArray[Any], int]
     mean_length: float
     first_stage: NDArray[np.float64] | None
 
@@ -87,6 +86,8 @@ class Reading:
 class Reader:
     """Reads texts; learned are their language and how rare their words are.
 
+    Nothing of what it reads is remembered, so threads share a reader.
+
     >>> lists = Lists.of_texts(["who wrote Emma"], [["Jane Austen wrote Emma.", "It is late."]])
     >>> reader = Reader.fit(lists)
     >>> reader.language
@@ -98,8 +99,6 @@ class Reader:
 
     def __init__(self, language: str | None, vocabulary: Vocabulary) -> None:
         self.language, self.vocabulary = check_language(language), vocabulary
-        self._lock = Lock()
-        self._forget()
 
     @classmethod
     def fit(cls, lists: Lists, language: str | None = "auto") -> Self:
@@ -119,22 +118,15 @@ class Reader:
         given = dict.fromkeys(passages)
         number = {text: n for n, text in enumerate(given, start=len(asked))}
         texts = [*asked, *number]
-        with self._lock:
-            if len(self._lexicon) > MOST_WORDS:
-                self._forget()
-            lexicon = self._lexicon
-            tokens = lexicon.read(texts)
-            self._weigh()
-            term_idf, stem_idf = self._term_idf, self._stem_idf
-            is_stop, traits, prefixes = lexicon.is_stop, lexicon.traits, lexicon.prefixes
-            terms = lexicon.term[tokens.word]
-            stems = lexicon.stem[terms]
-            is_capital, grams = lexicon.is_capital[tokens.word], lexicon.grams
+        lexicon = Lexicon(self.language, self.vocabulary)
+        tokens = lexicon.read(texts)
+        terms = lexicon.term[tokens.word]
         begins, ends = tokens.begins[:-1], tokens.begins[1:].copy()
         is_query = np.arange(len(texts)) < len(asked)
         ends[is_query] = np.minimum(ends, begins + LONGEST_QUERY)[is_query]
         rows = np.array([number[text] for text in passages], np.int64)
         return Reading(
+            vocabulary=self.vocabulary,
             lexicon=lexicon,
             texts=texts,
             tokens=tokens,
@@ -144,57 +136,47 @@ class Reader:
             bounds=groups.starts,
             rows=rows[groups.rows],
             terms=terms,
-            stems=stems,
-            term_idf=term_idf,
-            stem_idf=stem_idf,
-            is_stop=is_stop,
-            traits=traits,
-            prefixes=prefixes,
-            is_capital=is_capital,
-            grams=grams,
+            stems=lexicon.stem[terms],
+            term_idf=self.vocabulary.terms.idf(lexicon.term_places),
+            stem_idf=self.vocabulary.stems.idf(lexicon.stem_places),
+            is_stop=lexicon.is_stop,
+            traits=lexicon.traits,
+            is_capital=lexicon.is_capital[tokens.word],
             mean_length=self.vocabulary.mean_length,
             first_stage=_first_stage(lists),
         )
 
     def state(self) -> State:
         """What was learned, as arrays and plain values."""
-        known = self.vocabulary
+        vocabulary = self.vocabulary
         arrays: dict[str, NDArray[Any]] = {
-            "term_hashes": known.terms.hashes,
-            "term_counts": known.terms.counts,
-            "stem_hashes": known.stems.hashes,
-            "stem_counts": known.stems.counts,
-            "stem_of": known.stem_of,
+            "terms": vocabulary.terms.texts,
+            "term_counts": vocabulary.terms.counts,
+            "stems": vocabulary.stems.texts,
+            "stem_counts": vocabulary.stems.counts,
+            "stem_of": vocabulary.stem_of,
         }
-        return arrays, {
+        values = {
             "language": self.language,
-            "n_texts": known.terms.n_texts,
-            "mean_length": known.mean_length,
+            "n_texts": vocabulary.terms.n_texts,
+            "mean_length": vocabulary.mean_length,
         }
+        if vocabulary.digest_size:
+            values["digest_size"] = vocabulary.digest_size
+        return arrays, values
 
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The reader that has learned this."""
+        arrays, values = with_places(arrays, values)
         _check_state(arrays, values)
         terms, stems = (
-            Counts(arrays[f"{kind}_hashes"], arrays[f"{kind}_counts"], values["n_texts"])
+            Counts(arrays[f"{kind}s"], arrays[f"{kind}_counts"], values["n_texts"])
             for kind in ("term", "stem")
         )
-        vocabulary = Vocabulary(terms, stems, arrays["stem_of"], values["mean_length"])
+        size = values.get("digest_size", 0)
+        vocabulary = Vocabulary(terms, stems, arrays["stem_of"], values["mean_length"], size)
         return cls(values["language"], vocabulary)
-
-    def _forget(self) -> None:
-        self._lexicon = Lexicon(self.language, self.vocabulary)
-        self._term_idf = self._stem_idf = np.zeros(0)
-
-    def _weigh(self) -> None:
-        """Weights of what the lexicon has learned since."""
-        terms, stems = self._lexicon.term_hashes, self._lexicon.stem_hashes
-        if len(terms) > len(self._term_idf):
-            new = self.vocabulary.terms.idf(terms[len(self._term_idf) :])
-            self._term_idf = np.concatenate([self._term_idf, new])
-            new = self.vocabulary.stems.idf(stems[len(self._stem_idf) :])
-            self._stem_idf = np.concatenate([self._stem_idf, new])
 
 
 def language_of(texts: list[str]) -> str | None:
@@ -205,18 +187,27 @@ def language_of(texts: list[str]) -> str | None:
     """
     lexicon = Lexicon(None)
     tokens = lexicon.read(texts)
-    return detect(lexicon.terms[n] for n in lexicon.term[tokens.word])
+    terms = lexicon.terms
+    return detect(terms[n] for n in lexicon.term[tokens.word].tolist())
 
 
 def _check_state(arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> None:
     """Raise ValueError for arrays and values that no reader has."""
+    size = values.get("digest_size", 0)
+    if size not in (0, DIGEST_SIZE):
+        raise ValueError(f"expected digests of {DIGEST_SIZE} bytes")
     for kind in ("term", "stem"):
-        hashes, counts = arrays[f"{kind}_hashes"], arrays[f"{kind}_counts"]
-        check_array(f"{kind}_hashes", hashes, np.uint64, hashes.shape[:1])
-        check_array(f"{kind}_counts", counts, np.int32, hashes.shape)
-        if not (hashes[1:] > hashes[:-1]).all() or (counts < 0).any():
-            raise ValueError(f"the counts of {kind}s are not in order")
-    check_array("stem_of", arrays["stem_of"], np.uint64, arrays["term_hashes"].shape)
+        texts, counts = arrays[f"{kind}s"], arrays[f"{kind}_counts"]
+        check_array(f"{kind}s", texts, np.uint8, texts.shape[:1])
+        check_array(f"{kind}_counts", counts, np.int32, counts.shape[:1])
+        is_ended = size or not len(texts) or texts[-1] == NEWLINE
+        n_texts = len(texts) / size if size else np.count_nonzero(texts == NEWLINE)
+        if n_texts != len(counts) or not is_ended or (counts < 0).any():
+            raise ValueError(f"expected a count for each of the {kind}s")
+    stem_of, n_stems = arrays["stem_of"], len(arrays["stem_counts"])
+    check_array("stem_of", stem_of, np.int32, arrays["term_counts"].shape)
+    if len(stem_of) and not 0 <= stem_of.min() <= stem_of.max() < n_stems:
+        raise ValueError(f"expected each term's stem among {n_stems}")
     if not (isinstance(values["n_texts"], int) and 0 < values["mean_length"] < np.inf):
         raise ValueError("expected a number of texts and their mean length")
 

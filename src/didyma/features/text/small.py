@@ -90,7 +90,7 @@ class SmallFeatures(Part):
             reading.rows,
             reading.term_idf,
             reading.stem_idf,
-            *reading.grams,
+            *reading.lexicon.grams,
             reading.mean_length,
             K1,
             B,

@@ -1,27 +1,21 @@
-"""How rare terms are: learned from a collection, kept as arrays of hashes and counts."""
+"""How rare terms are: learned from a collection, kept as texts and counts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import didyma._core.text as core
 from didyma.errors import DataError
 from didyma.kernels.postings import count_texts
 
 if TYPE_CHECKING:
     from didyma.features.text.lexicon import Lexicon
 
-__all__ = ["Counts", "Vocabulary", "hash_of"]
-
-
-def hash_of(term: str) -> int:
-    """64 bits that stand for a term, the same on every machine."""
-    digest = blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little")
+__all__ = ["Counts", "Vocabulary"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,64 +27,52 @@ class Counts:
 
     Attributes
     ----------
-    hashes : array of shape (n_terms,), uint64, ascending
+    texts : array of uint8
+        The terms in UTF-8, each ended by a newline; of a model from before there were texts in
+        files, their digests (`didyma.features.text.digests`).
     counts : array of shape (n_terms,), int32
     n_texts : int
     """
 
-    hashes: NDArray[np.uint64]
+    texts: NDArray[np.uint8]
     counts: NDArray[np.int32]
     n_texts: int
 
-    @classmethod
-    def of(
-        cls, hashes: NDArray[np.uint64], tokens: NDArray[np.int32], begins: NDArray[np.int64]
-    ) -> Self:
-        """Count terms: text i has the terms that ``tokens[begins[i]:begins[i + 1]]`` number.
-
-        >>> known = np.array([7, 3], np.uint64)
-        >>> seen = Counts.of(known, np.array([0, 1, 1, 0]), np.array([0, 3, 4]))
-        >>> seen.hashes.tolist(), seen.counts.tolist()
-        ([3, 7], [1, 2])
-        """
-        counts = np.zeros(len(hashes), np.int32)
-        count_texts(tokens, np.arange(len(hashes)), begins, counts)
-        order = np.argsort(hashes)
-        return cls(hashes[order], counts[order], len(begins) - 1)
-
-    def places(self, hashes: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Place of each term, −1 for one that was never seen."""
-        if not len(self.hashes):
-            return np.full(len(hashes), -1)
-        at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
-        return np.where(self.hashes[at] == hashes, at, -1)
-
-    def idf(self, hashes: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """Weight of each term; shape (n_terms,)."""
-        places = self.places(hashes)
-        m = np.zeros(len(hashes))
+    def idf(self, places: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Weight of the term at each place, −1 for one that was never seen; shape (n_places,)."""
+        m = np.zeros(len(places))
         m[places >= 0] = self.counts[places[places >= 0]]
         return np.log(1 + (self.n_texts - m + 0.5) / (m + 0.5))
 
 
-@dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """What a collection tells about its words.
+    """What a collection tells about its words. Nothing is ever added to it, so threads share it.
+
+    Terms and stems stand in the order in which the collection has them.
 
     Attributes
     ----------
     terms, stems : Counts
-    stem_of : array of shape (n_terms,), uint64
-        Hash of each term's stem. So a saved model stems the words that it knows as it was trained,
+    stem_of : array of shape (n_terms,), int32
+        Place of each term's stem. So a saved model stems the words that it knows as it was trained,
         whatever version of the stemmer it meets, and at once.
     mean_length : float
         Words of a text.
+    digest_size : int
+        Bytes of the digests that stand for terms and stems; 0 if these are texts.
     """
 
-    terms: Counts
-    stems: Counts
-    stem_of: NDArray[np.uint64]
-    mean_length: float
+    def __init__(
+        self,
+        terms: Counts,
+        stems: Counts,
+        stem_of: NDArray[np.int32],
+        mean_length: float,
+        digest_size: int = 0,
+    ) -> None:
+        self.terms, self.stems, self.stem_of = terms, stems, stem_of
+        self.mean_length, self.digest_size = mean_length, digest_size
+        self._table: core.Vocabulary | None = None
 
     @classmethod
     def of(
@@ -99,10 +81,31 @@ class Vocabulary:
         """Count the words of texts; text i has the words ``words[begins[i]:begins[i + 1]]``."""
         if not len(words):
             raise DataError("expected at least one passage that has words")
-        terms = lexicon.term[words]
-        return cls(
-            Counts.of(lexicon.term_hashes, terms, begins),
-            Counts.of(lexicon.stem_hashes, lexicon.stem[terms], begins),
-            lexicon.stem_hashes[lexicon.stem][np.argsort(lexicon.term_hashes)],
-            len(words) / (len(begins) - 1),
+        terms, n_texts = lexicon.term[words], len(begins) - 1
+        of_terms, of_stems = (
+            Counts(texts, _count(tokens, begins, size), n_texts)
+            for texts, tokens, size in (
+                (lexicon.term_texts, terms, lexicon.n_terms),
+                (lexicon.stem_texts, lexicon.stem[terms], lexicon.n_stems),
+            )
         )
+        return cls(of_terms, of_stems, lexicon.stem, len(words) / n_texts)
+
+    @property
+    def table(self) -> core.Vocabulary:
+        """Finds terms and stems; made when it is first asked for."""
+        table = self._table
+        if table is None:  # two threads may both make it, which does no harm
+            texts = self.terms.texts, self.stems.texts
+            table = self._table = core.Vocabulary(*texts, self.stem_of, self.digest_size)
+        return table
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_table": None}
+
+
+def _count(tokens: NDArray[np.int32], begins: NDArray[np.int64], size: int) -> NDArray[np.int32]:
+    """In how many texts each of ``size`` terms occurs."""
+    counts = np.zeros(size, np.int32)
+    count_texts(tokens, np.arange(size), begins, counts)
+    return counts

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from threading import Lock
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -11,10 +10,10 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.features.featuriser import State, check_array
-from didyma.features.text.growing import Growing
 from didyma.features.text.lexicon import Lexicon
 from didyma.features.text.part import Part
 from didyma.features.text.reading import Reading
+from didyma.features.text.vocabulary import Vocabulary
 from didyma.kernels.word_vectors import N_NEARNESSES, nearnesses
 
 __all__ = ["WORDLLAMA", "WordVectors"]
@@ -48,7 +47,8 @@ class WordVectors(Part):
     source : mapping, callable, object with ``encode``, or "wordllama"
         From terms (words in lower case) to vectors: a mapping has them; a callable, or the method
         ``encode`` of a model, turns a list of them into an array (n_terms, dimension). It is asked
-        once about each distinct word. "wordllama" is the table inside the package of that name.
+        once about each word of the collection that was learned from, and about others whenever
+        they are met. "wordllama" is the table inside the package of that name.
 
     A saved model holds no table, only its name if it has one; without, `attach` gives it back.
     """
@@ -56,8 +56,7 @@ class WordVectors(Part):
     def __init__(self, source: Any) -> None:
         self._name = WORDLLAMA if isinstance(source, str) else None
         self._lookup = None if source is None else _lookup(source)
-        self._lock = Lock()
-        self._lexicon: Lexicon | None = None
+        self._remembered: _Remembered | None = None
         self._sample: tuple[list[str], NDArray[np.float32]] = [], np.zeros((0, 0), np.float32)
 
     @property
@@ -71,7 +70,7 @@ class WordVectors(Part):
         terms, vectors = self._sample
         if terms and not np.array_equal(lookup(terms), vectors):
             raise DataError("other vectors than the model was trained with", field="vectors")
-        self._lookup, self._lexicon = lookup, None
+        self._lookup, self._remembered = lookup, None
         return self
 
     def fit(self, reading: Reading) -> Self:
@@ -80,7 +79,8 @@ class WordVectors(Part):
         known = np.flatnonzero(norms)[:SAMPLE]
         if not len(known):
             raise DataError("expected vectors of some of the words, found none", field="vectors")
-        self._sample = [reading.lexicon.terms[n] for n in known], vectors[known]
+        terms = reading.lexicon.terms
+        self._sample = [terms[n] for n in known], vectors[known]
         return self
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
@@ -121,17 +121,45 @@ class WordVectors(Part):
         """Vector of each term of the lexicon, and its norm."""
         if self._lookup is None:
             raise DataError("expected the table the model was trained with", field="vectors")
-        n = len(reading.term_idf)
-        with self._lock:
-            if self._lexicon is not reading.lexicon:
-                self._lexicon, self._norms = reading.lexicon, Growing(np.float32)
-            if n > len(self._norms):
-                new = self._lookup(reading.lexicon.terms[len(self._norms) : n])
-                if not len(self._norms):
-                    self._vectors = Growing(np.float32, new.shape[1])
-                self._vectors.extend(new)
-                self._norms.extend(np.sqrt((new**2).sum(axis=1)))
-            return self._vectors.array[:n], self._norms.array[:n]
+        remembered = self._remembered
+        if remembered is None or remembered.vocabulary is not reading.vocabulary:
+            remembered = self._remembered = _Remembered(reading.vocabulary)
+        vectors = remembered.vectors_of(reading.lexicon, self._lookup)
+        return vectors, np.sqrt((vectors**2).sum(axis=1))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_remembered": None}
+
+
+class _Remembered:
+    """Vectors of those words of a vocabulary that were asked for.
+
+    Threads share it without a lock: a word is marked when its vector is there, and two threads that
+    ask for one word write the same.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+        n_terms = len(vocabulary.terms.counts)
+        self._table = np.zeros(n_terms, np.bool_), np.zeros((n_terms, 0), np.float32)
+
+    def vectors_of(self, lexicon: Lexicon, lookup: Lookup) -> NDArray[np.float32]:
+        """Vector of each term of a lexicon."""
+        is_there, table = self._table
+        places, terms = lexicon.term_places, lexicon.terms
+        is_known = (places >= 0) & is_there[places]
+        asked = np.flatnonzero(~is_known)
+        answers = lookup([terms[n] for n in asked.tolist()])
+        if not table.shape[1]:
+            is_there = np.zeros_like(is_there)
+            table = np.zeros((len(table), answers.shape[1]), np.float32)
+            self._table = is_there, table  # both at once
+        vectors = np.empty((len(places), table.shape[1]), np.float32)
+        vectors[is_known], vectors[asked] = table[places[is_known]], answers
+        kept = asked[places[asked] >= 0]
+        table[places[kept]] = vectors[kept]
+        is_there[places[kept]] = True
+        return vectors
 
 
 def _lookup(source: Any) -> Lookup:
