@@ -61,6 +61,17 @@ def serve(
             "--insecure", rich_help_panel=ACCESS, help="Let other machines ask without a token."
         ),
     ] = False,
+    allowed_hosts: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--allowed-host",
+            metavar="NAME",
+            rich_help_panel=ACCESS,
+            help="A name that the server may be asked for by (Host, and Origin of web pages); may "
+            "be given again. On a loopback address localhost, 127.0.0.1 and \\[::1] are allowed, "
+            "elsewhere every name if none is given.",
+        ),
+    ] = None,
     jobs: options.Jobs = None,
     log_queries: Annotated[
         bool, typer.Option("--log-queries", help="Write queries into the log.")
@@ -156,6 +167,7 @@ def serve(
     """
     try:
         from didyma.service.app import Service
+        from didyma.service.hosts import AllowedHosts
         from didyma.service.indexes import ServedIndexes
         from didyma.service.logs import log_to_stderr
         from didyma.service.models import ServedModels
@@ -170,6 +182,7 @@ def serve(
     if not models and not indexes:
         raise typer.BadParameter("give one, or an --index", param_hint="MODEL")
     tokens = BearerTokens.read(token_file)
+    hosts = AllowedHosts(host, allowed_hosts or [])
     check_host(host, has_tokens=bool(tokens), insecure=insecure)
     limits = Limits(
         body=max_body,
@@ -184,5 +197,7 @@ def serve(
     log_to_stderr()
     served = ServedModels([NamedSource.of(model) for model in models or []])
     searched = ServedIndexes([NamedSource.of(index) for index in indexes or []])
-    service = Service(served, limits, tokens, indexes=searched, log_queries=log_queries)
+    service = Service(
+        served, limits, tokens, indexes=searched, hosts=hosts, log_queries=log_queries
+    )
     run(service, host, port)

@@ -16,6 +16,7 @@ import msgspec
 from prometheus_client import Counter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -27,6 +28,7 @@ from didyma.execution import present_cores
 from didyma.service.answers import JsonResponse, refusal_response
 from didyma.service.connections import ConnectionRoom
 from didyma.service.dialects import Body, Dialect, dialect_of
+from didyma.service.hosts import AllowedHosts, HostCheck
 from didyma.service.indexes import ServedIndexes
 from didyma.service.limits import Limits, values_of
 from didyma.service.logs import log
@@ -58,6 +60,8 @@ class Service:
         Who may ask; probes of health need none.
     indexes : ServedIndexes, optional
         Passages to search.
+    hosts : AllowedHosts, optional
+        By which names the server may be asked for; any if not given.
     threads : int, optional
         That rank at the same time; every core if not given.
     log_queries : bool
@@ -71,6 +75,7 @@ class Service:
         tokens: BearerTokens | None = None,
         *,
         indexes: ServedIndexes | None = None,
+        hosts: AllowedHosts | None = None,
         threads: int | None = None,
         log_queries: bool = False,
     ) -> None:
@@ -94,6 +99,7 @@ class Service:
                 Route("/v1/search", HeldRequests(self.search, self), methods=["POST"]),
                 Route("/{base:path}rerank", HeldRequests(self.rerank, self), methods=["POST"]),
             ],
+            middleware=[] if hosts is None else [Middleware(HostCheck, hosts=hosts)],
             exception_handlers={Refused: _refused, HTTPException: _refused},
             lifespan=self._lifespan,
         )

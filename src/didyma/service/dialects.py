@@ -195,6 +195,7 @@ class ErrorKind(NamedTuple):
 KINDS = {
     400: ErrorKind("BadRequestError", "Validation"),
     401: ErrorKind("AuthenticationError", "Unauthorized"),
+    403: ErrorKind("PermissionDeniedError", "Unauthorized"),
     404: ErrorKind("NotFoundError", "Validation"),
     405: ErrorKind("MethodNotAllowedError", "Validation"),
     408: ErrorKind("TimeoutError", "Validation"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import logging
 import signal
 import socket
@@ -15,6 +14,7 @@ import uvicorn
 from didyma.errors import DataError
 from didyma.service.app import Service
 from didyma.service.connections import ACCEPTED_AT_ONCE, BoundedConnection, connections_within
+from didyma.service.hosts import is_loopback
 from didyma.service.logs import log
 from didyma.service.memory import keep_memory_steady
 
@@ -33,14 +33,8 @@ def check_host(host: str, *, has_tokens: bool, insecure: bool) -> None:
     Traceback (most recent call last):
     didyma.errors.DataError: 0.0.0.0 is open to other machines: give a file of tokens, or --insecure
     """
-    if not (_is_loopback(host) or has_tokens or insecure):
+    if not (is_loopback(host) or has_tokens or insecure):
         raise DataError(f"{host} is open to other machines: give a file of tokens, or --insecure")
-
-
-def _is_loopback(host: str) -> bool:
-    with suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost"
 
 
 class ListeningSocket(socket.socket):
