@@ -3,17 +3,15 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 READY := .venv/.ready
 
-# Tests of kernels on small data, quick enough for plain Python.
-PLAIN := tests/kernels tests/laws/test_ranking_oracles.py tests/laws/test_latent_oracles.py \
-	tests/tasks/test_ranking.py tests/learning/test_latent.py tests/metrics/test_evaluation.py \
-	tests/metrics/test_ranking.py tests/polytope/test_frank_wolfe.py tests/structures/test_tree.py \
-	tests/structures/test_projective_tree.py tests/structures/test_matching.py \
-	tests/structures/test_top_k.py tests/structures/test_sequence.py tests/cli/test_warm.py
+# What is run once more with every index of the core checked.
+CHECKED := tests/kernels tests/test_core.py tests/fuzz tests/laws/test_ranking_oracles.py \
+	tests/laws/test_latent_oracles.py tests/tasks/test_ranking.py tests/metrics tests/structures \
+	tests/polytope
 
 # What other versions are tested by, without PyTorch: data, files, measures, learners, rerankers.
 TORCHLESS := tests/cli/test_app.py tests/estimators tests/features tests/formats tests/learning tests/metrics \
 	tests/polytope tests/rerank tests/structures tests/test_data.py tests/test_model.py
-BUILDERS := cmake editables hatchling nanobind ninja numpy
+BUILDERS := cmake editables hatchling nanobind ninja numpy $(if $(shell command -v $${CXX:-c++} g++ clang++),,ziglang)
 CORE := $(shell find src/core -name "*.hpp" -o -name "*.cpp")
 TESTERS := httpx hypothesis pandas polars pytest pytest-xdist threadpoolctl
 
@@ -21,7 +19,7 @@ TESTERS := httpx hypothesis pandas polars pytest pytest-xdist threadpoolctl
 SECONDS ?= 600
 SEED ?= $(shell date +%s)
 
-.PHONY: core demo test kernels fuzz survive clients lint format bench reproduce generate docs lowest \
+.PHONY: core demo test checked sanitized fuzz survive clients lint format bench reproduce generate docs lowest \
 	newest release-check clean
 .DEFAULT_GOAL := demo
 
@@ -40,16 +38,22 @@ demo: core  ## train, compare and report on text that is on every machine
 	$(BIN)/didyma demo
 
 test: core  ## every check that a change must pass
-	$(MAKE) --no-print-directory --jobs 2 --output-sync lint kernels
+	$(MAKE) --no-print-directory --jobs 2 --output-sync lint checked
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
-kernels: $(READY)  ## kernels as plain Python, and with every index checked
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest --quiet --numprocesses auto $(PLAIN)
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile \
-		-k "not model-" tests/fuzz tests/kernels/test_binned.py tests/tasks/test_ranking.py
+checked: $(READY)  ## the core with every index checked
+	$(BIN)/python hatch_build.py --build checked
+	DIDYMA_CORE=checked $(BIN)/python -m pytest --quiet --numprocesses auto --dist loadfile \
+		-k "not model-" $(CHECKED)
+
+sanitized: $(READY)  ## the same under address and undefined-behaviour sanitizers (takes minutes)
+	$(BIN)/python hatch_build.py --build sanitized
+	DIDYMA_CORE=sanitized ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so)" \
+		$(BIN)/python -m pytest --quiet -k "not model-" $(CHECKED)
 
 fuzz: $(READY)  ## damaged inputs to everything that reads any, for SECONDS, with every index checked
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
+	$(BIN)/python hatch_build.py --build checked
+	DIDYMA_CORE=checked $(BIN)/python -m tests.fuzz --seconds $(SECONDS) --seed $(SEED)
 
 survive: $(READY)  ## training that is killed at a hundred random moments, and goes on
 	$(BIN)/python -m tests.survival.trials --trials 100

@@ -1,22 +1,27 @@
 """Compile the core into ``src/didyma/_core``: for wheels and editable installs, and by hand.
 
 ``python hatch_build.py`` builds what has changed; ``--build checked`` the build that tests every
-index, ``--sanitize address,undefined`` that build under sanitizers.
+index, ``--build sanitized`` the same under sanitizers. Where the machine has no C++ compiler, that
+of the package ``ziglang`` is taken.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import shutil
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Sequence
+from importlib.util import find_spec
+from os import environ
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent
+COMPILERS = ("c++", "g++", "clang++", "cl")
+STABLE_ABI = (3, 12)  # from which on one module serves all versions of Python
 
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -27,53 +32,74 @@ except ModuleNotFoundError:  # by hand, in an environment without the build back
 class CoreBuildHook(BuildHookInterface):  # type: ignore[misc]
     """Compile before the files of a wheel are collected."""
 
+    def dependencies(self) -> list[str]:
+        """What a build needs besides pyproject's list."""
+        return [] if has_compiler() else ["ziglang"]
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build the core, and say that the wheel holds compiled code."""
         if self.target_name != "wheel":
             return
-        build_core(Path(self.directory) / "core" if version != "editable" else None)
+        build_core(None if version == "editable" else Path(self.directory) / "core")
         build_data["pure_python"] = False
-        build_data["infer_tag"] = True
         build_data["artifacts"] += ["src/didyma/_core/*.so", "src/didyma/_core/*.pyd"]
+        if sys.version_info >= STABLE_ABI:
+            system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+            build_data["tag"] = f"cp{''.join(map(str, STABLE_ABI))}-abi3-{system}"
+        else:
+            build_data["infer_tag"] = True
 
 
-def build_core(folder: Path | None = None, builds: Sequence[str] = (), sanitize: str = "") -> None:
+def has_compiler() -> bool:
+    """Whether the machine has a C++ compiler that CMake would find."""
+    return "CXX" in environ or any(map(shutil.which, COMPILERS))
+
+
+def build_core(folder: Path | None = None, builds: Sequence[str] = ()) -> None:
     """Configure and compile in ``folder``, by default one of ``build/`` that is kept."""
     if folder is None:
         tag = f"{sys.implementation.cache_tag}-{platform.machine()}"
-        folder = ROOT / "build" / "-".join(["core", tag, *builds, *sanitize.split(",")]).strip("-")
-    environment = dict(os.environ)
-    options = [
-        f"-DPython_EXECUTABLE={sys.executable}",
-        f"-DDIDYMA_BUILDS={';'.join(builds)}",
-        f"-DDIDYMA_SANITIZE={sanitize}",
-    ]
+        folder = ROOT / "build" / "-".join(["core", tag, *builds])
+    folder.mkdir(parents=True, exist_ok=True)
+    options = [f"-DPython_EXECUTABLE={sys.executable}", f"-DDIDYMA_BUILDS={';'.join(builds)}"]
+    options += [f"-DCMAKE_MAKE_PROGRAM={_tool('ninja')}", "-G", "Ninja"]
+    if not has_compiler():
+        if find_spec("ziglang") is None:
+            sys.exit("didyma is compiled here: install a C++ compiler (g++ or clang++), or ziglang")
+        options += [f"-DCMAKE_{name}={_zig(folder, word)}" for name, word in ZIG.items()]
     cmake = _tool("cmake")
-    if shutil.which("ninja") or (Path(sys.executable).parent / "ninja").exists():
-        options += ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={_tool('ninja')}"]
-    for command in (
-        [cmake, "-S", str(ROOT), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release", *options],
-        [cmake, "--build", str(folder), "--config", "Release", "--parallel"],
-    ):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    configure = [cmake, "-S", str(ROOT), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release", *options]
+    for command in (configure, [cmake, "--build", str(folder), "--parallel"]):
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             print(done.stdout, done.stderr, sep="\n", file=sys.stderr)
-            sys.exit(f"{' '.join(command[:3])} … failed: see above")
+            sys.exit(f"didyma's core could not be compiled: {Path(cmake).name} failed, see above")
+
+
+ZIG = {"CXX_COMPILER": "c++", "AR": "ar", "RANLIB": "ranlib"}
+
+
+def _zig(folder: Path, word: str) -> Path:
+    """A program that calls one of Zig's tools, as CMake wants a single name."""
+    path = folder / f"zig-{word}"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ziglang {word} "$@"\n')
+    path.chmod(0o755)
+    return path.resolve()
 
 
 def _tool(name: str) -> str:
     """A program of this environment, or else of the machine."""
-    beside = Path(sys.executable).parent / name
-    return str(beside) if beside.exists() else name
+    beside = Path(sysconfig.get_path("scripts"), name)
+    return str(beside) if beside.exists() else shutil.which(name) or name
 
 
 def main() -> None:
     """Build by hand."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", action="append", default=[], help="baseline, v3, checked")
-    parser.add_argument("--sanitize", default="", help="sanitizers of the checked build")
-    chosen = parser.parse_args()
-    build_core(builds=chosen.build, sanitize=chosen.sanitize)
+    parser.add_argument(
+        "--build", action="append", default=[], help="baseline, v3, checked, sanitized or strict"
+    )
+    build_core(builds=parser.parse_args().build)
 
 
 if __name__ == "__main__":

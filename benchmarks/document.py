@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numba
 import numpy as np
 import scipy
 from reproductions.stamps import commit
@@ -75,7 +74,6 @@ def setting() -> str:
         f"Python {platform.python_version()}",
         f"NumPy {np.__version__}",
         f"SciPy {scipy.__version__}",
-        f"Numba {numba.__version__}",
         *sorted(blas),
     ]
     made = f"Commit {commit()}, {datetime.now(UTC):%Y-%m-%d}"

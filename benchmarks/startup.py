@@ -1,11 +1,10 @@
 """Start-up: what each command takes on a small file, in multiples of ``import numpy``, in one run.
 
-The file has 1,000 rows of 20 features. Kernels are in the cache, except for the last row.
+The file has 1,000 rows of 20 features.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -48,7 +47,6 @@ COMMANDS = {
     "clicks --help": None,
     "serve --help": None,
 }
-COLD = 10.0  # seconds of a first fit
 
 
 def run(scale: float = 1.0) -> list[Row]:
@@ -67,27 +65,16 @@ def run(scale: float = 1.0) -> list[Row]:
             result.append(
                 Row(shown, times, "x") if limit is None else Row.at_most(shown, times, "x", limit)
             )
-        if scale >= 1:
-            cold = start(folder, "fit", "DATA", "-o", "OUT", cache=folder / "cache")()
-            result.append(Row.at_most("didyma fit, from an empty kernel cache", cold, "s", COLD))
     return result
 
 
-def start(
-    folder: Path, *arguments: str, python: tuple[str, ...] = DIDYMA, cache: Path | None = None
-) -> Callable[[], float]:
+def start(folder: Path, *arguments: str, python: tuple[str, ...] = DIDYMA) -> Callable[[], float]:
     """Seconds of a process from its start to its end; words in capitals are files of a folder."""
     words = [str(folder / word) if word.isupper() else word for word in arguments]
-    kept = {} if cache is None else {"NUMBA_CACHE_DIR": str(cache)}
 
     def seconds() -> float:
         began = time.perf_counter()
-        subprocess.run(
-            [sys.executable, *python, *words],
-            env={**os.environ, **kept},
-            capture_output=True,
-            check=True,
-        )
+        subprocess.run([sys.executable, *python, *words], capture_output=True, check=True)
         return time.perf_counter() - began
 
     return seconds

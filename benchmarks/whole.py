@@ -53,11 +53,8 @@ def _files(scale: float) -> Iterator[Row]:
         ours = [sys.executable, "-m", "didyma", "fit", str(path), "--jobs", "1"]
         ours += ["-o", str(folder / "model.safetensors")]
         start = _start(ours)
-        start()  # compiles
         title = f"{rows:,} rows of a file to a saved model"
-        cold = _start(ours, NUMBA_CACHE_DIR=str(folder / "cache"))()
         yield Row(f"{title}: didyma fit", start(), "s")
-        yield Row(f"{title}: didyma fit, kernels not in the cache", cold, "s")
         python = environment("lightgbm")
         label = f"{title}: LightGBM, time over ours"
         if python is None:
@@ -66,8 +63,6 @@ def _files(scale: float) -> Iterator[Row]:
             theirs = _start([str(python), str(WORKER), "lightgbm", str(path), str(folder)])
             seconds = interleave({"ours": start, "theirs": theirs}, TIMES if scale >= 1 else 1)
             yield Row.at_least(label, ratio(seconds["theirs"], seconds["ours"]), "x", 1)
-            over = min(seconds["theirs"]) / cold
-            yield Row(f"{label}, kernels not in the cache", over, "x")
         python = environment("xgboost-cpu")
         label = f"XGBoost reads {rows:,} rows, time over ours"
         if python is None:

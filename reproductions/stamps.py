@@ -21,7 +21,7 @@ from reproductions.code import ROOT, hashes, source
 
 __all__ = ["changed", "mark", "read", "write"]
 
-PACKAGES = ("didyma", "numpy", "scipy", "scikit-learn", "numba", "torch")
+PACKAGES = ("didyma", "numpy", "scipy", "scikit-learn", "torch")
 BEGINNING = "*Made at commit "
 
 _begun = time.monotonic()

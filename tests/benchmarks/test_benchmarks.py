@@ -104,7 +104,7 @@ def test_every_command_is_started(monkeypatch):
 
 def test_every_command_has_a_row():
     started = {command.split()[0] for command in startup.COMMANDS}
-    assert COMMANDS.keys() - started <= {"demo", "warm"}  # whose time is their work
+    assert COMMANDS.keys() - started <= {"demo"}  # whose time is their work
 
 
 def test_peers_that_cannot_be_installed_are_absent(monkeypatch):

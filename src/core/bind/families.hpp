@@ -17,6 +17,7 @@ void bind_learning(nanobind::module_ m);
 void bind_rows(nanobind::module_ m);
 void bind_measures(nanobind::module_ m);
 void bind_sorting(nanobind::module_ m);
+void bind_signals(nanobind::module_ m);
 void bind_sums(nanobind::module_ m);
 void bind_text(nanobind::module_ m);
 void bind_marginals(nanobind::module_ m);

@@ -28,6 +28,7 @@ NB_MODULE(DIDYMA_MODULE, m) {
     didyma::bind_measures(m.def_submodule("measures"));
     didyma::bind_sorting(m.def_submodule("sorting"));
     didyma::bind_applications(m.def_submodule("applications"));
+    didyma::bind_signals(m.def_submodule("signals"));
     didyma::bind_sums(m.def_submodule("sums"));
     didyma::bind_text(m.def_submodule("text"));
     didyma::bind_marginals(m.def_submodule("marginals"));

@@ -57,7 +57,6 @@ COMMANDS = {
         "Answer the rerank requests of Cohere's, Jina's, vLLM's and TEI's clients, and searches.",
     ),
     "clicks": ("clicks.clicks", "Turn a log of clicks into judgements to train on."),
-    "warm": ("warm.warm", "Compile everything once, for images and servers."),
     "coref": ("coref.app", "Find which mentions of a text refer to the same thing."),
     "motif": ("motif.app", "Find the motif that some DNA sequences share and others lack."),
     "rerank": (

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli import checkpointing, options
-from didyma.cli.bus_error import tell_of_bus_errors
 from didyma.cli.cluster import train_on_cluster
 from didyma.cli.inputs import InputColumns, read_data
 from didyma.cli.interruption import end_if_interrupted, exit_code
@@ -430,7 +429,12 @@ def fit(
         model = Model.trained(best.ranker, Features.of(best.ranker), kept)
         model.write(output)
     else:
-        tell_of_bus_errors(path for path in (train, dev) if path is not None and path.is_dir())
+        mapped = [str(path) for path in (train, dev) if path is not None and path.is_dir()]
+        if mapped:  # the system ends a process whose mapped file is cut short
+            from didyma._core.signals import end_on_bus_error
+
+            problem = "cut short, or no longer readable, while it was learned from"
+            end_on_bus_error(f"error: {', '.join(mapped)}: {problem}\n")
         data, held_out = _read(train, dev, columns)
         features, scaler = data.features, scaler_of(data, scale)
         if scaler is not None:

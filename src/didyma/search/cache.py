@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
 from didyma.array_folder import is_folder
-from didyma.caches import cache_home
 from didyma.errors import DataError
 from didyma.files import PathName
 from didyma.formats import corpus, sections
 from didyma.search.index import KIND, PassageIndex
 
-__all__ = ["index_of"]
+__all__ = ["cache_home", "index_of"]
+
+
+def cache_home() -> Path:
+    """The folder of this user's caches; it may not exist yet."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home()), "didyma")
+    if configured := os.environ.get("XDG_CACHE_HOME"):
+        return Path(configured, "didyma")
+    try:
+        return Path.home() / ".cache" / "didyma"
+    except RuntimeError:  # no home folder
+        return Path(tempfile.gettempdir(), f"didyma-{os.getuid()}")
 
 
 def index_of(
