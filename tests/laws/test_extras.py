@@ -32,8 +32,7 @@ def test_every_extra_that_is_missing_can_be_installed() -> None:
 
 
 def test_nothing_is_to_be_installed_from_an_index_that_lacks_it() -> None:
-    # serve.md is written together with the server
-    texts = {path: path.read_text() for path in (*SOURCES, *PAGES) if path.name != "serve.md"}
+    texts = {path: path.read_text() for path in (*SOURCES, *PAGES)}
     assert not [name_of(path) for path, text in texts.items() if FROM_AN_INDEX.search(text)]
     for path, text in texts.items():
         for extras in FROM_A_CHECKOUT.findall(text):
