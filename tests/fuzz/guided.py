@@ -2,8 +2,8 @@
 
     python -m tests.fuzz.guided --seconds 60
 
-An input that reaches new lines of a reader is kept as the beginning of others. The core checks every
-index here, if that build of it has been made.
+An input that reaches new lines of a reader is kept as the beginning of others. The build of the
+core that checks every index is used, and must have been made.
 """
 
 from __future__ import annotations
