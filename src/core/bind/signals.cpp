@@ -1,8 +1,8 @@
 // A mapped file that is cut short ends its process, and with it must go one line that says so.
 //
-// The system sends SIGBUS to whoever reads a page that its file no longer has, or that the disk cannot
-// give. That happens in the midst of a kernel, to which nothing can be returned, and where Python is
-// not asked: the handler writes a line that is ready, and ends.
+// The system sends SIGBUS to whoever reads a page that its file no longer has, or that the disk
+// cannot give. That happens in the midst of a kernel, to which nothing can be returned, and where
+// Python is not asked: the handler writes a line that is ready, and ends.
 #include <csignal>
 #include <string>
 
