@@ -14,7 +14,6 @@ from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, products, ratio, stopwatch
 from didyma.estimators.additive import AdditiveSVMRanker
-from didyma.execution import serial
 from didyma.features.bins import Bins
 from didyma.features.pairs import rank_pairs
 from didyma.learning.row_bcfw import RowBCFW
@@ -31,7 +30,7 @@ def run(scale: float = 1.0) -> list[Row]:
     ranker = AdditiveSVMRanker(bins=BINS, C=C, n_jobs=1)
     bins = Bins.of(data.X, BINS)
     binned = bins.transform(data.X)
-    problem = RankingProblem(binned, data.y, data.groups, AveragePrecision(), execute=serial)
+    problem = RankingProblem(binned, data.y, data.groups, AveragePrecision(), n_jobs=1)
     w = RowBCFW().solve(problem, C).w
     levels = bins.levelled(binned.bins).coarse(binned.bins)
     left, _ = problem.respond(problem.scores(w))

@@ -23,7 +23,6 @@ from didyma.data import Groups, Lists
 from didyma.distributed.cocoa import CoCoA
 from didyma.distributed.problem import ShardedProblem, ShardState
 from didyma.distributed.workers import Cluster, Here
-from didyma.execution import serial
 from didyma.files import replace_sections
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
@@ -206,7 +205,7 @@ def _problem(workers: Any, data: Lists, n_shards: int) -> ShardedProblem:
 def _part(lists: Lists) -> ShardState:
     groups = Groups.from_qid(lists.qid)
     loss = AveragePrecision()
-    return ShardState(lists, RankingProblem(lists.X, lists.y, groups, loss, execute=serial))
+    return ShardState(lists, RankingProblem(lists.X, lists.y, groups, loss, n_jobs=1))
 
 
 def _nothing(part: ShardState) -> None:

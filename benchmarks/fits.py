@@ -17,7 +17,6 @@ from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, products, ratio, stopwatch
 from didyma.data import Lists
 from didyma.estimators.svm import SVMRanker
-from didyma.execution import serial
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
 from didyma.learning.solution import Solution
@@ -77,7 +76,7 @@ def _estimator(name: str, data: Lists, most: float) -> list[Row]:
 
 def _solvers(name: str, data: Lists, others: tuple[float, ...]) -> list[Row]:
     """What the solvers cost without the estimator around them, and how C and the cache matter."""
-    problem = RankingProblem(data.X, data.y, data.groups, AveragePrecision(), execute=serial)
+    problem = RankingProblem(data.X, data.y, data.groups, AveragePrecision(), n_jobs=1)
     limit = products(data.X, repeats=3)
 
     def rows(what: str, solve: Callable[[], Solution]) -> list[Row]:

@@ -13,7 +13,6 @@ from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, products, ratio, stopwatch
 from didyma.data import Groups, Lists
-from didyma.execution import serial
 from didyma.learning.cccp import CCCP
 from didyma.learning.perceptron import Perceptron
 from didyma.tasks.coreference import CoreferenceTask, MentionPairs
@@ -47,7 +46,7 @@ def _problem(data: Lists, inference: str, online: bool) -> LatentRankingProblem:
         Positional(),
         inference=inference,
         online=online,
-        execute=serial,
+        n_jobs=1,
     )
 
 
@@ -163,7 +162,7 @@ def _rounds(scale: float) -> list[Row]:
             Truncated(),
             inference="exact",
             online=online,
-            execute=serial,
+            n_jobs=1,
         )
 
     start = Perceptron(10).solve(problem(True)).w

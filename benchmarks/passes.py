@@ -13,9 +13,9 @@ import numpy as np
 from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import Timer, blas_threads, cores, interleave, products, ratio, stopwatch
+from didyma._core.learning import sweep as sweep_cuts
 from didyma.data import Lists
-from didyma.execution import on_threads, serial
-from didyma.learning.bcfw import BCFW, _sweep_of
+from didyma.learning.bcfw import BCFW
 from didyma.learning.plane_dual import PlaneDual
 from didyma.tasks.losses import NDCG, AveragePrecision, ItemwiseLoss
 from didyma.tasks.ranking import RankingProblem
@@ -57,13 +57,13 @@ def _graded(queries: int, longest: int) -> list[Row]:
     with blas_threads(1):
         timers = {"limit": products(data.X)}
         for loss in losses:
-            timers[str(loss)] = sweep(_problem(data, serial, loss))
+            timers[str(loss)] = sweep(_problem(data, 1, loss))
         seconds = interleave(timers, TIMES)
         for loss in losses:
             value = ratio(seconds[str(loss)], seconds["limit"])
             rows.append(Row.at_most(f"BCFW pass, five grades, {loss}", value, "x", GRADED))
         for loss in losses[:2]:
-            timer = _cut_all(_problem(long, serial, loss))
+            timer = _cut_all(_problem(long, 1, loss))
             name = f"one query of {longest:,} rows, five grades, {loss}"
             rows.append(Row.at_most(name, min(timer() for _ in range(3)), "s", 1.0))
     return rows
@@ -75,22 +75,22 @@ def _ratios(data: Lists, X: Any, most_threads: int | None = None) -> dict[str, f
     with blas_threads(1):
         timers = {  # a problem each: it remembers the orders of its last visit
             "limit": products(X),
-            "sweep": sweep(_problem(data, serial)),
-            "cut_all": _cut_all(_problem(data, serial)),
+            "sweep": sweep(_problem(data, 1)),
+            "cut_all": _cut_all(_problem(data, 1)),
         }
         seconds = interleave(timers, TIMES)
         ratios["BCFW pass, 1 thread"] = ratio(seconds["sweep"], seconds["limit"])
         ratios["cut_all, 1 thread"] = ratio(seconds["cut_all"], seconds["limit"])
     if (n := most_threads or cores()) > 1:
         with blas_threads(n):
-            timers = {"limit": products(X), "cut_all": _cut_all(_problem(data, on_threads(n)))}
+            timers = {"limit": products(X), "cut_all": _cut_all(_problem(data, n))}
             seconds = interleave(timers, TIMES)
             ratios[f"cut_all, {n} threads"] = ratio(seconds["cut_all"], seconds["limit"])
     return ratios
 
 
-def _problem(data: Lists, execute: Any, loss: ItemwiseLoss | None = None) -> RankingProblem:
-    return RankingProblem(data.X, data.y, data.groups, loss or AveragePrecision(), execute=execute)
+def _problem(data: Lists, n_jobs: int, loss: ItemwiseLoss | None = None) -> RankingProblem:
+    return RankingProblem(data.X, data.y, data.groups, loss or AveragePrecision(), n_jobs=n_jobs)
 
 
 def sweep(problem: RankingProblem) -> Timer:
@@ -98,14 +98,14 @@ def sweep(problem: RankingProblem) -> Timer:
 
     The solver's own passes may leave queries out, so the pass is called here without the solver.
     """
-    visit, arrays = _sweep_of(problem)
     n_planes = BCFW()._planes_for(problem)
     dual = PlaneDual.zero(C * problem.weights, problem.n_features, n_planes, C)
     gaps, all_alike = np.empty(problem.n_examples), np.zeros(problem.n_examples)
     rng = np.random.default_rng(0)
 
     def visit_all() -> None:
-        visit(arrays, BCFW._choose(all_alike, rng), *dual.planes, gaps, dual.w)
+        order = BCFW._choose(all_alike, rng)
+        sweep_cuts(problem.kernel, order, dual.planes, dual.scales, gaps, dual.w)
 
     for _ in range(WARM):
         visit_all()
@@ -114,5 +114,5 @@ def sweep(problem: RankingProblem) -> Timer:
 
 def _cut_all(problem: RankingProblem) -> Timer:
     w = BCFW().solve(problem, C).w
-    problem.cut_all(w)  # compiles
+    problem.cut_all(w)  # with pages in memory
     return stopwatch(lambda: problem.cut_all(w))

@@ -13,7 +13,6 @@ from benchmarks.passes import sweep
 from benchmarks.row import Row
 from benchmarks.timing import Timer, blas_threads, interleave, products, ratio, stopwatch
 from didyma.data import Lists
-from didyma.execution import serial
 from didyma.learning.bcfw import BCFW
 from didyma.tasks.losses import AveragePrecision
 from didyma.tasks.ranking import RankingProblem
@@ -40,7 +39,7 @@ def run(scale: float = 1.0) -> list[Row]:
 def _growth(what: str, data: dict[int, Lists]) -> list[Row]:
     timers: dict[str, Timer] = {}
     for k, each in data.items():
-        problem = RankingProblem(each.X, each.y, each.groups, AveragePrecision(), execute=serial)
+        problem = RankingProblem(each.X, each.y, each.groups, AveragePrecision(), n_jobs=1)
         timers[f"products {k}"] = products(each.X)
         timers[f"BCFW pass {k}"] = sweep(problem)
         timers[f"fit {k}"] = stopwatch(partial(BCFW().solve, problem, C))

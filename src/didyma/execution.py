@@ -19,7 +19,15 @@ from typing import Any, Protocol, Self, TypeVar
 
 from didyma.errors import DataError
 
-__all__ = ["Executor", "n_cores", "on_threads", "present_cores", "serial", "threads"]
+__all__ = [
+    "Executor",
+    "n_cores",
+    "n_threads",
+    "on_threads",
+    "present_cores",
+    "serial",
+    "threads",
+]
 
 T = TypeVar("T")
 
@@ -134,14 +142,19 @@ def on_threads(n_jobs: int | None = None) -> Executor:
     >>> on_threads(2)(abs, [-1, 2])
     [1, 2]
     """
-    if n_jobs is None or n_jobs < 0:
-        n_jobs = n_cores()
-    elif _limit is not None:
-        n_jobs = min(n_jobs, _limit)
-    if n_jobs == 1:
-        return serial
+    n_jobs = n_threads(n_jobs)
+    return serial if n_jobs == 1 else _Threads(n_jobs)
 
-    return _Threads(n_jobs)
+
+def n_threads(n_jobs: int | None = None) -> int:
+    """The number of threads that ``n_jobs`` asks for; None means every core that `n_cores` counts.
+
+    >>> n_threads(1)
+    1
+    """
+    if n_jobs is None or n_jobs < 0:
+        return n_cores()
+    return n_jobs if _limit is None else min(n_jobs, _limit)
 
 
 @dataclass(frozen=True)

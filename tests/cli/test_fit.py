@@ -254,7 +254,7 @@ def test_ctrl_c_before_the_first_iteration_writes_nothing(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(bcfw, "_sweep_of", interrupt)
+    monkeypatch.setattr(bcfw, "sweep", interrupt)
     output = tmp_path / "m.safetensors"
     found = run("fit", folder / "train.letor", "-o", output, code=130)
     assert "before there was anything to keep" in found.stderr

@@ -22,7 +22,6 @@ from didyma.tasks.losses import (
     StepLoss,
 )
 from tests.reference import coefficients, measure_loss
-from tests.uncompiled import combinations
 
 LOSSES = [AveragePrecision(), ReciprocalRank(), PrecisionAt(k=2), NDCG(k=3), RocArea()]
 MAPS = [Positional(), Positional("discount"), Positional((1.0, 0.2, -0.5, -2.0, -2.0)), Truncated()]
@@ -55,7 +54,8 @@ def instance(rng, least=2, most=6):
     return labels, np.round(scores) if rng.random() < 0.3 else scores
 
 
-@pytest.mark.parametrize(("loss", "feature_map"), combinations(LOSSES, MAPS), ids=str)
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("feature_map", MAPS, ids=str)
 def test_exact_inference_and_completion_equal_enumeration(loss, feature_map):
     rng = np.random.default_rng(zlib.crc32(f"{loss} {feature_map}".encode()))
     for _ in range(6):

@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didyma.data import Groups
-from didyma.execution import serial
 from didyma.features.bins import Bins
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
@@ -70,7 +69,7 @@ def by_enumeration(loss, feature_map, labels, scores):
 def values(kind, loss, feature_map, labels, scores):
     """The bound of one query by the library, and the predicted coefficients of its rows."""
     groups = Groups.from_sizes([len(labels)], len(labels))
-    problem = kind(scores[:, None], labels.astype(float), groups, loss, feature_map, execute=serial)
+    problem = kind(scores[:, None], labels.astype(float), groups, loss, feature_map, n_jobs=1)
     if kind is RampProblem:
         problem.complete(np.ones(1))
     coefficient, value = problem.respond(scores)
@@ -101,7 +100,7 @@ def test_the_ramp_equals_enumeration(loss, feature_map):
         assert found == pytest.approx(ramp, abs=1e-10)
         assert losses.max() - 1e-10 <= found <= hinge + 1e-10
         own = np.empty(len(labels))
-        own[problem._queries[0]] = problem._predicted
+        own[problem._rows] = problem._predicted
         assert problem.grades in (None, "joint")
         np.testing.assert_allclose(own, predicted, atol=1e-12)
         assert problem.golds()[0] == pytest.approx([predicted @ scores], abs=1e-10)
@@ -117,7 +116,7 @@ def test_thresholds_have_a_ramp_each():
         problem = RampProblem(
             *(scores[:, None], labels.astype(float), groups, loss),
             grades="thresholds",
-            execute=serial,
+            n_jobs=1,
         )
         problem.complete(np.ones(1))
         weighted, value = problem.respond(scores)

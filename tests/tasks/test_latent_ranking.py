@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 from didyma.data import Groups
 from didyma.errors import DataError
-from didyma.execution import on_threads, serial
 from didyma.learning.cccp import CCCP
 from didyma.learning.perceptron import Perceptron
 from didyma.tasks import ranking
@@ -75,8 +74,8 @@ def test_threads_do_not_change_a_bit(monkeypatch):
     monkeypatch.setattr(ranking, "SHARD", 8)
     data = example(5, n_queries=40)
     results = []
-    for execute in (serial, on_threads(2), on_threads(4)):
-        problem = latent(data, execute=execute)
+    for n_jobs in (1, 2, 4):
+        problem = latent(data, n_jobs=n_jobs)
         results.append((problem.complete(data[3]), problem.cut_all(data[3]).direction))
     for result in results[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(result, results[0]))
@@ -102,7 +101,7 @@ def test_first_completions_follow_the_generator():
     assert np.array_equal(draws[0], draws[1])
     assert not np.array_equal(draws[0], draws[2])
     for place, positives in zip(
-        np.split(problem._places, problem._queries[1][1:-1]), problem._queries[2][:, 0]
+        np.split(problem._places, problem._starts[1:-1]), problem._counts[:, 0]
     ):
         assert sorted(place[:positives]) == list(range(positives))
         assert sorted(place) == list(range(len(place)))

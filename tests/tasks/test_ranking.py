@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 from didyma.data import Groups
 from didyma.errors import DataError
-from didyma.execution import on_threads, serial
 from didyma.tasks import ranking
 from didyma.tasks.feature_maps import Positional, Truncated, parse_feature_map
 from didyma.tasks.losses import NDCG, AveragePrecision, parse_loss
@@ -82,8 +81,8 @@ def test_threads_do_not_change_a_bit(monkeypatch):
     monkeypatch.setattr(ranking, "SHARD", 8)
     X, y, groups, w = example(5, n_queries=40)
     cuts = [
-        RankingProblem(X, y, groups, AveragePrecision(), execute=execute).cut_all(w)
-        for execute in (serial, on_threads(2), on_threads(4))
+        RankingProblem(X, y, groups, AveragePrecision(), n_jobs=n_jobs).cut_all(w)
+        for n_jobs in (1, 2, 4)
     ]
     for cut in cuts[1:]:
         assert np.array_equal(cut.direction, cuts[0].direction)

@@ -27,7 +27,8 @@ void bind_ranking_problem(nb::module_ m) {
         .def("score", &RankingProblem::score, Released())
         .def("risks", &RankingProblem::risks, Released())
         .def("respond", &RankingProblem::respond, Released())
-        .def("gather", &RankingProblem::gather, Released());
+        .def("gather", &RankingProblem::gather, Released())
+        .def("gather_each", &RankingProblem::gather_each, Released());
     m.def("sweep_rows", &sweep_rows, Released());
 }
 

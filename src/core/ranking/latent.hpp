@@ -9,6 +9,7 @@
 
 #include "ranking/lattice.hpp"
 #include "ranking/prediction.hpp"
+#include "threads.hpp"
 
 namespace didyma {
 
@@ -137,21 +138,25 @@ inline void complete_class(Span<const double> scores, Span<int64_t> places) {
     for (int64_t t = 0; t < n; ++t) places[rows[t]] = first + t;
 }
 
-// Completes the queries from first to last: by descending score within each class.
+// Completes all queries: by descending score within each class.
 //
 // Equal scores keep the order that they had. Scores of positives do coincide at the optimum of the
 // round before, so that rounding would decide otherwise how a run goes on.
 inline void complete(const Queries& queries, Span<const int64_t> rows, Span<const double> scores,
-                     Span<int64_t> places, int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-        const int64_t start = queries.starts[i], stop = queries.starts[i + 1];
-        const int64_t middle = start + queries.counts(i, 0);
-        Array<double> gathered(stop - start);
-        for (int64_t t = start; t < stop; ++t) gathered[t - start] = scores[rows[t]];
-        const Span<const double> own = gathered;
-        complete_class(own.slice(0, middle - start), places.slice(start, middle));
-        complete_class(own.slice(middle - start, stop - start), places.slice(middle, stop));
-    }
+                     Span<int64_t> places, int64_t n_jobs) {
+    constexpr int64_t BLOCK = 64;  // queries a task
+    parallel_for((queries.size() + BLOCK - 1) / BLOCK, n_jobs, [&](int64_t block) {
+        const int64_t last = std::min(queries.size(), (block + 1) * BLOCK);
+        for (int64_t i = block * BLOCK; i < last; ++i) {
+            const int64_t start = queries.starts[i], stop = queries.starts[i + 1];
+            const int64_t P = queries.counts(i, 0);
+            Array<double> gathered(stop - start);
+            for (int64_t t = start; t < stop; ++t) gathered[t - start] = scores[rows[t]];
+            const Span<const double> own = gathered;
+            complete_class(own.slice(0, P), places.slice(start, start + P));
+            complete_class(own.slice(P, own.size()), places.slice(start + P, stop));
+        }
+    });
 }
 
 }  // namespace didyma

@@ -117,6 +117,22 @@ class RankingProblem : public CutOracle {
         });
     }
 
+    // Writes X_i' c of each query.
+    void gather_each(Span<const double> coefficients, Matrix<double> directions,
+                     int64_t n_jobs) const {
+        parallel_for(n_shards(), n_jobs, [&](int64_t shard) {
+            Array<double> table(storage_.table_size());
+            for (int64_t i = shards_[shard]; i < shards_[shard + 1]; ++i) {
+                const Span<const int64_t> rows = rows_of(i);
+                Array<double> coef(rows.size());
+                for (int64_t r = 0; r < rows.size(); ++r) coef[r] = coefficients[rows[r]];
+                table.fill(0.0);
+                storage_.combine(rows, coef, table);
+                copy(storage_.features(table), directions[i]);
+            }
+        });
+    }
+
   private:
     int64_t n_shards() const { return shards_.size() - 1; }
 

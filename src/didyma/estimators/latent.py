@@ -17,7 +17,6 @@ from didyma.data import Groups, Lists
 from didyma.errors import DataError, NothingLearnedWarning
 from didyma.estimators.base import LinearRanker
 from didyma.estimators.classification import ClassificationRanker
-from didyma.execution import on_threads
 from didyma.learning.cccp import CCCP, LatentResult, best_of
 from didyma.learning.learned import gain_over_zero
 from didyma.learning.monitor import Monitor
@@ -374,7 +373,7 @@ class LatentSVMRanker(_LatentRanker):
             inference=self.inference,
             all_positions=self.positions == "all",
             query_weight=query_weight,
-            execute=on_threads(self.n_jobs),
+            n_jobs=self.n_jobs,
         )
 
     def _descend(

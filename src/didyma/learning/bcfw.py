@@ -16,17 +16,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core.learning import sweep
 from didyma.errors import DataError
-from didyma.kernels.jit import bind, specialise
-from didyma.kernels.planes import insert, optimise
 from didyma.learning.plane_dual import PlaneDual
-from didyma.learning.problem import CompiledOracle, Problem
+from didyma.learning.problem import Problem, cut_oracle
 from didyma.learning.solution import (
     Callback,
     Clock,
@@ -54,41 +52,6 @@ EASY, GROWTH = 48.0, 8.0  # first stage of a run, and factor between stages
 SAMPLE = 50  # examples in each of two samples, by which the first stage is chosen
 MEMORY = 0.1  # planes may take this share of the data's memory ...
 FREE_MEMORY = 2**24  # ... or this many bytes, which nobody misses
-
-
-cut: Any = None  # global name of the template, bound per problem
-
-
-def sweep(problem, order, g, b, alpha, gram, size, scales, gaps, w):  # type: ignore[no-untyped-def]
-    """One pass with the oracle: cut, remember, optimise, while the example's rows are in cache."""
-    direction = np.empty(w.shape[0])
-    slack = np.empty(g.shape[1])
-    move = np.empty(g.shape[1])
-    increase = 0.0
-    for i in order:
-        loss = cut(problem, w, i, direction)
-        insert(i, g, b, alpha, gram, size, direction, loss)
-        gap, gain = optimise(i, g, b, alpha, gram, size, scales[i], w, slack, move)
-        gaps[i] = scales[i] * gap
-        increase += gain
-    return increase
-
-
-@cache
-def _native(name: str, function: Any) -> Any:
-    return specialise(sweep, f"bcfw_{name}", cut=function)
-
-
-def _sweep_of(problem: Problem) -> tuple[Any, Any]:
-    kernel: CompiledOracle | None = problem.kernel
-    if kernel is not None:
-        return _native(kernel.name, kernel.cut), kernel.arrays
-
-    def python_cut(problem: Problem, w: Vector, i: int, direction: Vector) -> float:
-        direction[:], loss = problem.cut(w, i)
-        return loss
-
-    return bind(sweep, "bcfw_python", cut=python_cut), problem
 
 
 def _first_cut(problem: Problem) -> tuple[float, float, float]:
@@ -233,9 +196,8 @@ class BCFW:
         clock: Clock,
     ) -> None:
         """Visit the examples of ``order``, then go over remembered planes alone while that pays."""
-        sweep_exact, arrays = _sweep_of(problem)
         with clock.stage("oracle"):
-            gain = sweep_exact(arrays, order, *dual.planes, dual.gaps, dual.w)
+            gain = sweep(*(cut_oracle(problem), order, dual.planes, dual.scales, dual.gaps, dual.w))
         with clock.stage("planes"):
             self._sweep_planes(problem, dual, gain, len(order), rng)
 

@@ -14,16 +14,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core.learning import perceptron_epoch
 from didyma.checkpoints import Stateful
 from didyma.errors import DataError
-from didyma.kernels.jit import bind, specialise
-from didyma.learning.problem import Problem
+from didyma.learning.problem import Problem, cut_oracle
 from didyma.learning.solution import (
     Callback,
     Clock,
@@ -41,26 +40,6 @@ Vector = NDArray[np.float64]
 
 MOST_VISITS = 10**9
 TINY = float(np.finfo(np.float64).tiny)
-
-cut: Any = None  # bound per problem
-
-
-def _epoch(arrays, order, steps, w, drift, time, direction):  # type: ignore[no-untyped-def]
-    """Visits in this order, each with its step; returns the weighted sum of losses.
-
-    ``time`` is the sum of all steps before, and ``drift`` collects time · change of w, so that
-    w − drift / time is the mean of all iterates.
-    """
-    total = 0.0
-    for t in range(order.shape[0]):
-        loss = cut(arrays, w, order[t], direction)
-        if loss > 0.0:
-            total += steps[t] * loss
-            for f in range(w.shape[0]):
-                w[f] -= steps[t] * direction[f]
-                drift[f] -= time * steps[t] * direction[f]
-        time += steps[t]
-    return total
 
 
 @dataclass(frozen=True)
@@ -113,19 +92,18 @@ class Perceptron:
         return Solution(progress.w, Result.of(progress, status, clock), state)
 
     def _steps(self, problem: Problem, run: _Epochs) -> Iterator[Progress]:
-        visit, arrays = _compiled(problem)
+        oracle = cut_oracle(problem)
         state, order, steps = run.averaged, run.order, run.steps
-        direction = np.zeros(problem.n_features)
         while run.n_iter < self.epochs:
             run.n_iter += 1
             if self.random_state is not None:
                 run.rng.shuffle(order)
-            total = visit(
-                *(arrays, run.examples[order], steps[order]),
-                *(state.w, state.drift, state.time, direction),
+            total = perceptron_epoch(
+                *(oracle, run.examples[order], steps[order]),
+                *(state.w, state.drift, state.time),
             )
             state.time += float(steps.sum())
-            value = float(total) / max(float(steps.sum()), TINY)
+            value = total / max(float(steps.sum()), TINY)
             yield Progress(
                 *(run.n_iter, float(run.n_iter), self.C, value, 0.0),
                 *(False, run.clock.elapsed, state.mean()),
@@ -180,21 +158,3 @@ def _schedule(visits: Vector) -> tuple[NDArray[np.int64], Vector]:
     last = np.cumsum(counts)[counts > 0] - 1
     steps[last] = (visits - counts + 1.0)[counts > 0]
     return examples, steps
-
-
-def _compiled(problem: Problem) -> tuple[Any, Any]:
-    kernel = problem.kernel
-    if kernel is not None:
-        return _native(kernel.name, kernel.cut), kernel.arrays
-
-    def cut(arrays: Any, w: Vector, i: int, direction: Vector) -> float:
-        found = problem.cut(w, i)
-        direction[:] = found.direction
-        return found.loss
-
-    return bind(_epoch, "perceptron_python", cut=cut), None
-
-
-@cache
-def _native(name: str, cut: Any) -> Any:
-    return specialise(_epoch, f"perceptron_{name}", cut=cut)

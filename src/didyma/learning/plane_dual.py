@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core.learning import insert, sweep_planes
 from didyma.checkpoints import Stateful
-from didyma.kernels.planes import insert, sweep_planes
 from didyma.learning.problem import Cut
 
 __all__ = ["PlaneDual"]
@@ -79,7 +79,7 @@ class PlaneDual(Stateful):
     @property
     def planes(self) -> tuple[Any, ...]:
         """Arrays in the order in which kernels take them."""
-        return self.g, self.b, self.alpha, self.gram, self.size, self.scales
+        return self.g, self.b, self.alpha, self.gram, self.size
 
     @property
     def v(self) -> Vector:
@@ -105,14 +105,13 @@ class PlaneDual(Stateful):
 
     def sweep(self, order: NDArray[np.int64]) -> tuple[float, float]:
         """Optimise the examples in `order` over their planes: (gap before, increase)."""
-        gap, increase = sweep_planes(order, *self.planes, self.w)
-        return float(gap), float(increase)
+        return sweep_planes(order, self.planes, self.scales, self.w)
 
     def add(self, i: int, cut: Cut) -> None:
         """Remember a plane without forgetting any."""
         if self.size[i] == self.g.shape[1]:
             self._double()
-        insert(i, self.g, self.b, self.alpha, self.gram, self.size, cut.direction, cut.loss)
+        insert(self.planes, i, cut.direction, cut.loss)
 
     def slack(self, i: int) -> float:
         """Largest remembered plane of an example at w."""

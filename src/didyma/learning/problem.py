@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CompiledOracle", "Cut", "Problem", "PythonProblem"]
+__all__ = ["CompiledOracle", "Cut", "Problem", "PythonProblem", "cut_oracle"]
 
 Vector = NDArray[np.float64]
 
@@ -56,7 +56,7 @@ class Problem(Protocol):
     n_examples: int
     n_features: int
     weights: Vector  # c_i
-    kernel: CompiledOracle | None  # native oracle of one example, if there is one
+    kernel: Any  # the oracle of one example in the core, a `CutOracle`, if there is one
     cut_cost: float  # cost of one example's cut, in units of one pass over a vector of n_features
 
     def cut(self, w: Vector, i: int) -> Cut:
@@ -96,7 +96,7 @@ class PythonProblem:
     Cut(direction=array([-1., -2.]), loss=1.0)
     """
 
-    kernel: CompiledOracle | None = None
+    kernel: Any = None
     cut_cost: float = 100.0
 
     def __init__(self, n_examples: int, n_features: int, weights: Vector | None = None) -> None:
@@ -131,3 +131,11 @@ class PythonProblem:
     def cut_all(self, w: Vector) -> Cut:
         """Sum of the weighted cuts at w."""
         return Cut(*self.respond(w))
+
+
+def cut_oracle(problem: Problem) -> Any:
+    """What the core asks for cuts: the problem's own kernel, or else its `cut` in Python."""
+    from didyma._core.learning import CutOracle, PythonCut
+
+    kernel = problem.kernel
+    return kernel if isinstance(kernel, CutOracle) else PythonCut(problem.cut)

@@ -51,7 +51,7 @@ class RowProblem(Problem, Protocol):
         ...
 
     def sweep(self, order: NDArray[np.int64], *dual: Vector, thorough: bool) -> None:
-        """Visit each example of ``order``; see `didyma.kernels.binned.sweep`."""
+        """Visit each example of ``order``; see ``sweep_rows`` in the core."""
         ...
 
 

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 
 from didyma.data import Groups, group_rows
 from didyma.errors import DataError
-from didyma.execution import serial
 from didyma.nn.losses import REDUCTIONS
 from didyma.tasks import losses
 from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
@@ -130,12 +129,10 @@ class RankingLoss(nn.Module):
     def _problem(self, X: Vector, grades: Vector, groups: Groups) -> RankingProblem:
         if self.latent:
             return LatentRankingProblem(
-                X, grades, groups, self.loss, self.feature_map, online=True, execute=serial
+                X, grades, groups, self.loss, self.feature_map, online=True, n_jobs=1
             )
         kind = RankingProblem if self.bound == "hinge" else RampProblem
-        problem = kind(
-            X, grades, groups, self.loss, self.feature_map, grades=self.grades, execute=serial
-        )
+        problem = kind(X, grades, groups, self.loss, self.feature_map, grades=self.grades, n_jobs=1)
         if isinstance(problem, RampProblem):
             problem.complete(np.ones(1))
         return problem

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.kernels import interleave
 
 __all__ = ["FeatureMap", "Pairwise", "Positional", "TopMean", "Truncated", "parse_feature_map"]
 
@@ -25,7 +24,6 @@ class FeatureMap:
 
     name: ClassVar[str]
     kind: ClassVar[str]  # of the map, in the core
-    weighers: ClassVar[Mapping[str, Any]]  # coefficients, by the names that oracle templates use
 
     def weights_for(self, n: int) -> NDArray[np.float64]:
         """Weights v_1..v_n of the ranks, where the map has any."""
@@ -46,10 +44,6 @@ class Pairwise(FeatureMap):
     """Yue et al. 2007: the mean of ±(φ_positive − φ_negative) over all pairs."""
 
     name = kind = "pairwise"
-    weighers: ClassVar = {
-        "weigh_positive": interleave.pairwise_positive,
-        "weigh_negative": interleave.pairwise_negative,
-    }
 
 
 @dataclass(frozen=True)
@@ -60,10 +54,6 @@ class Positional(FeatureMap):
     """
 
     name = kind = "positional"
-    weighers: ClassVar = {
-        "weigh_positive": interleave.positional,
-        "weigh_negative": interleave.positional,
-    }
 
     weights: str | Sequence[float] = "reciprocal"
 
@@ -111,10 +101,6 @@ class Truncated(Positional):
     """`Positional` over the first P ranks only, P being the number of positives."""
 
     name = kind = "truncated"
-    weighers: ClassVar = {
-        "weigh_positive": interleave.truncated,
-        "weigh_negative": interleave.truncated,
-    }
 
 
 @dataclass(frozen=True)
@@ -123,10 +109,6 @@ class TopMean(FeatureMap):
 
     name = "top"
     kind = "positional"
-    weighers: ClassVar = {
-        "weigh_positive": interleave.positional,
-        "weigh_negative": interleave.positional,
-    }
 
     k: int = 10
 

@@ -7,44 +7,25 @@ once a round (CCCP).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core.ranking import complete
 from didyma.data import Groups
 from didyma.errors import DataError
-from didyma.execution import Executor
-from didyma.kernels import completion
-from didyma.kernels.jit import specialise
 from didyma.matrix import Matrix
-from didyma.tasks.feature_maps import FeatureMap, Pairwise, Positional, Truncated
+from didyma.tasks.feature_maps import FeatureMap, Pairwise, Truncated
 from didyma.tasks.losses import NDCG, AveragePrecision, ItemwiseLoss
-from didyma.tasks.ranking import Answer, RankingProblem, path_for, row_numbers
+from didyma.tasks.oracles import latent_oracle, queries_of
+from didyma.tasks.ranking import RankingProblem, row_numbers
 
 __all__ = ["INFERENCES", "LatentRankingProblem"]
 
 Vector = NDArray[np.float64]
 
 INFERENCES = ("exact", "greedy", "sort")
-
-violate: Any = None  # bound per loss, feature map and inference
-NOWHERE = np.empty(0, dtype=np.int64)
-
-
-def _answer_online(queries, i, scores, coef):  # type: ignore[no-untyped-def]
-    """Against the completion at these scores."""
-    _, _, counts, v, k, loss_scale, nowhere = queries
-    return violate(scores, counts[i], v, k, loss_scale, nowhere, coef)
-
-
-def _answer_fixed(queries, i, scores, coef):  # type: ignore[no-untyped-def]
-    """Against the completion of the round."""
-    _, starts, counts, v, k, loss_scale, places = queries
-    own = places[starts[i] : starts[i + 1]]
-    return violate(scores, counts[i], v, k, loss_scale, own, coef)
 
 
 class LatentRankingProblem(RankingProblem):
@@ -72,28 +53,26 @@ class LatentRankingProblem(RankingProblem):
         all_positions: bool = False,
         online: bool = False,
         query_weight: Vector | None = None,
-        execute: Executor | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         _check(loss, feature_map, inference, all_positions, y)
         self._inference, self._loss_scale = inference, float(loss_scale)
         self._all_positions, self._online = all_positions, online
-        super().__init__(
-            X, y, groups, loss, feature_map, query_weight=query_weight, execute=execute
-        )
+        super().__init__(X, y, groups, loss, feature_map, query_weight=query_weight, n_jobs=n_jobs)
 
-    def _oracle(
-        self, loss: ItemwiseLoss, feature_map: FeatureMap, counts: NDArray[np.int64], longest: int
-    ) -> tuple[Answer, tuple[Any, ...]]:
-        v = feature_map.weights_for(longest)
-        self._places = row_numbers(counts)
-        self._credit = _credit_of(feature_map)
-        places = NOWHERE if self._online else self._places
-        answer = _answer_of(loss, feature_map, self._inference, self._all_positions, self._online)
-        return answer, (counts, v, loss.cutoff, self._loss_scale, places)
+    def _oracle(self, loss: ItemwiseLoss, feature_map: FeatureMap) -> Any:
+        self._places = row_numbers(self._counts)
+        self._feature_map = feature_map
+        return latent_oracle(
+            *(loss, feature_map, self._inference, self._counts),
+            loss_scale=self._loss_scale,
+            all_positions=self._all_positions,
+            places=None if self._online else self._places,
+        )
 
     def begin(self, rng: np.random.Generator) -> Vector:
         """Order each class of each query at random; returns Σ_i c_i Ψ*_i."""
-        _, starts, counts, *_ = self._queries
+        starts, counts = self._starts, self._counts
         blocks = np.repeat(np.arange(counts.size), counts.ravel())
         shuffled = np.lexsort((rng.random(len(blocks)), blocks))
         self._places[shuffled] = np.arange(len(blocks)) - np.repeat(starts[:-1], np.diff(starts))
@@ -101,19 +80,17 @@ class LatentRankingProblem(RankingProblem):
 
     def complete(self, w: Vector) -> Vector:
         """Put the rows of each class in the order of their scores; returns Σ_i c_i Ψ*_i."""
-        scores = self.scores(w)
-        rows, starts, counts, *_ = self._queries
-        self._each(
-            lambda first, last: completion.reorder(
-                rows, starts, counts, scores, self._places, first, last
-            )
-        )
+        queries = queries_of(self._counts)
+        complete(queries, self._rows, self.scores(w), self._places, self._n_threads)
         return self._gold()
 
     def _gold(self) -> Vector:
-        rows, starts, counts, v, *_ = self._queries
+        sizes = np.diff(self._starts)
+        v = self._feature_map.weights_for(int(sizes.max(initial=0)))[self._places]
+        if isinstance(self._feature_map, Truncated):
+            v[self._places >= np.repeat(self._counts[:, 0], sizes)] = 0.0
         coefficients = np.zeros(self.n_rows)
-        self._credit(rows, starts, counts, v, self._places, self.weights, coefficients)
+        coefficients[self._rows] = np.repeat(self.weights, sizes) * v
         return self.gather(coefficients)
 
 
@@ -146,38 +123,3 @@ def _check(
             "SVMRanker learns from more",
             field="loss",
         )
-
-
-@cache
-def _answer_of(
-    loss: ItemwiseLoss, feature_map: FeatureMap, inference: str, all_positions: bool, online: bool
-) -> Answer:
-    seen = Positional() if all_positions else feature_map
-    name = f"latent_{inference}_{loss.name}_{feature_map.name}_{seen.name}"
-    found = specialise(
-        completion.violate,
-        name,
-        **loss.steps,
-        path=_path(loss, seen, inference),
-        weigh=feature_map.weighers["weigh_positive"],
-    )
-    template: Callable[..., Any] = _answer_online if online else _answer_fixed
-    name = f"{name}_{'online' if online else 'fixed'}"
-    return Answer(name, specialise(template, f"answer_{name}", violate=found))
-
-
-def _path(loss: ItemwiseLoss, feature_map: FeatureMap, inference: str) -> Any:
-    if inference == "exact":
-        return path_for(loss, feature_map)
-    if inference == "sort":
-        return completion.sorted_path
-    weigh = feature_map.weighers["weigh_positive"]
-    return specialise(
-        completion.greedy_path, f"greedy_path_{feature_map.name}", weigh_positive=weigh
-    )
-
-
-@cache
-def _credit_of(feature_map: FeatureMap) -> Any:
-    weigh = feature_map.weighers["weigh_positive"]
-    return specialise(completion.credit, f"credit_{feature_map.name}", weigh=weigh)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isfinite
 from numbers import Integral
@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.kernels import losses as kernels
-from didyma.kernels.jit import jit, specialise
 
 __all__ = [
     "NDCG",
@@ -39,7 +37,6 @@ class ItemwiseLoss:
 
     name: ClassVar[str]
     independent: ClassVar[bool]  # negatives may choose their places one by one (pairwise map)
-    steps: ClassVar[Mapping[str, Any]]  # step functions, by the names that oracle templates use
 
     rel: float = 1.0
 
@@ -75,7 +72,6 @@ class AveragePrecision(ItemwiseLoss):
 
     name = "ap"
     independent = True
-    steps: ClassVar = {"positive": kernels.ap_positive, "scale": kernels.per_positive}
 
 
 @dataclass(frozen=True)
@@ -84,7 +80,6 @@ class ReciprocalRank(ItemwiseLoss):
 
     name = "rr"
     independent = True
-    steps: ClassVar = {"positive": kernels.rr_positive, "scale": kernels.no_scale}
 
 
 @dataclass(frozen=True)
@@ -93,7 +88,6 @@ class RocArea(ItemwiseLoss):
 
     name = "roc"
     independent = True
-    steps: ClassVar = {"positive": kernels.roc_positive, "scale": kernels.per_pair}
 
 
 @dataclass(frozen=True)
@@ -102,7 +96,6 @@ class PrecisionAt(ItemwiseLoss):
 
     name = "precision"
     independent = False
-    steps: ClassVar = {"positive": kernels.precision_positive, "scale": kernels.per_cutoff}
 
     k: int = 10
 
@@ -124,7 +117,6 @@ class NDCG(ItemwiseLoss):
     """
 
     name = "ndcg"
-    steps: ClassVar = {"positive": kernels.ndcg_positive, "scale": kernels.per_ideal_dcg}
 
     k: int | None = None
     gain: str = "exponential"
@@ -169,8 +161,9 @@ class StepLoss(ItemwiseLoss):
     """A loss of your own, as Python functions of the state (i, j, P, N).
 
     ``positive`` is what a positive costs when i positives and j negatives stand above it,
-    ``negative`` likewise; both are compiled. The loss is their sum over the first ``k`` ranks
-    (None: all), less that of a perfect ranking. It has no text, so a model file does not keep it.
+    ``negative`` likewise. The loss is their sum over the first ``k`` ranks (None: all), less that
+    of a perfect ranking. Both are tabulated: called for each state, once for queries of each size.
+    The loss has no text, so a model file does not keep it.
 
     >>> rank_of_last = StepLoss(positive=lambda i, j, P, N: (j / N if i == P - 1 else 0.0))
     """
@@ -211,15 +204,6 @@ class StepLoss(ItemwiseLoss):
         negative = _tabulate(self.negative, "negative", sizes, sizes + np.array([1, 0]), k)
         return tabulated_loss(sizes, *positive, *negative, k)
 
-    @property
-    def steps(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """The functions, compiled."""
-        return {
-            "positive": _with_cutoff(self.positive),
-            "negative": _with_cutoff(self.negative),
-            "scale": kernels.no_scale,
-        }
-
 
 def _tabulate(
     step: StepFunction | None,
@@ -245,12 +229,6 @@ def _tabulate(
     if not np.isfinite(values).all():
         raise DataError("expected finite steps, found NaN or infinity", field=name)
     return starts, values
-
-
-def _with_cutoff(step: StepFunction | None) -> Any:
-    if step is None:
-        return kernels.negative
-    return specialise(kernels.before, "own_step", step=jit(step, cached=False))
 
 
 def _check_cutoff(k: int) -> None:

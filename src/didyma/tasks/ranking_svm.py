@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from didyma.data import Groups, Lists
 from didyma.errors import DataError
-from didyma.execution import on_threads
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP
@@ -127,7 +126,7 @@ class SVMTraining(Learner):
             *(X, y, groups, loss, feature_map),
             grades=grades or self.grades,
             query_weight=query_weight,
-            execute=on_threads(self.n_jobs),
+            n_jobs=self.n_jobs,
         )
 
     def _follow(
