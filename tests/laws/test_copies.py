@@ -449,21 +449,9 @@ def answered():
     return {}
 
 
-LOCKED = pytest.mark.xfail(
-    reason="the reader of texts and its table of vectors hold locks", strict=False
-)
-READERS = ("BM25", "Joined", "RerankEncoder", "Reranker", "TextFeatures", "TextReranker")
-
-
 @pytest.mark.filterwarnings("ignore::didyma.errors.NothingLearnedWarning")
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=LOCKED) if name.startswith((*READERS, "WordVectors")) else name
-        for name in EXAMPLES
-    ],
-)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_a_copy_of_what_was_used_answers_the_same(name, way, answered):
     make, ask = EXAMPLES[name]
     if name not in answered:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -178,7 +179,7 @@ def _lookup(source: Any) -> Lookup:
             f"expected a mapping, a callable or a model, found {type(source).__name__}",
             field="vectors",
         )
-    return lambda terms: _checked(ask(terms), len(terms))
+    return partial(_ask, ask)  # which, unlike a function in here, can be pickled
 
 
 class _Table:
@@ -191,6 +192,10 @@ class _Table:
     def __call__(self, terms: list[str]) -> NDArray[np.float32]:
         found = [self._table.get(term, self._zero) for term in terms]
         return _checked(np.reshape(found, (len(terms), len(self._zero))), len(terms))
+
+
+def _ask(source: Callable[[list[str]], Any], terms: list[str]) -> NDArray[np.float32]:
+    return _checked(source(terms), len(terms))
 
 
 def _checked(vectors: Any, n: int) -> NDArray[np.float32]:
