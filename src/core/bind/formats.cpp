@@ -50,6 +50,7 @@ void bind_formats(nb::module_ m) {
     m.def("numbers", &numbers, Released());
     m.def("fields", &fields, Released());
     m.def("gather", &gather, Released());
+    m.def("count_values", &count_values, Released());
     m.def("distinct", &distinct, Released());
 }
 

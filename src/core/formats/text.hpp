@@ -71,4 +71,22 @@ inline bool gather(Text text, Matrix<const int64_t> spans, Matrix<uint32_t> lett
     return ascii;
 }
 
+// Members of all arrays and objects of a JSON text; counting ends beyond `most`. An empty array or
+// object counts as one member, and what is no JSON as anything.
+inline int64_t count_values(Text text, int64_t most) {
+    int64_t count = 0;
+    bool is_string = false;
+    for (int64_t at = 0; at < text.size() && count <= most; ++at) {
+        const uint8_t code = text[at];
+        if (code == '"') {
+            is_string = !is_string;
+        } else if (is_string) {
+            at += code == '\\';
+        } else {
+            count += code == ',' || code == '[' || code == '{';
+        }
+    }
+    return count;
+}
+
 }  // namespace didyma::formats

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from didyma.kernels.json_values import count_values
+from didyma._core.formats import count_values
 from didyma.service.memory import FREE, BodyShare
 from didyma.service.refusal import Refused
 
