@@ -8,14 +8,12 @@ the risk that touch it at the w of the question.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CompiledOracle", "Cut", "Problem", "PythonProblem", "cut_oracle"]
+__all__ = ["Cut", "Problem", "PythonProblem", "cut_oracle"]
 
 Vector = NDArray[np.float64]
 
@@ -33,15 +31,6 @@ class Cut(NamedTuple):
     def at(self, w: Vector) -> float:
         """Value of the bound at w."""
         return self.loss + float(self.direction @ w)
-
-
-@dataclass(frozen=True)
-class CompiledOracle:
-    """A compiled oracle: ``cut(arrays, w, i, direction)`` fills the direction, returns the loss."""
-
-    name: str
-    cut: Callable[..., float]
-    arrays: Any
 
 
 class Problem(Protocol):

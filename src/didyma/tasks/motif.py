@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from didyma._core import applications as core
 from didyma.errors import DataError
 from didyma.formats.fasta import UNKNOWN, encode
-from didyma.kernels import motif as kernels
-from didyma.learning.problem import CompiledOracle, Cut
+from didyma.learning.problem import Cut
 from didyma.tasks.task import TIE, Task
 
 __all__ = ["MotifProblem", "MotifTask", "Site", "Windows", "scan"]
@@ -265,18 +264,16 @@ class MotifProblem:
         self.gold = np.full(self.n_examples, -1)
         self._constant = np.zeros(self.n_features)
         self._constant[4 * task.length :] = _count_kmers(windows, weights)
-        self._options = np.array([loss_scale if augmented else 0.0, loss_scale, float(online)])
-        arrays = (windows.arrays, self.signs, self.gold, self._options)
-        self.kernel: CompiledOracle | None = CompiledOracle("motif", kernels.cut, arrays)
+        options = np.array([loss_scale if augmented else 0.0, loss_scale, float(online)])
+        self.kernel = core.MotifProblem(windows.arrays, self.signs, self.gold, options)
         n_windows = len(windows.places) / max(1, self.n_examples)
         self.cut_cost = 2.0 * task.length * n_windows / self.n_features
 
     def cut(self, w: Vector, i: int) -> Cut:
         """Most violated cut of sequence i."""
-        assert self.kernel is not None
         direction = np.empty(self.n_features)
-        loss = kernels.cut(self.kernel.arrays, w, i, direction)
-        return Cut(direction, float(loss))
+        loss = self.kernel.cut(w, i, direction)
+        return Cut(direction, loss)
 
     def risks(self, w: Vector) -> Vector:
         """Risk of each sequence."""
@@ -320,9 +317,8 @@ class MotifProblem:
 
     def _answer(self, w: Vector) -> tuple[Vector, Vector, float]:
         risks, direction = np.empty(self.n_examples), np.zeros(self.n_features)
-        known = (self._scan(w), self.signs, self.weights, self.gold, self._options)
-        loss = kernels.answer(self.windows.arrays, *known, risks, direction)
-        return risks, direction, float(loss)
+        loss = self.kernel.answer(self._scan(w), self.weights, risks, direction)
+        return risks, direction, loss
 
     def _gold_features(self) -> Vector:
         features = self._constant.copy()
