@@ -29,6 +29,7 @@ __all__ = [
     "replace_when_done",
     "stream_lines",
     "stream_text",
+    "unpack_limit",
 ]
 
 PathName: TypeAlias = str | PathLike[str]
@@ -116,16 +117,20 @@ def stream_text(path: PathName, size: int = PIECE) -> Iterator[bytes]:
         yield block
 
 
-def check_unpacked(size: int, path: PathName) -> None:
-    """Refuse what unpacks to more than ``DIDYMA_UNPACK_LIMIT`` bytes, by default 16 GiB.
-
-    A small file can unpack to more than any memory holds.
-    """
+def unpack_limit() -> int:
+    """How many bytes a file may unpack to: ``DIDYMA_UNPACK_LIMIT``, by default 16 GiB."""
     text = os.environ.get(LIMIT, "").strip()
     if text and not (text.isascii() and text.isdecimal() and len(text) < 20):
         raise DataError(f"expected a number of bytes, found {text!r:.40}", field=LIMIT)
-    limit = int(text) if text else DEFAULT_LIMIT
-    if size > limit:
+    return int(text) if text else DEFAULT_LIMIT
+
+
+def check_unpacked(size: int, path: PathName | None) -> None:
+    """Refuse what unpacks to more than the limit.
+
+    A small file can unpack to more than any memory holds.
+    """
+    if size > (limit := unpack_limit()):
         raise DataError(
             f"unpacks to more than {limit} bytes; if it can be trusted, raise {LIMIT}", path=path
         )

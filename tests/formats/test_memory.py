@@ -10,7 +10,7 @@ import pytest
 
 from didyma import formats
 from didyma.data import Lists
-from didyma.formats import delimited, frame, letor
+from didyma.formats import delimited, letor, parquet
 from didyma.formats.source import Source
 
 N_ROWS, N_FEATURES = 6_000, 40
@@ -28,7 +28,7 @@ def test_reading_needs_little_more_than_its_result(
 ) -> None:
     """Blocks are as small beside the file as they are beside one that is worth counting."""
     monkeypatch.setattr(delimited, "PIECE", 1 << 14)
-    monkeypatch.setattr(frame, "BLOCK", 1 << 16)
+    monkeypatch.setattr(parquet, "BLOCK", 1 << 16)
     monkeypatch.setattr(letor, "_sources", lambda path: lambda: Source.blocks(path, 1 << 15))
     formats.write(make(), tmp_path / name)
     found = formats.read(tmp_path / name)
@@ -49,23 +49,23 @@ def test_pieces_of_parquet_are_small_and_make_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_of_group: int
 ) -> None:
     """PyArrow's memory cannot be counted so, but the pieces that it is asked for can."""
-    parquet = pytest.importorskip("pyarrow.parquet")
+    writer = pytest.importorskip("pyarrow.parquet")
     block = 800
-    monkeypatch.setattr(frame, "BLOCK", block)
+    monkeypatch.setattr(parquet, "BLOCK", block)
     path, names = tmp_path / "a.parquet", [f"f{k}" for k in range(9)]
     table = np.arange(9.0 * 500).reshape(500, 9)
     arrow = pytest.importorskip("pyarrow")
     columns = dict(zip(names, table.T))
-    parquet.write_table(arrow.table(columns), path, row_group_size=rows_of_group)
+    writer.write_table(arrow.table(columns), path, row_group_size=rows_of_group)
     seen = np.zeros_like(table)
-    with frame.parquet_file(path) as file:
-        for before, piece in frame.parquet_pieces(file, names):
+    with parquet.open_parquet(path) as file:
+        for before, piece in file.pieces(names):
             own = [names.index(name) for name in piece.column_names]
             assert 8 * piece.num_rows * len(own) <= 2 * block or len(own) == 1
             rows = slice(before, before + piece.num_rows)
             np.testing.assert_array_equal(piece.to_pandas().to_numpy(), table[rows, own])
             seen[rows, own] += 1
     assert (seen == 1).all()
-    parts = list(frame.parquet_blocks(path))
+    parts = list(parquet.blocks(path))
     assert max(8 * part.num_rows * part.num_columns for part in parts) <= block
     np.testing.assert_array_equal(np.vstack([part.to_pandas() for part in parts]), table)

@@ -18,7 +18,7 @@ from typing import Any
 
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, stream_lines
-from didyma.formats import collection, frame, sections
+from didyma.formats import collection, frame, parquet, sections
 from didyma.formats.delimited import DelimitedFile, tab_separated
 from didyma.formats.json_lines import objects
 from didyma.formats.passage import Passage
@@ -70,7 +70,7 @@ def _records(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         return objects(path)
     if suffix == ".parquet":
         with placed(path):
-            return enumerate(frame.opened(frame.read_parquet(path)).iter_rows(named=True), 1)
+            return enumerate(frame.opened(parquet.read(path)).iter_rows(named=True), 1)
     if suffix == ".csv":
         return _rows(DelimitedFile(path, ","))
     first = next((line for line in stream_lines(path) if line.strip()), b"")

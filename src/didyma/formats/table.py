@@ -13,16 +13,8 @@ from numpy.typing import NDArray
 from didyma.data import Lists
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, replace_when_done
-from didyma.formats import delimited
-from didyma.formats.frame import (
-    ids,
-    numbers,
-    opened,
-    parquet_blocks,
-    parquet_file,
-    parquet_pieces,
-    require,
-)
+from didyma.formats import delimited, parquet
+from didyma.formats.frame import ids, numbers, opened, require
 from didyma.formats.queries import collected, rows_of, stacked
 from didyma.formats.text import first_repeated
 from didyma.matrix import Matrix
@@ -80,7 +72,7 @@ def _blocks(path: PathName, roles: TableRoles) -> Iterator[Lists]:
     with placed(path):
         if (suffix := format_suffix(path)) == ".parquet":
             before = 0
-            for frame in parquet_blocks(path):
+            for frame in parquet.blocks(path):
                 yield (part := _from_frame(frame, roles, before))
                 before += len(part)
         else:
@@ -89,8 +81,8 @@ def _blocks(path: PathName, roles: TableRoles) -> Iterator[Lists]:
 
 def _read_parquet(path: PathName, roles: TableRoles) -> Lists:
     """All rows of a file, column by column straight into the matrix."""
-    with parquet_file(path) as file:
-        schema, n_rows = file.schema_arrow, file.metadata.num_rows
+    with parquet.open_parquet(path) as file:
+        schema, n_rows = file.schema, file.metadata.num_rows
         if not n_rows:
             raise DataError("expected at least one row, found none")
         label, qid, docid, features = roles.among(schema.names)
@@ -99,7 +91,7 @@ def _read_parquet(path: PathName, roles: TableRoles) -> Lists:
         places, labels = dict(zip(features, X.T)), np.zeros(n_rows)
         texts: dict[str, list[NDArray[Any]]] = {n: [] for n in (qid, docid) if n is not None}
         wanted = dict.fromkeys([*([] if label is None else [label]), *texts, *places])
-        for before, piece in parquet_pieces(file, [*wanted]):
+        for before, piece in file.pieces([*wanted]):
             part = opened(piece)
             rows = slice(before, before + len(part))
             for name in part.columns:
@@ -270,7 +262,7 @@ def _lines(parts: Iterable[tuple[list[str], Lists]], path: PathName) -> Iterator
 
 def _write_parquet(parts: Iterable[Lists], path: PathName) -> None:
     """Write label, qid, docid if there are any, and one column for each feature."""
-    arrow, parquet = (require(m, f"writing {path}") for m in ("pyarrow", "pyarrow.parquet"))
+    arrow, writers = (require(m, f"writing {path}") for m in ("pyarrow", "pyarrow.parquet"))
     with ExitStack() as stack:
         target, file = stack.enter_context(replace_when_done(path, "wb")), None
         for header, part in named_columns(_row_groups(parts), path):
@@ -278,7 +270,7 @@ def _write_parquet(parts: Iterable[Lists], path: PathName) -> None:
             columns = (part.y, *ids, *_columns(part.X))
             table = arrow.table({n: arrow.array(c) for n, c in zip(header, columns)})
             if file is None:
-                file = stack.enter_context(parquet.ParquetWriter(target, table.schema))
+                file = stack.enter_context(writers.ParquetWriter(target, table.schema))
             file.write_table(table)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from didyma.data import Lists
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix
-from didyma.formats import delimited, frame
+from didyma.formats import delimited, frame, parquet
 from didyma.formats.roles import Roles
 from didyma.formats.rows import TextRows
 
@@ -27,7 +27,7 @@ def read(path: PathName, roles: Roles | None = None) -> Lists:
     suffix = format_suffix(path)
     if suffix == ".parquet":
         with placed(path):
-            return _from_frame(frame.read_parquet(path), roles, path)
+            return _from_frame(parquet.read(path), roles, path)
     tabs = suffix != ".csv"
     reader = delimited.DelimitedFile(path, "\t" if tabs else ",", quoted=not tabs)
     with placed(path, 1):
