@@ -184,6 +184,40 @@ def test_every_kind_of_sparse_matrix_becomes_csr(kind, make):
     assert np.shares_memory(as_csr(given_rows).data, given_rows.data)
 
 
+@pytest.mark.parametrize("kind", ["csr", "csc", "coo", "bsr", "dia"])
+@pytest.mark.parametrize("values", "?bBhiIlLefdg")
+@pytest.mark.parametrize("index", "bBhHiIlL")
+def test_numbers_and_indices_of_every_type(kind, values, index):
+    """What SciPy, scikit-learn and compiled loops get is of a type that they all know."""
+    X = np.array([[0.0, 1.0, 0.0, 0.0], [1.0, 0.0, 3.0, 0.0]]).astype(values)
+    made = sp.csr_array(X.astype(float)).asformat(kind)
+    made.data = made.data.astype(values)
+    if kind == "coo":
+        made.coords = tuple(own.astype(index) for own in made.coords)
+    elif kind != "dia":
+        made.indices, made.indptr = made.indices.astype(index), made.indptr.astype(index)
+    rows = as_csr(made)
+    np.testing.assert_array_equal(rows.toarray(), X.astype(float))
+    assert rows.indices.dtype == rows.indptr.dtype == np.int32
+    assert rows.dtype in (np.float32, np.float64) or rows.dtype.kind in "iu"
+    assert Lists(made, np.ones(2), np.ones(2)).X.dtype == Lists(X, np.ones(2), np.ones(2)).X.dtype
+
+
+@pytest.mark.parametrize("kind", ["csr", "coo"])
+def test_a_matrix_with_more_columns_than_32_bits_count(kind):
+    indices = np.array([0, 2**33 - 1])
+    made = sp.coo_array((np.ones(2), (np.arange(2), indices)), shape=(2, 2**33))
+    rows = as_csr(made.asformat(kind))
+    assert rows.indices.tolist() == indices.tolist()
+    assert rows.indices.dtype == rows.indptr.dtype == np.int64
+
+
+def test_room_behind_the_last_entry_is_left_out():
+    rows = sp.csr_array(np.eye(2))
+    rows.data, rows.indices = np.append(rows.data, 7.0), np.append(rows.indices, 1)
+    assert as_csr(rows).data.tolist() == [1.0, 1.0]
+
+
 def test_values_of_judged_results_are_checked():
     qid = np.zeros(2)
     for X in (np.zeros(2), np.array([["a"], ["b"]]), np.zeros((2, 1), complex)):

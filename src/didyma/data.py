@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
 from didyma.lazy import cached_property
-from didyma.matrix import Matrix, as_csr, is_sparse, widened
+from didyma.matrix import Matrix, as_csr, is_sparse, plain, widened
 
 __all__ = ["Features", "Groups", "Lists", "group_rows", "joined", "judgements"]
 
@@ -325,6 +325,7 @@ class Lists:
             if isinstance(getattr(self, name), (list, tuple)):
                 object.__setattr__(self, name, np.array(getattr(self, name)))
         if self._is_matrix:
+            object.__setattr__(self, "items", plain(self.items))
             self._check_matrix()
         elif self.feature_names is not None:
             raise DataError("only the columns of a matrix have names", field="feature_names")

@@ -15,7 +15,7 @@ from didyma.errors import DataError
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["MappedFiles", "Matrix", "as_csr", "frozen", "is_sparse", "widened"]
+__all__ = ["MappedFiles", "Matrix", "as_csr", "frozen", "is_sparse", "plain", "widened"]
 
 BLOCK = 1 << 22  # entries that are looked at at a time
 _CHECKED = "_didyma_checked"
@@ -40,8 +40,23 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
+def plain(X: Any) -> Any:
+    """The same matrix, of numbers that all libraries know; only what has too many digits is cut.
+
+    >>> plain(np.ones((1, 1), np.float16)).dtype, plain(np.ones((1, 1), bool)).dtype
+    (dtype('float32'), dtype('uint8'))
+    """
+    known = {np.dtype("?"): "u1", np.dtype("e"): "f4", np.dtype("g"): "f8"}
+    native = X.dtype.newbyteorder("=")
+    dtype = np.dtype(known.get(native, native))
+    if X.dtype == dtype:
+        return X
+    with np.errstate(over="ignore"):
+        return X.astype(dtype)
+
+
 def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
-    """A sparse matrix as CSR, in place if it is CSR already.
+    """A sparse matrix as CSR, in place if it is CSR already, with 32-bit indices if these suffice.
 
     SciPy and compiled loops trust the parts of a sparse matrix. Here everything that they rely on
     is checked: shapes and types, that each row's entries lie within the arrays and each column
@@ -79,17 +94,27 @@ def as_csr(X: Any, *, field: str = "X") -> sp.csr_array:
                 )
     import scipy.sparse as sp
 
-    rows = sp.csr_array(X)
+    rows = sp.csr_array(_signed(plain(X)))
     if X.format not in ("csr", "csc", "bsr", "coo"):  # of lists, dictionaries or diagonals
         _check_compressed(rows.data, rows.indices, rows.indptr, X.shape[0], X.shape[1], field)
     for values in _pieces(rows.data):
         if not np.isfinite(values).all():
             raise DataError("expected finite numbers, found others", field=field)
-    if any(part.dtype not in (np.int32, np.int64) for part in (rows.indices, rows.indptr)):
-        parts = rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)
-        rows = sp.csr_array(parts, shape=rows.shape)
+    n_entries = int(rows.indptr[-1])
+    index = np.int32 if max(n_entries, *rows.shape) < 2**31 else np.int64
+    if len(rows.data) > n_entries or any(p.dtype != index for p in (rows.indices, rows.indptr)):
+        parts = rows.data[:n_entries], rows.indices[:n_entries].astype(index)
+        rows = sp.csr_array((*parts, rows.indptr.astype(index)), shape=rows.shape)
     setattr(rows, _CHECKED, True)  # what is mapped from a disk should be read once
     return rows
+
+
+def _signed(X: Any) -> Any:
+    """The same without unsigned indices, about which SciPy warns."""
+    if X.format not in ("csr", "csc", "bsr") or X.indices.dtype.kind == X.indptr.dtype.kind == "i":
+        return X
+    parts = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return type(X)(parts, shape=X.shape)
 
 
 def _pieces(array: NDArray[Any]) -> Iterator[NDArray[Any]]:

@@ -158,3 +158,24 @@ def test_lines_may_end_in_any_way(tmp_path: Path, name: str, end: str) -> None:
             contents = changed.encode()
             path.write_bytes(gzip.compress(contents) if packed else contents)
             assert plain(read(path)) == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["a.txt", "a.csv", "a.tsv", "a.jsonl", "a.npz", "a.parquet", "a.lists"]
+)
+@pytest.mark.parametrize("field", ["qid", "docid"])
+@pytest.mark.parametrize("code", [0xD800, 0xDFFF, 0x110000, 0x7FFFFFFF])
+def test_ids_beyond_unicode_are_not_written(
+    tmp_path: Path, name: str, field: str, code: int
+) -> None:
+    ids = {"qid": np.array(["a", "a"]), "docid": np.array(["b", "c"])}
+    ids[field].view(np.uint32)[1] = code
+    columns = [ids]
+    if code < 0x110000:
+        columns.append({**ids, field: ids[field].astype(object)})
+    for own in columns:
+        lists = Lists(np.eye(2), np.ones(2), own["qid"], own["docid"])
+        for write in (formats.write, lambda data, path: formats.write_blocks([data], path)):
+            with pytest.raises(DataError, match=rf"{name}, {field}: expected text, found"):
+                write(lists, tmp_path / name)
+    assert not list(tmp_path.iterdir())

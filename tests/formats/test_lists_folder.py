@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from didyma import formats
 from didyma.array_folder import replace_folder
@@ -204,6 +206,55 @@ def test_a_damaged_folder_names_the_file(tmp_path: Path) -> None:
     assert "starts.npy: expected rows that rise" in broken(
         "starts.npy", files["starts.npy"][:-8] + (5).to_bytes(8, "little")
     )
+
+
+def forged(path: Path, name: str, array: NDArray[Any]) -> Path:
+    """A folder with another array, and a manifest that says so."""
+    with open(path / f"{name}.npy", "wb") as file:
+        np.save(file, array)
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["files"][f"{name}.npy"] = {
+        "bytes": (path / f"{name}.npy").stat().st_size,
+        "sha256": sha256((path / f"{name}.npy").read_bytes()).hexdigest(),
+    }
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    return path
+
+
+@pytest.mark.parametrize("read", [formats.read, lambda path: list(formats.blocks(path))])
+@pytest.mark.parametrize(("place", "value"), [(0, 1), (-1, -1)])
+def test_rows_that_leave_out_entries_are_refused(
+    tmp_path: Path, read: Callable[[Path], Any], place: int, value: int
+) -> None:
+    """Neither those before the first row nor those behind the last one."""
+    formats.write(make(sparse=True), tmp_path / "a.lists")
+    indptr = np.load(tmp_path / "a.lists" / "indptr.npy")
+    indptr[place] += value
+    path = forged(tmp_path / "a.lists", "indptr", indptr)
+    with pytest.raises(DataError, match=r"indptr\.npy: expected places that rise from 0"):
+        read(path)
+
+
+@pytest.mark.parametrize("read", [formats.read, lambda path: list(formats.blocks(path))])
+@pytest.mark.parametrize("name", ["qid", "docid", "names"])
+@pytest.mark.parametrize("code", [0xD800, 0xDFFF, 0x110000, 0x7FFFFFFF])
+def test_ids_beyond_unicode_are_refused(
+    tmp_path: Path, read: Callable[[Path], Any], name: str, code: int
+) -> None:
+    if name == "names" and read is not formats.read:
+        return  # blocks name queries by their rows
+    formats.write(make(), tmp_path / "a.lists")
+    ids = np.load(tmp_path / "a.lists" / f"{name}.npy")
+    ids.view(np.uint32)[-1] = code
+    with pytest.raises(DataError, match=rf"{name}\.npy: expected text"):
+        read(forged(tmp_path / "a.lists", name, ids))
+
+
+def test_more_columns_than_32_bits_count(tmp_path: Path) -> None:
+    places = np.arange(2), np.array([0, 2**33 - 1])
+    X = sp.coo_array((np.ones(2), places), shape=(2, 2**33))
+    formats.write(Lists(X, np.ones(2), np.zeros(2)), tmp_path / "a.lists")
+    assert formats.read(tmp_path / "a.lists").X.indices.tolist() == [0, 2**33 - 1]
 
 
 def test_check_finds_a_changed_bit(tmp_path: Path) -> None:

@@ -90,6 +90,39 @@ def test_either_byte_order_is_read(tmp_path: Path, order: str) -> None:
     assert all(part.dtype.isnative for part in (data.X.data, data.X.indices, data.y, data.qid))
 
 
+SPARSE = {
+    "data": np.array([1.0, 2.0, 3.0]),
+    "indices": np.array([1, 0, 1]),
+    "indptr": np.array([0, 1, 3]),
+    "shape": np.array([2, 2]),
+    "y": np.ones(2),
+    "qid": np.array(["a", "b"]),
+}
+
+
+@pytest.mark.parametrize("values", "?bBhiIlLefdg")
+@pytest.mark.parametrize("index", "bBhHiIlL")
+def test_sparse_archives_of_every_type(tmp_path: Path, values: str, index: str) -> None:
+    parts = {name: SPARSE[name].astype(index) for name in ("indices", "indptr")}
+    np.savez(tmp_path / "a.npz", **{**SPARSE, **parts, "data": SPARSE["data"].astype(values)})
+    wanted = np.array([[0.0, 1.0], [2.0, 3.0]]).astype(values).astype(float)
+    np.testing.assert_array_equal(numpy_file.read(tmp_path / "a.npz").X.toarray(), wanted)
+
+
+@pytest.mark.parametrize("indptr", [[1, 1, 3], [0, 1, 2], [1, 2, 4], [0, 3, 2], [0, 1, 2**40], [0]])
+def test_rows_that_leave_out_entries_are_refused(tmp_path: Path, indptr: list[int]) -> None:
+    np.savez(tmp_path / "bad.npz", **{**SPARSE, "indptr": np.array(indptr)})
+    with pytest.raises(DataError, match=r"bad\.npz, X: expected (an indptr|the parts)"):
+        numpy_file.read(tmp_path / "bad.npz")
+
+
+def test_numbers_that_are_too_large(tmp_path: Path) -> None:
+    data = SPARSE["data"].astype(np.longdouble) * (np.finfo(np.longdouble).max / 4)
+    np.savez(tmp_path / "bad.npz", **{**SPARSE, "data": data})
+    with pytest.raises(DataError, match=r"bad\.npz, data: expected finite numbers"):
+        numpy_file.read(tmp_path / "bad.npz")
+
+
 def test_an_archive_that_unpacks_to_too_much(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

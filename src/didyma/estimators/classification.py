@@ -115,6 +115,7 @@ class ClassificationRanker(LinearRanker):
         evaluation: Lists | None,
     ) -> None:
         check_C(self.C)
+        _check_indices(X)
         relevant = y >= 1
         weight = _mean_one(query_weight, groups.codes)
         cost = weight * self._costs(relevant, weight)
@@ -250,6 +251,7 @@ class PolynomialRanker(Learner, Ranker):
         evaluation: Lists | None,
     ) -> None:
         check_C(self.C)
+        _check_indices(X)
         kept = self._candidates(y >= 1, groups)
         rows, relevant = X[kept], y[kept] >= 1
         cost = _mean_one(query_weight, groups.codes[kept])
@@ -325,6 +327,12 @@ def _largest(X: Any) -> float:
     """The largest magnitude of a feature."""
     values = X.data if sp.issparse(X) else X
     return float(max(values.max(), -values.min())) if values.size else 0.0
+
+
+def _check_indices(X: Matrix) -> None:
+    """Refuse a matrix so wide, or of so many entries, that scikit-learn has no indices for it."""
+    if not isinstance(X, np.ndarray) and X.indices.dtype != np.int32:
+        raise DataError("expected fewer than 2^31 columns and entries", field="X")
 
 
 def _mean_one(

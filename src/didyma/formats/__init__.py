@@ -18,6 +18,7 @@ from didyma.data import Features, Lists
 from didyma.errors import DataError
 from didyma.files import PathName, format_suffix
 from didyma.formats import json_table, letor, lists_folder, numpy_file, table, trec
+from didyma.formats.text import is_text
 
 __all__ = [
     "blocks",
@@ -119,6 +120,7 @@ def write(data: Lists, path: PathName) -> None:
     >>> read(path)
     Lists(1 rows, 1 features, 1 queries)
     """
+    _check_ids(data, path)
     format_of(path).write(data, path)
 
 
@@ -146,7 +148,16 @@ def _alike(parts: Iterable[Lists], path: PathName) -> Iterator[Lists]:
         if known not in (None, columns):
             raise DataError("expected the columns of the first rows, found others", path=path)
         known = columns
+        _check_ids(part, path)
         yield part
+
+
+def _check_ids(data: Lists, path: PathName) -> None:
+    """Refuse ids that no reader would take."""
+    for field, column in (("qid", data.qid), ("docid", data.docid)):
+        if column is not None and not is_text(column):
+            problem = "expected text, found what no character has as its code"
+            raise DataError(problem, path=path, field=field)
 
 
 def format_of(path: PathName) -> ModuleType:

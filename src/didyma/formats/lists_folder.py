@@ -160,7 +160,20 @@ class _Folder:
         manifest, folder = ListsManifest.open(Path(path))
         if manifest.missing and not missing:
             raise DataError("has missing values, which were not expected", path=path)
-        return cls(Path(path), folder.arrays, manifest.features)
+        opened = cls(Path(path), folder.arrays, manifest.features)
+        opened._check_entries()
+        return opened
+
+    def _check_entries(self) -> None:
+        """Refuse rows that leave out entries."""
+        if "indptr" not in self.arrays:
+            return
+        indptr, n_entries = self.arrays["indptr"], len(self.arrays["data"])
+        ends = [int(read_rows(indptr, k, k + 1)[0]) for k in (0, len(indptr) - 1)]
+        if ends != [0, n_entries]:
+            raise DataError(
+                f"expected places that rise from 0 to {n_entries}", path=self.path / "indptr.npy"
+            )
 
     @property
     def n_rows(self) -> int:
@@ -186,10 +199,20 @@ class _Folder:
 
     def lists(self) -> Lists:
         """All of them, mapped into memory."""
+        for name in ("names", "qid", "docid"):
+            self._check_text(name)
         rows = np.arange(self.n_rows, dtype=np.int64)
         groups = Groups(self._all("names"), rows, self.starts())
         parts = {name: np.asarray(array) for name, array in self.arrays.items()}
         return self._made(parts, self.n_rows, groups)
+
+    def _check_text(self, name: str) -> None:
+        """Refuse what is no text, a few megabytes at a time."""
+        column = self.arrays.get(name, np.zeros(0))
+        size = max(1, BLOCK // max(1, column.itemsize))
+        for start in range(0, len(column), size):
+            if not is_text(read_rows(column, start, min(start + size, len(column)))):
+                raise DataError("expected text", path=self.path / f"{name}.npy")
 
     def part(self, start: int, stop: int) -> Lists:
         """Some of the rows, in memory."""
@@ -218,7 +241,7 @@ class _Folder:
             from scipy.sparse import csr_array
 
             indptr = parts["indptr"]
-            if parts["indices"].dtype == np.int32:
+            if parts["indices"].dtype == np.int32 and len(parts["data"]) < 2**31:
                 indptr = indptr.astype(np.int32)
             arrays = parts["data"], parts["indices"], indptr
             X = csr_array(arrays, shape=(n_rows, self.features.count))

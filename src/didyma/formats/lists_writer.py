@@ -88,7 +88,8 @@ class ListsWriter:
         types: dict[str, Any] = dict.fromkeys(self._kinds, np.float64)
         types |= {"starts": np.int64, "hashes": np.int64}
         if self.sparse:
-            types |= {"data": self.dtype, "indices": np.int32, "indptr": np.int64}
+            index = np.int32 if self.features.count < 2**31 else np.int64
+            types |= {"data": self.dtype, "indices": index, "indptr": np.int64}
         self._entries = 0
         for name, kind in types.items():
             self._columns[name] = self._open(name, kind)
@@ -203,7 +204,7 @@ class ListsWriter:
     def finish(self) -> tuple[list[str], ListsManifest]:
         """The files that the folder holds, once all are complete, and what they are."""
         assert self.features is not None
-        if self.sparse and self._entries >= 2**31:
+        if self.sparse and self._entries >= 2**31 > self.features.count:
             _widen(self.place / "indices.npy", self._entries)
         matrix = ("data", "indices", "indptr") if self.sparse else ("X",)
         texts = [name for name, own in self._texts.items() if name != "docid" or own.widest > 0]

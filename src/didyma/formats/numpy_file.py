@@ -14,7 +14,7 @@ from didyma.errors import DataError
 from didyma.files import PathName, check_unpacked, replace_when_done
 from didyma.formats.queries import stacked
 from didyma.formats.text import is_text
-from didyma.matrix import Matrix, is_sparse
+from didyma.matrix import Matrix, is_sparse, plain
 
 __all__ = ["blocks", "read", "write", "write_blocks"]
 
@@ -78,6 +78,8 @@ def _csr(
     if shape.shape != (2,) or shape.dtype.kind not in "iu":
         raise DataError("expected two integers", field="shape")
     native = _finite(data, "data")
+    if indptr.size and int(indptr.reshape(-1)[-1]) != data.size:
+        raise DataError(f"expected an indptr that rises from 0 to {data.size}", field="X")
     try:
         return csr_array((native, indices, indptr), shape=(int(shape[0]), int(shape[1])))
     except (TypeError, ValueError, OverflowError) as error:
@@ -85,14 +87,15 @@ def _csr(
 
 
 def _finite(numbers: NDArray[Any], field: str) -> NDArray[Any]:
-    """An array of finite numbers, in the byte order of this machine."""
+    """An array of finite numbers, of a type that all libraries know."""
     if numbers.dtype.kind not in "biuf":
         raise DataError(f"expected numbers, found {numbers.dtype}", field=field)
+    numbers = plain(numbers)
     finite = np.isfinite(numbers)
     if not finite.all():
         row = int(np.argwhere(~finite)[0][0])
         raise DataError(f"expected finite numbers, found another in row {row + 1}", field=field)
-    return numbers.astype(numbers.dtype.newbyteorder("="), copy=False)
+    return numbers
 
 
 def _texts(column: NDArray[Any], field: str) -> NDArray[Any]:

@@ -31,6 +31,11 @@ def is_text(column: NDArray[Any]) -> bool:
     >>> is_text(np.array(["a"])), is_text(np.array([1 << 30], np.uint32).view("U1"))
     (True, False)
     """
+    if column.dtype == object:
+        try:
+            return all(str(text).encode() is not None for text in column.tolist())
+        except UnicodeEncodeError:
+            return False
     if column.dtype.kind != "U":
         return True
     codes = np.ascontiguousarray(column).reshape(-1).view(np.uint32)
