@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import operator
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 import didyma
 from didyma.checkpoints import Checkpoint, Stateful, check_same, checkpoint, fingerprint, remember
@@ -312,11 +316,11 @@ def test_states_have_generators_and_states_within() -> None:
 
     one, other = Outer(), Outer()
     one.rng.random(7)
-    one.inner.value, one.array = 5, np.ones(3)
-    other.restore(json.loads(json.dumps(one.state(), default=list)))
+    one.inner.value, one.array = 5, np.ones(2)
+    other.restore(one.state())
     assert other.rng.random() == one.rng.random()
     assert other.inner.value == 5
-    assert list(other.array) == [1.0] * 3
+    assert list(other.array) == [1.0] * 2
 
 
 def test_fingerprints_know_sparse_matrices_and_mappings() -> None:
@@ -324,3 +328,126 @@ def test_fingerprints_know_sparse_matrices_and_mappings() -> None:
     assert fingerprint(wide) == fingerprint(wide.copy()) != fingerprint(other)
     assert fingerprint({"a": wide}) != fingerprint({"a": other})
     assert fingerprint(np.zeros(0)) != fingerprint(np.zeros((0, 2)))
+
+
+Forged = Callable[[NDArray[Any], np.random.Generator], NDArray[Any]]
+
+FORGED = 30  # files of each program, of some thousand that there could be
+
+# What may have become of an array of a file whose checksum is right.
+FORGERIES: dict[str, Forged] = {
+    "narrower": lambda array, _: array.astype(np.float32 if array.dtype.kind == "f" else np.int32),
+    "of the other kind": lambda array, _: array.astype("i8" if array.dtype.kind == "f" else "f8"),
+    "texts": lambda array, _: array.astype(str),
+    "swapped": lambda array, _: array.astype(array.dtype.newbyteorder()),
+    "flat": lambda array, _: array.reshape(-1) if array.ndim > 1 else array[None],
+    "shorter": lambda array, _: array[:-1],
+    "longer": lambda array, _: np.concatenate([array, array]),
+    "without its last column": lambda array, _: array[..., :-1],
+    "with more columns": lambda array, _: np.concatenate([array, array], axis=-1),
+    "empty": lambda array, _: array[:0],
+    "turned": lambda array, _: array.T,
+    "in the order of Fortran": lambda array, _: np.asfortranarray(array),
+    "far too large": lambda array, _: np.full_like(array, 2**40),
+    "far too small": lambda array, _: np.full_like(array, -(2**40)),
+    "at one place": lambda array, random: _with(array, random, 2**31),
+    "at one place below": lambda array, random: _with(array, random, -1),
+    "not numbers": lambda array, _: (
+        np.full_like(array, np.nan) if array.dtype.kind == "f" else -array
+    ),
+    "infinite": lambda array, _: np.full_like(array, np.inf) if array.dtype.kind == "f" else array,
+}
+
+
+def _filled(array: NDArray[Any], value: float) -> NDArray[Any]:
+    return np.full_like(array, value) if array.dtype.kind == "f" else -array
+
+
+def _with(array: NDArray[Any], random: np.random.Generator, value: float) -> NDArray[Any]:
+    """The same with another number somewhere."""
+    array = array.copy()
+    if array.size:
+        array.reshape(-1)[random.integers(array.size)] = value
+    return array
+
+
+# And what may have become of a plain value.
+VALUES: list[Any] = [-1, 2**40, 2**200, 0.5, -1e300, True, "text", None, [], {"mapping": []}]
+
+
+def leaves(record: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The places of plain values in a record."""
+    if isinstance(record, dict):
+        for key, value in record.items():
+            yield from leaves(value, (*path, key))
+    elif isinstance(record, list):
+        for place, value in enumerate(record):
+            yield from leaves(value, (*path, place))
+    else:
+        yield path
+
+
+def forgeries(arrays: dict[str, NDArray[Any]], random: np.random.Generator) -> Iterator[Any]:
+    """The contents of a file with one array, or one plain value, that is another."""
+    for name in sorted(arrays.keys() - {"record", "checksum"}):
+        for forgery in FORGERIES.values():
+            yield {**arrays, name: forgery(arrays[name], random)}
+    record = json.loads(arrays["record"].tobytes())
+    for path in leaves(record):
+        for value in VALUES:
+            changed = json.loads(json.dumps(record))
+            place = functools.reduce(operator.getitem, path[:-1], changed)
+            place[path[-1]] = value
+            yield {**arrays, "record": np.frombuffer(json.dumps(changed).encode(), np.uint8)}
+
+
+def resume(name: str, folder: Path) -> str:
+    """What a program says of a checkpoint that it refuses; nothing if it goes on."""
+    try:
+        with checkpoint(folder, X=1, y="a"):
+            found = PROGRAMS[name]()
+    except ModelFileError as error:
+        return str(error)
+    assert all(np.isfinite(w).all() for w, *_ in found)
+    return ""
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_forged_is_refused_or_does_no_harm(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No crash of the interpreter, and no error but one that names the checkpoint."""
+    random = np.random.default_rng(0)
+    whole, folder = tmp_path / "whole", tmp_path / "run"
+    die(whole, monkeypatch, PROGRAMS[name])
+    files = []
+    for file in sorted(whole.iterdir()):
+        with np.load(file) as archive:
+            files += [(file.name, forged) for forged in forgeries(dict(archive), random)]
+    for place in random.permutation(len(files))[:FORGED]:
+        file_name, forged = files[place]
+        shutil.copytree(whole, folder)
+        del forged["checksum"]
+        np.savez(folder / file_name, **forged, checksum=np.array(fingerprint(forged)))
+        told = resume(name, folder)
+        assert not told or told.startswith(str(folder))
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_slot_that_is_not_there_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiled loops would read and write behind the planes of the last example."""
+    folder = tmp_path / "run"
+    die(folder, monkeypatch, PROGRAMS["path by bcfw"])
+    with np.load(folder / "now.npz") as archive:
+        arrays = dict(archive)
+    del arrays["checksum"]
+    (name,) = (name for name, own in arrays.items() if own.dtype == np.int64)
+    arrays[name] = np.full_like(arrays[name], 2**40)
+    np.savez(folder / "now.npz", **arrays, checksum=np.array(fingerprint(arrays)))
+    told = resume("path by bcfw", folder)
+    assert (
+        told == f"{folder}: damaged, or not of this training (size should have numbers from 1 to 5)"
+    )

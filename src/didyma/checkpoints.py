@@ -12,8 +12,10 @@ searches need nothing of their own.
                                 of finished ones what a later step could start from
 
 Arrays are as NumPy writes them, all else is JSON in an array of bytes; nothing is pickled. Each
-file is written whole or not at all, ``now.npz`` last: it alone says what counts. A checksum guards
-what compiled loops will trust.
+file is written whole or not at all, ``now.npz`` last: it alone says what counts.
+
+A checksum finds damage. It cannot tell who wrote a file, so types, sizes, indices and ranges are
+checked against what is being trained before compiled loops trust them (`Stateful.restore`).
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -42,12 +44,15 @@ __all__ = [
     "Known",
     "Stateful",
     "active",
+    "array_of",
     "check_same",
     "checkpoint",
     "fingerprint",
     "keeping",
     "offer",
+    "record_of",
     "remember",
+    "restoring",
     "take_up",
 ]
 
@@ -55,12 +60,17 @@ EVERY = 300.0  # seconds between two checkpoints, and before the first
 NOW = "now"
 RECORD, CHECKSUM = "record", "checksum"
 LONGEST = 60  # characters of a value that an error shows
+LARGEST = float(np.finfo(np.float64).max)
+
+_Kept = TypeVar("_Kept")
 
 
 class Stateful:
     """What changes while something is trained: the attributes of these names.
 
-    They are arrays, random generators, plain values, or objects with a state themselves.
+    They are arrays, random generators, plain values, or objects with a state themselves. A state is
+    taken up only if each value is of the kind that it replaces: an array of the same type and
+    shape, or, of those that grow, of as many axes. What else must hold, `check_state` says.
 
     >>> class Counter(Stateful):
     ...     _changing = ("count",)
@@ -73,6 +83,8 @@ class Stateful:
     """
 
     _changing: ClassVar[tuple[str, ...]] = ()
+    _growing: ClassVar[tuple[str, ...]] = ()
+    _unbounded: ClassVar[tuple[str, ...]] = ()  # arrays that may hold infinity
 
     def state(self) -> dict[str, Any]:
         """All that `restore` needs."""
@@ -86,8 +98,61 @@ class Stateful:
                 own.bit_generator.state = value
             elif hasattr(own, "restore"):
                 own.restore(value)
+            elif isinstance(own, np.ndarray):
+                shape = own.ndim * (None,) if name in self._growing else own.shape
+                largest = np.inf if name in self._unbounded else LARGEST
+                setattr(self, name, array_of(value, name, shape, own.dtype, high=largest))
             else:
-                setattr(self, name, value)
+                setattr(self, name, value if own is None else _plain_like(value, name, own))
+        self.check_state()
+
+    def check_state(self) -> None:
+        """Raise a ValueError if values that were restored do not go together."""
+
+
+def array_of(
+    value: Any,
+    name: str,
+    shape: tuple[int | None, ...],
+    dtype: Any = np.float64,
+    *,
+    low: float | None = None,
+    high: float = LARGEST,
+) -> NDArray[Any]:
+    """A copy of an array of a checkpoint, if it is of this type and shape; None is any size.
+
+    Its numbers are from ``low`` to ``high``; any that is finite if these are not given.
+    """
+    if not isinstance(value, np.ndarray):
+        raise ValueError(f"{name} should be an array, but is a {type(value).__name__}")
+    sizes = zip(value.shape, shape)
+    if value.ndim != len(shape) or any(wanted not in (None, size) for size, wanted in sizes):
+        wanted = " × ".join("any" if size is None else str(size) for size in shape)
+        raise ValueError(f"{name} should be of shape {wanted}, but is of {value.shape}")
+    if value.dtype != dtype:
+        raise ValueError(f"{name} should be of {np.dtype(dtype)}, but is of {value.dtype}")
+    least = -high if low is None else low
+    if not bool(((value >= least) & (value <= high)).all()):
+        raise ValueError(f"{name} should have numbers from {least:g} to {high:g}")
+    return np.array(value, order="C")
+
+
+def record_of(kind: type[_Kept], state: Mapping[str, Any]) -> _Kept:
+    """A dataclass whose plain fields are of the types that it declares."""
+    samples: dict[str, Any] = {"bool": False, "int": 0, "float": 0.0, "str": ""}
+    for member in fields(kind):  # type: ignore[arg-type]
+        if member.type in samples:
+            _plain_like(state[member.name], member.name, samples[str(member.type)])
+    return kind(**state)
+
+
+def _plain_like(value: Any, name: str, own: Any) -> Any:
+    """A plain value, if it is of the type of another; a whole number will do where any does."""
+    kind = next((kind for kind in (bool, int, float) if isinstance(own, kind)), type(own))
+    is_alike = type(value) in ((int, float) if kind is float else (kind,)) and value == value
+    if not is_alike or (kind is int and not -1 <= value < 2**63):  # they count, or mean none
+        raise ValueError(f"{name} should be a {kind.__name__}, but is {value!r:.40}")
+    return float(value) if kind is float else value
 
 
 def _state_of(value: Any) -> Any:
@@ -145,6 +210,8 @@ class Checkpoint:
         self._saved = time.monotonic()
         if resume and self.exists:
             self._read_before = self._read(NOW)
+            with restoring(self._path(NOW)):
+                _check_now(self._read_before)
             check_same(self.folder, self._read_before["identity"], self.identity)
             self._run, self._owns_folder = self._read_before["run"], True
 
@@ -167,9 +234,10 @@ class Checkpoint:
         names = before.get("steps", [])
         if number < len(names):
             self._check_name(number, names[number], name)
-            return Known(
-                self._read(f"{number:06d}")["answer"], live=before["live"].get(str(number))
-            )
+            step = f"{number:06d}"
+            with restoring(self._path(step)):
+                answer = self._read(step)["answer"]
+            return Known(answer, live=before["live"].get(str(number)))
         self._under_way = None if state is None else (name, state)
         self._read_before = {}
         if before.get("under_way") is None:
@@ -286,8 +354,26 @@ def offer() -> None:
         found.offer()
 
 
-def remember(name: str, work: Callable[[], Any]) -> Any:
+@contextmanager
+def restoring(path: PathName | None = None) -> Iterator[None]:
+    """Refuse what cannot be a state of what is trained in the block, naming the checkpoint."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        kept = _CHECKPOINT.get()
+        place = path or (kept.folder if kept is not None else "the checkpoint")
+        what = f"no {error}" if isinstance(error, KeyError) else error
+        raise ModelFileError(f"{place}: damaged, or not of this training ({what})") from None
+
+
+def remember(
+    name: str, work: Callable[[], Any], check: Callable[[Any], object] | None = None
+) -> Any:
     """What ``work`` returns, arrays and plain values, or what it did before its process died.
+
+    The latter is refused if ``check`` raises an error, as `array_of` does.
 
     >>> remember("a sum", lambda: 1 + 1)
     2
@@ -297,6 +383,9 @@ def remember(name: str, work: Callable[[], Any]) -> Any:
         return work()
     known = kept.begin(name)
     if known.answer is not None:
+        if check is not None:
+            with restoring():
+                check(known.answer)
         kept.end(name, None, written=True)
         return known.answer
     outside = _CHECKPOINT.set(None)
@@ -321,11 +410,13 @@ def take_up(name: str, course: Stateful, work: Callable[[], bool]) -> bool:
         return work()
     known = kept.begin(name, course.state)
     if known.answer is not None:
-        course.restore(known.answer)
+        with restoring():
+            course.restore(known.answer)
         kept.end(name, None, written=True)
         return False
     if known.state is not None:
-        course.restore(known.state)
+        with restoring():
+            course.restore(known.state)
     if work():
         kept.give_up()
         return True
@@ -373,6 +464,15 @@ def checkpoint(folder: PathName, *, every: float = EVERY, **data: Any) -> Iterat
     identity = {name: teller(value) for name, value in data.items()}
     with keeping(Checkpoint(folder, identity, every=every)) as kept:
         yield kept
+
+
+def _check_now(state: Mapping[str, Any]) -> None:
+    """Refuse a record of all steps that lacks something, or has something else in its place."""
+    texts = [state["run"], *state["identity"], *state["identity"].values(), *state["steps"]]
+    for text in (*texts, *state["live"], state["under_way"] or ""):
+        if not isinstance(text, str):
+            raise ValueError(f"expected a text, found {text!r:.40}")
+    _ = state["state"]
 
 
 def check_same(path: PathName, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:

@@ -5,10 +5,13 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import save
 from torch import nn
 
 from didyma.checkpoints import fingerprint
 from didyma.errors import DataError, ModelFileError
+from didyma.nn import trainer
 from didyma.nn.trainer import History, Trainer, choose_device
 
 GENERATOR = np.random.default_rng(0)
@@ -158,6 +161,40 @@ def test_a_changed_byte_of_a_checkpoint_is_refused(tmp_path):
     path.write_bytes(contents)
     with pytest.raises(ModelFileError, match="its checksum is another"):
         fit(Trainer(epochs=2, checkpoint=path))
+
+
+FORGERIES = {
+    "shorter": lambda tensor: tensor.reshape(-1)[:-1].clone(),
+    "longer": lambda tensor: torch.cat([tensor.reshape(-1)] * 2),
+    "turned": lambda tensor: tensor.T.contiguous() if tensor.ndim > 1 else tensor[None],
+    "wider": lambda tensor: tensor.double(),
+    "whole": lambda tensor: tensor.long(),
+    "not numbers": lambda tensor: torch.full_like(tensor, torch.nan),
+}
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+@pytest.mark.parametrize("forgery", FORGERIES)
+def test_a_forged_checkpoint_is_refused(forgery, optimizer, tmp_path):
+    path = tmp_path / "checkpoint.safetensors"
+    fit(Trainer(epochs=1, optimizer=optimizer, checkpoint=path))
+    with safe_open(path, framework="pt") as file:
+        texts = {name: text for name, text in file.metadata().items() if name != "checksum"}
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    changed = [{**tensors, name: FORGERIES[forgery](own)} for name, own in tensors.items()]
+    changed += [{**tensors, f"optimizer/{number}/step": torch.ones(())} for number in (-1, 99)]
+    changed += [{name: own for name, own in tensors.items() if name != "best/0.weight"}]
+    for forged in changed:
+        checksum = trainer._checksum(forged, texts)
+        path.write_bytes(save(forged, {**texts, "checksum": checksum}))
+        with pytest.raises(ModelFileError, match="damaged, or not of this training"):
+            fit(Trainer(epochs=2, optimizer=optimizer, checkpoint=path))
+    for name, value in {"learning_rate": "nan", "history": '{"records": [1]}'}.items():
+        changed_texts = {**texts, name: value}
+        checksum = trainer._checksum(tensors, changed_texts)
+        path.write_bytes(save(tensors, {**changed_texts, "checksum": checksum}))
+        with pytest.raises(ModelFileError, match="damaged, or not of this training"):
+            fit(Trainer(epochs=2, optimizer=optimizer, checkpoint=path))
 
 
 def test_a_fingerprint_tells_data_apart():

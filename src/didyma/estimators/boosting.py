@@ -26,7 +26,7 @@ from didyma._core.boosting import (
     ridge_step,
     tally,
 )
-from didyma.checkpoints import Stateful, offer, take_up
+from didyma.checkpoints import Stateful, offer, record_of, take_up
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.candidates import read_lists
@@ -174,7 +174,7 @@ class BoostingReranker(Savable, BaseEstimator):
         return self
 
     def _learn(self, pairs: _Pairs, watched: _HeldOut | None) -> None:
-        course, n_pairs = _Course(), len(pairs.weight)
+        course, n_pairs = _Course(pairs.n_features), len(pairs.weight)
         settings = f"{self.n_rounds} rounds, smoothing {self.smoothing}, ridge {self.ridge}"
         name = f"boosting by {settings} on {n_pairs} × {pairs.n_features}"
         self.interrupted_ = take_up(name, course, lambda: self._boost(course, pairs, watched))
@@ -276,9 +276,21 @@ class _Course(Stateful):
 
     _changing: ClassVar[tuple[str, ...]] = ("records", "best", "best_loss")
 
-    def __init__(self) -> None:
+    def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
         self.records: list[dict[str, Any]] = []
         self.best, self.best_loss = 0, np.inf
+
+    def check_state(self) -> None:
+        """Refuse rounds that are out of order, features that are not there, a best that is none."""
+        rounds = [record_of(BoostingRound, record) for record in self.records]
+        for number, done in enumerate(rounds):
+            if done.n_iter != number or (number and not 0 <= done.feature < self.n_features):
+                raise ValueError(f"round {number} should be of one of {self.n_features} features")
+            if not np.isfinite(done.step):
+                raise ValueError(f"the step of round {number} should be finite")
+        if not 0 <= self.best < max(len(rounds), 1):
+            raise ValueError(f"best should be one of {len(rounds)} rounds, but is {self.best}")
 
     def note(self, done: BoostingRound) -> None:
         """Add a round."""

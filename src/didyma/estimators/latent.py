@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from didyma.checkpoints import remember
+from didyma.checkpoints import array_of, remember
 from didyma.data import Groups, Lists
 from didyma.errors import DataError, NothingLearnedWarning
 from didyma.estimators.base import LinearRanker
@@ -326,6 +326,7 @@ class LatentSVMRanker(_LatentRanker):
             start = remember(
                 f"a classifier of {len(y)} rows",
                 lambda: _classify(X, y, groups, query_weight, evaluation, self._loss().rel),
+                lambda first: array_of(first, "weights", (X.shape[1],)),
             )
         self._descend(problem, start, evaluation)
 

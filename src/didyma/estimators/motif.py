@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from didyma.checkpoints import remember
+from didyma.checkpoints import array_of, remember
 from didyma.errors import DataError
 from didyma.estimators.gibbs_motif import GibbsMotifSampler, read_labelled, site_counts
 from didyma.formats.fasta import decode
@@ -235,7 +235,11 @@ class MotifFinder(Savable, BaseEstimator):
         if self.init == "random":
             return None
         name = f"first sites in {len(codes)} sequences by seed {seed}"
-        found: Vector = remember(name, lambda: self._sampled(codes, signs, weight, seed))
+        found: Vector = remember(
+            name,
+            lambda: self._sampled(codes, signs, weight, seed),
+            lambda first: array_of(first, "weights", (self.task.n_features,)),
+        )
         return found
 
     def _sampled(

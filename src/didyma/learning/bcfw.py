@@ -32,6 +32,7 @@ from didyma.learning.solution import (
     Result,
     Solution,
     SolverRun,
+    check_C,
     check_finite,
     drive,
     overflow,
@@ -86,6 +87,15 @@ class _Visits(SolverRun):
         self.dual, self.rng = dual, np.random.default_rng(random_state)
         self.stages, self.due = [C], True
         self.passes = 0.0
+
+    def check_state(self) -> None:
+        """Refuse values of C that are none, or a next one that is not there."""
+        for C in self.stages:
+            check_C(C)
+        if self.due and not self.stages:
+            raise ValueError("stages should have the value of C that is due")
+        if self.passes < 0.0:
+            raise ValueError(f"passes should be from 0 on, but are {self.passes}")
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from didyma.checkpoints import remember
+from didyma.checkpoints import array_of, record_of, remember
 from didyma.matrix import Matrix
 
 __all__ = ["CanonicalCorrelations", "Covariance", "Directions", "leading_subspace", "transpose"]
@@ -280,7 +280,15 @@ class CanonicalCorrelations:
     def solve(self, Z: Matrix, k: int) -> Directions:
         """The k leading directions, or as many as there are."""
         name = f"{k} directions of {Z.shape[0]} rows at tau={self.tau}"
-        return Directions(**remember(name, lambda: vars(self._solve(Z, k))))
+        sizes = self.X.shape[1], Z.shape[1]
+
+        def check(known: dict[str, Any]) -> None:
+            found = record_of(Directions, known)
+            (n,) = array_of(found.correlations, "correlations", (None,), low=0.0).shape
+            for name, array, size in zip("AB", (found.A, found.B), sizes):
+                array_of(array, name, (size, n))
+
+        return Directions(**remember(name, lambda: vars(self._solve(Z, k)), check))
 
     def _solve(self, Z: Matrix, k: int) -> Directions:
         cross = Cross(self._inputs.X, _restricted(Z, self.bases[1]), self.scale)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.checkpoints import Stateful
+from didyma.checkpoints import Stateful, array_of, record_of
 from didyma.learning.problem import Cut
 from didyma.learning.solution import Solution, overflow
 from didyma.polytope.active_set import Projection, minimise_over_columns
@@ -24,7 +24,11 @@ UNUSED = 50  # a cut that was inactive for so many solutions is forgotten
 class CutPool(Stateful):
     """Cuts with their Gram matrix; slot 0 is the zero cut of the gold outputs."""
 
+    _changing: ClassVar[tuple[str, ...]] = ("directions", "losses", "gram", "unused")
+    _growing: ClassVar[tuple[str, ...]] = _changing
+
     def __init__(self, n_features: int) -> None:
+        self.n_features = n_features
         self.directions = np.zeros((1, n_features))
         self.losses = np.zeros(1)
         self.gram = np.zeros((1, 1))
@@ -39,12 +43,34 @@ class CutPool(Stateful):
 
     def state(self) -> dict[str, Any]:
         """Cuts, and the weights of the last minimiser."""
-        return {**vars(self), "solution": self.solution and vars(self.solution)}
+        return {**super().state(), "solution": self.solution and vars(self.solution)}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on with other cuts."""
-        vars(self).update(state)
-        self.solution = state["solution"] and Projection(**state["solution"])
+        super().restore(state)
+        solution = state["solution"]
+        self.solution = None if solution is None else self._projection(solution)
+
+    def check_state(self) -> None:
+        """Refuse sizes that differ."""
+        n = len(self.losses)
+        array_of(self.losses, "losses", (max(n, 1),))
+        array_of(self.directions, "directions", (n, self.n_features))
+        array_of(self.gram, "gram", (n, n))
+        array_of(self.unused, "unused", (n,), np.int64, low=0)
+
+    def _projection(self, state: dict[str, Any]) -> Projection:
+        """A minimiser over these cuts, or over all but the last."""
+        found, n = record_of(Projection, state), len(self.losses)
+        active = array_of(found.active, "active", (None,), np.int64, low=0, high=n - 1)
+        if not 0 < len(active) == len(np.unique(active)):
+            raise ValueError("active should be places of different cuts")
+        return replace(
+            found,
+            active=active,
+            weights=array_of(found.weights, "weights", (len(active),), low=0.0),
+            point=array_of(found.point, "point", (None,)),
+        )
 
     def add(self, cut: Cut) -> None:
         """Remember a cut."""

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.checkpoints import Stateful
+from didyma.checkpoints import Stateful, restoring
 from didyma.learning.cut_pool import CutPool
 from didyma.learning.line import LineSearch, line_of
 from didyma.learning.plane_dual import PlaneDual
@@ -88,7 +88,8 @@ class OneSlack:
         pool, clock = run.pool, run.clock
         line = line_of(problem, C, run.w, clock)
         if run.point and isinstance(line, Stateful):
-            line.restore(run.point)
+            with restoring():
+                line.restore(run.point)
         while run.idle < PATIENCE:  # an inexact oracle may have no cut that closes the gap
             if run.n_iter > 0 or len(pool.losses) == 1:
                 pool.add(line.cut())
@@ -206,3 +207,8 @@ class _Slacks(SolverRun):
     def __init__(self, dual: PlaneDual, clock: Clock) -> None:
         super().__init__(clock)
         self.dual, self.tolerance, self.settled = dual, 1.0, False
+
+    def check_state(self) -> None:
+        """Refuse a tolerance that nothing meets."""
+        if not 0.0 <= self.tolerance <= 1.0:
+            raise ValueError(f"tolerance should be from 0 to 1, but is {self.tolerance}")

@@ -17,6 +17,8 @@ __all__ = ["Monitor", "Watch"]
 
 Vector = NDArray[np.float64]
 
+RECORDED = ("n_iter", "passes", "seconds", "C", "value", "dual", "gap")  # of each iteration
+
 
 class Watch(Stateful):
     """A callback that records each iteration and knows when a held-out measure stops improving.
@@ -44,17 +46,16 @@ class Watch(Stateful):
         self._patience, self._callback, self._C = patience, callback, C
         self._waited = 0
 
+    def check_state(self) -> None:
+        """Refuse records that are not those of `__call__`."""
+        names = [*RECORDED, *([] if self._evaluate is None else [self._name])]
+        for record in self.history:
+            if list(record) != names or not all(type(v) in (int, float) for v in record.values()):
+                raise ValueError(f"history should have records of {', '.join(names)}")
+
     def __call__(self, progress: Progress) -> bool:
         """Record an iteration; True stops the run."""
-        record = {
-            "n_iter": progress.n_iter,
-            "passes": progress.passes,
-            "seconds": progress.seconds,
-            "C": progress.C,
-            "value": progress.value,
-            "dual": progress.dual,
-            "gap": progress.gap,
-        }
+        record = {name: getattr(progress, name) for name in RECORDED}
         self.history.append(record)
         stop = False
         if self._evaluate is not None:

@@ -128,6 +128,11 @@ class _Epochs(SolverRun):
         self.rng = np.random.default_rng(random_state)
         self.order = np.arange(len(examples))
 
+    def check_state(self) -> None:
+        """Refuse an order that is none."""
+        if not np.array_equal(np.sort(self.order), np.arange(len(self.examples))):
+            raise ValueError("order should name each visit of an epoch once")
+
 
 class PerceptronState(Stateful):
     """Where a run stands: its weights, and what tells their mean so far."""
@@ -138,6 +143,11 @@ class PerceptronState(Stateful):
         self.w = w.copy()
         self.drift = np.zeros(len(w))
         self.time = 0.0
+
+    def check_state(self) -> None:
+        """Refuse a time before the first step."""
+        if self.time < 0.0:
+            raise ValueError(f"time should be from 0 on, but is {self.time}")
 
     def mean(self) -> Vector:
         """Mean of the weights after each step so far."""

@@ -9,12 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core.learning import insert, sweep_planes
-from didyma.checkpoints import Stateful
+from didyma.checkpoints import Stateful, array_of
 from didyma.learning.problem import Cut
+from didyma.learning.solution import check_C
 
-__all__ = ["PlaneDual"]
+__all__ = ["PlaneDual", "check_simplex"]
 
 Vector = NDArray[np.float64]
+
+ROUNDING = 1e-6  # more than weights on a simplex can lose
 
 
 @dataclass
@@ -38,6 +41,21 @@ class PlaneDual(Stateful):
     _changing: ClassVar[tuple[str, ...]] = (
         *("g", "b", "alpha", "gram", "size", "scales", "gaps", "w", "C"),
     )
+    _growing: ClassVar[tuple[str, ...]] = ("g", "b", "alpha", "gram")
+    _unbounded: ClassVar[tuple[str, ...]] = ("gaps",)
+
+    def check_state(self) -> None:
+        """Refuse sizes that differ, slots that are not there, and α off the simplex."""
+        n, slots = len(self.scales), self.g.shape[1]
+        array_of(self.g, "g", (n, slots, len(self.w)))
+        array_of(self.b, "b", (n, slots))
+        array_of(self.gram, "gram", (n, slots, slots))
+        array_of(self.scales, "scales", (n,), low=0.0)
+        array_of(self.size, "size", (n,), np.int64, low=1, high=slots)
+        check_simplex(self.alpha, (n, slots))
+        if self.alpha[np.arange(slots) >= self.size[:, None]].any():
+            raise ValueError("alpha should be 0 where there is no plane")
+        check_C(self.C)
 
     @classmethod
     def zero(cls, scales: Vector, n_features: int, n_planes: int, C: float) -> PlaneDual:
@@ -124,3 +142,10 @@ class PlaneDual(Stateful):
         self.b = np.pad(self.b, ((0, 0), (0, more)))
         self.alpha = np.pad(self.alpha, ((0, 0), (0, more)))
         self.gram = np.pad(self.gram, ((0, 0), (0, more), (0, more)))
+
+
+def check_simplex(alpha: Vector, shape: tuple[int, int]) -> None:
+    """Raise a ValueError unless each row is on the simplex, up to rounding."""
+    array_of(alpha, "alpha", shape, low=-ROUNDING)
+    if not np.allclose(alpha.sum(axis=1), 1.0, rtol=0.0, atol=ROUNDING):
+        raise ValueError("alpha should add up to 1 for each example")

@@ -19,10 +19,11 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.checkpoints import Stateful
+from didyma.checkpoints import Stateful, array_of
 from didyma.learning.bcfw import BCFW
+from didyma.learning.plane_dual import check_simplex
 from didyma.learning.problem import Problem
-from didyma.learning.solution import Clock, Solution
+from didyma.learning.solution import Clock, Solution, check_C
 
 __all__ = ["RowBCFW", "RowDual", "RowProblem"]
 
@@ -73,6 +74,15 @@ class RowDual(Stateful):
     _changing: ClassVar[tuple[str, ...]] = (
         *("planes", "losses", "alpha", "scales", "gaps", "v", "table", "C", "visits"),
     )
+    _unbounded: ClassVar[tuple[str, ...]] = ("gaps",)
+
+    def check_state(self) -> None:
+        """Refuse α off the simplex, and numbers that are out of range."""
+        check_simplex(self.alpha, self.losses.shape)
+        array_of(self.scales, "scales", self.scales.shape, low=0.0)
+        check_C(self.C)
+        if self.visits < 0:
+            raise ValueError(f"visits should be from 0 on, but are {self.visits}")
 
     @classmethod
     def zero(cls, problem: RowProblem, C: float) -> RowDual:

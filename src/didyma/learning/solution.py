@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma import checkpoints
-from didyma.checkpoints import Stateful
+from didyma.checkpoints import Stateful, array_of, record_of
 from didyma.errors import DataError
 from didyma.learning.problem import Problem
 
@@ -178,7 +178,8 @@ class Clock(Stateful):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a time."""
-        self.stages, self._start = state["stages"], time.perf_counter() - state["elapsed"]
+        self.stages = {str(name): float(seconds) for name, seconds in state["stages"].items()}
+        self._start = time.perf_counter() - float(state["elapsed"])
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -210,7 +211,8 @@ class SolverRun(Stateful):
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from there."""
         super().restore(state)
-        self.progress = state["progress"] and Progress(**state["progress"])
+        progress = state["progress"]
+        self.progress = None if progress is None else record_of(Progress, progress)
 
     @property
     def lasting(self) -> Any:
@@ -241,17 +243,15 @@ def resumable(
 
     known = kept.begin(name, lambda: {"run": run.state(), "watch": watched()})
     before = known.answer or known.state
-    if before is not None and watch is not None:
-        watch.restore(before["watch"])
-    if known.answer is not None:
-        if known.live is not None:
-            run.lasting.restore(known.live)
-        state = None if known.live is None else run.lasting
-        solution = Solution(known.answer["w"], Result(**known.answer["result"]), state)
-        kept.end(name, None, solution, written=True)
-        return solution
-    if known.state is not None:
-        run.restore(known.state["run"])
+    if before is not None:
+        with checkpoints.restoring():
+            solution = _taken_up(run, problem, known)
+            if watch is not None:
+                watch.restore(before["watch"])
+                _check_weights(getattr(watch, "best_w", None), problem)
+        if solution is not None:
+            kept.end(name, None, solution, written=True)
+            return solution
     try:
         solution = work()
     except KeyboardInterrupt:
@@ -263,6 +263,25 @@ def resumable(
         answer = {"w": solution.w, "result": vars(solution.result), "watch": watched()}
         kept.end(name, answer, solution)
     return solution
+
+
+def _taken_up(run: SolverRun, problem: Problem, known: checkpoints.Known) -> Solution | None:
+    """The solution that a run had found, or None after the run was put where it stood."""
+    if known.answer is None:
+        run.restore(known.state["run"])
+        _check_weights(run.progress and run.progress.w, problem)
+        return None
+    if known.live is not None:
+        run.lasting.restore(known.live)
+    state = None if known.live is None else run.lasting
+    result = record_of(Result, known.answer["result"])
+    if result.status not in get_args(Status):
+        raise ValueError(f"status should be a text, but is {result.status!r:.40}")
+    return Solution(_check_weights(known.answer["w"], problem), result, state)
+
+
+def _check_weights(w: Any, problem: Problem) -> Any:
+    return None if w is None else array_of(w, "w", (problem.n_features,))
 
 
 def conclude(

@@ -20,13 +20,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from didyma.checkpoints import check_same, fingerprint
+from didyma.checkpoints import check_same, fingerprint, restoring
 from didyma.errors import DataError, ModelFileError
 from didyma.files import replace_when_done
 
 __all__ = ["History", "Step", "Trainer", "choose_device"]
 
 OPTIMIZERS = {"adam": torch.optim.AdamW, "sgd": torch.optim.SGD}
+MOMENTS = ("exp_avg", "exp_avg_sq")  # of each parameter, with Adam's number of steps
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 Module = TypeVar("Module", bound=nn.Module)
@@ -291,17 +292,56 @@ class _Run:
         except (OSError, SafetensorError, KeyError, ValueError) as error:
             raise ModelFileError(f"{path}: damaged, or not a checkpoint ({error})") from None
         ours = json.loads(json.dumps(self.settings()))
-        check_same(path, {key: settings.get(key) for key in ours}, ours)
-        self.module.load_state_dict(_under("now/", tensors))
-        self.best = _under("best/", tensors)
+        with restoring(path):
+            check_same(path, {key: settings.get(key) for key in ours}, ours)
+            self._restore(tensors, rate, history)
+
+    def _restore(self, tensors: Mapping[str, Tensor], rate: float, history: dict[str, Any]) -> None:
+        """Take up what was saved, if it is of this module and optimiser."""
+        own = self.module.state_dict()
+        for prefix in ("now/", "best/"):
+            _check_alike(_under(prefix, tensors), own)
+        parameters = self.optimizer.param_groups[0]["params"]
         state: dict[int, dict[str, Tensor]] = {}
         for name, tensor in _under("optimizer/", tensors).items():
-            number, _, key = name.partition("/")
-            state.setdefault(int(number), {})[key] = tensor
+            place, _, key = name.partition("/")
+            state.setdefault(int(place), {})[key] = tensor
+        for number, values in state.items():
+            if number not in range(len(parameters)):
+                raise ValueError(f"expected one of {len(parameters)} parameters, found {number}")
+            shapes = {"step": torch.zeros(())} | dict.fromkeys(MOMENTS, parameters[number].cpu())
+            _check_alike(values, shapes)
+        if not 0.0 < rate < math.inf:
+            raise ValueError(f"learning_rate should be a positive number, but is {rate}")
+        self.module.load_state_dict(_under("now/", tensors))
+        self.best = _under("best/", tensors)
         groups = self.optimizer.state_dict()["param_groups"]
         self.optimizer.load_state_dict({"state": state, "param_groups": groups})
         self.optimizer.param_groups[0]["lr"] = rate
         self.history = History(**{**history, "status": "epochs"})
+        _check_history(self.history)
+
+
+def _check_alike(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> None:
+    """Raise a ValueError unless these are finite, and like others in names, types and shapes."""
+    if tensors.keys() != own.keys():
+        wrong = ", ".join(sorted(tensors.keys() ^ own.keys()))
+        raise ValueError(f"expected the arrays of this module, found others: {wrong:.200}")
+    for name, tensor in tensors.items():
+        if tensor.shape != own[name].shape or tensor.dtype != own[name].dtype:
+            wanted = f"{own[name].dtype} of {tuple(own[name].shape)}"
+            raise ValueError(f"{name} should be {wanted}, but is {tensor.dtype} of {tensor.shape}")
+        if not bool(torch.isfinite(tensor).all()):
+            raise ValueError(f"{name} should be of finite numbers")
+
+
+def _check_history(history: History) -> None:
+    names = {"epoch", "loss", "value", "learning_rate", "seconds"}
+    if not all(record.keys() == names for record in history.records):
+        raise ValueError(f"history should have records of {', '.join(sorted(names))}")
+    if history.best_epoch not in range(len(history.records) + 1):
+        raise ValueError(f"best_epoch should be one of the epochs, but is {history.best_epoch!r}")
+    float(history.best_value)
 
 
 def choose_device(name: str = "auto") -> torch.device:

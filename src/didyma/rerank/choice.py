@@ -12,7 +12,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.checkpoints import remember
+from didyma.checkpoints import array_of, remember
 from didyma.data import Lists
 from didyma.execution import on_threads
 from didyma.features.text import FirstStage, SmallFeatures, WordVectors
@@ -228,7 +228,7 @@ class Search:
                 self.untried = tuple(rungs[number:])
                 break
             name = f"rung {rung} of {len(self.judged.lists)} rows"
-            tried = remember(name, partial(self._try, rung))
+            tried = remember(name, partial(self._try, rung), partial(self._check, rung))
             found = list(self._trials(rung, tried["scores"]))
             self.trials += found
             spent, longest = spent + tried["seconds"], max(longest, tried["seconds"])
@@ -258,6 +258,13 @@ class Search:
             warnings.simplefilter("ignore")  # a fold may teach nothing
             on_threads()(work, range(self.n_folds))
         return {"scores": scores, "seconds": time.perf_counter() - began}
+
+    def _check(self, rung: Rung, tried: dict[str, Any]) -> None:
+        """Refuse what this rung cannot have found."""
+        shape = len(rung.settings), len(self.judged.windowed.item)
+        array_of(tried["scores"], "scores", shape)
+        if type(tried["seconds"]) is not float:
+            raise ValueError(f"seconds should be a number, but are {tried['seconds']!r:.40}")
 
     def _trials(self, rung: Rung, scores: NDArray[np.float64]) -> Iterator[Trial]:
         for setting, found in zip(rung.settings, scores):
