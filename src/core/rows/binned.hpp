@@ -58,12 +58,8 @@ class BinnedRows : public Rows {
     // A histogram of coefficients for each column.
     void combine(Span<const int64_t> rows, Span<const double> coef,
                  Span<double> table) const override {
-        const int64_t d = n_columns();
         for (int64_t r = 0; r < rows.size(); ++r) {
-            const double c = coef[r];
-            if (c == 0.0) continue;
-            const Span<const uint8_t> bins = bins_[rows[r]];
-            for (int64_t j = 0; j < d; ++j) table[bins[j] * d + j] += c;
+            if (coef[r] != 0.0) count(rows[r], coef[r], table);
         }
     }
 
@@ -112,6 +108,22 @@ class BinnedRows : public Rows {
     }
 
   private:
+    // Adds c to the bins of a row.
+    void count(int64_t row, double c, Span<double> table) const {
+        constexpr int64_t EIGHT = 8;
+        const Span<const uint8_t> bins = bins_[row];
+        const int64_t d = n_columns();
+        int64_t j = 0;
+        for (; j + EIGHT <= d; j += EIGHT) {  // all are read before any is written
+            int64_t places[EIGHT];
+            double sums[EIGHT];
+            for (int64_t t = 0; t < EIGHT; ++t) places[t] = bins[j + t] * d + j + t;
+            for (int64_t t = 0; t < EIGHT; ++t) sums[t] = table[places[t]] + c;
+            for (int64_t t = 0; t < EIGHT; ++t) table[places[t]] = sums[t];
+        }
+        for (; j < d; ++j) table[bins[j] * d + j] += c;
+    }
+
     Matrix<double> by_bin(Span<double> table) const {
         check_range(0, table_size(), table.size());
         return {table.data(), height_, n_columns()};
