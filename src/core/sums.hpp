@@ -14,15 +14,18 @@ constexpr int64_t STRANDS =
 // Σ term(i) over i below n: STRANDS partial sums, added in a fixed tree, then the rest in order.
 template <class Term>
 double sum(int64_t n, Term term) {
-    double partial[STRANDS] = {};
     int64_t i = 0;
-    for (; i + STRANDS <= n; i += STRANDS) {
-        for (int64_t s = 0; s < STRANDS; ++s) partial[s] += term(i + s);
+    double total = 0.0;
+    if (n >= STRANDS) {  // short sums need not add up zeros
+        double partial[STRANDS] = {};
+        for (; i + STRANDS <= n; i += STRANDS) {
+            for (int64_t s = 0; s < STRANDS; ++s) partial[s] += term(i + s);
+        }
+        for (int64_t width = STRANDS / 2; width > 0; width /= 2) {
+            for (int64_t s = 0; s < width; ++s) partial[s] += partial[s + width];
+        }
+        total = partial[0];
     }
-    for (int64_t width = STRANDS / 2; width > 0; width /= 2) {
-        for (int64_t s = 0; s < width; ++s) partial[s] += partial[s + width];
-    }
-    double total = partial[0];
     for (; i < n; ++i) total += term(i);
     return total;
 }

@@ -18,6 +18,8 @@ void bind_rows(nanobind::module_ m);
 void bind_measures(nanobind::module_ m);
 void bind_sorting(nanobind::module_ m);
 void bind_signals(nanobind::module_ m);
+void bind_polytope(nanobind::module_ m);
+void bind_structures(nanobind::module_ m);
 void bind_sums(nanobind::module_ m);
 void bind_text(nanobind::module_ m);
 void bind_marginals(nanobind::module_ m);

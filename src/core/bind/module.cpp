@@ -29,6 +29,8 @@ NB_MODULE(DIDYMA_MODULE, m) {
     didyma::bind_sorting(m.def_submodule("sorting"));
     didyma::bind_applications(m.def_submodule("applications"));
     didyma::bind_signals(m.def_submodule("signals"));
+    didyma::bind_structures(m.def_submodule("structures"));
+    didyma::bind_polytope(m.def_submodule("polytope"));
     didyma::bind_sums(m.def_submodule("sums"));
     didyma::bind_text(m.def_submodule("text"));
     didyma::bind_marginals(m.def_submodule("marginals"));

@@ -1,0 +1,81 @@
+// Oracles that are not of this library: a user's function, in Python or in C.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bind/numpy.hpp"
+#include "structures/oracle.hpp"
+
+namespace didyma {
+
+// Raises didyma.errors.DataError; needs no GIL.
+[[noreturn]] inline void raise_data_error(const std::string& message) {
+    nb::gil_scoped_acquire held;
+    nb::object error = nb::module_::import_("didyma.errors").attr("DataError")(message);
+    PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+    throw nb::python_error();
+}
+
+// Indices that count through the scores and on through the additional scores, as parts and
+// additional ones in ascending order; returns the number of parts.
+inline int64_t split_parts(const std::string& name, std::vector<int64_t>& indices, int64_t n_scores,
+                           int64_t n_additional, Span<int32_t> parts, Span<int32_t> extra_parts) {
+    std::sort(indices.begin(), indices.end());
+    const int64_t limit = n_scores + n_additional;
+    const bool twice = std::adjacent_find(indices.begin(), indices.end()) != indices.end();
+    if (twice || (!indices.empty() && (indices.front() < 0 || indices.back() >= limit))) {
+        std::string returned;
+        for (const int64_t i : indices)
+            returned += (returned.empty() ? "" : " ") + std::to_string(i);
+        raise_data_error(name + " must return different part indices from 0 to " +
+                         std::to_string(limit - 1) + ", returned [" + returned + "]");
+    }
+    parts.fill(-1);
+    extra_parts.fill(-1);
+    int64_t count = 0, n_extra = 0;
+    for (const int64_t i : indices) {
+        if (i < n_scores) {
+            parts[count++] = static_cast<int32_t>(i);
+        } else {
+            extra_parts[n_extra++] = static_cast<int32_t>(i - n_scores);
+        }
+    }
+    return count;
+}
+
+inline nb::object copy_of(Span<const double> values) {
+    npy_intp shape[] = {values.size()};
+    nb::object array = nb::steal(PyArray_SimpleNew(1, shape, NPY_FLOAT64));
+    if (!array) throw nb::python_error();
+    auto* data = static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
+    std::copy(values.begin(), values.end(), data);
+    return array;
+}
+
+// A Python function of scores and additional scores, flat, that returns an array of indices.
+class PythonOracle final : public Oracle {
+  public:
+    PythonOracle(std::string name, nb::callable function)
+        : name_(std::move(name)), function_(std::move(function)) {}
+
+    int64_t argmax(Span<const double> scores, Span<const double> extra, Span<const int64_t>,
+                   Span<const int64_t>, Span<double>, Span<int64_t>, Span<int32_t> parts,
+                   Span<int32_t> extra_parts) const override {
+        nb::gil_scoped_acquire held;
+        nb::object returned = function_(copy_of(scores), copy_of(extra));
+        const auto* array = array_of<const int64_t>(returned, 1);
+        if (array == nullptr) throw nb::type_error("expected an array of indices");
+        const auto* data =
+            static_cast<const int64_t*>(PyArray_DATA(const_cast<PyArrayObject*>(array)));
+        std::vector<int64_t> indices(data, data + PyArray_DIM(array, 0));
+        return split_parts(name_, indices, scores.size(), extra.size(), parts, extra_parts);
+    }
+    bool concurrent() const override { return false; }
+
+  private:
+    std::string name_;
+    nb::callable function_;
+};
+
+}  // namespace didyma
