@@ -14,8 +14,8 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.structures import Case, cases
+from didyma._core.polytope import products
 from didyma.execution import on_threads
-from didyma.kernels.vertices import products
 from didyma.polytope.distributions import Distributions
 from didyma.polytope.sparsemap import solve
 from didyma.structure import _total

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["UNCOMPILED", "combinations", "compiled_only", "run_as_python"]
+__all__ = ["UNCOMPILED", "combinations", "compiled_only"]
 
 UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
@@ -29,13 +29,3 @@ def combinations(first: Sequence[Any], second: Sequence[Any]) -> list[tuple[Any,
         return list(product(first, second))
     count = max(len(first), len(second))
     return list(zip(islice(cycle(first), count), islice(cycle(second), count)))
-
-
-def run_as_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let solvers over compiled structures run as plain Python; their kernels stay compiled."""
-    from didyma.polytope import sparsemap  # not before conftest.py has limited threads
-    from didyma.polytope.batch import python_solver
-
-    monkeypatch.setattr(
-        sparsemap, "compiled_solver", lambda kernel, aligned, method: python_solver(kernel, method)
-    )

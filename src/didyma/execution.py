@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
@@ -26,6 +27,7 @@ __all__ = [
     "on_threads",
     "present_cores",
     "serial",
+    "shards",
     "threads",
 ]
 
@@ -137,7 +139,7 @@ def _share() -> int | None:
 
 
 def on_threads(n_jobs: int | None = None) -> Executor:
-    """Shards on threads: kernels release the GIL. None means every core that `n_cores` counts.
+    """Shards on threads: kernels release the GIL. `n_threads` says on how many.
 
     >>> on_threads(2)(abs, [-1, 2])
     [1, 2]
@@ -155,6 +157,17 @@ def n_threads(n_jobs: int | None = None) -> int:
     if n_jobs is None or n_jobs < 0:
         return n_cores()
     return n_jobs if _limit is None else min(n_jobs, _limit)
+
+
+def shards(n: int, n_jobs: int) -> list[slice]:
+    """The numbers below n in one run for each thread.
+
+    >>> shards(3, 2)
+    [slice(0, 1, None), slice(1, 3, None)]
+    """
+    count = max(min(n, n_jobs), 1)
+    bounds = [n * i // count for i in range(count + 1)]
+    return [slice(a, b) for a, b in pairwise(bounds)]
 
 
 @dataclass(frozen=True)

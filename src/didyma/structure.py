@@ -21,15 +21,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core.polytope import extent, products
+from didyma._core.structures import best_outputs
 from didyma.errors import DataError
-from didyma.kernels.jit import specialise
 from didyma.partition import SUSPECT, k_best
 
 __all__ = [
@@ -190,25 +190,18 @@ class Structure(ABC):
 class CompiledStructure(Structure):
     """A structure whose argmax is a kernel over flat arrays, and which knows lengths.
 
-    The kernel is ``kernel(scores, extra, dims, size, work, index, parts, extra_parts)``. It writes
-    the best output's indices to ``parts`` and ``extra_parts``, −1 where there are no more, and
-    returns the number of ``parts``, or −1 if every output scores −∞. ``dims`` are the integers that
-    describe a batch, ``size`` those of one instance, ``work`` and ``index`` are scratch: zero at
-    the first call for an instance and untouched between its calls.
+    The kernel is ``kernel(scores, extra, dims, size, work, index, parts, extra_parts)`` of the core
+    (``core/structures/argmax.hpp`` says what it does).
     """
 
     aligned: ClassVar[bool] = True
     """Whether two outputs that share a part have it in the same place of ``parts``."""
 
-    @cached_property
-    @abstractmethod
-    def kernel(self) -> Any:
-        """The compiled argmax."""
+    kernel: ClassVar[Any]
+    """The argmax, a `didyma._core.structures.Argmax`."""
 
-    @property
-    def closed_form(self) -> Any:
-        """Kernels of SparseMAP and its derivative that need no argmax (see `Choice`), or None."""
-        return None
+    closed_form: ClassVar[Any] = None
+    """Kernels of SparseMAP and its derivative that need no argmax (see `Choice`), or None."""
 
     @abstractmethod
     def encode(
@@ -476,8 +469,6 @@ class CompiledStructure(Structure):
         Any output, here the best of those without a suspicious part, is at most as good as the
         best. Hence score(p) + P < its score − slack puts all outputs with part p too low.
         """
-        from didyma.kernels.masks import extent
-
         highest, lowest, positive = extent(layout.scores)
         more, less, _ = extent(layout.extra)
         limit = -SUSPECT * np.maximum(np.maximum(highest, more), 1.0)
@@ -517,19 +508,16 @@ class CompiledStructure(Structure):
         self, layout: Layout
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
         """Parts and additional parts of each instance's best output, and whether there is one."""
-        parts = np.full((len(layout), layout.n_parts), -1, np.int32)
-        extra_parts = np.full((len(layout), layout.n_extra), -1, np.int32)
-        possible = np.empty(len(layout), bool)
-        _batch_kernel(self.kernel)(
+        parts, extra_parts, possible = best_outputs(
+            self.kernel,
             layout.scores,
             layout.extra,
             layout.dims,
             layout.sizes,
-            np.zeros(layout.n_work),
-            np.zeros(layout.n_index, np.int64),
-            parts,
-            extra_parts,
-            possible,
+            layout.n_work,
+            layout.n_index,
+            layout.n_parts,
+            layout.n_extra,
         )
         return parts, extra_parts, possible
 
@@ -543,8 +531,6 @@ def _ascending(parts: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def _expected(layout: Layout, marginals: Floats, extra_marginals: Floats) -> Floats:
     """Expected score of each instance; what is never used may score −∞."""
-    from didyma.kernels.vertices import products
-
     own, additional = np.zeros(len(layout)), np.zeros(len(layout))
     products(layout.scores, marginals, own)
     products(layout.extra, extra_marginals, additional)
@@ -741,31 +727,3 @@ def lay_out_additional(
     for place, block in zip(named.values(), blocks):
         extra[:, place.start : place.stop] = block
     return extra, named
-
-
-def argmax_batch(  # type: ignore[no-untyped-def]
-    scores, extra, dims, sizes, work, index, parts, extra_parts, possible
-):
-    """Run ``kernel`` over a batch; which instances have a possible output."""
-    for b in range(scores.shape[0]):
-        for i in range(work.shape[0]):
-            work[i] = 0.0
-        for i in range(index.shape[0]):
-            index[i] = 0
-        row = b if extra.shape[0] > 1 else 0
-        count = kernel(scores[b], extra[row], dims, sizes[b], work, index, parts[b], extra_parts[b])
-        possible[b] = count >= 0
-
-
-kernel: Any = None  # bound per structure
-
-
-def _batch_kernel(compiled: Any) -> Any:
-    if compiled not in _BATCH_KERNELS:
-        _BATCH_KERNELS[compiled] = specialise(
-            argmax_batch, f"argmax_batch_{compiled.__name__}", kernel=compiled
-        )
-    return _BATCH_KERNELS[compiled]
-
-
-_BATCH_KERNELS: dict[Any, Any] = {}

@@ -26,7 +26,6 @@ from didyma.structures import (
     Tree,
 )
 from tests.laws.test_sparsemap import CASES, OPTIONAL, Spaced, instance_of, vertices_of
-from tests.uncompiled import run_as_python
 
 MASKS = [-1e4, -1e9, -1e30, float(np.finfo(np.float32).min), float(np.finfo(np.float64).min)]
 
@@ -167,7 +166,7 @@ def test_masks_that_cannot_be_avoided_are_scores(structure):
 
 @pytest.mark.parametrize("step", ["pairwise", "away"])
 @pytest.mark.parametrize("name", ["sequence", "single root", "square matching", "user's own"])
-def test_conditional_gradients_do_not_mind_masks(name, step, monkeypatch):
+def test_conditional_gradients_do_not_mind_masks(name, step):
     case = CASES[name]
     scores, additional = instance_of(case, "gaussian", 2)
     masked = forbid(case, scores, additional, np.random.default_rng(2))
@@ -177,7 +176,6 @@ def test_conditional_gradients_do_not_mind_masks(name, step, monkeypatch):
         **with_masks(scores, additional, masked, -np.inf)[1],
     )
     given, more = with_masks(scores, additional, masked, -1e30)
-    run_as_python(monkeypatch)
     solver = ConditionalGradient(step)
     found = didyma.sparsemap(given, case.structure, solver=solver, tol=1e-12, **more)
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)

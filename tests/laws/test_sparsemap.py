@@ -32,7 +32,6 @@ from didyma.structures import (
 )
 from didyma.structures.logic import AtMostOne
 from tests.laws import enumeration
-from tests.uncompiled import run_as_python
 
 
 @dataclass
@@ -365,10 +364,8 @@ def test_a_warm_start_finds_the_same_point_sooner(name):
 
 
 @pytest.mark.parametrize("step", ["pairwise", "away", "vanilla"])
-@pytest.mark.parametrize("name", ["choice", "sequence", "tree", "user's own"])
-def test_conditional_gradients_agree(name, step, monkeypatch):
-    if name != "sequence":  # which stands for all that are compiled
-        run_as_python(monkeypatch)
+@pytest.mark.parametrize("name", CASES)
+def test_conditional_gradients_agree(name, step):
     case = CASES[name]
     scores, additional = instance_of(case, "gaussian", 3)
     tol = 1e-3 if step == "vanilla" else 1e-8

@@ -10,7 +10,6 @@ from didyma.nn import FenchelYoungLoss, sparsemap
 from didyma.structures import Choice, Forest, Matching, Sequence, TopK, Tree
 from tests.laws.test_masks import GARBAGE, MASKS, PADDED, forbid, padded, with_masks
 from tests.laws.test_sparsemap import CASES, instance_of
-from tests.uncompiled import run_as_python
 
 REGULARIZERS = ["perceptron", "crf", "sparsemap"]
 
@@ -32,12 +31,10 @@ def loss_and_gradients(loss, scores, gold, lengths=None, **additional):
 @pytest.mark.parametrize("regularizer", REGULARIZERS)
 @pytest.mark.parametrize("margin", [0.0, 1.5])
 @pytest.mark.parametrize("name", [name for name in CASES if name != "user's own"])
-def test_any_mask_is_infinite(name, margin, regularizer, monkeypatch):
+def test_any_mask_is_infinite(name, margin, regularizer):
     case = CASES[name]
     if not tractable(case.structure, regularizer):
         return
-    if regularizer == "perceptron" and name != "sequence":  # which stands for the compiled ones
-        run_as_python(monkeypatch)
     loss = FenchelYoungLoss(case.structure, regularizer, margin=margin)
     for seed in range(3):
         rng = np.random.default_rng(seed)

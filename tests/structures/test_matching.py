@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
+from didyma._core.assignment import match
 from didyma.errors import DataError
-from didyma.kernels.assignment import match
 from didyma.structures.matching import Matching
 
 
@@ -218,9 +218,9 @@ def test_a_value():
 def test_prices_that_are_kept_while_a_line_is_idle(m):
     n, rng = m - 1, np.random.default_rng(m)
     work, index = np.zeros(5 * m), np.zeros(1 + 6 * m, np.int64)
-    weights = rng.standard_normal((n, m))
+    parts, weights = np.empty(n, np.int32), rng.standard_normal((n, m))
     for _ in range(60):
         weights = weights + 0.5 * rng.standard_normal((n, m))
-        assert match(weights.ravel(), m, n, m, work, index)
+        assert match(weights.ravel(), m, n, m, work, index, parts) == n
         best = weights[linear_sum_assignment(weights, maximize=True)].sum()
-        assert weights[np.arange(n), index[1 : n + 1]].sum() == pytest.approx(best)
+        assert weights.ravel()[parts].sum() == pytest.approx(best)

@@ -1,11 +1,14 @@
 // Oracles that are not of this library: a user's function, in Python or in C.
 #pragma once
 
+#include <nanobind/stl/string.h>
+
 #include <string>
 #include <vector>
 
 #include "bind/numpy.hpp"
-#include "structures/oracle.hpp"
+#include "polytope/solved.hpp"
+#include "structures/argmax.hpp"
 
 namespace didyma {
 
@@ -21,15 +24,15 @@ namespace didyma {
 // additional ones in ascending order; returns the number of parts.
 inline int64_t split_parts(const std::string& name, std::vector<int64_t>& indices, int64_t n_scores,
                            int64_t n_additional, Span<int32_t> parts, Span<int32_t> extra_parts) {
+    const std::vector<int64_t> returned = indices;
     std::sort(indices.begin(), indices.end());
     const int64_t limit = n_scores + n_additional;
     const bool twice = std::adjacent_find(indices.begin(), indices.end()) != indices.end();
     if (twice || (!indices.empty() && (indices.front() < 0 || indices.back() >= limit))) {
-        std::string returned;
-        for (const int64_t i : indices)
-            returned += (returned.empty() ? "" : " ") + std::to_string(i);
+        std::string list;
+        for (const int64_t i : returned) list += (list.empty() ? "" : " ") + std::to_string(i);
         raise_data_error(name + " must return different part indices from 0 to " +
-                         std::to_string(limit - 1) + ", returned [" + returned + "]");
+                         std::to_string(limit - 1) + ", returned [" + list + "]");
     }
     parts.fill(-1);
     extra_parts.fill(-1);
@@ -44,6 +47,14 @@ inline int64_t split_parts(const std::string& name, std::vector<int64_t>& indice
     return count;
 }
 
+// What Python sees of a result.
+inline auto as_tuple(polytope::Solved solved) {
+    return std::make_tuple(std::move(solved.marginals), std::move(solved.gaps),
+                           std::move(solved.iterations), std::move(solved.statuses),
+                           std::move(solved.offsets), std::move(solved.parts),
+                           std::move(solved.extra_parts), std::move(solved.weights));
+}
+
 inline nb::object copy_of(Span<const double> values) {
     npy_intp shape[] = {values.size()};
     nb::object array = nb::steal(PyArray_SimpleNew(1, shape, NPY_FLOAT64));
@@ -54,14 +65,14 @@ inline nb::object copy_of(Span<const double> values) {
 }
 
 // A Python function of scores and additional scores, flat, that returns an array of indices.
-class PythonOracle final : public Oracle {
+class PythonArgmax final : public Argmax {
   public:
-    PythonOracle(std::string name, nb::callable function)
+    PythonArgmax(std::string name, nb::callable function)
         : name_(std::move(name)), function_(std::move(function)) {}
 
-    int64_t argmax(Span<const double> scores, Span<const double> extra, Span<const int64_t>,
-                   Span<const int64_t>, Span<double>, Span<int64_t>, Span<int32_t> parts,
-                   Span<int32_t> extra_parts) const override {
+    int64_t find(Span<const double> scores, Span<const double> extra, Span<const int64_t>,
+                 Span<const int64_t>, Span<double>, Span<int64_t>, Span<int32_t> parts,
+                 Span<int32_t> extra_parts) const override {
         nb::gil_scoped_acquire held;
         nb::object returned = function_(copy_of(scores), copy_of(extra));
         const auto* array = array_of<const int64_t>(returned, 1);

@@ -1,9 +1,8 @@
 #include "bind/numpy.hpp"
 #include "bind/oracles.hpp"
 
-#include <nanobind/stl/string.h>
-
 #include "structures/choice.hpp"
+#include "structures/clusters.hpp"
 #include "structures/elimination.hpp"
 #include "structures/forest.hpp"
 #include "structures/hypergraph.hpp"
@@ -19,12 +18,12 @@ namespace {
 template <Kernel kernel>
 void bind_kernel(nb::module_& m, const char* name) {
     m.attr(name) =
-        nb::cast(static_cast<Oracle*>(new BuiltIn<kernel>), nb::rv_policy::take_ownership);
+        nb::cast(static_cast<Argmax*>(new BuiltIn<kernel>), nb::rv_policy::take_ownership);
 }
 
 // The best output of each instance: parts, additional parts, and whether there is one.
 std::tuple<Table<int32_t>, Table<int32_t>, Array<bool>> best_outputs(
-    const Oracle& oracle, Matrix<const double> scores, Matrix<const double> extra,
+    const Argmax& oracle, Matrix<const double> scores, Matrix<const double> extra,
     Span<const int64_t> dims, Matrix<const int64_t> sizes, int64_t n_work, int64_t n_index,
     int64_t n_parts, int64_t n_extra) {
     const Batch batch{scores, extra, dims, sizes, n_work, n_index, n_parts, n_extra};
@@ -33,8 +32,8 @@ std::tuple<Table<int32_t>, Table<int32_t>, Array<bool>> best_outputs(
     Scratch scratch(batch);
     for (int64_t b = 0; b < batch.size(); ++b) {
         scratch.clear();
-        possible[b] = oracle.argmax(scores[b], batch.extra_of(b), dims, sizes[b], scratch.work,
-                                    scratch.index, parts[b], extra_parts[b]) >= 0;
+        possible[b] = oracle.find(scores[b], batch.extra_of(b), dims, sizes[b], scratch.work,
+                                  scratch.index, parts[b], extra_parts[b]) >= 0;
     }
     return {std::move(parts), std::move(extra_parts), std::move(possible)};
 }
@@ -42,8 +41,8 @@ std::tuple<Table<int32_t>, Table<int32_t>, Array<bool>> best_outputs(
 }  // namespace
 
 void bind_structures(nb::module_ m) {
-    nb::class_<Oracle>(m, "Oracle").def("__call__", &Oracle::argmax, Released());
-    nb::class_<PythonOracle, Oracle>(m, "PythonOracle").def(nb::init<std::string, nb::callable>());
+    nb::class_<Argmax>(m, "Argmax").def("__call__", &Argmax::find, Released());
+    nb::class_<PythonArgmax, Argmax>(m, "PythonArgmax").def(nb::init<std::string, nb::callable>());
     bind_kernel<best_choice>(m, "choice");
     bind_kernel<eliminate>(m, "factor_graph");
     bind_kernel<best_forest>(m, "forest");
@@ -53,12 +52,19 @@ void bind_structures(nb::module_ m) {
     bind_kernel<best_sequence>(m, "sequence");
     bind_kernel<best_top_k>(m, "top_k");
     bind_kernel<best_tree>(m, "tree");
+    m.def("agglomerate", &agglomerate, Released());
     m.def("best_outputs", &best_outputs, Released());
     m.def("k_best_sequences", &k_best_sequences, Released());
     m.def("projective_tree_scratch", [](int64_t n) {
         return std::make_tuple(projective_tree::n_work(n), projective_tree::n_index(n));
     });
-    m.def("sparsemax", &sparsemax, Released());
+    m.def("spanning_forest", &spanning_forest, Released());
+    m.def(
+        "sparsemax",
+        [](Matrix<const double> scores, Matrix<const int64_t> sizes) {
+            return as_tuple(sparsemax(scores, sizes));
+        },
+        Released());
     m.def("sparsemax_derivative", &sparsemax_derivative, Released());
     m.def("tree_scratch",
           [](int64_t n) { return std::make_tuple(tree::n_work(n), tree::n_index(n)); });

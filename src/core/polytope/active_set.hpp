@@ -8,7 +8,7 @@
 
 #include "polytope/simplex_qp.hpp"
 
-namespace didyma {
+namespace didyma::polytope {
 
 class ActiveSet {
   public:
@@ -262,4 +262,4 @@ class ActiveSet {
     double shift_ = 0.0;
 };
 
-}  // namespace didyma
+}  // namespace didyma::polytope

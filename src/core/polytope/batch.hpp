@@ -8,14 +8,14 @@
 #include "polytope/frank_wolfe.hpp"
 #include "polytope/share.hpp"
 #include "polytope/vertices.hpp"
-#include "structures/oracle.hpp"
+#include "structures/argmax.hpp"
 
-namespace didyma {
+namespace didyma::polytope {
 
 // One instance and the vertices that its solver holds, one per slot.
 class Vertices final : public Polytope {
   public:
-    Vertices(const Oracle& oracle, bool aligned, const Batch& batch, int64_t capacity)
+    Vertices(const Argmax& oracle, bool aligned, const Batch& batch, int64_t capacity)
         : parts(capacity + 1, batch.n_parts, -1),
           extra_parts(capacity + 1, batch.n_extra, -1),
           counts(capacity + 1, 0),
@@ -70,8 +70,8 @@ class Vertices final : public Polytope {
 
     int64_t argmax(Span<const double> u, int64_t spare) override {
         for (int64_t i = 0; i < current_.size(); ++i) current_[i] = scores_[i] - u[i];
-        counts[spare] = oracle_.argmax(current_, extra_, batch_.dims, size_, scratch_.work,
-                                       scratch_.index, parts[spare], extra_parts[spare]);
+        counts[spare] = oracle_.find(current_, extra_, batch_.dims, size_, scratch_.work,
+                                     scratch_.index, parts[spare], extra_parts[spare]);
         weigh(spare);
         return spare;
     }
@@ -118,7 +118,7 @@ class Vertices final : public Polytope {
             ROUNDING * (own.magnitude + more.magnitude + static_cast<double>(counts[slot]));
     }
 
-    const Oracle& oracle_;
+    const Argmax& oracle_;
     const Batch& batch_;
     Span<const double> scores_, extra_;
     Span<const int64_t> size_;
@@ -143,19 +143,10 @@ struct Limits {
     int64_t max_iter;
 };
 
-// What there is to know about each instance.
-struct Solved {
-    Table<double> marginals;
-    Array<double> gaps;
-    Array<int64_t> iterations, statuses, offsets;
-    Table<int32_t> parts, extra_parts;
-    Array<double> weights;
-};
-
 // Solves one instance after the other.
 class BatchSolver {
   public:
-    BatchSolver(const Oracle& oracle, bool aligned, const Batch& batch, const Start& start,
+    BatchSolver(const Argmax& oracle, bool aligned, const Batch& batch, const Start& start,
                 Method method, const Limits& limits, Solved& solved)
         : start_(start),
           method_(method),
@@ -302,18 +293,10 @@ class BatchSolver {
 };
 
 // Solves each instance. Rows of `start` are where it begins; none means at its argmax.
-inline Solved solve_batch(const Oracle& oracle, bool aligned, const Batch& batch,
+inline Solved solve_batch(const Argmax& oracle, bool aligned, const Batch& batch,
                           const Start& start, Method method, const Limits& limits, int64_t n_jobs) {
     const int64_t n = batch.size();
-    Solved solved{Table<double>(n, batch.scores.columns()),
-                  Array<double>(n),
-                  Array<int64_t>(n),
-                  Array<int64_t>(n),
-                  Array<int64_t>(n + 1),
-                  {},
-                  {},
-                  {}};
-    solved.offsets[0] = 0;
+    Solved solved(n, batch.scores.columns());
     const auto workers = share_instances(n, oracle.concurrent() ? n_jobs : 1, [&] {
         return std::make_unique<BatchSolver>(oracle, aligned, batch, start, method, limits, solved);
     });
@@ -362,4 +345,4 @@ inline void apply_derivative(const Moves& moves, int64_t n_jobs) {
     share_instances(moves.p.rows(), n_jobs, [&] { return std::make_unique<Mover>(moves); });
 }
 
-}  // namespace didyma
+}  // namespace didyma::polytope

@@ -6,7 +6,7 @@
 #include "array.hpp"
 #include "sums.hpp"
 
-namespace didyma {
+namespace didyma::polytope {
 
 // The first n rows of L are lower triangular with L L' = K; appending and removing a row cost
 // O(n²). Beside it stand L⁻¹ 1 and L⁻¹ θ, which grow and shrink along with it: what it takes to
@@ -85,4 +85,4 @@ class Factor {
     int64_t n_ = 0;
 };
 
-}  // namespace didyma
+}  // namespace didyma::polytope

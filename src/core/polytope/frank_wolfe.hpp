@@ -9,7 +9,7 @@
 
 #include "polytope/simplex_qp.hpp"
 
-namespace didyma {
+namespace didyma::polytope {
 
 enum class Step { VANILLA, AWAY, PAIRWISE };
 
@@ -129,4 +129,4 @@ class FrankWolfe {
     Array<bool> used_;
 };
 
-}  // namespace didyma
+}  // namespace didyma::polytope

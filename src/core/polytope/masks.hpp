@@ -6,7 +6,7 @@
 
 #include "array.hpp"
 
-namespace didyma {
+namespace didyma::polytope {
 
 // Highest (-inf if none) and lowest (inf) finite value and sum of the positive ones, per row.
 inline std::tuple<Array<double>, Array<double>, Array<double>> extent(Matrix<const double> values) {
@@ -26,4 +26,4 @@ inline std::tuple<Array<double>, Array<double>, Array<double>> extent(Matrix<con
     return {std::move(highest), std::move(lowest), std::move(positive)};
 }
 
-}  // namespace didyma
+}  // namespace didyma::polytope

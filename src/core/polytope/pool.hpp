@@ -3,7 +3,7 @@
 
 #include "polytope/simplex_qp.hpp"
 
-namespace didyma {
+namespace didyma::polytope {
 
 // Columns with G = M'M; a point u stands for the inner products of all columns with it, G y.
 class Pool final : public Polytope {
@@ -42,4 +42,4 @@ class Pool final : public Polytope {
     Array<double> noise_;
 };
 
-}  // namespace didyma
+}  // namespace didyma::polytope

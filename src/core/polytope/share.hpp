@@ -9,7 +9,7 @@
 #include "array.hpp"
 #include "threads.hpp"
 
-namespace didyma {
+namespace didyma::polytope {
 
 constexpr double WORTH_SHARING = 200e-6;  // seconds of work that a second thread gains from
 
@@ -45,4 +45,4 @@ auto share_instances(int64_t n, int64_t n_jobs, Make make) {
     return workers;
 }
 
-}  // namespace didyma
+}  // namespace didyma::polytope

@@ -5,8 +5,9 @@
 #include <limits>
 
 #include "polytope/cholesky.hpp"
+#include "polytope/solved.hpp"
 
-namespace didyma {
+namespace didyma::polytope {
 
 constexpr double INFINITE = std::numeric_limits<double>::infinity();
 
@@ -25,8 +26,6 @@ class Polytope {
     virtual Span<const double> theta() const = 0;
     virtual Span<const double> noise() const = 0;
 };
-
-enum Status : int64_t { OPTIMAL, LIMIT, STALLED, FULL, IMPOSSIBLE };
 
 // How a method ended. `level` is the mean of θ_s − m_s·u under the weights, and the gap is how far
 // the best column stands above it.
@@ -84,4 +83,4 @@ inline int64_t spare_slot(const Weighted& point, Span<bool> used) {
     return spare;
 }
 
-}  // namespace didyma
+}  // namespace didyma::polytope

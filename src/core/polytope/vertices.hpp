@@ -8,7 +8,7 @@
 
 #include "polytope/cholesky.hpp"
 
-namespace didyma {
+namespace didyma::polytope {
 
 using Parts = Span<const int32_t>;  // of one output; they end at the first -1
 
@@ -155,4 +155,4 @@ inline void derivative(Matrix<const int32_t> parts, Matrix<const int32_t> extra_
     }
 }
 
-}  // namespace didyma
+}  // namespace didyma::polytope

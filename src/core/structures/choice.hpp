@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
 #include <vector>
 
 #include "array.hpp"
+#include "polytope/solved.hpp"
 
 namespace didyma {
 
@@ -34,13 +34,11 @@ inline int64_t best_choice(Span<const double> scores, Span<const double>, Span<c
 // (Held, Wolfe & Crowder 1974). Only scores within 1 of the highest can have weight, so that no
 // others need to be sorted. Everything is relative to the highest score: large ones do not cancel.
 //
-// `marginals` starts as 0. Returns options with their weights, row by row. No option at all is an
-// output without parts, -1 of weight 1; where no score is finite the support is 0.
-inline std::tuple<Table<int32_t>, Array<double>> sparsemax(Matrix<const double> scores,
-                                                           Matrix<const int64_t> sizes,
-                                                           Matrix<double> marginals,
-                                                           Span<double> gaps,
-                                                           Span<int64_t> support) {
+// No option at all is an output without parts, -1 of weight 1.
+inline polytope::Solved sparsemax(Matrix<const double> scores, Matrix<const int64_t> sizes) {
+    polytope::Solved solved(scores.rows(), scores.columns());
+    solved.marginals.fill(0.0);
+    solved.iterations.fill(1);
     std::vector<int32_t> options;
     std::vector<double> weights;
     std::vector<int64_t> near;
@@ -75,7 +73,7 @@ inline std::tuple<Table<int32_t>, Array<double>> sparsemax(Matrix<const double> 
             level += weight * (z - weight);
             best = std::max(best, z - weight);
             if (k < count) {
-                marginals(b, near[k]) = weight;
+                solved.marginals(b, near[k]) = weight;
                 options.push_back(static_cast<int32_t>(near[k]));
                 weights.push_back(weight);
             }
@@ -85,14 +83,17 @@ inline std::tuple<Table<int32_t>, Array<double>> sparsemax(Matrix<const double> 
             weights.push_back(1.0);
             count = 1;
         }
-        gaps[b] = near.empty() ? 0.0 : std::max(best - level, 0.0);
-        support[b] = count;
+        solved.gaps[b] = near.empty() ? 0.0 : std::max(best - level, 0.0);
+        solved.statuses[b] = count > 0 ? polytope::OPTIMAL : polytope::IMPOSSIBLE;
+        solved.offsets[b + 1] = solved.offsets[b] + count;
     }
-    Table<int32_t> parts(static_cast<int64_t>(options.size()), 1);
-    std::copy(options.begin(), options.end(), parts.flat().begin());
-    Array<double> probabilities(static_cast<int64_t>(weights.size()));
-    std::copy(weights.begin(), weights.end(), probabilities.begin());
-    return {std::move(parts), std::move(probabilities)};
+    const auto n = static_cast<int64_t>(options.size());
+    solved.parts = Table<int32_t>(n, 1);
+    solved.extra_parts = Table<int32_t>(n, 0);
+    solved.weights = Array<double>(n);
+    std::copy(options.begin(), options.end(), solved.parts.flat().begin());
+    std::copy(weights.begin(), weights.end(), solved.weights.begin());
+    return solved;
 }
 
 // out[b] += J p[b], which takes the mean over the support from the entries in the support.

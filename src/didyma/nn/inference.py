@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.execution import on_threads
+from didyma.execution import n_threads
 from didyma.nn.maximum import Gibbs
 from didyma.nn.objective import Objective
 from didyma.polytope.distributions import Distributions
@@ -93,16 +93,16 @@ class Inference:
     def _by_solution(
         self, method: str, numbers: NDArray[np.int64], *directions: Floats
     ) -> tuple[Floats, Floats]:
-        executor = on_threads(self.objective.n_jobs)
+        n_jobs = n_threads(self.objective.n_jobs)
         for solution, first, stop in zip(self.solutions, self.firsts, self.firsts[1:]):
             if np.array_equal(numbers, np.arange(first, stop)):
-                found: tuple[Floats, Floats] = getattr(solution, method)(*directions, executor)
+                found: tuple[Floats, Floats] = getattr(solution, method)(*directions, n_jobs)
                 return found
         out, out_extra = np.zeros_like(directions[0]), np.zeros_like(directions[1])
         for solution, first, stop in zip(self.solutions, self.firsts, self.firsts[1:]):
             rows = np.flatnonzero((numbers >= first) & (numbers < stop))
             own = _instances(solution, numbers[rows] - first)
-            moved = getattr(own, method)(*(d[rows] for d in directions), executor)
+            moved = getattr(own, method)(*(d[rows] for d in directions), n_jobs)
             out[rows], out_extra[rows] = moved
         return out, out_extra
 

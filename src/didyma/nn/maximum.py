@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.execution import Executor, serial
-from didyma.polytope.batch import shards
+from didyma.execution import on_threads, shards
 from didyma.polytope.distributions import Distributions
 from didyma.structure import CompiledStructure, Floats, Layout
 
@@ -31,21 +30,19 @@ class Gibbs:
         """Some instances, in this order; one may come several times."""
         return replace(self, layout=self.layout.select(b))
 
-    def apply_jacobian(
-        self, p: Floats, p_extra: Floats, executor: Executor = serial
-    ) -> tuple[Floats, Floats]:
+    def apply_jacobian(self, p: Floats, p_extra: Floats, n_jobs: int = 1) -> tuple[Floats, Floats]:
         """J [p; p_extra], row by row."""
-        q, q_extra = self._along("covariances", executor, p, p_extra)
+        q, q_extra = self._along("covariances", n_jobs, p, p_extra)
         return q / self.temperature, q_extra / self.temperature
 
     def bend(
-        self, p: Floats, p_extra: Floats, r: Floats, r_extra: Floats, executor: Executor = serial
+        self, p: Floats, p_extra: Floats, r: Floats, r_extra: Floats, n_jobs: int = 1
     ) -> tuple[Floats, Floats]:
         """How J [p; p_extra] moves along r, row by row."""
-        t, t_extra = self._along("third_cumulants", executor, p, p_extra, r, r_extra)
+        t, t_extra = self._along("third_cumulants", n_jobs, p, p_extra, r, r_extra)
         return t / self.temperature**2, t_extra / self.temperature**2
 
-    def _along(self, name: str, executor: Executor, *directions: Floats) -> tuple[Floats, Floats]:
+    def _along(self, name: str, n_jobs: int, *directions: Floats) -> tuple[Floats, Floats]:
         method = getattr(self.structure, name, None)
         if method is None:
             raise NotImplementedError(
@@ -53,12 +50,12 @@ class Gibbs:
                 "a CRF's marginals need; those of SparseMAP need only an argmax"
             )
         if not isinstance(self.structure, CompiledStructure):
-            executor = serial  # nobody has said that it may be asked by several threads
+            n_jobs = 1  # nobody has said that it may be asked by several threads
 
         def move(b: slice) -> Any:
             return method(self.layout.select(b), *(direction[b] for direction in directions))
 
-        found, found_extra = zip(*executor(move, shards(len(self.layout), executor)))
+        found, found_extra = zip(*on_threads(n_jobs)(move, shards(len(self.layout), n_jobs)))
         return np.concatenate(found), np.concatenate(found_extra)
 
 

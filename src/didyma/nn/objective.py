@@ -8,30 +8,22 @@ gradient is [u; v] − g.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core import polytope as core
 from didyma.errors import DataError
-from didyma.execution import on_threads
+from didyma.execution import n_threads
 from didyma.nn.maximum import Gibbs, Maximum
-from didyma.polytope.active_set import OPTIMAL
 from didyma.polytope.distributions import Distribution, Distributions
 from didyma.polytope.sparsemap import ActiveSet, scaled, solve
 from didyma.structure import CompiledStructure, Floats, Layout, Structure, flatten
 
 __all__ = ["Objective"]
-
-combine: Any = None  # bound per structure
-
-
-def argmax_only(problem, theta, noise, active, y, n, u, c, tol, max_iter):  # type: ignore[no-untyped-def]
-    """A solver without a regulariser: the first vertex, which is the argmax, is the optimum."""
-    combine(problem, active, y, n, u, np.empty(n))
-    return n, 0.0, 0.0, 0, OPTIMAL
 
 
 @dataclass(frozen=True)
@@ -40,11 +32,7 @@ class Argmax:
 
     max_iter: ClassVar[int] = 1
     finite: ClassVar[bool] = True
-
-    @property
-    def template(self) -> Callable[..., Any]:
-        """No loop at all."""
-        return argmax_only
+    method: ClassVar[Any] = core.Method.ARGMAX
 
 
 @dataclass(frozen=True)
@@ -78,13 +66,11 @@ class Objective:
             warm_start=self.warm_start,
             solver=ActiveSet() if self._squared else Argmax(),
             face=self.face,
-            executor=on_threads(self.n_jobs),
+            n_jobs=n_threads(self.n_jobs),
         )
-        from didyma.kernels.vertices import value_and_expectation
-
         u = solution.marginals.reshape(layout.scores.shape)
         value, v = np.empty(len(layout)), np.zeros((len(layout), layout.extra.shape[1]))
-        value_and_expectation(
+        core.value_and_expectation(
             solution.offsets,
             solution.extra_parts,
             solution.weights,
@@ -149,20 +135,16 @@ def encode(structure: Structure, outputs: NDArray[Any], layout: Layout) -> tuple
                 field="gold",
             )
         return flatten(outputs).astype(np.float64), np.zeros((len(layout), 0))
-    from didyma.kernels.vertices import expectation
-
     parts, extra_parts = structure.encode(outputs, layout)
     gold, gold_extra = np.zeros_like(layout.scores), np.zeros((len(layout), layout.extra.shape[1]))
     rows, ones = np.arange(len(layout) + 1), np.ones(len(layout))
-    expectation(rows, np.ascontiguousarray(parts), ones, gold)
-    expectation(rows, np.ascontiguousarray(extra_parts), ones, gold_extra)
+    core.expectation(rows, np.ascontiguousarray(parts), ones, gold)
+    core.expectation(rows, np.ascontiguousarray(extra_parts), ones, gold_extra)
     return gold, gold_extra
 
 
 def _dot(scores: Floats, u: Floats) -> Floats:
     """Row by row; where u is 0 the score may be −inf."""
-    from didyma.kernels.vertices import products
-
     out = np.zeros(len(u))
-    products(scores, u, out)
+    core.products(scores, u, out)
     return out

@@ -19,7 +19,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.execution import serial
 from didyma.polytope.distributions import Distributions, apply_derivative
 from didyma.polytope.point import LocalPoint, is_optimal
 from didyma.polytope.priced import CouplingRows, scatter
@@ -151,7 +150,6 @@ class _Run:
                 tol=TIGHT,
                 temperature=self.q,
                 warm_start=self.found[f],
-                executor=serial,
             )
             self.found[f] = found
             own = found.marginals.reshape(len(y), -1)

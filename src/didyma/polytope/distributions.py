@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core import polytope as core
 from didyma.errors import DataError
-from didyma.execution import Executor, serial
-from didyma.polytope.batch import shards
 from didyma.structure import CompiledStructure, Floats, Layout, Structure, flatten
 
 __all__ = ["Distribution", "Distributions", "apply_derivative"]
@@ -110,10 +109,8 @@ class Distributions:
     @cached_property
     def extra_marginals(self) -> Floats:
         """Expectations of all additional parts, flat: (B, f)."""
-        from didyma.kernels.vertices import expectation
-
         out = np.zeros((len(self), self.layout.extra.shape[1]))
-        expectation(self.offsets, self.extra_parts, self.weights, out)
+        core.expectation(self.offsets, self.extra_parts, self.weights, out)
         return out
 
     @property
@@ -165,9 +162,7 @@ class Distributions:
             named[name] = block.sum(axis=0) if place.shared else block
         return d_scores.reshape(self.marginals.shape), named
 
-    def apply_jacobian(
-        self, p: Floats, p_extra: Floats, executor: Executor = serial
-    ) -> tuple[Floats, Floats]:
+    def apply_jacobian(self, p: Floats, p_extra: Floats, n_jobs: int = 1) -> tuple[Floats, Floats]:
         """The Jacobian of all marginals by all scores, times [p; p_extra]; it is symmetric.
 
         Rows stand for instances, as ``offsets`` has them; columns for the flat scores.
@@ -176,7 +171,7 @@ class Distributions:
         if p.shape != shape or p_extra.shape != (shape[0], self.layout.extra.shape[1]):
             raise DataError(f"expected flat arrays of {shape[0]} instances, found {p.shape}")
         vertices = self.offsets, self.parts, self.extra_parts
-        out, out_extra = apply_derivative(self.structure, *vertices, p, p_extra, executor)
+        out, out_extra = apply_derivative(self.structure, *vertices, p, p_extra, n_jobs)
         out /= self.temperature
         out_extra /= self.temperature
         return out, out_extra
@@ -206,11 +201,9 @@ def apply_derivative(
     extra_parts: Parts,
     p: Floats,
     p_extra: Floats,
-    executor: Executor = serial,
+    n_jobs: int = 1,
 ) -> tuple[Floats, Floats]:
     """The Jacobian at temperature 1 of marginals on these vertices, times [p; p_extra]."""
-    from didyma.kernels.vertices import derivative
-
     out, out_extra = np.zeros_like(p), np.zeros_like(p_extra)
     compiled = structure if isinstance(structure, CompiledStructure) else None
     if compiled and compiled.closed_form:
@@ -218,9 +211,5 @@ def apply_derivative(
         return out, out_extra
     aligned = compiled is not None and compiled.aligned
 
-    def move(b: slice) -> None:
-        rows = offsets[b.start : b.stop + 1]
-        derivative(rows, parts, extra_parts, aligned, p[b], p_extra[b], out[b], out_extra[b])
-
-    executor(move, shards(len(p), executor))
+    core.apply_derivative(offsets, parts, extra_parts, aligned, p, p_extra, out, out_extra, n_jobs)
     return out, out_extra

@@ -8,17 +8,17 @@ Martins, Blondel and Cardie 2018).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core import polytope as core
+from didyma._core.structures import PythonArgmax
 from didyma.errors import DataError, warn
-from didyma.execution import Executor, on_threads, serial
-from didyma.polytope import active_set
-from didyma.polytope.batch import IMPOSSIBLE, compiled_solver, python_solver, shards
+from didyma.execution import n_threads
 from didyma.polytope.distributions import Distribution, Distributions
 from didyma.structure import (
     LARGEST,
@@ -40,7 +40,7 @@ class ToleranceWarning(UserWarning):
 
 
 class Solver(Protocol):
-    """A loop over the globals of `polytope.active_set.template`, and its own limit of calls."""
+    """A method, and its own limit of calls."""
 
     @property
     def max_iter(self) -> int:
@@ -53,8 +53,8 @@ class Solver(Protocol):
         ...
 
     @property
-    def template(self) -> Callable[..., Any]:
-        """The loop."""
+    def method(self) -> Any:
+        """One of `didyma._core.polytope.Method`."""
         ...
 
 
@@ -64,11 +64,7 @@ class ActiveSet:
 
     max_iter: ClassVar[int] = UNLIMITED
     finite: ClassVar[bool] = True
-
-    @property
-    def template(self) -> Callable[..., Any]:
-        """The loop."""
-        return active_set.template
+    method: ClassVar[Any] = core.Method.ACTIVE_SET
 
 
 EXACT = ActiveSet()
@@ -128,7 +124,7 @@ def sparsemap(
         warm_start=warm_start,
         solver=solver,
         face=return_solution,
-        executor=on_threads(n_jobs),
+        n_jobs=n_threads(n_jobs),
     )
     given = np.asarray(scores)
     marginals = solution.marginals.reshape(given.shape)
@@ -147,7 +143,7 @@ def solve(
     warm_start: Distributions | Sequence[Distribution | None] | None = None,
     solver: Solver = EXACT,
     face: bool = False,
-    executor: Executor | None = None,
+    n_jobs: int = 1,
 ) -> Distributions:
     """Solve a batch that is laid out already.
 
@@ -165,45 +161,20 @@ def solve(
         # A structure s is in the support only if θ_s − m_s·u is the highest, and 0 ≤ m_s·u ≤ |m_s|:
         # one that scores lower by more than the number of parts never is, at no u.
         layout = structure.narrow(layout, layout.n_parts)
-    run = _solver(structure, layout, solver)
     first = _start(warm_start, structure, layout)
-    marginals = np.zeros(layout.scores.shape)
-    gap = np.zeros(len(layout))
-    n_iter = np.zeros(len(layout), np.int64)
-    status = np.zeros(len(layout), np.int64)
-    offsets = np.zeros(len(layout) + 1, np.int64)
-    support = offsets[1:]
-
-    def solve_shard(shard: slice) -> Any:
-        rows = slice(shard.start, shard.stop + 1)
-        return run(
-            layout.scores[shard],
-            layout.extra[shard] if len(layout.extra) > 1 else layout.extra,
-            layout.dims,
-            layout.sizes[shard],
-            layout.n_work,
-            layout.n_index,
-            layout.n_parts,
-            layout.n_extra,
-            first.offsets[rows],
-            first.parts,
-            first.extra_parts,
-            first.weights,
-            float(tol),
-            0.0 if face and solver.finite else float(tol),
-            solver.max_iter if max_iter is None else max_iter,
-            marginals[shard],
-            gap[shard],
-            n_iter[shard],
-            status[shard],
-            support[shard],
-        )
-
-    executor = executor if executor and isinstance(structure, CompiledStructure) else serial
-    found = executor(solve_shard, shards(len(layout), executor))
-    if (failed := status == IMPOSSIBLE).any():
+    marginals, gap, n_iter, status, offsets, parts, extra_parts, weights = _run(
+        layout,
+        structure,
+        first,
+        solver,
+        float(tol),
+        0.0 if face and solver.finite else float(tol),
+        solver.max_iter if max_iter is None else max_iter,
+        n_jobs,
+    )
+    if (failed := status == core.IMPOSSIBLE).any():
         raise impossible(int(np.argmax(failed)))
-    converged = status == active_set.OPTIMAL
+    converged = status == core.OPTIMAL
     if not converged.all():
         worst = int(np.argmax(np.where(converged, -np.inf, gap)))
         warn(
@@ -213,9 +184,6 @@ def solve(
             f"{'' if max_iter is None else f': raise max_iter={max_iter}'}",
             ToleranceWarning,
         )
-    parts, extra_parts, weights = (
-        found[0] if len(found) == 1 else (np.concatenate(arrays) for arrays in zip(*found))
-    )
     return Distributions(
         structure,
         given,
@@ -223,11 +191,47 @@ def solve(
         gap * temperature,
         converged,
         n_iter,
-        np.cumsum(offsets, out=offsets),
+        offsets,
         parts,
         extra_parts,
         weights,
         temperature,
+    )
+
+
+def _run(
+    layout: Layout,
+    structure: Structure,
+    first: _Start | Distributions,
+    solver: Solver,
+    tol: float,
+    stop: float,
+    max_iter: int,
+    n_jobs: int,
+) -> Any:
+    compiled = structure if isinstance(structure, CompiledStructure) else None
+    if compiled and compiled.closed_form and isinstance(solver, ActiveSet):
+        return compiled.closed_form[0](layout.scores, layout.sizes)
+    return core.solve(
+        compiled.kernel if compiled else _python_oracle(structure, layout),
+        compiled is not None and compiled.aligned,
+        layout.scores,
+        layout.extra,
+        layout.dims,
+        layout.sizes,
+        layout.n_work,
+        layout.n_index,
+        layout.n_parts,
+        layout.n_extra,
+        first.offsets,
+        first.parts,
+        first.extra_parts,
+        first.weights,
+        solver.method,
+        tol,
+        stop,
+        max_iter,
+        n_jobs,
     )
 
 
@@ -244,35 +248,11 @@ def scaled(layout: Layout, temperature: float) -> Layout:
     return replace(layout, scores=scores, extra=extra)
 
 
-def _solver(structure: Structure, layout: Layout, solver: Solver) -> Any:
-    if isinstance(structure, CompiledStructure):
-        if structure.closed_form and isinstance(solver, ActiveSet):
-            return _closed_form(structure.closed_form[0])
-        return compiled_solver(structure.kernel, structure.aligned, solver.template)
-    return python_solver(_python_kernel(structure, layout), solver.template)
+def _python_oracle(structure: Structure, layout: Layout) -> Any:
+    """A user's argmax as solvers ask for it."""
+    name = f"{type(structure).__name__}.argmax"
 
-
-def _closed_form(projection: Any) -> Callable[..., Any]:
-    """A projection with the face of `polytope.batch.solve_batch`."""
-
-    def run(scores: Floats, extra: Floats, dims: Any, sizes: Any, *rest: Any) -> Any:
-        marginals, gaps, iterations, statuses, support = rest[-5:]
-        parts, weights = projection(scores, sizes, marginals, gaps, support)
-        iterations[:] = 1
-        statuses[:] = np.where(support > 0, active_set.OPTIMAL, IMPOSSIBLE)
-        return parts, np.zeros((len(parts), 0), np.int32), weights
-
-    return run
-
-
-def _python_kernel(structure: Structure, layout: Layout) -> Callable[..., int]:
-    """A user's argmax with the face of a kernel."""
-    name, dimension = type(structure).__name__, layout.scores.shape[1]
-    limit = dimension + layout.extra.shape[1]
-
-    def kernel(
-        scores: Floats, extra: Floats, dims: Any, size: Any, work: Any, index: Any, *out: Any
-    ) -> int:
+    def argmax(scores: Floats, extra: Floats) -> NDArray[np.int64]:
         named = {
             key: extra[place.start : place.stop].reshape(place.shape)
             for key, place in layout.additional.items()
@@ -280,22 +260,12 @@ def _python_kernel(structure: Structure, layout: Layout) -> Callable[..., int]:
         found = np.asarray(structure.argmax(scores.reshape(layout.shape), **named))
         if found.ndim != 1 or (found.size and not np.issubdtype(found.dtype, np.integer)):
             raise DataError(
-                f"{name}.argmax must return one axis of integer part indices, returned "
-                f"{found.dtype} of shape {found.shape}"
+                f"{name} must return one axis of integer part indices, returned {found.dtype} of "
+                f"shape {found.shape}"
             )
-        chosen = np.unique(found)
-        if len(chosen) != len(found) or (len(found) and not 0 <= chosen[0] <= chosen[-1] < limit):
-            raise DataError(
-                f"{name}.argmax must return different part indices from 0 to {limit - 1}, returned "
-                f"{found}"
-            )
-        for parts, indices in zip(out, np.split(chosen, [np.searchsorted(chosen, dimension)])):
-            parts[:] = -1
-            parts[: len(indices)] = indices
-        out[1][out[1] >= 0] -= dimension
-        return int((chosen < dimension).sum())
+        return np.ascontiguousarray(found, dtype=np.int64)
 
-    return kernel
+    return PythonArgmax(name, argmax)
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core import structures as core
 from didyma.structure import (
     CompiledStructure,
     Floats,
@@ -34,21 +35,9 @@ class Choice(CompiledStructure):
     array([0.6, 0.4, 0. ])
     """
 
+    kernel: ClassVar[Any] = core.choice
+    closed_form: ClassVar[Any] = (core.sparsemax, core.sparsemax_derivative)
     ndim: ClassVar[int] = 1
-
-    @cached_property
-    def kernel(self) -> Any:
-        """The compiled argmax."""
-        from didyma.kernels.choice import choice
-
-        return choice
-
-    @cached_property
-    def closed_form(self) -> Any:
-        """Sparsemax and its derivative."""
-        from didyma.kernels.sparsemax import sparsemax, sparsemax_derivative
-
-        return sparsemax, sparsemax_derivative
 
     def lay_out(
         self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None

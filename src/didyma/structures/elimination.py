@@ -4,7 +4,7 @@ Eliminating a variable x from a sum of terms joins all terms that mention x into
 and its neighbours, whose maximum (or log-sum-exp) over x is a new term over the neighbours. The
 order is chosen by minimum fill. Only the combinations that the hard constraints allow are ever
 listed, so a table is a list of rows, each a few indices of values to be added: the whole plan is a
-circuit that `didyma.kernels.elimination` evaluates.
+circuit that the core evaluates (`structures/elimination.hpp`).
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core import structures as core
 from didyma.errors import DataError
 from didyma.structure import (
     CompiledStructure,
@@ -69,6 +70,7 @@ class FactorGraph(CompiledStructure):
     edges: Sequence[tuple[int, int]] = ()
     logic: Sequence[Cardinality] = ()
 
+    kernel: ClassVar[Any] = core.factor_graph
     ndim: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
@@ -87,13 +89,6 @@ class FactorGraph(CompiledStructure):
             raise DataError(
                 f"constraints need binary variables, found {self.n_states} states", field="logic"
             )
-
-    @cached_property
-    def kernel(self) -> Any:
-        """The compiled argmax."""
-        from didyma.kernels.elimination import elimination
-
-        return elimination
 
     @cached_property
     def circuit(self) -> Circuit:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core import structures as core
 from didyma.errors import DataError
 from didyma.structure import (
     CompiledStructure,
@@ -39,16 +39,10 @@ class Forest(CompiledStructure):
     [[0, 2], [1, 2]]
     """
 
+    kernel: ClassVar[Any] = core.forest
     ndim: ClassVar[int] = 2
     aligned: ClassVar[bool] = False
     intractable: ClassVar[str] = "sums over forests are #P-hard"
-
-    @cached_property
-    def kernel(self) -> Any:
-        """The compiled argmax."""
-        from didyma.kernels.prim import forest
-
-        return forest
 
     def lay_out(
         self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None

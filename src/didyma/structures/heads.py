@@ -41,9 +41,8 @@ class Heads(CompiledStructure):
 
     ndim: ClassVar[int] = 2
 
-    @abstractmethod
-    def scratch(self, n: int) -> tuple[int, int]:
-        """How many floats and integers the kernel needs for n words."""
+    scratch: ClassVar[Any]
+    """How many floats and integers the kernel needs for n words."""
 
     @abstractmethod
     def sum_over(

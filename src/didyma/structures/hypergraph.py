@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core import structures as core
 from didyma.errors import DataError
 from didyma.structure import (
     CompiledStructure,
@@ -227,16 +228,10 @@ class Planned(CompiledStructure):
     array([False,  True, False])
     """
 
+    kernel: ClassVar[Any] = core.hypergraph
     aligned: ClassVar[bool] = False
     lengths_along: ClassVar[tuple[tuple[int, ...], ...]] = ()
     """The axes of the scores that each length counts; without any, lengths are refused."""
-
-    @cached_property
-    def kernel(self) -> Any:
-        """The compiled argmax."""
-        from didyma.kernels.hypergraph import hyperpath
-
-        return hyperpath
 
     @abstractmethod
     def plan(self, shape: tuple[int, ...]) -> Hypergraph:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core import structures as core
 from didyma.errors import DataError
 from didyma.structure import (
     CompiledStructure,
@@ -35,15 +35,9 @@ class Matching(CompiledStructure):
     array([ 0,  1, -1])
     """
 
+    kernel: ClassVar[Any] = core.matching
     ndim: ClassVar[int] = 2
     intractable: ClassVar[str] = "sums over matchings are permanents, which are #P-hard"
-
-    @cached_property
-    def kernel(self) -> Any:
-        """The compiled argmax."""
-        from didyma.kernels.assignment import matching
-
-        return matching
 
     def lay_out(
         self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None

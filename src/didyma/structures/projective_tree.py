@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core import structures as core
 from didyma.errors import DataError
 from didyma.structure import Floats, Layout
 from didyma.structures.heads import Heads
@@ -34,18 +35,8 @@ class ProjectiveTree(Heads):
     Eisner, Three new probabilistic models for dependency parsing, 1996.
     """
 
-    @cached_property
-    def kernel(self) -> Any:
-        """The compiled argmax."""
-        from didyma.kernels.eisner import eisner
-
-        return eisner
-
-    def scratch(self, n: int) -> tuple[int, int]:
-        """How many floats and integers the kernel needs for n words."""
-        from didyma.kernels.eisner import eisner_index, eisner_work
-
-        return eisner_work(n), eisner_index(n)
+    kernel: ClassVar[Any] = core.projective_tree
+    scratch: ClassVar[Any] = staticmethod(core.projective_tree_scratch)
 
     def check(self, heads: NDArray[np.int32], lengths: NDArray[np.int64]) -> None:
         """Refuse heads that are no projective tree, naming instance and words."""
@@ -84,7 +75,7 @@ class ProjectiveTree(Heads):
 
 @lru_cache(maxsize=SHAPES)
 def _plan(n: int, single_root: bool) -> Hypergraph:
-    """Spans by their last word: as in `didyma.kernels.eisner`, with a vertex for each.
+    """Spans by their last word: as in the kernel, with a vertex for each.
 
     ``right[s, t]`` has its head at s and is complete, ``to_right[s, t]`` ends in the arc to t.
     """

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Several
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core import structures as core
 from didyma.errors import DataError
 from didyma.structure import (
     CompiledStructure,
@@ -46,14 +47,8 @@ class Sequence(CompiledStructure):
     array([0, 0, 0])
     """
 
+    kernel: ClassVar[Any] = core.sequence
     ndim: ClassVar[int] = 2
-
-    @cached_property
-    def kernel(self) -> Any:
-        """The compiled argmax."""
-        from didyma.kernels.viterbi import viterbi
-
-        return viterbi
 
     def lay_out(
         self,
@@ -152,14 +147,12 @@ class Sequence(CompiledStructure):
         >>> outputs.tolist(), scores.tolist()
         ([[0, 0], [0, 1], [1, 0]], [1.5, 1.25, 0.5])
         """
-        from didyma.kernels.viterbi import k_best_sequences
-
         if k < 1:
             raise DataError(f"expected at least 1, found {k}", field="k")
         layout = self.lay_out(scores, lengths, **additional)
         tags = np.full((len(layout), k, layout.shape[0]), -1, np.int64)
         totals = np.full((len(layout), k), -np.inf)
-        k_best_sequences(layout.scores, layout.extra, layout.dims, layout.sizes, tags, totals)
+        core.k_best_sequences(layout.scores, layout.extra, layout.dims, layout.sizes, tags, totals)
         for b in np.flatnonzero(totals[:, 0] == -np.inf):
             raise impossible(int(b))
         return (tags, totals) if np.ndim(scores) > self.ndim else (tags[0], totals[0])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core import structures as core
 from didyma.errors import DataError
 from didyma.structure import (
     CompiledStructure,
@@ -43,6 +44,7 @@ class TopK(CompiledStructure):
     k: int
     exactly: bool = True
 
+    kernel: ClassVar[Any] = core.top_k
     ndim: ClassVar[int] = 1
     aligned: ClassVar[bool] = False
 
@@ -51,13 +53,6 @@ class TopK(CompiledStructure):
         whole = isinstance(self.k, (int, np.integer)) and not isinstance(self.k, bool)
         if not whole or self.k < 1:
             raise DataError(f"expected a whole number from 1 on, found {self.k!r}", field="k")
-
-    @cached_property
-    def kernel(self) -> Any:
-        """The compiled argmax."""
-        from didyma.kernels.top_k import top_k
-
-        return top_k
 
     def lay_out(
         self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core import structures as core
 from didyma.structure import Floats, Layout, flatten
 from didyma.structures.heads import Heads
 
@@ -42,18 +42,8 @@ class Tree(Heads):
     Chu & Liu 1965, Edmonds 1967; Tutte's matrix-tree theorem for the marginals.
     """
 
-    @cached_property
-    def kernel(self) -> Any:
-        """The compiled argmax."""
-        from didyma.kernels.arborescence import arborescence
-
-        return arborescence
-
-    def scratch(self, n: int) -> tuple[int, int]:
-        """How many floats and integers the kernel needs for n words."""
-        from didyma.kernels.arborescence import arborescence_index, arborescence_work
-
-        return arborescence_work(n), arborescence_index(n)
+    kernel: ClassVar[Any] = core.tree
+    scratch: ClassVar[Any] = staticmethod(core.tree_scratch)
 
     def sum_over(
         self, log_weights: Floats, lengths: NDArray[np.int64], logarithms: bool

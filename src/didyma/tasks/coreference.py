@@ -29,9 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core.structures import agglomerate, spanning_forest
 from didyma.errors import DataError
-from didyma.kernels.jit import jit
-from didyma.kernels.prim import forest
 from didyma.kernels.rows import combine_dense, score_dense
 from didyma.learning.problem import Cut
 from didyma.tasks.task import Task, TaskProblem
@@ -167,9 +166,7 @@ class CoreferenceTask(PairTask):
 
     def best(self, scores: Vector, y: Integers, within: float, across: float) -> Integers:
         """Edges of the best forest, all of them with positive scores."""
-        n = len(y)
-        edges = np.empty(max(n - 1, 1), np.int32)
-        return _rows(edges[: _spanning_forest(scores, y, within, across, edges)], n)
+        return _rows(spanning_forest(scores, y, within, across), len(y))
 
     def output(self, pairs: Integers, n_mentions: int) -> Clustering:
         """The trees of the forest, numbered by their first mentions."""
@@ -227,8 +224,7 @@ class CorrelationClusteringTask(PairTask):
 
     def best(self, scores: Vector, y: Integers, within: float, across: float) -> Integers:
         """All pairs within clusters that were merged greedily."""
-        square = _square(scores, y, within, across)
-        return self.pairs(_agglomerate(square + square.T))
+        return self.pairs(agglomerate(scores, y, within, across))
 
     def output(self, pairs: Integers, n_mentions: int) -> Integers:
         """A label for each mention."""
@@ -321,68 +317,6 @@ class PairProblem(TaskProblem):
     def _refresh(self) -> Vector:
         self._gold_pairs = [self.task.pairs(output) for output in self.gold]
         return super()._refresh()
-
-
-@jit
-def _square(scores, y, within, across):  # type: ignore[no-untyped-def]
-    """Scores of pairs in the upper triangle, with what is added within and across clusters."""
-    n = y.shape[0]
-    square = np.zeros((n, n))
-    p = 0
-    for i in range(n):
-        for j in range(i + 1, n):
-            square[i, j] = scores[p] + (within if y[i] == y[j] else across)
-            p += 1
-    return square
-
-
-@jit
-def _spanning_forest(scores, y, within, across, edges):  # type: ignore[no-untyped-def]
-    """Write the edges i·n + j of the best forest; returns their number."""
-    n = y.shape[0]
-    size = np.array([n])
-    square = _square(scores, y, within, across).ravel()
-    nothing, none = np.zeros(0), np.zeros(0, np.int32)
-    return forest(square, nothing, size, size, np.zeros(n), np.zeros(n, np.int64), edges, none)
-
-
-@jit
-def _agglomerate(between):  # type: ignore[no-untyped-def]
-    """Merge the two clusters with the best positive sum of scores between them, while there are.
-
-    ``between`` is symmetric and overwritten. Each cluster remembers its best partner. A merger may
-    spoil it; what is remembered then bounds the truth from above, and is looked up when it leads.
-    """
-    n = between.shape[0]
-    labels, partner = np.arange(n), np.full(n, -1)
-    best = np.full(n, np.inf)
-    stale = np.ones(n, np.bool_)
-    while True:
-        first = 0
-        for i in range(n):
-            if best[i] > best[first]:
-                first = i
-        if n == 0 or best[first] <= 0.0:
-            return labels
-        if stale[first]:
-            best[first], stale[first] = 0.0, False
-            for j in range(n):
-                if labels[j] == j and j != first and between[first, j] > best[first]:
-                    best[first], partner[first] = between[first, j], j
-            continue
-        kept, gone = min(first, partner[first]), max(first, partner[first])
-        best[gone], best[kept], stale[kept] = 0.0, np.inf, True
-        for i in range(n):
-            if labels[i] == gone:
-                labels[i] = kept
-            if labels[i] != i or i == kept:
-                continue
-            between[i, kept] += between[i, gone]
-            between[kept, i] = between[i, kept]
-            if between[i, kept] >= best[i]:
-                best[i], partner[i], stale[i] = between[i, kept], kept, False
-            elif partner[i] == kept or partner[i] == gone:
-                stale[i] = True
 
 
 def _numbered(labels: NDArray[Any]) -> Integers:

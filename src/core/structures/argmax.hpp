@@ -13,24 +13,24 @@ using Kernel = int64_t (*)(Span<const double> scores, Span<const double> extra,
                            Span<const int64_t> dims, Span<const int64_t> size, Span<double> work,
                            Span<int64_t> index, Span<int32_t> parts, Span<int32_t> extra_parts);
 
-class Oracle {
+class Argmax {
   public:
-    virtual ~Oracle() = default;
-    virtual int64_t argmax(Span<const double> scores, Span<const double> extra,
-                           Span<const int64_t> dims, Span<const int64_t> size, Span<double> work,
-                           Span<int64_t> index, Span<int32_t> parts,
-                           Span<int32_t> extra_parts) const = 0;
+    virtual ~Argmax() = default;
+    virtual int64_t find(Span<const double> scores, Span<const double> extra,
+                         Span<const int64_t> dims, Span<const int64_t> size, Span<double> work,
+                         Span<int64_t> index, Span<int32_t> parts,
+                         Span<int32_t> extra_parts) const = 0;
     // Whether several threads may ask it at once.
     virtual bool concurrent() const { return true; }
 };
 
 // A structure of this library.
 template <Kernel kernel>
-class BuiltIn final : public Oracle {
+class BuiltIn final : public Argmax {
   public:
-    int64_t argmax(Span<const double> scores, Span<const double> extra, Span<const int64_t> dims,
-                   Span<const int64_t> size, Span<double> work, Span<int64_t> index,
-                   Span<int32_t> parts, Span<int32_t> extra_parts) const override {
+    int64_t find(Span<const double> scores, Span<const double> extra, Span<const int64_t> dims,
+                 Span<const int64_t> size, Span<double> work, Span<int64_t> index,
+                 Span<int32_t> parts, Span<int32_t> extra_parts) const override {
         return kernel(scores, extra, dims, size, work, index, parts, extra_parts);
     }
 };
