@@ -18,7 +18,7 @@ import torch
 
 from benchmarks.row import Row
 from benchmarks.timing import cores, interleave, ratio, stopwatch
-from didyma.execution import on_threads, serial
+from didyma.execution import n_threads
 from didyma.nn import SparseMAP
 from didyma.polytope.sparsemap import ToleranceWarning, solve
 from didyma.structure import Layout
@@ -95,7 +95,7 @@ def _convergence(scale: float) -> Iterator[Row]:
             layout = structure.lay_out(scores, **additional)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ToleranceWarning)
-                solution = solve(layout, structure, executor=on_threads())
+                solution = solve(layout, structure, n_jobs=n_threads())
             converged += int((solution.gap <= 1e-9).sum())
             worst = max(worst, float(solution.gap.max()))
             total += batch
@@ -117,7 +117,7 @@ def _faces(scale: float) -> Iterator[Row]:
                 kind, name, n, tags, max(2, round(512 * scale))
             )
             layout = structure.lay_out(scores, **additional)
-            found = [solve(layout, structure, face=face, executor=serial) for face in (False, True)]
+            found = [solve(layout, structure, face=face) for face in (False, True)]
             p = np.random.default_rng(0).standard_normal(layout.scores.shape)
             gap, face = (s.apply_jacobian(p, np.zeros(s.extra_marginals.shape))[0] for s in found)
             off = np.linalg.norm(gap - face, axis=1) > 0.01 * np.linalg.norm(face, axis=1)
@@ -131,18 +131,16 @@ def _starts(scale: float) -> Iterator[Row]:
     """What is left of a solve that begins where one with slightly different scores ended."""
     for name, n, tags in (("sequence", 25, 5), ("tree", 20, 0), ("matching", 20, 0)):
         structure, scores, additional = instances("deviation 1", name, n, tags, BATCH)
-        before = solve(
-            structure.lay_out(scores, **additional), structure, face=True, executor=serial
-        )
+        before = solve(structure.lay_out(scores, **additional), structure, face=True)
         moves = np.random.default_rng(1).standard_normal(scores.shape)
         for step in (0.01, 0.1):
             layout = structure.lay_out(scores + step * moves, **additional)
 
             def cold(layout: Any = layout, structure: Any = structure) -> Any:
-                return solve(layout, structure, face=True, executor=serial)
+                return solve(layout, structure, face=True)
 
             def warm(layout: Any = layout, structure: Any = structure, old: Any = before) -> Any:
-                return solve(layout, structure, face=True, warm_start=old, executor=serial)
+                return solve(layout, structure, face=True, warm_start=old)
 
             cold(), warm()
             seconds = interleave({"cold": stopwatch(cold), "warm": stopwatch(warm)}, 7)
@@ -161,7 +159,7 @@ def _visited(layout: Layout, structure: Any, calls: int) -> list[Layout]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ToleranceWarning)
         for limit in np.unique(np.linspace(1, calls - 1, VISITED).astype(int))[: calls - 1]:
-            found = solve(layout, structure, max_iter=int(limit), face=True, executor=serial)
+            found = solve(layout, structure, max_iter=int(limit), face=True)
             left = ~found.converged
             points.append((layout.scores - found.marginals.reshape(layout.scores.shape))[left])
             sizes.append(layout.sizes[left])
@@ -177,18 +175,18 @@ def _times(scale: float) -> Iterator[Row]:
     for size in sizes:
         structure, scores, additional = instances("deviation 1", *size, BATCH)
         layout = structure.lay_out(scores, **additional)
-        solution = solve(layout, structure, face=True, executor=serial)
+        solution = solve(layout, structure, face=True)
         weights = np.random.default_rng(0).standard_normal(layout.scores.shape)
         nothing = np.zeros((BATCH, layout.extra.shape[1]))
 
         def forward(layout: Any = layout, structure: Any = structure) -> Any:
-            return solve(layout, structure, face=True, executor=serial)
+            return solve(layout, structure, face=True)
 
         def both(solve: Any = forward, weights: Any = weights, nothing: Any = nothing) -> None:
             solve().apply_jacobian(weights, nothing)
 
         def parallel(layout: Any = layout, structure: Any = structure) -> Any:
-            return solve(layout, structure, face=True, executor=on_threads(2))
+            return solve(layout, structure, face=True, n_jobs=2)
 
         def argmax(layout: Any = layout, structure: Any = structure) -> Any:
             return structure._argmax(layout)

@@ -18,7 +18,6 @@ import torch
 
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, fastest
-from didyma.execution import serial
 from didyma.nn import StructureDistribution
 from didyma.polytope.sparsemap import solve
 from didyma.structure import CompiledStructure
@@ -117,7 +116,7 @@ def _rows(case: Case, scale: float) -> Iterator[Row]:
         "10 samples": lambda: structure.sample(scores, 10, 0, **additional),
         "sums": lambda: structure.sums(layout),
         "torch": gradient,
-        "SparseMAP": lambda: solve(layout, structure, executor=serial),
+        "SparseMAP": lambda: solve(layout, structure),
     }.items():
         label = f"{case.name}: {name}"
         try:
