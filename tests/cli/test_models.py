@@ -225,7 +225,7 @@ def test_eval_of_what_is_not_there(run: Run, folder: Path) -> None:
 def test_compare_runs(run: Run, folder: Path) -> None:
     runs = ("--qrels", folder / "qrels.txt", folder / "map.run", folder / "roc.run")
     shown = run("compare", *runs).stdout.splitlines()
-    assert [line.split()[0] for line in shown] == ["system", "map", "roc", "*"]
+    assert [line.split()[0] for line in shown] == ["system", "map", "roc", "p:"]
     found = json.loads(run("compare", *runs, "--json", "--baseline", "roc", "--holm").stdout)
     assert (found["baseline"], found["corrected"], found["measure"]) == ("roc", True, "AP")
     assert [system["p_value"] is None for system in found["systems"]] == [False, True]
@@ -270,6 +270,23 @@ def test_wrong_comparisons(run: Run, folder: Path) -> None:
     assert "map.run: damaged, or not a model file" in found.stderr
     found = run("compare", folder / MAP, folder / ROC, *qrels, code=1)
     assert "error: " in found.stderr
+
+
+def test_all_systems_are_looked_at_before_any_is_evaluated(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def evaluate(*_: object) -> None:
+        raise AssertionError("work was done for the first system")
+
+    monkeypatch.setattr("didyma.cli.compare.evaluate_model", evaluate)
+    monkeypatch.setattr("didyma.metrics.RunEvaluator.__call__", evaluate)
+    qrels, data = ("--qrels", folder / "qrels.txt"), ("--data", folder / "test.letor")
+    heard = run("compare", folder / MAP, folder / "map.run", *data, code=1).stderr
+    assert "map.run: damaged, or not a model file" in heard
+    heard = run("compare", folder / "map.run", folder / MAP, *qrels, code=1).stderr
+    assert MAP in heard
+    systems = folder / "map.run", folder / "roc.run"
+    assert "expected one of" in run("compare", *systems, *qrels, "--baseline", "x", code=1).stderr
 
 
 def test_inspect_a_model(run: Run, folder: Path) -> None:

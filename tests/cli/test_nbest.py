@@ -89,6 +89,22 @@ def test_models_are_compared_by_one_command(run: Run, models: Path) -> None:
     run("nbest", "compare", files[0], "--data", TEST, code=2)
 
 
+def test_all_files_are_looked_at_before_any_work(
+    run: Run, models: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rerank(*_: object) -> None:
+        raise AssertionError("work was done for the first model")
+
+    monkeypatch.setattr(NBestReranker, "rerank", rerank)
+    first = models / "svm.safetensors"
+    heard = run("nbest", "compare", first, TRAIN, "--data", TEST, code=1).stderr
+    assert f"{TRAIN}: damaged, or not a model file" in heard
+    heard = run("nbest", "compare", first, models / "none", "--data", TEST, code=1).stderr
+    assert "none: no such file" in heard
+    heard = run("nbest", "compare", first, first, "--data", TEST, code=1).stderr
+    assert "svm.safetensors: given 2 times" in heard
+
+
 def test_every_model_beats_the_decoder(run: Run, models: Path, tmp_path: Path) -> None:
     files = []
     for model in MODELS:

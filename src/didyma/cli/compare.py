@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,7 +20,7 @@ from didyma.report.table import comparison
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
 
-__all__ = ["compare"]
+__all__ = ["compare", "names_of"]
 
 EXTENSIONS = (".didyma", ".gz", ".run", ".safetensors", ".txt")
 
@@ -93,8 +93,11 @@ def compare(
     from didyma.metrics import parse_all
 
     tested, *_ = parse_all(measures)
-    names = _names(systems)
+    names = names_of(systems)
     chosen = None if baseline is None else names.get(Path(baseline), baseline)
+    if chosen not in (None, *names.values()):
+        expected = ", ".join(names.values())
+        raise DataError(f"expected one of {expected}, found {chosen!r}", field="baseline")
     if qrels is not None:
         found = _evaluate_runs(systems, qrels, measures)
     else:
@@ -115,13 +118,13 @@ def compare(
         print_table(table)
 
 
-def _names(systems: list[Path]) -> dict[Path, str]:
-    """What a table calls each file: its name without extensions, or its path if that is shared."""
+def names_of(systems: list[Path], taken: Sequence[str] = ()) -> dict[Path, str]:
+    """What a table calls each file: its name without extensions, or its path if that is taken."""
     for path, times in Counter(systems).items():
         if times > 1:
             raise DataError(f"given {times} times", path=path)
     short = {path: _short(path) for path in systems}
-    shared = Counter(short.values())
+    shared = Counter([*short.values(), *taken])
     return {path: name if shared[name] == 1 else str(path) for path, name in short.items()}
 
 
@@ -136,12 +139,11 @@ def _evaluate_runs(systems: list[Path], qrels: Path, measures: str) -> Iterator[
     from didyma.metrics import RunEvaluator
 
     evaluator = RunEvaluator(read_qrels(qrels), measures)
-    for path in systems:
-        yield evaluator(read_run(path))
+    return map(evaluator, [read_run(path) for path in systems])
 
 
 def _evaluate_models(
     systems: list[Path], data: Path, measures: str, columns: InputColumns
 ) -> Iterator[Evaluation]:
-    for path in systems:
-        yield evaluate_model(read_model(path), data, columns, measures)
+    models = [read_model(path) for path in systems]  # before work is done for any of them
+    return (evaluate_model(model, data, columns, measures) for model in models)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from didyma.cli import options as common
-from didyma.cli.compare import Test
+from didyma.cli.compare import Test, names_of
 from didyma.cli.nbest import options
 from didyma.cli.nbest.options import LossName
 from didyma.cli.nbest.reading import read_lists
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from didyma.data import Lists
     from didyma.report.choices import Judge
     from didyma.report.table import Row
+    from didyma.rerank.nbest import NBestReranker
 
 __all__ = ["compare", "evaluate"]
 
@@ -47,8 +48,9 @@ def evaluate(
 
     didyma nbest eval svm.safetensors test.nbest --inputs test.de --references test.en
     """
+    rerankers = _load([model])
     lists = read_lists(data, inputs, references, loss_column)
-    _print_comparison(lists, [model], test, False, loss, as_json)
+    _print_comparison(lists, rerankers, test, False, loss, as_json)
 
 
 def compare(
@@ -76,37 +78,35 @@ def compare(
     """
     if len(models) < 2:
         raise typer.BadParameter("give two or more to compare", param_hint="MODEL")
+    rerankers = _load(models)
     lists = read_lists(data, inputs, references, loss_column)
-    _print_comparison(lists, models, test, holm, loss, as_json)
+    _print_comparison(lists, rerankers, test, holm, loss, as_json)
 
 
-def _names(models: Sequence[Path]) -> dict[Path, str]:
-    """What a table calls each file: its name without extensions, or its path if that is shared."""
-    short = {path: path.name.split(".")[0] for path in models}
-    shared = list(short.values())
-    return {
-        path: name if shared.count(name) == 1 and name not in ("decoder", "oracle") else str(path)
-        for path, name in short.items()
-    }
+def _load(models: list[Path]) -> dict[str, NBestReranker]:
+    """All models by their names in the table, before work is done for any of them."""
+    from didyma.rerank.nbest import NBestReranker
+
+    names = names_of(models, ("decoder", "oracle"))
+    return {name: NBestReranker.load(path) for path, name in names.items()}
 
 
 def _print_comparison(
     lists: Lists,
-    models: Sequence[Path],
+    rerankers: Mapping[str, NBestReranker],
     test: Test,
     holm: bool,
     loss: LossName,
     as_json: bool,
 ) -> None:
     from didyma.report.choices import Judge
-    from didyma.rerank.nbest import NBestReranker
 
     judge = Judge(lists, loss.value)
     chosen = {}
-    for path, name in _names(models).items():
+    for name, reranker in rerankers.items():
         with waiting(f"reranking by {name}"):
-            chosen[name] = NBestReranker.load(path).rerank(judge.lists)
-        if len(models) > 1:
+            chosen[name] = reranker.rerank(judge.lists)
+        if len(rerankers) > 1:
             say(f"{name}: loss {decimal(judge.summary(chosen[name])['loss'])}")
     rows = judge.compare(chosen, test.value, correct=holm)
     if as_json:
