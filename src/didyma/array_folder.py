@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from didyma import __version__
 from didyma.errors import DataError
-from didyma.files import PathName, replace_folder_when_done
+from didyma.files import PathName, read_regular, replace_folder_when_done
 
 __all__ = [
     "ArrayFolder",
@@ -104,8 +104,8 @@ class _Counted:
 def is_folder(path: PathName, kind: str) -> bool:
     """Whether there is a folder of that kind."""
     try:
-        found = json.loads(Path(path, MANIFEST).read_bytes())
-    except (OSError, ValueError, RecursionError):
+        found = json.loads(read_regular(Path(path, MANIFEST)))
+    except (OSError, ValueError, RecursionError, DataError):
         return False
     return isinstance(found, dict) and found.get("kind") == kind
 
@@ -161,7 +161,7 @@ def open_folder(path: PathName, kind: str, version: int) -> ArrayFolder:
     if not manifest.is_file():
         raise DataError(f"expected a folder with {kind} and a {MANIFEST}", path=path)
     try:
-        found = json.loads(manifest.read_bytes())
+        found = json.loads(read_regular(manifest))
         own, files = found["kind"], found["files"]
         sizes = {str(name): int(known["bytes"]) for name, known in files.items()}
         _ = [known["sha256"] for known in files.values()]

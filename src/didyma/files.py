@@ -8,6 +8,7 @@ import io
 import os
 import secrets
 import shutil
+import stat
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,8 +22,10 @@ __all__ = [
     "PathName",
     "check_unpacked",
     "format_suffix",
+    "open_regular",
     "read_bytes",
     "read_lines",
+    "read_regular",
     "read_text",
     "replace_folder_when_done",
     "replace_sections",
@@ -47,6 +50,24 @@ def format_suffix(path: PathName) -> str:
     """
     name = Path(path).name.lower().removesuffix(".gz")
     return Path(name).suffix
+
+
+def open_regular(path: PathName) -> IO[bytes]:
+    """Open a file to read it; folders, pipes and devices, which may never answer, are refused."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, flags)
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    other = "a folder" if stat.S_ISDIR(mode) else "a pipe or device"
+    raise DataError(f"expected a file, found {other}", path=path)
+
+
+def read_regular(path: PathName) -> bytes:
+    """The contents of a file, as they are; other threads run while they are waited for."""
+    with open_regular(path) as file:
+        return file.read()
 
 
 def read_bytes(path: PathName) -> bytes:

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -44,7 +43,7 @@ from numpy.typing import NDArray
 from didyma import __version__
 from didyma.data import Features, Lists
 from didyma.errors import DataError, ModelFileError
-from didyma.files import replace_when_done
+from didyma.files import read_regular, replace_when_done
 from didyma.lazy import cached_property
 from didyma.matrix import Matrix
 from didyma.scoring import BLOCK, RANKERS, SCALERS, learn_scaling
@@ -762,18 +761,19 @@ def _attribute(name: str, record: Record, tensors: Tensors, prefix: str) -> Any:
 
 def _read(path: str | PathLike[str]) -> tuple[dict[str, str], Tensors]:
     """The metadata and arrays of a file that is whole, ours, and of a version that we know."""
-    from safetensors import SafetensorError, safe_open
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
 
-    if os.path.isdir(path):
-        raise ModelFileError(f"{path}: expected a model file, found a folder")
     try:
-        with safe_open(path, framework="numpy") as file:
-            texts = file.metadata() or {}
-            _check_format(path, texts)
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        contents = read_regular(path)
+        tensors = load(contents)  # which checks the header
+        texts = _header(contents).get("__metadata__") or {}
+        _check_format(path, texts)
+    except DataError as error:
+        raise ModelFileError(str(error)) from None
     except FileNotFoundError:
         raise ModelFileError(f"{path}: no such file") from None
-    except (OSError, SafetensorError, AttributeError, TypeError) as error:
+    except (OSError, SafetensorError, AttributeError, TypeError, KeyError) as error:
         raise ModelFileError(f"{path}: damaged, or not a model file ({error})") from None
     checksum = texts.pop("checksum", None)
     if checksum != _checksum(texts, tensors):
@@ -797,12 +797,16 @@ def _check_format(path: str | PathLike[str], texts: Mapping[str, str]) -> None:
 
 def _in_order(contents: bytes) -> bytes:
     """The same file with its texts sorted: as safetensors writes them, their order is random."""
-    size = int.from_bytes(contents[:8], "little")
-    header = json.loads(contents[8 : 8 + size])
+    header = _header(contents)
     header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
     text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    return len(text).to_bytes(8, "little") + text + contents[8 + size :]
+    end = 8 + int.from_bytes(contents[:8], "little")
+    return len(text).to_bytes(8, "little") + text + contents[end:]
+
+
+def _header(contents: bytes) -> Record:
+    return json.loads(contents[8 : 8 + int.from_bytes(contents[:8], "little")])
 
 
 def _checksum(texts: Mapping[str, str], tensors: Tensors) -> str:

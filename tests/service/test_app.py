@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from didyma.errors import DataError
+from didyma.service.app import Service
 from didyma.service.limits import Limits
 from didyma.service.logs import JsonLines
 from didyma.service.models import ServedModels
@@ -284,6 +285,29 @@ def test_a_changed_file_is_loaded_anew(model, monkeypatch):
         assert best_score(client) == 1.5
         replace_file(model, "0.25")
         eventually(lambda: best_score(client) == 1.25)
+
+
+def test_a_file_that_is_read_for_ever_keeps_nobody_waiting(files, monkeypatch):
+    monkeypatch.setattr("didyma.service.app.EVERY", 0.02)
+    gate, begun = threading.Event(), threading.Event()
+
+    def load_or_hang(path: Path) -> Any:
+        if path.read_text() == "hang":
+            begun.set()
+            gate.wait()
+        return load(path)
+
+    sources = [NamedSource.of(f"{name}={path}") for name, path in files.items()]
+    service = Service(ServedModels(sources, load_or_hang))
+    try:
+        with running(service) as client:
+            replace_file(files["one"], "hang")
+            assert begun.wait(20)
+            replace_file(files["two"], "0.5")
+            eventually(lambda: best_score(client, model="two") == 1.5)
+            assert best_score(client, model="one") == 1.0
+    finally:  # the server has ended by now
+        gate.set()
 
 
 def test_a_request_keeps_the_model_that_it_began_with(model):

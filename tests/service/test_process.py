@@ -76,6 +76,19 @@ def test_from_start_to_end(models, tmp_path):
         assert server.process.wait(60) == 0
 
 
+@pytest.mark.skipif(os.name == "nt", reason="pipes have no names")
+def test_a_pipe_in_the_place_of_a_model_is_refused(models, tmp_path):
+    path = tmp_path / "model.safetensors"
+    shutil.copy(models[0], path)
+    with ServerProcess(path) as server:
+        first = scores(server)
+        os.mkfifo(tmp_path / "pipe")
+        os.replace(tmp_path / "pipe", path)
+        failed = server.said("reload failed")
+        assert "expected a file, found a pipe or device" in failed["traceback"]
+        assert scores(server) == first
+
+
 @pytest.fixture(scope="module")
 def client(models: list[Path]) -> Iterator[httpx.Client]:
     """A client of a trained model, served in this process."""

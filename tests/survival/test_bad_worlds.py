@@ -188,3 +188,49 @@ def test_scaled_rows_that_do_not_fit_on_the_disk_are_told(small_disk: Path, tmp_
     line = refused(["fit", str(tmp_path / "train.lists"), *more])
     assert line == f"error: {small_disk}: No space left on device"
     assert os.listdir(small_disk) == []
+
+
+PIPES = """
+import os, shutil, sys
+from pathlib import Path
+import didyma
+from didyma import model
+from didyma.array_folder import is_folder
+
+def refuses(read, path):
+    try:
+        read(path)
+    except (didyma.errors.DataError, didyma.errors.ModelFileError) as error:
+        print(error)
+    else:
+        print("accepted", path)
+
+folder = Path(sys.argv[1])
+os.mkfifo(folder / "pipe")
+for read in (didyma.load, model.describe, didyma.TextReranker.load, didyma.SVMRanker.load):
+    refuses(read, folder / "pipe")
+index = folder / "index"
+for file in sorted(index.iterdir()):
+    whole = file.rename(folder / "whole")
+    os.mkfifo(file)
+    refuses(didyma.PassageIndex.open, index)
+    os.replace(whole, file)
+os.mkfifo(folder / "manifest.json")
+assert not is_folder(folder, "passages")
+refuses(didyma.PassageIndex.open, folder)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes have no names")
+def test_a_pipe_in_the_place_of_a_model_or_an_index_is_refused_at_once(tmp_path: Path) -> None:
+    """Whatever is opened: a pipe that nobody writes to would be waited for, for ever."""
+    didyma.PassageIndex.build(["They ring .", "It rains ."], tmp_path / "index")
+    done = subprocess.run(
+        [sys.executable, "-c", PIPES, tmp_path], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert len(said) == 4 + len(list((tmp_path / "index").iterdir())) + 1
+    for line in said[:4]:
+        assert line == f"{tmp_path / 'pipe'}: expected a file, found a pipe or device"
+    assert all(line.startswith(str(tmp_path)) and "expected" in line for line in said)

@@ -42,7 +42,7 @@ from didyma.service.refusal import Refused
 from didyma.service.searching import SEARCH
 from didyma.service.served import Served
 from didyma.service.tokens import BearerTokens
-from didyma.service.work import WorkQueue
+from didyma.service.work import WorkQueue, on_own_thread
 
 __all__ = ["Service"]
 
@@ -291,16 +291,22 @@ class Service:
         self.queue.close()
 
     async def _watch(self) -> None:
-        """Load models and indexes anew when that is asked for, or their files have changed."""
+        """Load models and indexes anew when that is asked for, or their files have changed.
+
+        A file that is read for ever keeps only itself from being loaded anew.
+        """
         kinds: list[tuple[str, Served[Any], Counter]] = [
             ("model", self.models, self.metrics.reloads),
             ("index", self.indexes, self.metrics.index_reloads),
         ]
+        reading: dict[tuple[str, str], asyncio.Task[None]] = {}
         while True:
+            reading = {key: task for key, task in reading.items() if not task.done()}
             # What has changed may still be written: it is loaded a moment later.
-            wanted = [served.changed() for _, served, _ in kinds]
+            wanted = await on_own_thread(lambda: [served.changed() for _, served, _ in kinds])
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._reload_all.wait(), EVERY)
+                async with asyncio.timeout(EVERY):
+                    await self._reload_all.wait()
                 wanted = [list(served.by_name) for _, served, _ in kinds]
                 self._reload_all.clear()
             if self.bodies.had_large:
@@ -308,12 +314,14 @@ class Service:
                 give_memory_back()
             for (kind, served, counter), names in zip(kinds, wanted):
                 for name in names:
-                    await self._reload(kind, served, name, counter)
+                    if (kind, name) not in reading:
+                        task = self._reload(kind, served, name, counter)
+                        reading[kind, name] = asyncio.create_task(task)
 
     async def _reload(self, kind: str, served: Served[Any], name: str, counter: Counter) -> None:
         fields: dict[str, Any] = {kind: name}
         try:
-            await asyncio.to_thread(served.reload, name)
+            await on_own_thread(lambda: served.reload(name))
         except Exception as error:  # whatever the file holds, the old one goes on
             counter.labels(name, "failed").inc()
             log(logging.ERROR, "reload failed", error=error, **fields)

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from didyma.service.refusal import Refused
 
-__all__ = ["WorkQueue"]
+__all__ = ["WorkQueue", "on_own_thread"]
 
 T = TypeVar("T")
 
@@ -55,3 +55,18 @@ class WorkQueue:
     def close(self) -> None:
         """End the threads when they are done."""
         self._pool.shutdown()
+
+
+async def on_own_thread(work: Callable[[], T]) -> T:
+    """The result of work that may never end: nothing waits for its thread, not even the end."""
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # so that it has a result whoever waits for it
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await asyncio.wrap_future(future)
