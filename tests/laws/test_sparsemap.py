@@ -309,7 +309,7 @@ def test_additional_scores_are_declared():
             didyma.sparsemap(np.zeros((2, 2, 3)), Chain(), transitions=wrong)
 
 
-@pytest.mark.parametrize(
+PADDED = pytest.mark.parametrize(
     ("structure", "crop"),
     [
         (Choice(), lambda n: (n,)),
@@ -326,6 +326,9 @@ def test_additional_scores_are_declared():
     ],
     ids=lambda value: str(value) if isinstance(value, didyma.Structure) else "",
 )
+
+
+@PADDED
 def test_padding_changes_nothing(structure, crop):
     rng = np.random.default_rng(0)
     lengths = np.array([5, 1, 3, 2, 5, 4])
@@ -343,6 +346,26 @@ def test_padding_changes_nothing(structure, crop):
         assert marginals[b].sum() == pytest.approx(alone.sum())
         np.testing.assert_allclose(gradient[b][own], one.vjp(scores[b][own])[0][0], atol=1e-9)
         assert solution[b].support_size == one[0].support_size
+
+
+@PADDED
+def test_nothing_depends_on_how_arrays_lie_in_memory(structure, crop):
+    rng = np.random.default_rng(1)
+    lengths = np.array([5, 1, 3, 2, 5, 4])
+    if isinstance(structure, Matching):
+        lengths = np.stack([lengths, rng.permutation(lengths)], axis=1)
+    scores = rng.standard_normal((len(lengths), *crop(5)))
+    scores[rng.random(scores.shape) < 0.1] = -1e30  # a mask
+    expected, solution = didyma.sparsemap(scores, structure, lengths=lengths, return_solution=True)
+    gradient, _ = solution.vjp(scores)
+    best = structure.predict(scores, lengths)
+    for spread in (np.asfortranarray, lambda array: np.repeat(array, 2, axis=-1)[..., ::2]):
+        u, again = didyma.sparsemap(
+            spread(scores), structure, lengths=spread(lengths), return_solution=True
+        )
+        np.testing.assert_array_equal(u, expected)
+        np.testing.assert_array_equal(again.vjp(spread(scores))[0], gradient)
+        np.testing.assert_array_equal(structure.predict(spread(scores), spread(lengths)), best)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -128,4 +128,4 @@ def _as_sizes(lengths: ArrayLike | None, batch: int, n: int, m: int) -> NDArray[
             f"{given[b, side]} for instance {b}",
             field="lengths",
         )
-    return given.astype(np.int64)
+    return np.ascontiguousarray(given, dtype=np.int64)
