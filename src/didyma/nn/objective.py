@@ -124,7 +124,7 @@ def encode(structure: Structure, outputs: NDArray[Any], layout: Layout) -> tuple
     """
     if not hasattr(structure, "encode"):
         shape = (len(layout), *layout.shape)
-        if layout.extra.shape[1]:
+        if layout.additional:
             raise DataError(
                 f"{type(structure).__name__} has additional scores and needs a method encode",
                 field="gold",
@@ -134,7 +134,7 @@ def encode(structure: Structure, outputs: NDArray[Any], layout: Layout) -> tuple
                 f"expected zeros and ones of shape {shape}, found shape {outputs.shape}",
                 field="gold",
             )
-        return flatten(outputs).astype(np.float64), np.zeros((len(layout), 0))
+        return flatten(outputs).astype(np.float64), np.zeros((len(layout), layout.extra.shape[1]))
     parts, extra_parts = structure.encode(outputs, layout)
     gold, gold_extra = np.zeros_like(layout.scores), np.zeros((len(layout), layout.extra.shape[1]))
     rows, ones = np.arange(len(layout) + 1), np.ones(len(layout))
