@@ -22,6 +22,7 @@ void bind_polytope(nanobind::module_ m);
 void bind_structures(nanobind::module_ m);
 void bind_sums(nanobind::module_ m);
 void bind_text(nanobind::module_ m);
+void bind_text_features(nanobind::module_ m);
 void bind_marginals(nanobind::module_ m);
 
 }  // namespace didyma

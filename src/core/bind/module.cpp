@@ -32,6 +32,8 @@ NB_MODULE(DIDYMA_MODULE, m) {
     didyma::bind_structures(m.def_submodule("structures"));
     didyma::bind_polytope(m.def_submodule("polytope"));
     didyma::bind_sums(m.def_submodule("sums"));
-    didyma::bind_text(m.def_submodule("text"));
+    nb::module_ text = m.def_submodule("text");
+    didyma::bind_text(text);
+    didyma::bind_text_features(text);
     didyma::bind_marginals(m.def_submodule("marginals"));
 }

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from didyma._core.text import set_hash_bits
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.features import BM25
@@ -39,6 +40,22 @@ def test_a_cut_keeps_the_first(passages: list[str], query: str, k: int) -> None:
     (places, scores), (every, all_scores) = (index.top([query], n)[0] for n in (k, 99))
     assert places.tolist() == every[:k].tolist()
     assert scores.tolist() == all_scores[:k].tolist()
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=12), TEXTS, st.integers(0, 3))
+def test_words_are_told_apart_by_their_characters(
+    passages: list[str], query: str, bits: int
+) -> None:
+    def found() -> list[bytes]:
+        index = BM25("english").fit([*passages, "rain"])
+        return [part.tobytes() for part in index.top([query], 99)[0]]
+
+    expected = found()
+    set_hash_bits(bits)
+    try:
+        assert found() == expected
+    finally:
+        set_hash_bits(32)
 
 
 def test_scripts_without_spaces() -> None:

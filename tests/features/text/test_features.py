@@ -296,6 +296,14 @@ def test_of_a_long_query_the_first_words_count():
     assert not X[1:3, :13].any()  # characters may meet
 
 
+@pytest.mark.parametrize("n", [48, 49, 98, 103])
+def test_a_tile_counts_in_a_query_of_any_length(n):
+    words = [f"w{k}" for k in range(n)]
+    features = fitted(ExtendedFeatures(), language=None)
+    X = features.transform(one(" ".join(words), "w3 w4"))  # 2 / 49 · 49 is less than 2
+    assert X[0, features.names.index("word_tiling")] == 2 / n
+
+
 def test_a_passage_of_ten_megabytes():
     passage = "the flow of air over a wing 12 " * 350_000
     assert len(passage) > 10_000_000

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core.text import concept_cosines
 from didyma.features.featuriser import State, check_array
 from didyma.features.text.reading import Reading
-from didyma.kernels.concepts import concept_cosines
 
 __all__ = ["MOST_CONCEPTS", "Concepts"]
 
@@ -74,27 +74,14 @@ class Concepts:
 
     def cosines(self, reading: Reading, ends: NDArray[np.int64]) -> NDArray[np.float64]:
         """Cosine of each row and its query; text i is read to ``ends[i]``."""
-        out = np.zeros(len(reading))
-        if len(self.stems):
-            wanted = reading.lexicon.stem_places
-            at = np.minimum(np.searchsorted(self.stems, wanted), len(self.stems) - 1)
-            places = np.where(self.stems[at] == wanted, at, -1).astype(np.int32)
-            concept_cosines(
-                reading.stems,
-                ~reading.is_stop[reading.terms],
-                reading.begins,
-                ends,
-                reading.queries,
-                reading.bounds,
-                reading.rows,
-                places,
-                self.starts,
-                self.concepts,
-                self.weights,
-                int(self.concepts.max()) + 1,
-                out,
-            )
-        return out
+        if not len(self.stems):
+            return np.zeros(len(reading))
+        wanted = reading.lexicon.stem_places
+        at = np.minimum(np.searchsorted(self.stems, wanted), len(self.stems) - 1)
+        places = np.where(self.stems[at] == wanted, at, -1).astype(np.int32)
+        entries = self.starts, self.concepts, self.weights
+        n_concepts = int(self.concepts.max()) + 1
+        return concept_cosines(reading.numbered(ends), places, *entries, n_concepts)
 
     def state(self) -> State:
         """What was learned."""

@@ -13,7 +13,6 @@ from functools import cache
 from importlib.resources import files
 
 import didyma._core.text as core
-from didyma.kernels.answer import ARTICLE, BEING, COPULA, NUMBER, PLACE, PRONOUN
 
 __all__ = ["QUESTION_KINDS", "TRAITS", "Cues", "cues"]
 
@@ -23,12 +22,12 @@ QUESTION_KINDS = (
 )
 # The bit of each trait; the kernel knows the first six, and which words are numbers and years.
 TRAITS = {
-    "number": NUMBER,
-    "place": PLACE,
-    "being": BEING,
-    "article": ARTICLE,
-    "copula": COPULA,
-    "pronoun": PRONOUN,
+    "number": core.NUMBER,
+    "place": core.PLACE,
+    "being": core.BEING,
+    "article": core.ARTICLE,
+    "copula": core.COPULA,
+    "pronoun": core.PRONOUN,
     **{
         name: core.YEAR << n
         for n, name in enumerate(

@@ -8,6 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core.text import cues as kernel_cues
+from didyma._core.text import stem_sequences, word_sequences
 from didyma.features.featuriser import State
 from didyma.features.text.concepts import Concepts
 from didyma.features.text.cues import QUESTION_KINDS, TRAITS, cues
@@ -15,13 +17,12 @@ from didyma.features.text.languages import check_language
 from didyma.features.text.part import Part
 from didyma.features.text.reading import Reading
 from didyma.features.text.small import SmallFeatures
-from didyma.kernels.answer import N_ANSWERS, answers
-from didyma.kernels.sequences import N_SEQUENCES, sequences
 
 __all__ = ["LONGEST_PASSAGE", "ExtendedFeatures"]
 
 LONGEST_PASSAGE = 1024  # words; what a passage has beyond them only the small set looks at
 
+SHORTEST_TILE, DECAY = 2, 0.5  # words of a tile; what a gap costs in the gappy kernel
 SEQUENCES = ("substring", "subsequence", "tiling", "gappy")
 FURTHER = (
     *("word_idf_coverage", "pair_jaccard", "triple_coverage", "triple_jaccard"),
@@ -41,15 +42,13 @@ PLAIN_CUES = ("number", "year", "capitals", "name", "fragment", "new_number", *T
 BY_KIND = ("stem_idf_coverage", "subject_coverage", "opening_matched", "length")
 
 _ALL_CUES = (*KERNEL_CUES, *TRAIT_CUES, *TEXT_CUES)
-assert len(FURTHER) + len(KERNEL_CUES) == N_ANSWERS
-assert len(SEQUENCES) == N_SEQUENCES
 
 
 class ExtendedFeatures(Part):
     """The small set, and what answers of questions have in common.
 
     word_substring, word_subsequence, word_tiling, word_gappy; stem_tiling, stem_gappy
-        Common runs as shares of the query, and gappy kernels (`didyma.kernels.sequences`), of all
+        Common runs as shares of the query, and gappy kernels (Lodhi et al. 2002), of all
         terms, and of the stems of content words.
     word_idf_coverage, pair_jaccard, triple_coverage, triple_jaccard
         Terms by idf; pairs and triples of neighbouring terms.
@@ -152,29 +151,11 @@ class ExtendedFeatures(Part):
     def _columns(self, reading: Reading, ends: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
         """The columns but for products, in the order of their names."""
         yield from self._small.columns(reading).T
-        everything = np.zeros(len(reading.terms), np.bool_)
-        yield from _sequences(reading, ends, reading.terms, everything).T
-        yield from _sequences(reading, ends, reading.stems, reading.is_stop[reading.terms]).T[2:]
-        values, traits = np.zeros((len(reading), N_ANSWERS)), np.zeros(len(reading), np.int64)
+        numbered = reading.numbered(ends)
+        yield from word_sequences(numbered, SHORTEST_TILE, DECAY).T
+        yield from stem_sequences(numbered, SHORTEST_TILE, DECAY).T[2:]
         prefixes = reading.lexicon.prefixes
-        answers(
-            reading.terms,
-            reading.stems,
-            reading.is_capital,
-            reading.begins,
-            ends,
-            reading.queries,
-            reading.bounds,
-            reading.rows,
-            reading.is_stop,
-            reading.traits,
-            prefixes,
-            int(prefixes.max(initial=0)) + 1,
-            reading.term_idf,
-            reading.stem_idf,
-            values,
-            traits,
-        )
+        values, traits = kernel_cues(numbered, reading.is_capital, reading.traits, prefixes)
         yield from values.T[: len(FURTHER)]
         yield self.concepts_.cosines(reading, ends)
         texts = np.array([_marks(text) for text in reading.texts]).reshape(-1, 5)[reading.rows]
@@ -183,25 +164,6 @@ class ExtendedFeatures(Part):
         found |= dict(zip(TEXT_CUES, texts.T))
         found["unit"] = found["unit"] | texts[:, 4]
         yield from (found[name] for name in self._cues)
-
-
-def _sequences(
-    reading: Reading, ends: NDArray[np.int64], words: NDArray[np.int32], skipped: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    values = np.zeros((len(reading), N_SEQUENCES))
-    sequences(
-        words,
-        skipped,
-        reading.begins,
-        ends,
-        reading.queries,
-        reading.bounds,
-        reading.rows,
-        2,
-        0.5,
-        values,
-    )
-    return values
 
 
 def _marks(text: str) -> tuple[bool, ...]:

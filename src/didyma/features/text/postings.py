@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core.text import add_scores, count_texts, list_texts
 from didyma.errors import DataError
 from didyma.features.featuriser import check_array
 from didyma.features.text.lexicon import Lexicon
 from didyma.features.text.small import K1, B
 from didyma.features.text.vocabulary import Vocabulary
-from didyma.kernels.postings import accumulate, count_texts, fill
 from didyma.lazy import cached_property
 
 __all__ = ["Postings"]
@@ -55,7 +55,7 @@ class Postings:
         """List passages by stem; passage i has the words ``words[begins[i]:begins[i + 1]]``."""
         n_stems = len(vocabulary.stems.counts)
         term = lexicon.term
-        stem = lexicon.stem[term]
+        stem = lexicon.stem[term].astype(np.int64)
         is_stop = lexicon.is_stop[term]
         is_mixed = np.zeros(n_stems, bool)
         is_mixed[stem[is_stop]] = True
@@ -67,7 +67,7 @@ class Postings:
         passages = np.empty(starts[-1], np.int32)
         counts = np.empty(starts[-1], np.int32)
         for rows in kinds:
-            fill(words, rows, begins, starts, passages, counts)
+            list_texts(words, rows, begins, starts, passages, counts)
         smallest = np.min_scalar_type(counts.max(initial=0))
         lengths = np.diff(begins).astype(np.int32)
         return cls(starts, passages, counts.astype(smallest), lengths, vocabulary.mean_length)
@@ -77,7 +77,9 @@ class Postings:
         check_array("starts", self.starts, np.int64, (2 * n_stems + 1,))
         check_array("passages", self.passages, np.int32, (self.starts[-1],))
         check_array("lengths", self.lengths, np.int32, self.lengths.shape[:1])
-        if self.counts.dtype.kind != "u" or self.counts.shape != self.passages.shape:
+        if self.counts.dtype.kind != "u" or not self.counts.dtype.isnative:
+            raise ValueError("expected counts that are unsigned integers")
+        if self.counts.shape != self.passages.shape:
             raise ValueError("expected a count for each entry")
         if self.starts[0] != 0 or (np.diff(self.starts) < 0).any() or (self.lengths < 0).any():
             raise ValueError("expected lists one after the other")
@@ -98,14 +100,13 @@ class Postings:
             other = stems + len(self.starts) // 2
             rows = np.where(self.starts[other + 1] > self.starts[other], other, stems)
         scores = np.zeros(len(self.lengths))
-        met = np.empty(np.sum(self.starts[rows + 1] - self.starts[rows]), np.int64)
         lists = self.starts, self.passages, self.counts
-        n = accumulate(rows, idf, *lists, self._saturation, scores, met)
-        if n < 0:
+        met = add_scores(rows, idf, *lists, self._saturation, scores)
+        if len(met) and met[0] < 0:
             raise DataError("the index is damaged: it lists passages that there are not")
-        found, own = met[:n], scores[met[:n]]
+        sums, n = scores[met], len(met)
         if n > k > 0:
-            kept = own >= np.partition(own, n - k)[n - k]
-            found, own = found[kept], own[kept]
-        order = np.lexsort((found, -own))[:k]
-        return found[order], own[order]
+            is_best = sums >= np.partition(sums, n - k)[n - k]
+            met, sums = met[is_best], sums[is_best]
+        order = np.lexsort((met, -sums))[:k]
+        return met[order], sums[order]

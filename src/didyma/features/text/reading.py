@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+import didyma._core.text as core
 from didyma.data import Lists
 from didyma.features.featuriser import State, check_array
 from didyma.features.text.digests import DIGEST_SIZE, with_places
@@ -76,6 +77,21 @@ class Reading:
     def query_of_row(self) -> NDArray[np.int64]:
         """Number of each row's query."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.bounds))
+
+    def numbered(self, ends: NDArray[np.int64] | None = None) -> core.Reading:
+        """What kernels look at; texts are read to ``ends``, if given."""
+        return core.Reading(
+            self.terms,
+            self.stems,
+            self.begins,
+            self.ends if ends is None else ends,
+            self.queries,
+            self.bounds,
+            self.rows,
+            self.is_stop,
+            self.term_idf,
+            self.stem_idf,
+        )
 
     def spans(self, text: int) -> NDArray[np.int32]:
         """Where the words of a text stand in it, in code points; shape (n_words, 2)."""

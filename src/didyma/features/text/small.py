@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core.text import overlaps
 from didyma.features.text.part import Part
 from didyma.features.text.reading import Reading
-from didyma.kernels.overlap import N_OVERLAPS, overlaps
 
 __all__ = ["K1", "NAMES", "B", "SmallFeatures"]
 
@@ -31,7 +31,6 @@ NAMES = (
     "gram_jaccard",
     "length",
 )
-assert len(NAMES) == N_OVERLAPS
 
 
 class SmallFeatures(Part):
@@ -78,22 +77,5 @@ class SmallFeatures(Part):
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Overlaps of each row; shape (n_rows, 16)."""
-        values = np.zeros((len(reading), N_OVERLAPS))
-        overlaps(
-            reading.terms,
-            reading.stems,
-            reading.is_stop,
-            reading.begins,
-            reading.ends,
-            reading.queries,
-            reading.bounds,
-            reading.rows,
-            reading.term_idf,
-            reading.stem_idf,
-            *reading.lexicon.grams,
-            reading.mean_length,
-            K1,
-            B,
-            values,
-        )
-        return values
+        grams = reading.lexicon.grams
+        return overlaps(reading.numbered(), *grams, reading.mean_length, K1, B)

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 import didyma._core.text as core
 from didyma.errors import DataError
-from didyma.kernels.postings import count_texts
 
 if TYPE_CHECKING:
     from didyma.features.text.lexicon import Lexicon
@@ -106,6 +105,6 @@ class Vocabulary:
 
 def _count(tokens: NDArray[np.int32], begins: NDArray[np.int64], size: int) -> NDArray[np.int32]:
     """In how many texts each of ``size`` terms occurs."""
-    counts = np.zeros(size, np.int32)
-    count_texts(tokens, np.arange(size), begins, counts)
-    return counts
+    counts = np.zeros(size, np.int64)
+    core.count_texts(tokens, np.arange(size), begins, counts)
+    return counts.astype(np.int32)

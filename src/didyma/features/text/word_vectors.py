@@ -9,13 +9,13 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core.text import nearnesses
 from didyma.errors import DataError
 from didyma.features.featuriser import State, check_array
 from didyma.features.text.lexicon import Lexicon
 from didyma.features.text.part import Part
 from didyma.features.text.reading import Reading
 from didyma.features.text.vocabulary import Vocabulary
-from didyma.kernels.word_vectors import N_NEARNESSES, nearnesses
 
 __all__ = ["WORDLLAMA", "WordVectors"]
 
@@ -86,23 +86,7 @@ class WordVectors(Part):
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Nearness of each row; shape (n_rows, 3)."""
-        vectors, norms = self._known(reading)
-        values = np.zeros((len(reading), N_NEARNESSES))
-        nearnesses(
-            reading.terms,
-            reading.is_stop,
-            reading.begins,
-            reading.ends,
-            reading.queries,
-            reading.bounds,
-            reading.rows,
-            vectors,
-            norms,
-            reading.term_idf,
-            min(len(norms), len(reading.terms)),
-            values,
-        )
-        return values
+        return nearnesses(reading.numbered(), *self._known(reading))
 
     def state(self) -> State:
         """The name of the table, and some of its vectors."""

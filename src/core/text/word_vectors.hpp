@@ -1,0 +1,138 @@
+// How near the words of a query and of a passage are as vectors.
+#pragma once
+
+#include "sums.hpp"
+#include "text/reading.hpp"
+
+namespace didyma::text {
+
+constexpr int64_t N_NEARNESSES = 3;
+
+// Σ a[i] b[i] as `dot` sums it, of products that are rounded to single precision.
+inline double dot_single(Span<const float> a, Span<const float> b) {
+    check_range(0, a.size(), b.size());
+    double partial[STRANDS] = {};
+    int64_t i = 0;
+    for (; i + STRANDS <= a.size(); i += STRANDS) {
+        for (int64_t s = 0; s < STRANDS; ++s) partial[s] += a.data()[i + s] * b.data()[i + s];
+    }
+    for (int64_t width = STRANDS / 2; width > 0; width /= 2) {
+        for (int64_t s = 0; s < width; ++s) partial[s] += partial[s + width];
+    }
+    double total = partial[0];
+    for (; i < a.size(); ++i) total += a[i] * b[i];
+    return total;
+}
+
+// `didyma.features.text.word_vectors` says what the columns mean. Term n has the vector vectors[n];
+// one of norm 0 stands for none.
+class Nearnesses {
+  public:
+    Nearnesses(const Reading& reading, Matrix<const float> vectors, Span<const float> norms)
+        : reading_(reading),
+          vectors_(vectors),
+          norms_(norms),
+          asked_(reading.longest_query()),
+          asked_terms_(reading.n_terms()),
+          met_terms_(reading.n_terms()),
+          slot_(reading.n_terms()),
+          best_(reading.longest_query()),
+          weight_(reading.longest_query()),
+          total_(vectors.columns()),
+          mean_(vectors.columns()) {}
+
+    Table<double> compute() {
+        Table<double> values(reading_.n_rows(), N_NEARNESSES, 0.0);
+        for (int64_t q = 0; q < reading_.n_queries(); ++q) {
+            ask(q);
+            for (int64_t r = reading_.bounds[q]; r < reading_.bounds[q + 1]; ++r) {
+                compare(reading_.row(r), r + 1, values[r]);
+            }
+        }
+        return values;
+    }
+
+  private:
+    void ask(int64_t q) {
+        const Reading::Tokens query = reading_.query(q);
+        every_ = reading_.is_every(query);
+        n_ = 0;
+        asked_idf_ = 0.0;
+        total_.fill(0.0);
+        for (int64_t t = query.begin; t < query.end; ++t) {
+            const int32_t term = reading_.terms[t];
+            if (!reading_.counts(t, every_) || !asked_terms_.add(term, q + 1)) continue;
+            if (norms_[term] > 0) {
+                const double idf = reading_.term_idf[term];
+                asked_[n_] = term;
+                weight_[n_++] = idf;
+                axpy(idf, vectors_[term], total_);
+                asked_idf_ += idf;
+            }
+        }
+        asked_norm_ = std::sqrt(dot<double, double>(total_, total_));
+        cosines_.clear();
+        slot_.fill(-1);
+    }
+
+    // Cosines of a term with those of the query, found when it is first met.
+    const float* cosines(int32_t term) {
+        if (slot_[term] < 0) {
+            slot_[term] = static_cast<int64_t>(cosines_.size());
+            for (int64_t i = 0; i < n_; ++i) {
+                const double product = dot_single(vectors_[term], vectors_[asked_[i]]);
+                const double norm = norms_[term] * norms_[asked_[i]];
+                cosines_.push_back(static_cast<float>(product / norm));
+            }
+        }
+        return cosines_.data() + slot_[term];
+    }
+
+    void compare(Reading::Tokens row, int64_t moment, Span<double> out) {
+        mean_.fill(0.0);
+        best_.first(n_).fill(-1.0);
+        double back = 0.0, met_idf = 0.0;
+        for (int64_t t = row.begin; t < row.end; ++t) {
+            const int32_t term = reading_.terms[t];
+            if (!reading_.counts(t, every_) || norms_[term] == 0) continue;
+            if (!met_terms_.add(term, moment)) continue;
+            const float* own = cosines(term);
+            double nearest = -1.0;
+            for (int64_t i = 0; i < n_; ++i) {
+                const double cosine = own[i];
+                best_[i] = std::max(best_[i], cosine);
+                nearest = std::max(nearest, cosine);
+            }
+            const double idf = reading_.term_idf[term];
+            back += idf * nearest;
+            met_idf += idf;
+            axpy(idf, vectors_[term], mean_);
+        }
+        if (n_ == 0 || !(met_idf > 0)) return;
+        const double norm = asked_norm_ * std::sqrt(dot<double, double>(mean_, mean_));
+        out[0] = norm > 0 ? dot<double, double>(total_, mean_) / norm : 0.0;
+        double covered = 0.0;
+        for (int64_t i = 0; i < n_; ++i) covered += weight_[i] * best_[i];
+        out[1] = covered / asked_idf_;
+        out[2] = back / met_idf;
+    }
+
+    const Reading& reading_;
+    Matrix<const float> vectors_;
+    Span<const float> norms_;
+    Array<int32_t> asked_;
+    Marks asked_terms_, met_terms_;
+    Array<int64_t> slot_;
+    Array<double> best_, weight_, total_, mean_;
+    std::vector<float> cosines_;
+    int64_t n_ = 0;
+    double asked_idf_ = 0.0, asked_norm_ = 0.0;
+    bool every_ = false;
+};
+
+inline Table<double> nearnesses(const Reading& reading, Matrix<const float> vectors,
+                                Span<const float> norms) {
+    return Nearnesses(reading, vectors, norms).compute();
+}
+
+}  // namespace didyma::text
