@@ -102,8 +102,8 @@ COMMANDS = {
     "--help": set(),
     "fit --help": {"rich"},
     "rerank --help": {"rich"},
-    "rerank rank RERANKER TEXTS -o OUT": {"numpy", "numba", "scipy"},  # which Numba loads
-    "ask INDEX rings": {"numpy", "numba", "scipy"},
+    "rerank rank RERANKER TEXTS -o OUT": {"numpy"},
+    "ask INDEX rings": {"numpy"},
     "inspect MODEL": {"numpy"},
     "inspect DATA": {"numpy"},
     "export plain --to json -o OUT": {"numpy"},
