@@ -13,7 +13,6 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import interleave, ratio, stopwatch
-from didyma.kernels.jit import jit
 from didyma.structure import CompiledStructure, Layout
 from didyma.structures import ProjectiveTree, Sequence, TopK
 from didyma.structures.hypergraph import Planned
@@ -37,32 +36,13 @@ def run(scale: float = 1.0) -> list[Row]:
 
 
 def _folds(scale: float) -> Iterator[Row]:
-    """The example of a user's recurrence, and its dynamic programme as one would write it."""
+    """The example of a user's recurrence."""
     with redirect_stdout(StringIO()):
         fold = runpy.run_path(str(EXAMPLE))["Fold"]()
     for n in FOLDS if scale >= 1.0 else FOLDS[:1]:
-        scores = np.random.default_rng(n).standard_normal((BATCH, n, n))
-        layout = fold.lay_out(scores)
-        parts = np.full((BATCH, n // 2), -1)
-        values = np.zeros((2, n + 2, n + 2))
-        fold_all(scores, values, parts)
-        for one, other in zip(fold._argmax(layout), parts):
-            assert set(one[one >= 0].tolist()) == set(other[other >= 0].tolist())
-        repeats = max(1, round(2e6 / n**3 * scale))
-        seconds = interleave(
-            {
-                "plan": stopwatch(lambda x=layout: fold._argmax(x), repeats),
-                "hand": stopwatch(lambda s=scores, v=values, p=parts: fold_all(s, v, p), repeats),
-            },
-            9,
-        )
-        yield Row(f"fold of {n}: recurrence", 1e6 * min(seconds["plan"]) / BATCH, "µs")
-        yield Row.at_most(
-            f"fold of {n}: recurrence over a kernel by hand",
-            ratio(seconds["plan"], seconds["hand"]),
-            "x",
-            3,
-        )
+        layout = fold.lay_out(np.random.default_rng(n).standard_normal((BATCH, n, n)))
+        watch = stopwatch(lambda x=layout: fold._argmax(x), max(1, round(2e6 / n**3 * scale)))
+        yield Row(f"fold of {n}: recurrence", 1e6 * min(watch() for _ in range(9)) / BATCH, "µs")
 
 
 def _kernels(scale: float) -> Iterator[Row]:
@@ -97,47 +77,3 @@ def _kernels(scale: float) -> Iterator[Row]:
             9,
         )
         yield Row(f"{name}: plan over its kernel", ratio(seconds["plan"], seconds["kernel"]), "x")
-
-
-@jit
-def fold_all(scores, values, parts):  # type: ignore[no-untyped-def]
-    """The best folds: a row of one table for the first base, a row of the other for the last.
-
-    Both hold the same numbers, so that the loop over partners reads neighbours.
-    """
-    n = scores.shape[1]
-    best, by_last = values[0], values[1]
-    pair = np.empty(n)
-    stack = np.empty((n + 1, 2), np.int64)
-    for b in range(scores.shape[0]):
-        for i in range(n - 1, -1, -1):
-            for j in range(i + 1, n + 1):
-                highest = by_last[j, i + 1]
-                last = by_last[j]
-                for k in range(i + 4, j):
-                    total = pair[k] + last[k + 1]
-                    highest = total if total > highest else highest
-                best[i, j] = by_last[j, i] = highest
-                if j < n:
-                    pair[j] = scores[b, i, j] + best[i + 1, j]
-        count, depth = 0, 1
-        stack[0, 0], stack[0, 1] = 0, n
-        while depth > 0:
-            depth -= 1
-            i, j = stack[depth, 0], stack[depth, 1]
-            if j <= i:
-                continue
-            k = i + 4
-            if best[i, j] == best[i + 1, j]:
-                k = i
-            else:
-                while k < j and scores[b, i, k] + best[i + 1, k] + best[k + 1, j] < best[i, j]:
-                    k += 1
-                parts[b, count] = i * n + k
-                count += 1
-                stack[depth, 0], stack[depth, 1] = i + 1, k
-                depth += 1
-            stack[depth, 0], stack[depth, 1] = k + 1, j
-            depth += 1
-        for c in range(count, parts.shape[1]):
-            parts[b, c] = -1

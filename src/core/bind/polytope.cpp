@@ -118,6 +118,12 @@ void bind_polytope(nb::module_ m) {
         .value("ARGMAX", Method::ARGMAX);
     m.attr("OPTIMAL") = static_cast<int64_t>(OPTIMAL);
     m.attr("IMPOSSIBLE") = static_cast<int64_t>(IMPOSSIBLE);
+    nb::class_<polytope::Factor>(m, "Factor")
+        .def(nb::init<int64_t>())
+        .def("solve_lower", &polytope::Factor::solve_lower)
+        .def("append", &polytope::Factor::append)
+        .def("remove", &polytope::Factor::remove)
+        .def("minimise", &polytope::Factor::minimise);
     m.def("solve", &solve, Released());
     m.def(
         "apply_derivative",

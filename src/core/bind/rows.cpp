@@ -48,6 +48,7 @@ void bind_rows(nb::module_ m) {
     nb::class_<Rows>(m, "Rows")
         .def("score", &score, Released())
         .def("combine", &combine, Released());
+    m.def("dense_rows", &dense_rows<uint8_t>, nb::keep_alive<0, 1>());
     m.def("dense_rows", &dense_rows<float>, nb::keep_alive<0, 1>());
     m.def("dense_rows", &dense_rows<double>, nb::keep_alive<0, 1>());
     bind_sparse<float, int32_t>(m);

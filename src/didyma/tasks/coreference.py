@@ -29,9 +29,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core.rows import dense_rows
 from didyma._core.structures import agglomerate, spanning_forest
 from didyma.errors import DataError
-from didyma.kernels.rows import combine_dense, score_dense
 from didyma.learning.problem import Cut
 from didyma.tasks.task import Task, TaskProblem
 
@@ -65,18 +65,23 @@ class MentionPairs:
                 f"{self.features.shape}",
                 field="features",
             )
+        if self.features.dtype not in (np.uint8, np.float32, np.float64):
+            raise DataError(
+                f"expected bytes (uint8), float32 or float64, found {self.features.dtype}",
+                field="features",
+            )
 
     def scores(self, w: Vector) -> Vector:
         """w·x of each pair."""
         out = np.empty(len(self.features))
-        score_dense(self.features, _range(len(out)), w, out)
+        dense_rows(np.ascontiguousarray(self.features)).score(_range(len(out)), w, out)
         return out
 
     def sum(self, pairs: Integers, coefficients: Vector | None = None) -> Vector:
         """Σ of the features of some pairs, each times its coefficient (1 if not given)."""
         out = np.zeros(self.features.shape[1])
         each = np.ones(len(pairs)) if coefficients is None else coefficients
-        combine_dense(self.features, pairs, each, out)
+        dense_rows(np.ascontiguousarray(self.features)).combine(pairs, each, out)
         return out
 
 
