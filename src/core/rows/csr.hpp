@@ -3,6 +3,13 @@
 
 #include "rows/rows.hpp"
 
+// GCC leaves short loops as they are, Clang unrolls them by itself.
+#if defined(__GNUC__) && !defined(__clang__)
+#define DIDYMA_UNROLL _Pragma("GCC unroll 8")
+#else
+#define DIDYMA_UNROLL
+#endif
+
 namespace didyma {
 
 // Sums in order: vectors of gathered numbers take longer.
@@ -18,6 +25,7 @@ class SparseRows : public Rows {
         for (int64_t r = 0; r < rows.size(); ++r) {
             const int64_t last = indptr_[rows[r] + 1];
             double total = 0.0;
+            DIDYMA_UNROLL
             for (int64_t t = indptr_[rows[r]]; t < last; ++t) {
                 total += static_cast<double>(data_[t]) * w[indices_[t]];
             }
@@ -31,6 +39,7 @@ class SparseRows : public Rows {
             const double c = coef[r];
             if (c == 0.0) continue;
             const int64_t last = indptr_[rows[r] + 1];
+            DIDYMA_UNROLL
             for (int64_t t = indptr_[rows[r]]; t < last; ++t) {
                 out[indices_[t]] += c * static_cast<double>(data_[t]);
             }
