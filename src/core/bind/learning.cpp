@@ -21,22 +21,29 @@ class PythonCut : public CutOracle {
         auto* array = reinterpret_cast<PyArrayObject*>(weights.ptr());
         std::copy(w.begin(), w.end(), static_cast<double*>(PyArray_DATA(array)));
         const nb::object answer = function_(weights, i);
-        const nb::object given = nb::steal(
-            PyArray_FROMANY(nb::object(answer[0]).ptr(), NPY_FLOAT64, 1, 1, NPY_ARRAY_CARRAY_RO));
-        if (!given.is_valid()) throw nb::python_error();
-        auto* numbers = reinterpret_cast<PyArrayObject*>(given.ptr());
-        if (PyArray_DIM(numbers, 0) != direction.size()) {
-            throw nb::value_error(("cut of example " + std::to_string(i) + ": expected " +
-                                   std::to_string(direction.size()) + " numbers, found " +
-                                   std::to_string(PyArray_DIM(numbers, 0)))
-                                      .c_str());
+        if (!PySequence_Check(answer.ptr()) || nb::len(answer) != 2) {
+            refuse(i, "(direction, loss)", answer);
         }
-        const auto* first = static_cast<const double*>(PyArray_DATA(numbers));
+        const nb::object numbers = nb::steal(
+            PyArray_FROMANY(nb::object(answer[0]).ptr(), NPY_FLOAT64, 0, 0, NPY_ARRAY_CARRAY_RO));
+        if (!numbers.is_valid()) throw nb::python_error();
+        auto* given = reinterpret_cast<PyArrayObject*>(numbers.ptr());
+        if (PyArray_NDIM(given) != 1 || PyArray_DIM(given, 0) != direction.size()) {
+            refuse(i, "a direction of shape (" + std::to_string(direction.size()) + ",)",
+                   numbers.attr("shape"));
+        }
+        const auto* first = static_cast<const double*>(PyArray_DATA(given));
         std::copy(first, first + direction.size(), direction.begin());
         return nb::cast<double>(nb::float_(nb::object(answer[1])));
     }
 
   private:
+    [[noreturn]] static void refuse(int64_t i, const std::string& expected, nb::handle found) {
+        const std::string example = "cut of example " + std::to_string(i);
+        const std::string what = ": expected " + expected + ", found " + nb::repr(found).c_str();
+        throw nb::value_error((example + what).c_str());
+    }
+
     nb::object function_;
 };
 
