@@ -4,7 +4,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 
 # What is run once more with every index of the core checked.
-CHECKED := tests/kernels tests/test_core.py tests/fuzz tests/laws/test_ranking_oracles.py \
+CHECKED := tests/core tests/fuzz tests/laws/test_ranking_oracles.py \
 	tests/laws/test_latent_oracles.py tests/tasks/test_ranking.py tests/metrics tests/structures \
 	tests/polytope
 

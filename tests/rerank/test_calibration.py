@@ -278,4 +278,4 @@ def test_asking_needs_numpy_alone():
         "values = {'kind': 'platt', 'log_losses': {}, 'relevant': 0, 'n_queries': 1, 'bins': []}\n"
         "Calibration.from_state(known, values)([0.5])"
     )
-    assert not modules_after(code) & {"scipy", "sklearn", "numba", "ir_measures"}
+    assert not modules_after(code) & {"scipy", "sklearn", "ir_measures"}

@@ -207,7 +207,7 @@ def test_no_rows_are_refused():
 
 def test_asking_needs_numpy_alone():
     code = "import didyma.rerank.drift"
-    assert not modules_after(code) & {"scipy", "sklearn", "numba", "ir_measures"}
+    assert not modules_after(code) & {"scipy", "sklearn", "ir_measures"}
 
 
 def test_collections_differ_and_halves_of_one_do_not(shared_data):
