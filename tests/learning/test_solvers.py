@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
+from didyma.data import Groups
 from didyma.errors import DataError
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
@@ -15,7 +16,7 @@ from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.problem import PythonProblem
 from didyma.polytope.active_set import project
-from didyma.tasks.losses import NDCG, PrecisionAt, ReciprocalRank, RocArea
+from didyma.tasks.losses import NDCG, AveragePrecision, PrecisionAt, ReciprocalRank, RocArea
 from didyma.tasks.ranking import RankingProblem
 from tests.learning.problems import (
     multiclass,
@@ -312,3 +313,12 @@ def test_cuts_are_forgotten_but_the_optimum_stays():
     again = ProximalBundle(tol=1e-9, max_iter=5000).solve(problem, 300.0)
     assert again.result.n_iter > 60  # longer than any unused cut is kept
     assert again.result.value == pytest.approx(exact.result.value, rel=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_bcfw_converges_on_one_query_alone(seed):
+    """It has as many active cuts as weights, so that a few remembered planes would not do."""
+    rng = np.random.default_rng(seed)
+    X = 3.0 * rng.random((40, 5))
+    problem = RankingProblem(X, np.floor(X[:, 0]), Groups.from_sizes([40], 40), AveragePrecision())
+    assert BCFW().solve(problem, 30.0).result.converged

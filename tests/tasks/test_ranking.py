@@ -260,3 +260,23 @@ def test_rank_weights_go_on_with_zeros():
     np.testing.assert_allclose(Positional((1.0, 0.5)).weights_for(4), [1.0, 0.5, 0.0, 0.0])
     with pytest.raises(DataError, match="rank weights for a query of 4 rows"):
         Positional((1.0, -0.5)).weights_for(4)
+
+
+def unaligned(array):
+    """A copy that begins in the middle of a number."""
+    buffer = np.zeros(array.nbytes + 1, np.uint8)
+    copy = buffer[1:].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    assert not copy.flags.aligned
+    return copy
+
+
+def test_rows_may_begin_anywhere_in_memory():
+    X, y, groups, w = example(6)
+    sparse = sp.csr_array(X)
+    shifted = sparse.copy()
+    for part in ("data", "indices", "indptr"):
+        setattr(shifted, part, unaligned(getattr(shifted, part)))
+    for rows, same in ((X, unaligned(X)), (sparse, shifted)):
+        first, second = (RankingProblem(Z, y, groups, NDCG()).cut_all(w) for Z in (rows, same))
+        assert np.array_equal(first.direction, second.direction)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol, Self, TypeVar
 
 from didyma.errors import DataError, MissingExtraError
@@ -118,7 +119,7 @@ class Cluster:
 
     def follow(self, step: RecipeStep, place: int) -> None:
         """A step of the recipe."""
-        self._steps[place:] = [self._send("step", (uuid.uuid4().hex, step))]
+        self._steps[place:] = [self._send("step", (uuid.uuid4().hex, _packed(step)))]
 
     def keep(self, shards: Sequence[int]) -> None:
         """Ask only these from now on."""
@@ -134,9 +135,9 @@ class Cluster:
 
     def ask(self, question: Callable[..., T], *common: Any, each: Sequence[Any] = ()) -> list[T]:
         """Answers of all shards; what they have in common leaves this process once."""
-        self._asked = [given := self._send("question", (question, common))]
+        self._asked = [given := self._send("question", _packed((question, common)))]
         for k, (shard, owner) in enumerate(zip(self._shards, self._owners)):
-            own = [each[k]] if len(each) else []
+            own = [_packed(each[k])] if len(each) else []
             where = {} if owner is None else {"workers": [owner], "allow_other_workers": True}
             about = (self._run, shard.key, shard, self._steps, given, own)
             self._asked.append(
@@ -186,16 +187,35 @@ def _answer(
     run: str,
     name: str,
     shard: Any,
-    steps: Sequence[tuple[str, RecipeStep]],
-    given: Any,
-    own: list[Any],
+    steps: Sequence[tuple[str, bytes]],
+    given: bytes,
+    own: list[bytes],
 ) -> tuple[str, Any]:
     from distributed import get_worker
 
-    question, common = given
+    question, common = _unpacked(given)
+    follow = [(made_by, partial(_follow, step)) for made_by, step in steps]
     kept = _Kept() if run in _OVER else _KEPT.setdefault((run, name), _Kept())
     with kept.lock:
-        return get_worker().address, question(kept.made(shard, steps), *common, *own)
+        state = kept.made(shard, follow)
+        return get_worker().address, question(state, *common, *map(_unpacked, own))
+
+
+def _packed(value: Any) -> bytes:
+    """In one piece: arrays that travel on their own begin anywhere in a message, unaligned."""
+    from distributed.protocol.pickle import dumps
+
+    return bytes(dumps(value))
+
+
+def _unpacked(value: bytes) -> Any:
+    from distributed.protocol.pickle import loads
+
+    return loads(value)
+
+
+def _follow(step: bytes, state: Any) -> Any:
+    return _unpacked(step)(state)
 
 
 def _forget(run: str) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from didyma._core.rows import assign_bins
 from didyma.errors import DataError
 from didyma.execution import Executor, serial
-from didyma.matrix import Matrix, frozen
+from didyma.matrix import Matrix, aligned
 from didyma.scoring import LEVELS, cross_bins, name_categories, step_layout
 from didyma.tasks.binned import Binned
 
@@ -117,7 +117,7 @@ class Bins:
 
         def fill(start: int) -> None:
             rows = slice(start, start + BLOCK)
-            values, own = frozen(_dense(X[rows])), bins[rows]
+            values, own = aligned(_dense(X[rows])), bins[rows]
             assign_bins(values, self.edges, guesses, low, scale, own)
             name_categories(values, own, self._state)
             cross_bins(own, self._state)

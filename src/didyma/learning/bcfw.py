@@ -46,7 +46,8 @@ Vector = NDArray[np.float64]
 
 NEIGHBOURS = 8
 RUNS = 1000  # of neighbours, at most: rows that do not fit into memory are read in long runs
-MANY_PLANES = 5
+MANY_PLANES = 5  # remembered per example ...
+CHEAP_PLANES = 32  # ... or so many of all examples together
 CHEAP_PASSES = 20
 LOOK = 2.0  # certify at an estimated gap of so many tolerances: it dates from before each visit
 EASY, GROWTH = 48.0, 8.0  # first stage of a run, and factor between stages
@@ -102,8 +103,8 @@ class _Visits(SolverRun):
 class BCFW:
     """Minimise J to a relative duality gap of ``tol``.
 
-    ``n_planes`` remembered per example (None: five, or as many as fit into a tenth of the data's
-    memory); ``random_state`` orders the visits.
+    ``n_planes`` remembered per example (None: five, 32 for a single example, or as many as fit into
+    a tenth of the data's memory); ``random_state`` orders the visits.
 
     >>> from didyma.learning import Cut, PythonProblem
     >>> class Nearest(PythonProblem):
@@ -241,7 +242,8 @@ class BCFW:
         data = vectors * problem.cut_cost
         if self.n_planes is not None:
             return max(self.n_planes, 2)
-        count = max(2, min(MANY_PLANES, int(max(MEMORY * data, FREE_MEMORY) // vectors)))
+        many = max(MANY_PLANES, CHEAP_PLANES // max(problem.n_examples, 1))
+        count = max(2, min(many, int(max(MEMORY * data, FREE_MEMORY) // vectors)))
         if count * vectors > max(2 * data, 2**30):
             raise DataError(
                 f"BCFW keeps at least two vectors of {problem.n_features} features for each of "

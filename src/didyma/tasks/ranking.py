@@ -21,7 +21,7 @@ from didyma.data import Groups
 from didyma.errors import DataError
 from didyma.execution import n_threads
 from didyma.learning.problem import Cut
-from didyma.matrix import MappedFiles, Matrix, frozen, is_sparse
+from didyma.matrix import MappedFiles, Matrix, aligned, is_sparse
 from didyma.scoring import BLOCK
 from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap, Pairwise, Truncated
@@ -265,7 +265,7 @@ def _arrange(
     Where all queries are trainable, the rows as stored are those of the groups.
     """
     stored, starts = (
-        np.require(part, np.int64, ["C", "W"]) for part in (groups.rows, groups.starts)
+        np.require(part, np.int64, ["C", "A", "W"]) for part in (groups.rows, groups.starts)
     )
     if len(trainable) < len(groups):
         chosen = np.zeros(len(groups), np.bool_)
@@ -326,9 +326,9 @@ def _storage(X: Any) -> Any:
     if isinstance(X, Binned):
         return X.rows
     if not is_sparse(X):
-        return dense_rows(frozen(np.ascontiguousarray(X)))
-    parts = frozen(X.data), frozen(X.indices), X.indptr.astype(np.int64, copy=False)
-    return sparse_rows(*parts, X.shape[1])
+        return dense_rows(aligned(X))
+    starts = X.indptr.astype(np.int64, copy=False)
+    return sparse_rows(*map(aligned, (X.data, X.indices, starts)), X.shape[1])
 
 
 def _count_values(X: Any, rows: NDArray[np.int64]) -> int:
