@@ -834,11 +834,14 @@ def _state(name: str) -> tuple[str, ...]:
 
 
 def summary_of(estimator: Any) -> dict[str, Any]:
-    """The plain values of the ``result_`` of an estimator, or of a pipeline's last step."""
+    """The plain values of the ``result_`` of an estimator, or of a pipeline's last step.
+
+    Times are left out: files of equal training are equal.
+    """
     final = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     result = getattr(final, "result_", None)
     names = [field.name for field in fields(result)] if is_dataclass(result) else []
-    found = {name: getattr(result, name) for name in names}
+    found = {name: getattr(result, name) for name in names if name != "seconds"}
     found["n_queries"] = getattr(final, "n_queries_", None)
     brief = {key: value for key, value in found.items() if not isinstance(value, np.ndarray)}
     return {key: _plain(value) for key, value in brief.items() if _is_plain(value)}

@@ -161,7 +161,8 @@ def fit(
         }
         model_file.save(best, output, summary=kept)
     if as_json:
-        print_json({"model": str(output), **_summary(best, on_dev), **kept})
+        seconds = best.result_.seconds["total"]
+        print_json({"model": str(output), **_summary(best, on_dev), "seconds": seconds, **kept})
     else:
         lines = {
             "model": f"{model.value}, C {best.C:g}" + (f", r {r:g}" if model == "latent" else ""),
@@ -310,7 +311,6 @@ def _summary(resolver: Any, on_dev: float | None) -> dict[str, Any]:
         "objective": result.value,
         "status": result.status,
         "n_iter": result.n_iter,
-        "seconds": result.seconds["total"],
         "dev": on_dev,
     }
 

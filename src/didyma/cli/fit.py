@@ -448,7 +448,8 @@ def fit(
             model = model if scaler is None else model.behind(scaler)
             model.write(output)
     if as_json:
-        kept |= {"class": model.name, "wall_seconds": time.perf_counter() - began}
+        kept |= {"class": model.name, "seconds": best.seconds}
+        kept["wall_seconds"] = time.perf_counter() - began
         print_json({"model": str(output), **best.summary(), **kept})
     else:
         _print_summary(model.name, best, found.contenders, measure, output)
@@ -611,7 +612,7 @@ def _print_summary(
     if "best_epoch" in found:
         lines["best epoch"] = f"{found['best_epoch']} of {found['n_iter']}"
     if "passes" in found:
-        lines["passes"] = f"{found['passes']:.1f} in {found['seconds']:.2f} s"
+        lines["passes"] = f"{found['passes']:.1f} in {best.seconds:.2f} s"
     if best.value is not None:
         lines[f"dev {measure}"] = decimal(best.value)
     lines["saved to"] = str(output)

@@ -191,11 +191,11 @@ def conclude(
         "epochs": n_epochs,
         "best_epoch": history.best_epoch,
         "status": history.status,
-        "seconds": sum(record["seconds"] for record in history.records),
     }
     model_file.save(model, output, summary=kept)
     if as_json:
-        print_json({"model": str(output), **kept})
+        seconds = sum(record["seconds"] for record in history.records)
+        print_json({"model": str(output), **kept, "seconds": seconds})
     else:
         lines = {
             **{

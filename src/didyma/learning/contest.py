@@ -22,7 +22,7 @@ class Contender:
     value: float | None
 
     def summary(self) -> dict[str, Any]:
-        """How training ended, ready for JSON."""
+        """How training ended, ready for JSON, without the time it took."""
         result = self.ranker.result_
         found = {
             "C": self.ranker.C,
@@ -31,11 +31,7 @@ class Contender:
             "n_iter": result.n_iter,
         }
         if hasattr(result, "status"):
-            found |= {
-                "status": result.status,
-                "passes": result.passes,
-                "seconds": result.seconds["total"],
-            }
+            found |= {"status": result.status, "passes": result.passes}
         if hasattr(self.ranker, "solver"):  # of a convex problem, so the gap bounds something
             gap = max(0.0, result.gap / result.value) if result.value > 0 else 0.0
             found |= {"relative_gap": gap, "bound": result.bound}
@@ -46,6 +42,12 @@ class Contender:
         if hasattr(self.ranker, "best_epoch_"):
             found["best_epoch"] = self.ranker.best_epoch_
         return found | ({} if self.value is None else {"dev": self.value})
+
+    @property
+    def seconds(self) -> float | None:
+        """The time that training took, where it was counted."""
+        counted = getattr(self.ranker.result_, "seconds", None)
+        return None if counted is None else float(counted["total"])
 
     @property
     def interrupted(self) -> bool:
