@@ -24,7 +24,7 @@ LAYERS = [
     {"__init__"},
     {"_core", "caches", "errors", "interruption", "lazy"},
     {"matrix"},
-    {"data", "files", "execution"},
+    {"data", "files", "execution", "protocol"},
     {"array_folder"},
     {"checkpoints", "scoring"},
     {"partition"},

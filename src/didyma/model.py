@@ -46,6 +46,7 @@ from didyma.errors import DataError, ModelFileError
 from didyma.files import read_regular, replace_when_done
 from didyma.lazy import cached_property
 from didyma.matrix import Matrix
+from didyma.protocol import check_is_fitted
 from didyma.scoring import BLOCK, RANKERS, SCALERS, learn_scaling
 
 __all__ = [
@@ -236,9 +237,8 @@ class Model:
     def of(cls, estimator: Any, summary: Mapping[str, Any] | None = None) -> Model:
         """The model of a fitted estimator, or of a pipeline of such; see `save`."""
         if not _keeps_state(type(estimator)):
-            from sklearn.utils.validation import check_is_fitted
-
-            check_is_fitted(estimator)
+            *_, last = _leaves(estimator)
+            check_is_fitted(last)
         tensors: Tensors = {}
         record = _record(estimator, tensors, "")
         return cls(record, tensors, {**summary_of(estimator), **(summary or {})})

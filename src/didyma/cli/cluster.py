@@ -35,10 +35,9 @@ def train_on_cluster(
 
     An SVM has a path, where each fit starts from the one before.
     """
-    from sklearn.base import clone
-
     from didyma.distributed.shards import Shards
     from didyma.learning.contest import contest
+    from didyma.protocol import clone
 
     ranker = getattr(import_module(f"didyma.estimators.{module}"), name)(**parameters)
     Cs = Cs or [ranker.weight()]

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from didyma.data import Groups, Lists, group_rows
 from didyma.distributed.prediction import predict_on_cluster
@@ -21,6 +20,7 @@ from didyma.features.pairs import rank_pairs
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.learning.solution import Callback
 from didyma.matrix import Matrix
+from didyma.protocol import check_is_fitted
 from didyma.scoring import step_scores
 from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap
@@ -327,7 +327,7 @@ class AdditiveSVMRanker(SVMRanker):
         self.levels_, self.pairs_ = bins.levels, bins.pairs
 
     def _nominal(self) -> NDArray[np.bool_]:
-        nominal = np.zeros(self.n_features_in_, bool)
+        nominal = np.zeros(self.n_features_in_, np.bool_)
         nominal[self._places("categorical")] = True
         return nominal
 

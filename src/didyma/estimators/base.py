@@ -6,16 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import (
-    assert_all_finite,
-    check_array,
-    check_is_fitted,
-    check_X_y,
-    validate_data,
-)
 
 from didyma.data import Features, Groups, Lists, group_rows, judgements
 from didyma.distributed.prediction import evaluate_on_cluster, predict_on_cluster
@@ -23,8 +14,9 @@ from didyma.distributed.shards import is_sharded
 from didyma.distributed.workers import refuse_on_cluster
 from didyma.errors import DataError
 from didyma.learning.learned import Learner
-from didyma.matrix import Matrix, as_csr
+from didyma.matrix import Matrix, as_csr, is_sparse
 from didyma.model import Savable
+from didyma.protocol import Estimator, check_is_fitted, validate_data
 from didyma.scoring import linear_scores
 from didyma.tasks.ranking import LARGEST, all_moderate, check_magnitude, count_trainable
 
@@ -33,7 +25,7 @@ __all__ = ["LinearRanker", "Ranker", "weights_of_queries"]
 LabelledRows: TypeAlias = "tuple[ArrayLike, ArrayLike]"
 
 
-class Ranker(Savable, BaseEstimator):
+class Ranker(Savable, Estimator):
     """Scores rows so that sorting those of one query by score ranks them.
 
     A subclass implements `_fit` and `predict`. Everywhere, ``qid`` gives the query of each row (of
@@ -200,18 +192,17 @@ class Ranker(Savable, BaseEstimator):
 
         Without ``check`` the numbers in X are not looked at.
         """
-        form = {"accept_sparse": "csr", "dtype": (np.float64, np.float32), "order": "C", **judged}
-        form["ensure_all_finite"] = check and ("allow-nan" if self._allows_missing else True)
+        finite = check and ("allow-nan" if self._allows_missing else True)
         data = None
         if isinstance(X, Lists):
             data = X if reset else Features.of(self).arrange(X)
-        elif sp.issparse(X):
+        elif is_sparse(X):
             X = as_csr(X)
+        rows, named = (X, True) if data is None else (data.X, False)
         try:
-            if data is None:
-                read = validate_data(self, X, reset=reset, **form)
-            else:
-                read = (check_X_y if judged else check_array)(data.X, estimator=self, **form)
+            read = validate_data(
+                self, rows, reset=reset, finite=finite, sparse=True, named=named, **judged
+            )
         except ValueError as error:  # scikit-learn's, whose first line says what is wrong
             raise DataError(str(error)) from None
         if reset and data is None:
@@ -223,7 +214,7 @@ class Ranker(Savable, BaseEstimator):
     def _read_judged(
         self, X: Any, y: ArrayLike | None, *, reset: bool, check: bool = True
     ) -> tuple[Matrix, NDArray[np.float64]]:
-        rows, grades = self._read_rows(X, reset=reset, check=check, y=y, y_numeric=True)
+        rows, grades = self._read_rows(X, reset=reset, check=check, y=y)
         if grades.dtype.kind not in "biuf":
             raise DataError(f"expected numbers, found {grades.dtype}", field="y")
         grades = grades.astype(np.float64, copy=False)
@@ -236,6 +227,8 @@ class Ranker(Savable, BaseEstimator):
         return rows, grades
 
     def _check_numbers(self, X: Matrix) -> None:
+        from sklearn.utils.validation import assert_all_finite
+
         name = type(self).__name__
         try:
             assert_all_finite(
@@ -300,7 +293,11 @@ class LinearRanker(Learner, Ranker):
 
 
 def _as_matrix(rows: Any) -> Matrix:
-    return sp.csr_array(rows) if sp.issparse(rows) else rows
+    if not is_sparse(rows):
+        return rows
+    import scipy.sparse as sp
+
+    return sp.csr_array(rows)
 
 
 def weights_of_queries(sample_weight: ArrayLike, groups: Groups) -> NDArray[np.float64]:

@@ -14,8 +14,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from didyma._core.boosting import (
     bounds,
@@ -31,6 +29,7 @@ from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.estimators.candidates import read_lists
 from didyma.model import Savable
+from didyma.protocol import Estimator, check_is_fitted
 
 __all__ = ["BoostingReranker", "BoostingRound"]
 
@@ -55,7 +54,7 @@ class BoostingRound:
     seconds: float
 
 
-class BoostingReranker(Savable, BaseEstimator):
+class BoostingReranker(Savable, Estimator):
     """Boosting of binary features over the log-probability of a decoder.
 
         F(x) = a₀ log p(x) + Σ_k a_k h_k(x),    loss = Σ_i Σ_j S_ij exp(F(x_ij) − F(x_i*))

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.svm import SVC, LinearSVC
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from didyma.data import Groups, Lists
 from didyma.errors import DataError
@@ -23,7 +18,11 @@ from didyma.features.scaling import QueryMinMaxScaler, QueryPercentileScaler
 from didyma.learning.learned import Learner
 from didyma.learning.solution import check_C, overflow, reached
 from didyma.matrix import Matrix
+from didyma.protocol import check_is_fitted, check_random_state, warn_of_convergence
 from didyma.scoring import polynomial_scores
+
+if TYPE_CHECKING:
+    from sklearn.pipeline import Pipeline
 
 __all__ = ["ClassificationRanker", "ClassificationResult", "PolynomialRanker", "baseline"]
 
@@ -114,6 +113,9 @@ class ClassificationRanker(LinearRanker):
         query_weight: NDArray[np.float64] | None,
         evaluation: Lists | None,
     ) -> None:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.svm import LinearSVC
+
         check_C(self.C)
         _check_indices(X)
         relevant = y >= 1
@@ -146,10 +148,9 @@ class ClassificationRanker(LinearRanker):
             n_iter=int(svm.n_iter_),
         )
         if not self.result_.converged:
-            warnings.warn(
+            warn_of_convergence(
                 f"no convergence in {self.max_iter} rounds at C={self.C:g}: raise max_iter or tol, "
                 'lower C, scale the features, or use loss="squared_hinge"',
-                ConvergenceWarning,
                 stacklevel=3,
             )
 
@@ -250,6 +251,9 @@ class PolynomialRanker(Learner, Ranker):
         query_weight: NDArray[np.float64] | None,
         evaluation: Lists | None,
     ) -> None:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.svm import SVC
+
         check_C(self.C)
         _check_indices(X)
         kept = self._candidates(y >= 1, groups)
@@ -285,10 +289,9 @@ class PolynomialRanker(Learner, Ranker):
             n_iter=int(np.max(svm.n_iter_)),
         )
         if not self.result_.converged:
-            warnings.warn(
+            warn_of_convergence(
                 f"no convergence in {self.max_iter} rounds at C={self.C:g}: raise max_iter or tol, "
                 "lower C, or scale the features",
-                ConvergenceWarning,
                 stacklevel=3,
             )
 
@@ -379,4 +382,6 @@ def baseline(name: str, C: float = 1.0) -> ClassificationRanker | Pipeline:
     ranker = ClassificationRanker(C, cost_ratio=cost_ratio, loss="hinge", tol=0.01)
     if name not in scalers:
         return ranker
+    from sklearn.pipeline import make_pipeline
+
     return make_pipeline(scalers[name](), ScoreBinner(strategy="unit"), ranker)

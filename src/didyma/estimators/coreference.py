@@ -8,8 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from didyma.errors import DataError, ModelFileError
 from didyma.features.mentions import FEATURES, pair_features
@@ -20,6 +18,7 @@ from didyma.learning.monitor import Watch
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.metrics.coreference import evaluate
 from didyma.model import Savable
+from didyma.protocol import Estimator, check_is_fitted
 from didyma.tasks.coreference import (
     CoreferenceTask,
     CorrelationClusteringTask,
@@ -30,7 +29,7 @@ from didyma.tasks.coreference import (
 __all__ = ["CoreferenceResolver"]
 
 
-class CoreferenceResolver(Savable, BaseEstimator):
+class CoreferenceResolver(Savable, Estimator):
     """Clusters the mentions of documents by what they refer to.
 
     The objective is ½‖w‖² + C · mean over documents of the structural hinge loss.

@@ -7,13 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from didyma._core.applications import count_sites, sample_sites
 from didyma.errors import DataError
 from didyma.formats.fasta import encode
 from didyma.formats.meme import Motif
+from didyma.protocol import Estimator, check_is_fitted
 from didyma.tasks.motif import DNA, Windows
 
 __all__ = ["GibbsMotifSampler", "read_labelled", "site_counts"]
@@ -23,7 +22,7 @@ Vector = NDArray[np.float64]
 SHIFT_EVERY, FARTHEST = 10, 3  # sweeps between attempts to move all sites, and how many bases
 
 
-class GibbsMotifSampler(BaseEstimator):
+class GibbsMotifSampler(Estimator):
     """Site sampler: one site in each positive sequence, the rest from a Markov chain.
 
     A sweep draws a new site for each positive sequence with probability proportional to

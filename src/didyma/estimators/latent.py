@@ -9,8 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from didyma.checkpoints import array_of, remember
 from didyma.data import Groups, Lists
@@ -23,6 +21,7 @@ from didyma.learning.monitor import Monitor
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.matrix import Matrix
+from didyma.protocol import check_random_state, warn_of_convergence
 from didyma.tasks.feature_maps import FeatureMap, Positional, TopMean, Truncated, parse_feature_map
 from didyma.tasks.latent_ranking import LatentRankingProblem
 from didyma.tasks.losses import AveragePrecision, ItemwiseLoss, PrecisionAt, parse_loss
@@ -392,10 +391,9 @@ class LatentSVMRanker(_LatentRanker):
         self.objective_trace_ = np.array(solution.state.trace)
         self._gain = gain_over_zero(problem, float(self.C), solution, self.tol)
         if solution.result.status == "limit":
-            warnings.warn(
+            warn_of_convergence(
                 f"stopped after max_iter={self.max_iter} rounds, the last of which still gained "
                 f"more than tol={self.tol:g}; raise max_iter or lower C",
-                ConvergenceWarning,
                 stacklevel=4,
             )
 
@@ -425,6 +423,8 @@ def _classify(
     judged, judged_weight = Lists(X, y, grouping=groups), weight
     if evaluation is not None:
         judged, judged_weight = evaluation, _per_document(evaluation.groups, None)
+    from sklearn.exceptions import ConvergenceWarning
+
     best: tuple[float, NDArray[np.float64]] = (-np.inf, np.zeros(X.shape[1]))
     for C in CLASSIFIER_CS:
         classifier = ClassificationRanker(C)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from didyma.data import Groups, Lists
 from didyma.errors import DataError
@@ -26,6 +22,7 @@ from didyma.learning.low_rank import (
 )
 from didyma.matrix import Matrix, as_csr
 from didyma.model import Savable
+from didyma.protocol import Estimator, check_is_fitted, warn_of_convergence
 
 __all__ = ["FeaturePair", "LowRankReranker", "SimilarityExplanation"]
 
@@ -57,7 +54,7 @@ class SimilarityExplanation(NamedTuple):
     rest: float
 
 
-class LowRankReranker(Savable, BaseEstimator):
+class LowRankReranker(Savable, Estimator):
     """Low-dimensional reranking of n-best lists (Jagarlamudi and Daumé 2012).
 
     Learns projections A (d1, k) of inputs and B (d2, k) of outputs such that an input x is close to
@@ -374,10 +371,9 @@ class LowRankReranker(Savable, BaseEstimator):
         self.residual_ = learned.directions.residual
         self.slacks_, self.n_iter_ = learned.slacks, learned.n_iter
         if self.solver == "exact" and self.residual_ > INEXACT:
-            warnings.warn(
+            warn_of_convergence(
                 f"the equations are solved to a relative residual of {self.residual_:.1g} only: "
                 "the views are large and tau is small; try a larger tau or solver='randomized'",
-                ConvergenceWarning,
                 stacklevel=3,
             )
 

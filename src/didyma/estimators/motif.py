@@ -7,9 +7,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from didyma.checkpoints import array_of, remember
 from didyma.errors import DataError
@@ -19,6 +16,7 @@ from didyma.formats.meme import Motif
 from didyma.learning.cccp import CCCP
 from didyma.learning.solution import Callback, Progress, Result, check_C
 from didyma.model import Savable
+from didyma.protocol import Estimator, check_is_fitted, check_random_state
 from didyma.tasks.motif import DNA, MotifTask, Site, Windows
 
 __all__ = ["Hit", "MotifFinder"]
@@ -37,7 +35,7 @@ class Hit(NamedTuple):
     bases: str
 
 
-class MotifFinder(Savable, BaseEstimator):
+class MotifFinder(Savable, Estimator):
     """Latent structural SVM for motifs (Yu & Joachims 2009); see `didyma.tasks.motif`.
 
     Minimises ½‖w‖² + C Σ_i c_i (risk of sequence i), with c_i = sample_weight[i] / Σ_j

@@ -10,7 +10,6 @@ of an output; where a task has latent parts, the latent learners complete them.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
@@ -18,10 +17,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from didyma.distributed.shards import is_sharded
 from didyma.distributed.workers import refuse_on_cluster
@@ -35,6 +30,7 @@ from didyma.learning.monitor import Watch
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.model import Savable
+from didyma.protocol import Estimator, check_is_fitted, check_random_state, warn_of_convergence
 from didyma.tasks.task import Task
 
 __all__ = [
@@ -50,7 +46,7 @@ OutputMeasure = Callable[[Sequence[Any], Sequence[Any]], float]
 SOLVERS = {"one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
 
 
-class _Structured(Savable, BaseEstimator):
+class _Structured(Savable, Estimator):
     """What the four learners share: reading examples, held-out evaluation, prediction, files."""
 
     _state: ClassVar[tuple[str, ...]] = ("coef_",)
@@ -120,10 +116,9 @@ class _Structured(Savable, BaseEstimator):
         if self._gain <= getattr(self, "tol", 0.0):
             warn_of_zero(self.tol, "try another C, start or loss, or scale the features")
         if solution.result.status == "limit":
-            warnings.warn(
+            warn_of_convergence(
                 f"stopped after {solution.result.n_iter} iterations, short of tol; raise max_iter "
                 "or tol, or lower C",
-                ConvergenceWarning,
                 stacklevel=3,
             )
         return self

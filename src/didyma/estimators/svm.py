@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from didyma.data import Features, Groups, Lists, group_rows, judgements
 from didyma.distributed.shards import is_sharded
 from didyma.estimators.base import LinearRanker, weights_of_queries
 from didyma.learning.solution import Callback
 from didyma.matrix import Matrix
+from didyma.protocol import check_random_state, clone, warn_of_convergence
 from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
 from didyma.tasks.losses import ItemwiseLoss, parse_loss
 from didyma.tasks.ramp import RampProblem, uncut
@@ -253,7 +250,7 @@ class SVMRanker(SVMTraining, LinearRanker):
         return ranker
 
     def _warn(self, message: str) -> None:
-        warnings.warn(message, ConvergenceWarning, stacklevel=5)
+        warn_of_convergence(message, stacklevel=5)
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))

@@ -12,13 +12,11 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from didyma._core.applications import best_tags, n_best_tags
 from didyma.errors import DataError
 from didyma.model import Savable
+from didyma.protocol import Estimator, check_is_fitted, check_random_state, clone
 
 __all__ = ["TrigramTagger"]
 
@@ -57,7 +55,7 @@ class TrigramModel(NamedTuple):
     contexts: Runs
 
 
-class TrigramTagger(Savable, BaseEstimator):
+class TrigramTagger(Savable, Estimator):
     """Tags words by a second-order hidden Markov model (Thede & Harper 1999).
 
     The log-probability of tags t of words w is the sum over the words of

@@ -18,11 +18,11 @@ from typing import ClassVar, Self, TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.features.learned import LearnedFeatures
+from didyma.protocol import check_is_fitted
 
 __all__ = ["KINDS", "Bag", "FeatureColumns", "Memory", "character_pieces", "ngrams", "suffixes"]
 

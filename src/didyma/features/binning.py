@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from didyma.errors import DataError
 from didyma.matrix import Matrix
+from didyma.protocol import Transformer, check_is_fitted, validate_data
+
+if TYPE_CHECKING:
+    import scipy.sparse as sp
 
 __all__ = ["ScoreBinner"]
 
 STRATEGIES = ("quantile", "even", "geometric", "unit")
 
 
-class ScoreBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class ScoreBinner(Transformer):
     """Turn each score f into indicators 1[f > k], one for each threshold k ∈ K_f.
 
     A linear model wᵀφ of these features is a piecewise constant function of each score, with a
@@ -105,6 +106,8 @@ class ScoreBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return indicators
 
     def _sparse(self, scores: NDArray[Any]) -> sp.csr_array:
+        import scipy.sparse as sp
+
         # Thresholds ascend, so a score that exceeds `count` of them exceeds the first `count`.
         count = np.empty(scores.shape, dtype=np.int64)
         first = np.empty(scores.shape[1], dtype=np.int64)
@@ -144,8 +147,7 @@ class ScoreBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self,
             X,
             reset=reset,
-            dtype=(np.float64, np.float32),
-            ensure_all_finite="allow-nan",
+            finite="allow-nan",
         )
 
     def __sklearn_tags__(self) -> Any:

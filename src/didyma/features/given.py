@@ -6,11 +6,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.features.learned import LearnedFeatures
+from didyma.protocol import check_is_fitted
 
 __all__ = ["GivenVectors"]
 

@@ -24,13 +24,13 @@ from typing import ClassVar, Self, TypeAlias, TypeVar
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.features.bags import FeatureColumns, ngrams, suffixes
 from didyma.features.learned import LearnedFeatures
 from didyma.formats.nbest import Output, inputs_of, outputs_of
+from didyma.protocol import check_is_fitted
 
 __all__ = ["SETS", "JointFeatures", "ngram_features", "suffix_features"]
 

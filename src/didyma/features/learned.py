@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from didyma.features.featuriser import Featuriser, State
+from didyma.protocol import Estimator
 
 __all__ = ["LearnedFeatures"]
 
 
-class LearnedFeatures(Featuriser, BaseEstimator):
+class LearnedFeatures(Featuriser, Estimator):
     """What is learned are the attributes in ``_state``: arrays, or values that JSON can hold."""
 
     _state: ClassVar[tuple[str, ...]]

@@ -12,19 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import validate_data
 
 from didyma.data import Groups, group_rows
 from didyma.errors import DataError
+from didyma.protocol import Transformer, validate_data
 from didyma.scoring import minmax_in_query, percentile_in_query, standard_in_query
 
 __all__ = ["QueryMinMaxScaler", "QueryPercentileScaler", "QueryStandardScaler"]
 
 
-class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class _QueryScaler(Transformer):
     """A transformer that applies `_scale` to rows and their queries."""
 
     __metadata_request__fit: ClassVar = {"qid": True, "group": True}
@@ -32,6 +30,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     _state = ("n_queries_",)
     _scale: Callable[[NDArray[Any], Groups], NDArray[Any]]
+    _requires_fit = False
     n_queries_ = 1
 
     def fit(
@@ -75,14 +74,13 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self,
             X,
             reset=reset,
-            dtype=(np.float64, np.float32),
-            ensure_all_finite="allow-nan",
+            finite="allow-nan",
         )
         return rows, group_rows(len(rows), qid, group)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.requires_fit = False
+        tags.requires_fit = self._requires_fit
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

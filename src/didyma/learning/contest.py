@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data import Lists
+from didyma.protocol import clone
 
 __all__ = ["Contender", "Contest", "HeldOut", "contest", "fits"]
 
@@ -101,8 +102,6 @@ def fits(
 
     An SVM has a ``path``, where each fit starts from the one before.
     """
-    from sklearn.base import clone
-
     for C in sorted(Cs):
         fitted = clone(ranker).set_params(C=C)
         yield fitted.fit(lists.X, lists.y, qid=lists.qid, eval_set=eval_set)

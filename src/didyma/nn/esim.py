@@ -11,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
@@ -149,7 +148,7 @@ def nonzero_share(alignments: Sequence[Alignment]) -> float:
     return float(sum(map(np.count_nonzero, weights)) / max(sum(w.size for w in weights), 1))
 
 
-class EntailmentClassifier(ClassifierMixin, NetworkEstimator[ESIM]):
+class EntailmentClassifier(NetworkEstimator[ESIM]):
     """Says whether a premise entails a hypothesis, contradicts it, or neither: `ESIM`, trained.
 
     Pairs are (premise, hypothesis), texts or lists of words, or `didyma.formats.nli.Pair`; labels
@@ -314,6 +313,14 @@ class EntailmentClassifier(ClassifierMixin, NetworkEstimator[ESIM]):
         network = self.network
         scores = _scores(network, self._examples(self._tokenize(pairs)))
         return torch.from_numpy(scores).softmax(1).numpy()
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
+        tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags()
+        tags.target_tags.required = True
+        return tags
 
     def score(self, pairs: Sequence[SentencePair], labels: Sequence[str]) -> float:
         """Accuracy."""

@@ -9,21 +9,20 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, device, nn
 
 from didyma.errors import ModelFileError
 from didyma.model import Savable
 from didyma.nn.trainer import History, Step, Trainer, choose_device
 from didyma.nn.weights import restore
+from didyma.protocol import Estimator, check_is_fitted
 
 __all__ = ["NetworkEstimator", "device_of"]
 
 Network = TypeVar("Network", bound=nn.Module)
 
 
-class NetworkEstimator(Savable, BaseEstimator, ABC, Generic[Network]):
+class NetworkEstimator(Savable, Estimator, ABC, Generic[Network]):
     """A network, and the arrays that it has learned.
 
     A subclass says how its network is built (`_build`); its `fit` makes one (`_begin`) and trains

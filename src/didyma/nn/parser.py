@@ -12,7 +12,6 @@ from typing import ClassVar, Self, TypeVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from didyma.errors import DataError
@@ -26,6 +25,7 @@ from didyma.nn.losses import FenchelYoungLoss
 from didyma.nn.trainer import Step
 from didyma.nn.weights import restore
 from didyma.polytope.distributions import Distribution
+from didyma.protocol import check_is_fitted
 from didyma.structures import ProjectiveTree, Tree
 
 __all__ = ["LOSSES", "DependencyParser"]

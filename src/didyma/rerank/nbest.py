@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
 
 from didyma.data import Lists
 from didyma.errors import DataError
@@ -28,6 +27,7 @@ from didyma.formats.nbest import Input, Output, inputs_of, losses, of_outputs, o
 from didyma.formats.passage import Passage
 from didyma.matrix import Matrix
 from didyma.model import Model
+from didyma.protocol import Estimator
 from didyma.rerank.explanation import FeatureContribution, MatchedSpan, PassageExplanation
 from didyma.rerank.ranked import read_documents
 from didyma.rerank.reranker import MEASURES, Reranker
@@ -59,7 +59,7 @@ DECODERS_OWN = "decoder's own score"  # what it adds by its share, beside any fe
 TINY = 1e-12  # what is smaller, relative to the values, is rounding
 
 
-class NBestReranker(Reranker, BaseEstimator):
+class NBestReranker(Reranker, Estimator):
     """Chooses among the candidates of n-best lists, by a model and the decoder's score together.
 
     With s the decoder's score and p the model's, a candidate scores
