@@ -23,7 +23,6 @@ from didyma.errors import CheckpointWarning, ModelFileError
 from didyma.features.mentions import FEATURES
 from didyma.formats.nbest import of_outputs
 from didyma.tasks.coreference import MentionPairs
-from didyma.tasks.ranking_svm import PlainSVM
 
 
 class Died(BaseException):
@@ -63,7 +62,9 @@ def lives(train: Callable[[], Any], folder: Path, at: int, monkeypatch: pytest.M
 
 def path(**parameters: Any) -> Callable[[], Any]:
     def train() -> Any:
-        found = PlainSVM(**{"tol": 1e-4, **parameters}).path(judged(), [1.0, 30.0], judged(1))
+        found = didyma.SVMRanker(**{"tol": 1e-4, **parameters}).path(
+            judged(), None, [1.0, 30.0], eval_set=judged(1)
+        )
         return [(own.coef_, own.result_.value, own.n_iter_, own.history_) for own in found]
 
     return train
@@ -263,11 +264,13 @@ def test_interrupted_training_keeps_its_checkpoint(tmp_path: Path) -> None:
             raise KeyboardInterrupt
 
     with checkpoint(folder, every=0.0):
-        (found,) = PlainSVM(tol=1e-6, callback=stop).path(judged(), [10.0])
+        (found,) = didyma.SVMRanker(tol=1e-6, callback=stop).path(judged(), None, [10.0])
     assert found.result_.status == "interrupted"
     with checkpoint(folder, every=0.0):
-        (found,) = PlainSVM(tol=1e-6).path(judged(), [10.0])
-    assert np.array_equal(found.coef_, PlainSVM(tol=1e-6).path(judged(), [10.0])[0].coef_)
+        (found,) = didyma.SVMRanker(tol=1e-6).path(judged(), None, [10.0])
+    assert np.array_equal(
+        found.coef_, didyma.SVMRanker(tol=1e-6).path(judged(), None, [10.0])[0].coef_
+    )
     assert not folder.exists()
 
 

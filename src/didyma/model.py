@@ -268,18 +268,6 @@ class Model:
         return cls(record, arrays, {})
 
     @classmethod
-    def trained(
-        cls, ranker: Any, features: Features, summary: Mapping[str, Any] | None = None
-    ) -> Model:
-        """The model of an estimator, or of a `PlainSVM`, that was fitted to rows of features."""
-        if hasattr(ranker, "learned"):
-            model = cls.plain(ranker.name, ranker.parameters, ranker.learned, features)
-        else:
-            features.remember(ranker)
-            model = cls.of(ranker)
-        return replace(model, summary={**summary_of(ranker), **(summary or {})})
-
-    @classmethod
     def scaler(cls, name: str, lists: Lists) -> Model:
         """A scaler, of a class in `scoring.SCALERS`, that has learned from the rows of lists."""
         return cls.scaling(name, learn_scaling(name, lists.X, lists.groups), lists.features)

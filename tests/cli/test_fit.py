@@ -18,7 +18,6 @@ from didyma.estimators.svm import SVMRanker
 from didyma.features.scaling import QueryMinMaxScaler
 from didyma.metrics import evaluate
 from didyma.model import Model
-from didyma.tasks.ranking_svm import PlainSVM
 from tests.cli.conftest import Run, make
 
 
@@ -390,11 +389,6 @@ def test_the_file_is_that_of_the_estimator(
         ranker.coef_,
         rtol=1e-9,
     )
-
-
-def test_the_plain_ranker_has_the_parameters_of_its_estimator() -> None:
-    plain, face = PlainSVM(), SVMRanker().get_params()
-    assert {**plain.parameters, "callback": None} == face
 
 
 def test_a_long_epoch_is_heard_of(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:

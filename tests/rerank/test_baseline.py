@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import didyma
 from didyma import DataError, TextReranker
+from didyma.estimators.svm import SVMRanker
 from didyma.metrics import evaluate
 from didyma.rerank.choice import Tried
-from didyma.tasks.ranking_svm import PlainSVM
 from tests.rerank.texts import made
 
 
@@ -54,21 +55,21 @@ def test_ctrl_c_before_there_is_anything(monkeypatch: pytest.MonkeyPatch) -> Non
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("didyma.rerank.fitted.PlainSVM.path", stop)
+    monkeypatch.setattr("didyma.rerank.fitted.SVMRanker.path", stop)
     with pytest.raises(KeyboardInterrupt):
         TextReranker(quick=True).fit(made(8))
 
 
 def test_ctrl_c_within_a_fit_is_not_taken_for_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A solver that was interrupted returns what it has: the search must not go on with that."""
-    whole = PlainSVM.path
+    whole = SVMRanker.path
 
-    def interrupted(self: PlainSVM, *arguments: object) -> list[PlainSVM]:
-        found = whole(self, *arguments)  # type: ignore[arg-type]
+    def interrupted(self: SVMRanker, *arguments: Any) -> list[SVMRanker]:
+        found = whole(self, *arguments)
         found[-1].result_ = replace(found[-1].result_, status="interrupted")
         return found
 
-    monkeypatch.setattr(PlainSVM, "path", interrupted)
+    monkeypatch.setattr(SVMRanker, "path", interrupted)
     with pytest.raises(KeyboardInterrupt):
         TextReranker(quick=True).fit(made(8))
 

@@ -7,6 +7,7 @@ import pytest
 from sklearn.preprocessing import MinMaxScaler
 
 from didyma.data import Lists
+from didyma.estimators.svm import SVMRanker
 from didyma.features.text import SmallFeatures, TextFeatures
 from didyma.model import Model
 from didyma.rerank.choice import ALONE, LINEAR, ORDER, Featured, Rung, Search, ladder
@@ -14,7 +15,6 @@ from didyma.rerank.fitted import DEVIATIONS, clipping
 from didyma.rerank.gate import decide, surest
 from didyma.rerank.target import Target
 from didyma.scoring import linear_scores
-from didyma.tasks.ranking_svm import PlainSVM
 from tests.rerank.texts import made
 
 COLUMNS = ("bm25", "stem_bm25", "length")
@@ -44,7 +44,7 @@ def test_held_out_scores_are_of_models_that_did_not_see_the_query(search):
         train = search.fold[codes] != fold
         mean, deviation = rows[train].mean(axis=0), rows[train].std(axis=0)
         scaled = np.clip((rows - mean) / deviation, -DEVIATIONS, DEVIATIONS)
-        *_, svm = PlainSVM("ap").path(lists.with_items(scaled).select(train), [0.1, 1.0])
+        *_, svm = SVMRanker("ap").path(lists.with_items(scaled).select(train), None, [0.1, 1.0])
         expected = linear_scores(scaled, svm.coef_)
         assert trial.scores[~train] == pytest.approx(expected[~train], abs=1e-4)
 

@@ -414,7 +414,6 @@ def fit(
         from didyma.metrics import parse
 
         measure = str(parse(measure))
-    from didyma.data import Features
     from didyma.model import Model
 
     began = time.perf_counter()
@@ -426,7 +425,7 @@ def fit(
             *({**parameters, "measure": measure}, *_estimator(model_type, parameters)),
         )
         best, kept = _judged(found, {"file": str(train)}, dev, held_out, measure)
-        model = Model.trained(best.ranker, Features.of(best.ranker), kept)
+        model = Model.of(best.ranker, kept)
         model.write(output)
     else:
         mapped = [str(path) for path in (train, dev) if path is not None and path.is_dir()]
@@ -444,7 +443,8 @@ def fit(
         with checkpointing.surviving(context, output, TRAIN=data, dev=held_out):
             found = _learn(model_type, data, held_out, Cs, measure, parameters)
             best, kept = _judged(found, _counts(train, data), dev, held_out, measure)
-            model = Model.trained(best.ranker, features, kept)
+            features.remember(best.ranker)
+            model = Model.of(best.ranker, kept)
             model = model if scaler is None else model.behind(scaler)
             model.write(output)
     if as_json:

@@ -76,20 +76,16 @@ def train_svm(
         ranker: Any = AdditiveSVMRanker(measure=measure, **{**parameters, **columns})
         watch = _watch(held_out, lambda X: ranker.bins_.transform(X))
     else:
-        from didyma.tasks.ranking_svm import PlainSVM
+        from didyma.estimators.svm import SVMRanker
 
-        ranker = PlainSVM(measure=measure, **parameters)
+        ranker = SVMRanker(measure=measure, **parameters)
         watch = _watch(held_out)
     Cs = Cs or [ranker.weight()]
     watched = None if ranker.patience is None else dev
     rounds = bound_of(ranker.bound, parse_loss(ranker.loss)) == "ramp"
     with reporting(Cs, None if rounds else ranker.tol, watch) as callback:
         ranker.callback = callback
-        if "bins" in parameters:
-            path = ranker.path(lists, None, Cs, eval_set=watched)
-        else:
-            path = ranker.path(lists, Cs, watched)
-        return contest(path, held_out)
+        return contest(ranker.path(lists, None, Cs, eval_set=watched), held_out)
 
 
 def train(
@@ -131,5 +127,5 @@ def _watch(
 
     if held_out is None:
         return None
-    rows = cache(lambda: design(held_out.rows))
+    rows = cache(lambda: design(held_out.lists.X))
     return str(held_out.measure), lambda w: held_out.value(linear_scores(rows(), w))

@@ -9,12 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data import Features, Groups, Lists, group_rows, judgements
+from didyma.data import Groups, Lists, group_rows, judgements
 from didyma.distributed.shards import is_sharded
 from didyma.estimators.base import LinearRanker, weights_of_queries
 from didyma.learning.solution import Callback
 from didyma.matrix import Matrix
-from didyma.protocol import check_random_state, clone, warn_of_convergence
 from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
 from didyma.tasks.losses import ItemwiseLoss, parse_loss
 from didyma.tasks.ramp import RampProblem, uncut
@@ -94,7 +93,6 @@ class SVMRanker(SVMTraining, LinearRanker):
     """
 
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
-    _layout: ClassVar[tuple[str, ...]] = ()  # attributes that `_design` learns
 
     def __init__(
         self,
@@ -241,16 +239,3 @@ class SVMRanker(SVMTraining, LinearRanker):
     ) -> tuple[Any, Lists | None]:
         """What the weights weigh, of the rows to learn from and of those to evaluate on."""
         return X, evaluation
-
-    def _twin(self, C: float) -> Self:
-        ranker = clone(self).set_params(C=C)
-        Features.of(self).remember(ranker)
-        for name in ("n_queries_", *self._layout):
-            setattr(ranker, name, getattr(self, name))
-        return ranker
-
-    def _warn(self, message: str) -> None:
-        warn_of_convergence(message, stacklevel=5)
-
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))

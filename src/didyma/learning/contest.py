@@ -82,7 +82,7 @@ class HeldOut:
     def __init__(self, lists: Lists, measure: str) -> None:
         from didyma.metrics import Evaluator
 
-        self.rows = lists.X
+        self.lists = lists
         self._evaluator = Evaluator(lists.y, lists.groups, measure, docid=lists.docid)
         (self.measure,) = self._evaluator.measures
 
@@ -92,7 +92,7 @@ class HeldOut:
 
     def __call__(self, ranker: Any) -> float:
         """Mean of the measure at the scores of a fitted ranker."""
-        return self.value(ranker.predict(self.rows))
+        return self.value(ranker.predict(self.lists))
 
 
 def fits(
@@ -112,9 +112,9 @@ def contest(rankers: Iterable[Any], judge: Callable[[Any], float] | None = None)
 
     After Ctrl-C, what was being trained takes part if it has learned something.
 
-    >>> from didyma.tasks.ranking_svm import PlainSVM
+    >>> from didyma import SVMRanker
     >>> lists = Lists(np.array([[2.0], [1.0]]), np.array([1.0, 0.0]), np.zeros(2))
-    >>> contest(PlainSVM().path(lists, [0.1, 10.0]), HeldOut(lists, "AP")).best.ranker.C
+    >>> contest(SVMRanker().path(lists, None, [0.1, 10.0]), HeldOut(lists, "AP")).best.ranker.C
     0.1
     """
     contenders: list[Contender] = []

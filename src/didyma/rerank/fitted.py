@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data import Groups, Lists
+from didyma.estimators.svm import SVMRanker
 from didyma.matrix import Matrix
 from didyma.model import Model
 from didyma.scoring import SCALERS, linear_scores
 from didyma.tasks.binned import Binned
-from didyma.tasks.ranking_svm import PlainSVM
 
 __all__ = ["DEVIATIONS", "AdditiveFit", "Fit", "LinearFit", "clipping"]
 
@@ -81,7 +81,7 @@ class LinearFit(Fit):
         scaling = clipping(lists.X)
         scaled = SCALERS[SCALER](lists.X, lists.groups, scaling)
         known = lists.with_items(scaled, lists.feature_names)
-        svms = PlainSVM(loss).path(known, Cs)
+        svms = SVMRanker(loss).path(known, None, Cs)
         _check_finished(svms)
         return [cls(svm, svm.coef_, known, scaling) for svm in svms]
 
@@ -102,10 +102,9 @@ class LinearFit(Fit):
     @property
     def model(self) -> Model:
         """Scaler and weights."""
-        features = self.lists.features
-        own = {**self.ranker.learned, "coef_": self.coef}
-        ranker = Model.plain(self.ranker.name, self.ranker.parameters, own, features)
-        return ranker.behind(Model.scaling(SCALER, self.scaling, features))
+        ranker = copy(self.ranker)
+        ranker.coef_ = self.coef
+        return Model.of(ranker).behind(Model.scaling(SCALER, self.scaling, self.lists.features))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +137,8 @@ class AdditiveFit(Fit):
         """Bins and weights."""
         ranker = copy(self.ranker)
         ranker.coef_ = self.coef
-        return Model.trained(ranker, self.features)
+        self.features.remember(ranker)
+        return Model.of(ranker)
 
 
 def clipping(X: NDArray[Any]) -> dict[str, Any]:

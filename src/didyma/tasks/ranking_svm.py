@@ -1,12 +1,7 @@
-"""Training of a linear ranker by a structural SVM, without scikit-learn.
-
-`SVMTraining` is what `didyma.estimators.svm.SVMRanker`, the estimator, and `PlainSVM`, with which
-the command line trains, have in common.
-"""
+"""How the parameters of `didyma.estimators.svm.SVMRanker` become weights."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +10,7 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Groups, Lists
+from didyma.data import Features, Groups, Lists
 from didyma.errors import DataError
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
@@ -25,13 +20,13 @@ from didyma.learning.learned import Learner, gain_over_zero
 from didyma.learning.monitor import Monitor
 from didyma.learning.solution import Callback, Result, Solution, check_C, reached
 from didyma.matrix import Matrix
-from didyma.scoring import linear_scores
+from didyma.protocol import check_random_state, clone, warn_of_convergence
 from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
 from didyma.tasks.losses import NDCG, ItemwiseLoss, parse_loss
 from didyma.tasks.ramp import BOUNDS, RampProblem, bound_of, uncut
-from didyma.tasks.ranking import RankingProblem, check_magnitude, count_trainable, trainable_queries
+from didyma.tasks.ranking import RankingProblem, trainable_queries
 
-__all__ = ["Descent", "Hinge", "PlainSVM", "Ramp", "RankingResult", "SVMTraining", "default_C"]
+__all__ = ["Descent", "Hinge", "Ramp", "RankingResult", "SVMTraining", "default_C"]
 
 MOST_ROUNDS = 100
 HINGE_C, RAMP_FACTOR = 100.0, 100.0
@@ -81,6 +76,7 @@ class SVMTraining(Learner):
     callback: Callback | None
 
     _hinge_C: ClassVar[float] = HINGE_C
+    _layout: ClassVar[tuple[str, ...]] = ()  # attributes that `_design` learns
 
     coef_: NDArray[np.float64]
     result_: RankingResult
@@ -162,7 +158,11 @@ class SVMTraining(Learner):
 
     def _twin(self, C: float) -> Self:
         """The same, not fitted yet, for another C."""
-        raise NotImplementedError
+        ranker: Self = clone(self).set_params(C=C)
+        Features.of(self).remember(ranker)
+        for name in ("n_queries_", *self._layout):
+            setattr(ranker, name, getattr(self, name))
+        return ranker
 
     def _solve(self, descent: Descent, evaluation: Lists | None) -> None:
         C = self.weight()
@@ -179,14 +179,12 @@ class SVMTraining(Learner):
             self.objective_trace_ = np.array([record["value"] for record in self.history_])
         gap = result.gap / result.value if result.value > 0.0 else 0.0
         if result.status == "limit" or (result.converged and gap > reached(self.tol)):
-            self._warn(
+            warn_of_convergence(
                 f"stopped after {self.n_iter_} iterations (max_iter={self.max_iter}) with a "
                 f"relative gap of {gap:.1e}, above tol={self.tol:g}; raise max_iter or tol, lower "
                 "C or scale the features",
+                stacklevel=4,
             )
-
-    def _warn(self, message: str) -> None:
-        warnings.warn(message, stacklevel=5)
 
     def weight(self) -> float:
         """C, or what suits the bound."""
@@ -203,7 +201,7 @@ class SVMTraining(Learner):
         return SOLVERS[self.solver](tol=self.tol, max_iter=self.max_iter)
 
     def _seed(self) -> int:
-        return int(np.random.RandomState(self.random_state).randint(2**31 - 1))
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
         return trainable_queries(y, groups, parse_loss(self.loss))
@@ -219,66 +217,6 @@ class SVMTraining(Learner):
     def _advice(self) -> str:
         other = 'bound="ramp" or ' if self.result_.bound == "hinge" else ""
         return f'try {other}loss="ap", a larger C, or scale the features'
-
-
-@dataclass(eq=False)
-class PlainSVM(SVMTraining):
-    """A linear ranker of judged results; see `didyma.estimators.svm.SVMRanker`.
-
-    >>> X, y = np.array([[3.0, 1.0], [1.0, 2.0]]), np.array([1.0, 0.0])
-    >>> (svm,) = PlainSVM(C=10.0).path(Lists(X, y, np.zeros(2)), [10.0])
-    >>> svm.predict(X).argmax()
-    np.int64(0)
-    """
-
-    loss: str | ItemwiseLoss = "ap"
-    C: float | None = None
-    feature_map: str | FeatureMap = "pairwise"
-    bound: str = "auto"
-    grades: str = "auto"
-    solver: str = "bcfw"
-    tol: float = 1e-3
-    max_iter: int = 1000
-    measure: str = "AP"
-    patience: int | None = None
-    n_jobs: int | None = None
-    random_state: int = 0
-    callback: Callback | None = None
-    n_queries_: int = 0
-
-    name: ClassVar[str] = "SVMRanker"
-    """The estimator that is its face."""
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """Those of the estimator that a model file keeps."""
-        return {key: value for key, value in vars(self).items() if key in PARAMETERS}
-
-    @property
-    def learned(self) -> dict[str, Any]:
-        """What else a model file keeps."""
-        return {"coef_": self.coef_, "n_queries_": self.n_queries_}
-
-    def path(self, data: Lists, Cs: Iterable[float], eval_set: Lists | None = None) -> list[Self]:
-        """One that is fitted for each C, in ascending order of C; see `SVMRanker.path`."""
-        check_magnitude(data.X, data.feature_names)
-        y = np.maximum(data.y, 0.0)
-        self.n_queries_ = count_trainable(self._trainable(y, data.groups), None)
-        descent = self._descent(data.X, y, data.groups, None)
-        return self._follow(descent, data.X, y, data.groups, eval_set, Cs)
-
-    def predict(self, X: Matrix) -> NDArray[np.float64]:
-        """Score of each row."""
-        return linear_scores(X, self.coef_)
-
-    def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
-        return self.predict(X)
-
-    def _twin(self, C: float) -> Self:
-        return replace(self, C=C)
-
-
-PARAMETERS = PlainSVM.__dataclass_fields__.keys() - {"callback", "n_queries_"}
 
 
 class Descent(Protocol):
