@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+from didyma import files
 from didyma.array_folder import check_replaceable, is_folder, open_folder, replace_folder
 from didyma.errors import DataError
 
@@ -121,3 +125,104 @@ def test_arrays_that_could_run_code_are_refused(tmp_path):
     manifest.write_text(json.dumps(record))
     with pytest.raises(DataError, match="expected an array"):
         open_folder(tmp_path / "a", KIND, 1)
+
+
+PROGRAM = """
+import os, signal, sys
+from didyma import files
+from didyma.array_folder import replace_folder
+
+def die(*_): os.kill(os.getpid(), signal.SIGKILL)
+def die_after(function):
+    def call(*arguments):
+        function(*arguments)
+        die()
+    return call
+
+path, moment = sys.argv[1:]
+if moment != "exchange":
+    files._exchange = lambda *_: False
+real, calls = os.rename, []
+def rename(*names):
+    calls.append(names)
+    if moment == "second" and len(calls) == 2:
+        die()
+    real(*names)
+    if moment == "first" or (moment == "removal" and len(calls) == 2):
+        die()
+os.rename = rename
+if moment == "exchange":
+    files._exchange = die_after(files._exchange)
+with replace_folder(path, "numbers", 1) as writer:
+    writer.array("x", __import__("numpy").arange(2))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a signal that ends a process at once")
+@pytest.mark.parametrize("moment", ["exchange", "first", "second", "removal"])
+@pytest.mark.parametrize("use", ["open", "ask", "replace"])
+def test_a_kill_leaves_the_old_folder_or_the_new_one(tmp_path, moment, use):
+    """At whatever moment: between the names, or before what was replaced is removed."""
+    path = tmp_path / "[a].numbers"
+    with replace_folder(path, "numbers", 1) as writer:
+        writer.array("x", np.arange(1))
+    process = subprocess.run([sys.executable, "-c", PROGRAM, str(path), moment])
+    assert process.returncode == -signal.SIGKILL
+    if use == "ask":
+        assert is_folder(path, "numbers")
+    if use != "replace":
+        length = 2 if moment in ("exchange", "removal") else 1
+        assert len(open_folder(path, "numbers", 1).arrays["x"]) == length
+    with replace_folder(path, "numbers", 1) as writer:
+        writer.array("x", np.arange(3))
+    assert len(open_folder(path, "numbers", 1).arrays["x"]) == 3
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.parametrize("exchanges", [True, False])
+def test_a_name_that_cannot_be_taken_leaves_the_old_folder(tmp_path, monkeypatch, exchanges):
+    path = tmp_path / "a"
+    with replace_folder(path, "numbers", 1) as writer:
+        writer.array("x", np.arange(1))
+    rename = os.rename
+
+    def fail(one, other):
+        if str(one).endswith(".didyma-partial"):
+            raise OSError(5, "Input/output error", str(one))
+        rename(one, other)
+
+    monkeypatch.setattr(os, "rename", fail)
+    if not exchanges:
+        monkeypatch.setattr(files, "_exchange", lambda *_: False)
+        with pytest.raises(OSError, match="Input/output error"), replace_folder(path, "numbers", 1):
+            pass
+    elif sys.platform == "linux":  # where no rename is needed
+        with replace_folder(path, "numbers", 1):
+            pass
+    assert len(open_folder(path, "numbers", 1).arrays) == (0 if exchanges else 1)
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_replacement_that_goes_on_is_left_alone(tmp_path, monkeypatch):
+    """Whoever asks in the moment between the names waits, and takes nothing away."""
+    monkeypatch.setattr(files, "TRIES", 3)
+    partial = tmp_path / ".a.01234567.didyma-partial"
+    partial.mkdir()
+    (tmp_path / ".a.01234567.old").mkdir()
+    with files._locked(partial):
+        files.restore_folder(tmp_path / "a")
+        assert not (tmp_path / "a").exists()
+        with replace_folder(tmp_path / "b", "numbers", 1):
+            pass
+    files.restore_folder(tmp_path / "a")
+    assert (tmp_path / "a").exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are others there")
+def test_a_folder_hands_on_its_permissions(tmp_path):
+    path = tmp_path / "a"
+    path.mkdir()
+    path.chmod(0o750)
+    with replace_folder(path, "numbers", 1):
+        pass
+    assert path.stat().st_mode & 0o777 == 0o750

@@ -55,6 +55,45 @@ def test_permissions_are_those_of_any_new_file(tmp_path: Path) -> None:
     assert (tmp_path / "out").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o755])
+def test_what_is_replaced_hands_on_its_permissions(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "out"
+    path.write_text("old")
+    path.chmod(mode)
+    with replace_when_done(path) as file:
+        (partial,) = set(tmp_path.iterdir()) - {path}
+        assert partial.stat().st_mode & 0o077 == 0  # nobody else reads what is not yet there
+        file.write("new")
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o7777 == mode
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root may do that")
+def test_what_is_replaced_hands_on_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    path.write_text("old")
+    os.chown(path, 1234, 4321)
+    path.chmod(0o640)
+    with replace_when_done(path) as file:
+        file.write("new")
+    found = path.stat()
+    assert (found.st_uid, found.st_gid, found.st_mode & 0o7777) == (1234, 4321, 0o640)
+
+
+def test_an_owner_that_cannot_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def chown(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "chown", chown, raising=False)
+    path = tmp_path / "out"
+    path.write_text("old")
+    path.chmod(0o640)
+    with replace_when_done(path) as file:
+        file.write("new")
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o7777 == 0o640
+
+
 def test_a_link_keeps_pointing_at_what_was_written(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to("real")

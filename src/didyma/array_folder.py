@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from didyma import __version__
 from didyma.errors import DataError
-from didyma.files import PathName, read_regular, replace_folder_when_done
+from didyma.files import PathName, read_regular, replace_folder_when_done, restore_folder
 
 __all__ = [
     "ArrayFolder",
@@ -103,6 +103,8 @@ class _Counted:
 
 def is_folder(path: PathName, kind: str) -> bool:
     """Whether there is a folder of that kind."""
+    if not os.path.exists(path):
+        restore_folder(path)
     try:
         found = json.loads(read_regular(Path(path, MANIFEST)))
     except (OSError, ValueError, RecursionError, DataError):
@@ -158,6 +160,8 @@ def check_replaceable(path: PathName, kind: str) -> None:
 def open_folder(path: PathName, kind: str, version: int) -> ArrayFolder:
     """The folder of a kind, its arrays mapped; files that are cut off or missing are refused."""
     place, manifest = Path(path), Path(path, MANIFEST)
+    if not place.exists():
+        restore_folder(path)
     if not manifest.is_file():
         raise DataError(f"expected a folder with {kind} and a {MANIFEST}", path=path)
     try:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import codecs
+import glob
 import gzip
 import io
 import os
 import secrets
 import shutil
 import stat
+import sys
+import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
@@ -30,6 +34,7 @@ __all__ = [
     "replace_folder_when_done",
     "replace_sections",
     "replace_when_done",
+    "restore_folder",
     "stream_lines",
     "stream_text",
     "unpack_limit",
@@ -39,7 +44,9 @@ PathName: TypeAlias = str | PathLike[str]
 
 PIECE = 1 << 24  # bytes that are read at a time
 LIMIT, DEFAULT_LIMIT = "DIDYMA_UNPACK_LIMIT", 16 << 30
-LEFT_BEHIND = ".didyma-partial"
+LEFT_BEHIND, OLD = ".didyma-partial", ".old"
+TRIES, PAUSE = 100, 0.01  # a rename takes no second
+AT_FDCWD, RENAME_EXCHANGE = -100, 2  # of Linux
 
 
 def format_suffix(path: PathName) -> str:
@@ -182,7 +189,8 @@ def replace_when_done(path: PathName, mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file that takes its name only when the block ends well; otherwise nothing changes.
 
     ``mode`` is "w" (UTF-8 text) or "wb"; a name that ends in ``.gz`` is compressed. A device or
-    pipe is written directly. What killed processes have left in the folder is removed.
+    pipe is written directly. What is replaced hands on its permissions, and its owner where that is
+    allowed. What killed processes have left in the folder is removed.
 
     >>> with replace_when_done(os.devnull) as file:
     ...     _ = file.write("some text")
@@ -195,8 +203,11 @@ def replace_when_done(path: PathName, mode: str = "w") -> Iterator[IO[Any]]:
     _remove_left_behind(target.parent)
     partial, alive = _begin(target, path)
     try:
+        if target.exists():
+            partial.chmod(0o600)  # until it is known who may read it
         with _opened(partial, path, mode) as file:
             yield file
+        _hand_on(target, partial)
         os.fsync(alive.fileno())  # the name must not be on disk before the contents are
         os.replace(partial, target)
     except OSError as error:  # name the file that was asked for: a full disk names none
@@ -215,28 +226,107 @@ def replace_folder_when_done(path: PathName, replaceable: Callable[[Path], bool]
     A folder of that name is replaced if it is empty or ``replaceable``.
     """
     target = Path(path).resolve()
+    restore_folder(target)
     if target.exists() and not (
         target.is_dir() and (replaceable(target) or not any(target.iterdir()))
     ):
         raise DataError("exists, and is not what would be replaced", path=path)
     _remove_left_behind(target.parent)
     partial = target.with_name(f".{target.name}.{secrets.token_hex(4)}{LEFT_BEHIND}")
-    old = partial.with_suffix(".old")  # which is kept if this process is killed
     try:
-        partial.mkdir()
+        partial.mkdir(0o700 if target.exists() else 0o777)
         with _locked(partial):
             yield partial
-            if target.exists():
-                os.rename(target, old)
-            os.rename(partial, target)
+            _hand_on(target, partial)
+            _take_name(partial, target)
     except OSError as error:  # name the folder that was asked for, not the partial one
         if error.filename is not None and partial.name not in str(error.filename):
             raise
         raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-        if target.exists():
-            shutil.rmtree(old, ignore_errors=True)
+        restore_folder(target)
+
+
+def _take_name(partial: Path, target: Path) -> None:
+    """Let a complete folder take a name, and what had it, if anything, become the partial one.
+
+    Where the system cannot exchange two names at once there is a moment with nothing under the
+    name; who is killed then leaves a folder that `restore_folder` finds.
+    """
+    if not target.exists():
+        os.rename(partial, target)
+    elif not _exchange(partial, target):
+        old = partial.with_suffix(OLD)
+        os.rename(target, old)
+        os.rename(partial, target)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Exchange two names, if the system can."""
+    function = _renameat2()
+    return function is not None and not function(
+        *(AT_FDCWD, os.fsencode(one), AT_FDCWD, os.fsencode(other)), RENAME_EXCHANGE
+    )
+
+
+@cache
+def _renameat2() -> Any:
+    if sys.platform != "linux":
+        return None
+    import ctypes
+
+    function = getattr(ctypes.CDLL(None), "renameat2", None)
+    if function is not None:
+        names = [ctypes.c_int, ctypes.c_char_p]
+        function.argtypes = [*names, *names, ctypes.c_uint]
+    return function
+
+
+def restore_folder(path: PathName) -> None:
+    """Give a folder its name back if its replacement was cut off between two renames.
+
+    What was replaced otherwise is removed. A replacement that goes on is waited for.
+    """
+    target = Path(path).resolve()
+    for old in target.parent.glob(f".{glob.escape(target.name)}.*{OLD}"):
+        for _ in range(TRIES):
+            held = _is_held(old.with_suffix(LEFT_BEHIND))
+            if target.exists() or held is False:
+                break
+            time.sleep(PAUSE)
+        with suppress(OSError):
+            if target.exists():
+                shutil.rmtree(old)
+            elif not held:
+                os.rename(old, target)
+
+
+def _is_held(folder: Path) -> bool | None:
+    """Whether a process is still at work on a folder; None if that cannot be known."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        locked = _locks(descriptor)
+        return None if locked is None else not locked
+    finally:
+        os.close(descriptor)
+
+
+def _hand_on(target: Path, partial: Path) -> None:
+    """Give what will replace a file or folder the permissions and, if allowed, owners of that."""
+    try:
+        before = target.stat()
+    except OSError:
+        return
+    if hasattr(os, "chown"):
+        for owner in ((before.st_uid, -1), (-1, before.st_gid)):
+            with suppress(OSError):
+                os.chown(partial, *owner)
+    partial.chmod(stat.S_IMODE(before.st_mode))
 
 
 @contextmanager
@@ -289,6 +379,12 @@ def _remove_folder(left: Path) -> None:
 
 def _lock(file: IO[bytes] | int) -> bool:
     """Take the lock on a file unless another process has it."""
+    locked = _locks(file)
+    return not isinstance(file, int) and file.writable() if locked is None else locked
+
+
+def _locks(file: IO[bytes] | int) -> bool | None:
+    """The same; None where a file system has no locks."""
     try:
         import fcntl
     except ImportError:  # Windows, where an open file cannot be removed anyway
@@ -297,8 +393,8 @@ def _lock(file: IO[bytes] | int) -> bool:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # a file system without locks
-        return not isinstance(file, int) and file.writable()
+    except OSError:
+        return None
     return True
 
 
