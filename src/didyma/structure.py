@@ -28,8 +28,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core import structures as core
 from didyma._core.polytope import extent, products
-from didyma._core.structures import best_outputs
 from didyma.errors import DataError
 from didyma.partition import SUSPECT, k_best
 
@@ -41,6 +41,7 @@ __all__ = [
     "as_flags",
     "as_lengths",
     "as_outputs",
+    "best_outputs",
     "check_range",
     "check_scores",
     "check_structure",
@@ -116,6 +117,12 @@ class Structure(ABC):
 
     ndim: ClassVar[int] = 1
 
+    aligned: ClassVar[bool] = False
+    """Whether two outputs that share a part have it in the same place of ``parts``."""
+
+    closed_form: ClassVar[Any] = None
+    """Kernels of SparseMAP and its derivative that need no argmax (see `Choice`), or None."""
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
@@ -158,10 +165,36 @@ class Structure(ABC):
         extra, named = lay_out_additional(
             len(batch), {name: (additional.get(name), own) for name, own in shapes.items()}
         )
-        sizes = np.zeros((len(batch), 0), np.int64)
         return Layout(
-            flat, batch.shape[1:], flat.shape[1], extra, named, extra.shape[1], sizes=sizes
+            flat,
+            batch.shape[1:],
+            flat.shape[1],
+            extra,
+            named,
+            extra.shape[1],
+            dims=np.array(batch.shape[1:], np.int64),
+            sizes=np.zeros((len(batch), 0), np.int64),
+            n_index=flat.shape[1] + extra.shape[1],
         )
+
+    def oracle(self, layout: Layout) -> Any:
+        """The argmax as solvers ask for it, a `didyma._core.structures.Argmax`."""
+        name = f"{type(self).__name__}.argmax"
+
+        def argmax(scores: Floats, extra: Floats) -> NDArray[np.int64]:
+            named = {
+                key: extra[place.start : place.stop].reshape(place.shape)
+                for key, place in layout.additional.items()
+            }
+            found = np.asarray(self.argmax(scores.reshape(layout.shape), **named))
+            if found.ndim != 1 or (found.size and not np.issubdtype(found.dtype, np.integer)):
+                raise DataError(
+                    f"{name} must return one axis of integer part indices, returned {found.dtype} "
+                    f"of shape {found.shape}"
+                )
+            return np.ascontiguousarray(found, dtype=np.int64)
+
+        return core.PythonArgmax(name, argmax)
 
     def declared(
         self, shape: tuple[int, ...], given: Mapping[str, Any]
@@ -196,13 +229,13 @@ class CompiledStructure(Structure):
     """
 
     aligned: ClassVar[bool] = True
-    """Whether two outputs that share a part have it in the same place of ``parts``."""
 
     kernel: ClassVar[Any]
     """The argmax, a `didyma._core.structures.Argmax`."""
 
-    closed_form: ClassVar[Any] = None
-    """Kernels of SparseMAP and its derivative that need no argmax (see `Choice`), or None."""
+    def oracle(self, layout: Layout) -> Any:
+        """The kernel."""
+        return self.kernel
 
     @abstractmethod
     def encode(
@@ -509,18 +542,25 @@ class CompiledStructure(Structure):
         self, layout: Layout
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
         """Parts and additional parts of each instance's best output, and whether there is one."""
-        parts, extra_parts, possible = best_outputs(
-            self.kernel,
-            layout.scores,
-            layout.extra,
-            layout.dims,
-            layout.sizes,
-            layout.n_work,
-            layout.n_index,
-            layout.n_parts,
-            layout.n_extra,
-        )
-        return parts, extra_parts, possible
+        return best_outputs(self.kernel, layout)
+
+
+def best_outputs(
+    oracle: Any, layout: Layout
+) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+    """Parts and additional parts that an oracle finds for each instance, and whether it does."""
+    parts, extra_parts, possible = core.best_outputs(
+        oracle,
+        layout.scores,
+        layout.extra,
+        layout.dims,
+        layout.sizes,
+        layout.n_work,
+        layout.n_index,
+        layout.n_parts,
+        layout.n_extra,
+    )
+    return parts, extra_parts, possible
 
 
 def _ascending(parts: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 RUN = ("python", "sh", "console")
-SHOWN = ("text", "json", "ini", "js")  # what is read or printed; scripts of another language
+SHOWN = ("text", "json", "ini", "js", "c")  # what is read or printed; scripts of another language
 GENERATED = ("cli.md", "examples.md")  # from what is tested elsewhere
 PAGES = sorted(
     [

@@ -332,6 +332,19 @@ def start_nbest(session: Session) -> Given:
     yield
 
 
+def structures(session: Session) -> Given:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    blocks = blocks_of((ROOT / "docs" / "structures.md").read_text())
+    (source,) = (block.code for block in blocks if block.language == "c")
+    (session.folder / "run.c").write_text(source)
+    command = source.partition(":")[2].partition("*/")[0].split()
+    subprocess.run([compiler, *command[1:]], cwd=session.folder, check=True)
+    yield
+    np.testing.assert_allclose(session.names["runs"], [0.6, 0.75, 1.0, 0.4, 0.25])
+
+
 def nothing(session: Session) -> Given:
     yield
 

@@ -515,6 +515,53 @@ def test_a_bad_argmax_is_named():
             didyma.sparsemap(np.zeros(4), Fixed(answer))
 
 
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_an_argmax_that_fails_is_heard(error):
+    """Also at its third call, deep in the solver; and the next solve knows nothing of it."""
+
+    class Failing(Window):
+        calls = 0
+
+        def argmax(self, scores):
+            self.calls += 1
+            if self.calls == 3:
+                raise error
+            return super().argmax(scores)
+
+    structure = Failing()
+    scores = np.linspace(0.0, 0.1, 6)
+    with pytest.raises(error):
+        didyma.sparsemap(scores, structure)
+    assert structure.calls == 3
+    np.testing.assert_array_equal(
+        didyma.sparsemap(scores, structure), didyma.sparsemap(scores, Window())
+    )
+
+
+def test_an_argmax_may_keep_or_change_the_scores_it_was_given():
+    class Greedy(Window):
+        def __init__(self):
+            self.seen = []
+
+        def argmax(self, scores):
+            found = super().argmax(scores)
+            self.seen.append((scores, scores.copy()))
+            return found
+
+    class Careless(Window):
+        def argmax(self, scores):
+            found = super().argmax(scores)
+            scores[:] = np.nan
+            return found
+
+    scores, greedy = np.linspace(0.0, 0.1, 6), Greedy()
+    expected = didyma.sparsemap(scores, Window())
+    np.testing.assert_array_equal(didyma.sparsemap(scores, greedy), expected)
+    np.testing.assert_array_equal(didyma.sparsemap(scores, Careless()), expected)
+    for seen, before in greedy.seen:
+        np.testing.assert_array_equal(seen, before)
+
+
 def test_what_is_no_structure_is_named():
     with pytest.raises(didyma.DataError, match=r"found the class Tree: make one, as in Tree\("):
         didyma.sparsemap(np.zeros((3, 3)), Tree)

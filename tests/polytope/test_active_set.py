@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from didyma.errors import DataError
 from didyma.polytope.active_set import minimise_over_columns, project
 
 
@@ -116,3 +117,13 @@ def test_an_offset_of_all_columns_changes_nothing(offset):
         shifted = minimise_over_columns(M.T @ M, theta + offset, tol=0.0)
         np.testing.assert_allclose(shifted.point, plain.point, rtol=0, atol=1e-9)
         assert certified_gap(M, theta, shifted.active, shifted.weights) <= 1e-9
+
+
+def test_an_oracle_that_fails_or_names_no_column_is_heard():
+    def failing(u):
+        raise KeyError("gone")
+
+    with pytest.raises(KeyError, match="gone"):
+        project(failing, 3)
+    with pytest.raises(DataError, match="expected a column of 3 numbers, found 2"):
+        project(lambda u: (np.zeros(2), 0.0), 3)

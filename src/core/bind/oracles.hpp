@@ -3,8 +3,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "bind/numpy.hpp"
 #include "polytope/solved.hpp"
@@ -21,28 +21,29 @@ namespace didyma {
 }
 
 // Indices that count through the scores and on through the additional scores, as parts and
-// additional ones in ascending order; returns the number of parts.
-inline int64_t split_parts(const std::string& name, std::vector<int64_t>& indices, int64_t n_scores,
+// additional ones in ascending order; returns the number of parts. `name` is that of who found
+// them.
+inline int64_t split_parts(const std::string& name, Span<int64_t> indices, int64_t n_scores,
                            int64_t n_additional, Span<int32_t> parts, Span<int32_t> extra_parts) {
-    const std::vector<int64_t> returned = indices;
     std::sort(indices.begin(), indices.end());
     const int64_t limit = n_scores + n_additional;
-    const bool twice = std::adjacent_find(indices.begin(), indices.end()) != indices.end();
-    if (twice || (!indices.empty() && (indices.front() < 0 || indices.back() >= limit))) {
-        std::string list;
-        for (const int64_t i : returned) list += (list.empty() ? "" : " ") + std::to_string(i);
-        raise_data_error(name + " must return different part indices from 0 to " +
-                         std::to_string(limit - 1) + ", returned [" + list + "]");
+    for (int64_t i = 0; i < indices.size(); ++i) {
+        if (indices[i] < 0 || indices[i] >= limit || (i > 0 && indices[i] == indices[i - 1])) {
+            raise_data_error(name + " must return different part indices from 0 to " +
+                             std::to_string(limit - 1) + ", returned " +
+                             std::to_string(indices[i]) +
+                             (i > 0 && indices[i] == indices[i - 1] ? " twice" : ""));
+        }
     }
     parts.fill(-1);
     extra_parts.fill(-1);
-    int64_t count = 0, n_extra = 0;
-    for (const int64_t i : indices) {
-        if (i < n_scores) {
-            parts[count++] = static_cast<int32_t>(i);
-        } else {
-            extra_parts[n_extra++] = static_cast<int32_t>(i - n_scores);
-        }
+    int64_t count = 0;
+    while (count < indices.size() && indices[count] < n_scores) {
+        parts[count] = static_cast<int32_t>(indices[count]);
+        ++count;
+    }
+    for (int64_t i = count; i < indices.size(); ++i) {
+        extra_parts[i - count] = static_cast<int32_t>(indices[i] - n_scores);
     }
     return count;
 }
@@ -79,7 +80,9 @@ class PythonArgmax final : public Argmax {
         if (array == nullptr) throw nb::type_error("expected an array of indices");
         const auto* data =
             static_cast<const int64_t*>(PyArray_DATA(const_cast<PyArrayObject*>(array)));
-        std::vector<int64_t> indices(data, data + PyArray_DIM(array, 0));
+        const int64_t count = PyArray_DIM(array, 0);
+        Array<int64_t> indices(count);
+        std::copy(data, data + count, indices.begin());
         return split_parts(name_, indices, scores.size(), extra.size(), parts, extra_parts);
     }
     bool concurrent() const override { return false; }
@@ -87,6 +90,37 @@ class PythonArgmax final : public Argmax {
   private:
     std::string name_;
     nb::callable function_;
+};
+
+// A user's C function. It gets the scores of an instance, its additional scores, and the shape of
+// the scores (`dims`); it writes the indices of the best output's parts, which count as those of
+// Structure.argmax do, and returns their number, or -1 if every output scores -inf.
+class CFunction final : public Argmax {
+  public:
+    using Function = int64_t (*)(const double* scores, const double* additional,
+                                 const int64_t* shape, int64_t* parts);
+
+    CFunction(std::string name, uintptr_t address)
+        : name_(std::move(name)), function_(reinterpret_cast<Function>(address)) {}
+
+    int64_t find(Span<const double> scores, Span<const double> extra, Span<const int64_t> dims,
+                 Span<const int64_t>, Span<double>, Span<int64_t> index, Span<int32_t> parts,
+                 Span<int32_t> extra_parts) const override {
+        const int64_t count = function_(scores.data(), extra.data(), dims.data(), index.data());
+        if (count < 0) return -1;
+        if (count > index.size()) {
+            raise_data_error(name_ +
+                             " must return as many part indices as there are scores at "
+                             "most, " +
+                             std::to_string(index.size()) + ", returned " + std::to_string(count));
+        }
+        return split_parts(name_, index.first(count), scores.size(), extra.size(), parts,
+                           extra_parts);
+    }
+
+  private:
+    std::string name_;
+    Function function_;
 };
 
 }  // namespace didyma

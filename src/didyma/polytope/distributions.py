@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core import polytope as core
 from didyma.errors import DataError
-from didyma.structure import CompiledStructure, Floats, Layout, Structure, flatten
+from didyma.structure import Floats, Layout, Structure, flatten
 
 __all__ = ["Distribution", "Distributions", "apply_derivative"]
 
@@ -205,11 +205,10 @@ def apply_derivative(
 ) -> tuple[Floats, Floats]:
     """The Jacobian at temperature 1 of marginals on these vertices, times [p; p_extra]."""
     out, out_extra = np.zeros_like(p), np.zeros_like(p_extra)
-    compiled = structure if isinstance(structure, CompiledStructure) else None
-    if compiled and compiled.closed_form:
-        compiled.closed_form[1](offsets, parts, p, out)
+    if structure.closed_form:
+        structure.closed_form[1](offsets, parts, p, out)
         return out, out_extra
-    aligned = compiled is not None and compiled.aligned
-
-    core.apply_derivative(offsets, parts, extra_parts, aligned, p, p_extra, out, out_extra, n_jobs)
+    core.apply_derivative(
+        offsets, parts, extra_parts, structure.aligned, p, p_extra, out, out_extra, n_jobs
+    )
     return out, out_extra

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma._core import polytope as core
-from didyma._core.structures import PythonArgmax
 from didyma.errors import DataError, warn
 from didyma.execution import n_threads
 from didyma.polytope.distributions import Distribution, Distributions
@@ -209,12 +208,11 @@ def _run(
     max_iter: int,
     n_jobs: int,
 ) -> Any:
-    compiled = structure if isinstance(structure, CompiledStructure) else None
-    if compiled and compiled.closed_form and isinstance(solver, ActiveSet):
-        return compiled.closed_form[0](layout.scores, layout.sizes)
+    if structure.closed_form and isinstance(solver, ActiveSet):
+        return structure.closed_form[0](layout.scores, layout.sizes)
     return core.solve(
-        compiled.kernel if compiled else _python_oracle(structure, layout),
-        compiled is not None and compiled.aligned,
+        structure.oracle(layout),
+        structure.aligned,
         layout.scores,
         layout.extra,
         layout.dims,
@@ -246,26 +244,6 @@ def scaled(layout: Layout, temperature: float) -> Layout:
             f"scores over a temperature of {temperature:g} exceed {LARGEST:g}", field="temperature"
         )
     return replace(layout, scores=scores, extra=extra)
-
-
-def _python_oracle(structure: Structure, layout: Layout) -> Any:
-    """A user's argmax as solvers ask for it."""
-    name = f"{type(structure).__name__}.argmax"
-
-    def argmax(scores: Floats, extra: Floats) -> NDArray[np.int64]:
-        named = {
-            key: extra[place.start : place.stop].reshape(place.shape)
-            for key, place in layout.additional.items()
-        }
-        found = np.asarray(structure.argmax(scores.reshape(layout.shape), **named))
-        if found.ndim != 1 or (found.size and not np.issubdtype(found.dtype, np.integer)):
-            raise DataError(
-                f"{name} must return one axis of integer part indices, returned {found.dtype} of "
-                f"shape {found.shape}"
-            )
-        return np.ascontiguousarray(found, dtype=np.int64)
-
-    return PythonArgmax(name, argmax)
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Structures: finite sets of outputs with a fast argmax."""
 
+from didyma.structures.c_function import CFunction
 from didyma.structures.choice import Choice
 from didyma.structures.composition import Composition, Factor
 from didyma.structures.constituency import Constituency
@@ -35,6 +36,7 @@ __all__ = [
     "AtLeastOne",
     "AtMost",
     "AtMostOne",
+    "CFunction",
     "Cardinality",
     "Choice",
     "Composition",
