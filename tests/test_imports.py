@@ -109,9 +109,11 @@ COMMANDS = {
     "predict MODEL DATA": {"numpy"},
     "rank MODEL DATA -o RUN": {"numpy"},
     "eval MODEL DATA": {"numpy", "ir_measures"},
-    "eval RUN QRELS": {"numpy", "ir_measures", "scipy"},
-    "fit DATA -o OUT": {"numpy", "scipy"},
-    "fit DATA --dev DATA --scale standard -o OUT": {"numpy", "scipy", "ir_measures"},
+    "eval RUN QRELS": {"numpy", "ir_measures"},
+    "fit DATA -o OUT": {"numpy"},
+    "fit DATA --bins 4 -o OUT": {"numpy"},
+    "fit DATA --scale query-minmax -o OUT": {"numpy"},
+    "fit DATA --dev DATA --scale standard -o OUT": {"numpy", "ir_measures"},
 }
 
 

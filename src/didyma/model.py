@@ -16,8 +16,8 @@ attribute that is a model itself stands under "parts" as a record of its own, it
 what they were, `save` warns, and the restored model predicts as before but refuses to be fitted
 until they are set.
 
-A `Model` is what such a file holds, as plain values. It ranks with NumPy alone; an estimator is its
-scikit-learn face, which is imported when it is asked for.
+A `Model` is what such a file holds, as plain values, and ranks as the estimator does that it is of;
+scikit-learn is imported only for a pipeline that does more than scale.
 
 Reading runs no code of the file: classes come from the table below, parameters are plain values or
 the texts that users type, and everything is checked before anything is built. The sizes that a
@@ -47,7 +47,7 @@ from didyma.files import read_regular, replace_when_done
 from didyma.lazy import cached_property
 from didyma.matrix import Matrix
 from didyma.protocol import check_is_fitted
-from didyma.scoring import BLOCK, RANKERS, SCALERS, learn_scaling
+from didyma.scoring import BLOCK, SCALERS, learn_scaling
 
 __all__ = [
     "Lost",
@@ -196,9 +196,6 @@ VALUES: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "n_jobs": ("a number", lambda value: value is None or type(value) is int),
 }
 
-# What knows missing values (`_allows_missing` of the class).
-MISSING = {"AdditiveSVMRanker"}
-
 # Parameters that are not part of a model: our classes name theirs in `_transient`.
 TRANSIENT = {"Pipeline": ("steps", "memory")}
 
@@ -244,19 +241,20 @@ class Model:
         return cls(record, tensors, {**summary_of(estimator), **(summary or {})})
 
     @classmethod
-    def plain(
-        cls,
-        name: str,
-        parameters: Mapping[str, Any],
-        learned: Mapping[str, Any],
-        features: Features,
-    ) -> Model:
-        """The model of a class that is not imported for it, given all that it is."""
+    def scaler(cls, name: str, lists: Lists) -> Model:
+        """A scaler, of a class in `scoring.SCALERS`, that has learned from the rows of lists."""
+        return cls.scaling(name, learn_scaling(name, lists.X, lists.groups), lists.features)
+
+    @classmethod
+    def scaling(cls, name: str, state: Mapping[str, Any], features: Features) -> Model:
+        """A scaler with these parameters and attributes, which end in "_"."""
+        parameters = {key: _plain(value) for key, value in state.items() if key[-1] != "_"}
+        learned = {key: value for key, value in state.items() if key not in parameters}
         arrays = {key: value for key, value in learned.items() if isinstance(value, np.ndarray)}
         rest = {key: value for key, value in learned.items() if key not in arrays}
         record = {
             "class": name,
-            "parameters": {key: _plain(value) for key, value in parameters.items()},
+            "parameters": parameters,
             "lost": {},
             "attributes": _attributes(rest, name),
             "parts": {},
@@ -266,18 +264,6 @@ class Model:
             "zero_based": features.zero_based,
         }
         return cls(record, arrays, {})
-
-    @classmethod
-    def scaler(cls, name: str, lists: Lists) -> Model:
-        """A scaler, of a class in `scoring.SCALERS`, that has learned from the rows of lists."""
-        return cls.scaling(name, learn_scaling(name, lists.X, lists.groups), lists.features)
-
-    @classmethod
-    def scaling(cls, name: str, state: Mapping[str, Any], features: Features) -> Model:
-        """A scaler with these parameters and attributes, which end in "_"."""
-        learned = {key: value for key, value in state.items() if key.endswith("_")}
-        parameters = {key: value for key, value in state.items() if key not in learned}
-        return cls.plain(name, parameters, learned, features)
 
     def transform(self, lists: Lists) -> Lists:
         """The lists with rows as scalers make them, if there is nothing else."""
@@ -347,6 +333,15 @@ class Model:
         return _build(self.record, self.tensors, "")
 
     @cached_property
+    def ranker(self) -> Any:
+        """The estimator of the last step."""
+        record, prefix = self.steps[-1]
+        try:
+            return _build(record, self.tensors, prefix)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"the model cannot be restored ({error})") from error
+
+    @cached_property
     def steps(self) -> list[tuple[Record, str]]:
         """The record of each step of a pipeline, however nested, and the prefix of its arrays."""
         return list(_steps(self.record, ""))
@@ -359,16 +354,13 @@ class Model:
     @property
     def ranks(self) -> bool:
         """Whether it scores rows of features."""
-        if self.name in RANKERS:
-            return True
-        return self.steps[0][0]["n_features"] is not None and hasattr(
-            class_of(self.name), "predict"
-        )
+        counted = self.steps[0][0].get("n_features") is not None
+        return counted and hasattr(class_of(self.name), "predict")
 
     @property
     def allows_missing(self) -> bool:
         """Whether rows may have missing values."""
-        return self.name in MISSING
+        return bool(getattr(class_of(self.name), "_allows_missing", False))
 
     @property
     def weights(self) -> dict[str, float]:
@@ -392,7 +384,7 @@ class Model:
 
     def predict(self, data: Lists) -> NDArray[np.float64]:
         """Score of each row; higher ranks first within a query."""
-        if self.name in RANKERS and self.scales:
+        if self._scores_rows:
             return self.score(self.inputs(data))
         return self._predict_by_estimator(self.features.arrange(data))
 
@@ -406,7 +398,7 @@ class Model:
         predict: Callable[[Lists], NDArray[np.float64]] = self.predict
         if any(part["class"].startswith("Query") for part, _ in self.steps):
             parts = whole_queries(parts)
-            if not (self.name in RANKERS and self.scales):
+            if not self._scores_rows:
                 yield from (part.with_items(predict(part)[:, None]) for part in parts)
                 return
             parts = (part.with_items(self.inputs(part)) for part in parts)
@@ -415,8 +407,14 @@ class Model:
             yield part.with_items(predict(part)[:, None])
 
     def score(self, rows: Matrix) -> NDArray[np.float64]:
-        """Score of each row, scaled already, by a ranker that needs nothing but NumPy."""
-        return RANKERS[self.name](rows, self.learned)
+        """Score of each row, scaled already."""
+        scores: NDArray[np.float64] = self.ranker._score_rows(rows)
+        return scores
+
+    @property
+    def _scores_rows(self) -> bool:
+        """Whether the last step ranks rows of features, and all before it scales them."""
+        return self.scales and hasattr(class_of(self.name), "_score_rows")
 
     @property
     def scales(self) -> bool:

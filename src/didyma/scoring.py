@@ -1,6 +1,7 @@
 """From rows to scores: what fitted scalers and rankers compute, given what they have learned.
 
-The estimators call these functions, and so does `didyma.model.Model`, which needs no estimator.
+The estimators call these functions. `didyma.model.Model` also scales by them where a file names a
+scaler of scikit-learn, which is not imported for it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from didyma.matrix import Matrix, is_sparse
 
 __all__ = [
     "LEVELS",
-    "RANKERS",
     "SCALERS",
     "cross_bins",
     "learn_scaling",
@@ -25,7 +25,6 @@ __all__ = [
     "name_categories",
     "percentile_in_query",
     "polynomial_scores",
-    "row_bins",
     "standard_in_query",
     "step_layout",
     "step_scores",
@@ -102,18 +101,6 @@ def cross_bins(bins: NDArray[np.uint8], state: Attributes) -> None:
     for k, (first, second) in enumerate(state["pairs_"], len(levels)):
         a, b = levels[first][bins[:, first]], levels[second][bins[:, second]]
         bins[:, k] = np.where((a > 0) & (b > 0), LEVELS * (a - 1) + b, 0)
-
-
-def row_bins(X: Matrix, state: Attributes) -> NDArray[np.uint8]:
-    """The bins of rows; `Bins.transform` finds the same, faster if there are many."""
-    values = X if isinstance(X, np.ndarray) else X.toarray()
-    edges = state["edges_"]
-    bins = np.empty((len(values), len(edges) + len(state["pairs_"])), np.uint8)
-    for j, own in enumerate(edges):
-        bins[:, j] = own.searchsorted(values[:, j])
-    name_categories(values, bins, state)
-    cross_bins(bins, state)
-    return bins
 
 
 def step_layout(state: Attributes) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
@@ -224,24 +211,6 @@ def _divided(X: Matrix, scale: NDArray[Any]) -> Matrix:
     return scaled
 
 
-def _linear(X: Matrix, state: Attributes) -> Scores:
-    return linear_scores(X, state["coef_"]) + state.get("intercept_", 0.0)
-
-
-def _polynomial(X: Matrix, state: Attributes) -> Scores:
-    learned = (state[name] for name in ("support_vectors_", "dual_coef_", "gamma_", "degree"))
-    return polynomial_scores(X, *learned) + state["intercept_"]
-
-
-def _additive(X: Matrix, state: Attributes) -> Scores:
-    tables = step_tables(state["coef_"], *step_layout(state))
-    scores = np.empty(X.shape[0])
-    for start in range(0, len(scores), BLOCK):
-        bins = row_bins(X[start : start + BLOCK], state)
-        scores[start : start + BLOCK] = step_scores(bins, tables)
-    return scores
-
-
 def learn_scaling(name: str, X: Matrix, groups: Groups) -> Record:
     """What the scaler of that name learns from rows: its parameters and attributes."""
     if name == "StandardScaler":
@@ -269,7 +238,7 @@ def _parts(X: Matrix) -> Iterator[Any]:
     return (X[start : start + BLOCK] for start in range(0, X.shape[0], BLOCK))
 
 
-# What each estimator does to rows, by its name.
+# What each scaler does to rows, by its name.
 SCALERS: dict[str, Callable[[Any, Groups, Attributes], Any]] = {
     "QueryMinMaxScaler": lambda X, groups, _: minmax_in_query(X, groups),
     "QueryStandardScaler": lambda X, groups, _: standard_in_query(X, groups),
@@ -277,12 +246,4 @@ SCALERS: dict[str, Callable[[Any, Groups, Attributes], Any]] = {
     "MaxAbsScaler": _max_abs,
     "MinMaxScaler": _minmax,
     "StandardScaler": _standard,
-}
-RANKERS: dict[str, Callable[[Any, Attributes], Scores]] = {
-    "SVMRanker": _linear,
-    "ClassificationRanker": _linear,
-    "LatentPerceptronRanker": _linear,
-    "LatentSVMRanker": _linear,
-    "PolynomialRanker": _polynomial,
-    "AdditiveSVMRanker": _additive,
 }

@@ -8,10 +8,21 @@ import numpy as np
 from numpy.random import Generator
 
 from didyma.data import Features
+from didyma.estimators.additive import AdditiveSVMRanker
+from didyma.estimators.classification import ClassificationRanker
+from didyma.estimators.svm import SVMRanker
 from didyma.model import Model
 from didyma.scoring import LEVELS
 
 NAMES = ("bm25", "title bm25", "title.bm25", "2nd", "[age]", "größe")
+
+
+def fitted(estimator: Any, known: Features, **learned: Any) -> Model:
+    """The model of an estimator that has learned this."""
+    for name, value in {"n_queries_": 3, **learned}.items():
+        setattr(estimator, name, value)
+    known.remember(estimator)
+    return Model.of(estimator)
 
 
 def features(random: Generator, n: int) -> Features:
@@ -24,11 +35,11 @@ def linear(random: Generator, scaler: str | None = None, *, clip: bool = False) 
     known = features(random, int(random.integers(1, 7)))
     n = known.count
     coef = random.normal(size=n) * random.choice([0.0, 1.0, 1e-3], size=n)
-    learned: dict[str, Any] = {"coef_": coef, "n_queries_": 3}
-    name = "SVMRanker"
     if random.random() < 0.5:
-        name, learned["intercept_"] = "ClassificationRanker", float(random.normal())
-    model = Model.plain(name, {}, learned, known)
+        intercept = float(random.normal())
+        model = fitted(ClassificationRanker(), known, coef_=coef, intercept_=intercept)
+    else:
+        model = fitted(SVMRanker(), known, coef_=coef)
     if scaler is None:
         return model
     size = 10.0 ** random.integers(-3, 4, size=n)
@@ -61,7 +72,6 @@ def additive(random: Generator, *, pairs: int = 2) -> Model:
     levels = random.integers(LEVELS + 1, size=(n, height)).astype(np.uint8)
     chosen = np.array([random.permutation(n)[:2] for _ in range(pairs)]).reshape(-1, 2)
     learned = {
-        "n_queries_": 3,
         "coef_": random.normal(size=(height - 1) * (n + pairs)),
         "edges_": edges,
         "nominal_": random.random(n) < 0.3,
@@ -71,4 +81,4 @@ def additive(random: Generator, *, pairs: int = 2) -> Model:
         "mass_": np.full((height, n + pairs), 1.0 / height),
     }
     learned["coef_"] *= random.choice([0.0, 1.0, 1.0], size=learned["coef_"].shape)
-    return Model.plain("AdditiveSVMRanker", {}, learned, known)
+    return fitted(AdditiveSVMRanker(), known, **learned)

@@ -14,12 +14,12 @@ from didyma.errors import DataError
 from didyma.estimators.additive import AdditiveSVMRanker
 from didyma.estimators.svm import SVMRanker
 from didyma.features.binning import ScoreBinner
-from didyma.features.bins import Bins
+from didyma.features.bins import FEW, Bins
 from didyma.features.pairs import rank_pairs
 from didyma.learning.bcfw import BCFW
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.model import Model, load
-from didyma.scoring import row_bins, step_scores
+from didyma.scoring import step_scores
 from didyma.tasks.binned import Binned
 from didyma.tasks.losses import AveragePrecision
 from didyma.tasks.ranking import RankingProblem
@@ -301,7 +301,7 @@ def test_energy_of_pairs_against_its_definition() -> None:
         assert found == pytest.approx(expected, rel=1e-3)
 
 
-def test_a_model_scores_with_numpy_as_the_estimator_does() -> None:
+def test_few_rows_and_many_are_binned_alike_and_a_model_scores_as_its_estimator() -> None:
     """Missing values, categories known and unknown, infinities, pairs, both precisions."""
     rows = X.copy()
     rows[::7, 1] = np.nan
@@ -315,7 +315,8 @@ def test_a_model_scores_with_numpy_as_the_estimator_does() -> None:
     new[:63, 2] = ranker.edges_[2, np.minimum(np.arange(63), 14)]  # values that are edges
     for given in (new, new.astype(np.float32)):
         bins = ranker.bins_.transform(given).bins
-        np.testing.assert_array_equal(row_bins(given, model.learned), bins)
+        many = np.tile(given, (2 * FEW // len(given), 1))  # which are looked up in a grid
+        np.testing.assert_array_equal(ranker.bins_.transform(many).bins[: len(given)], bins)
         scores = step_scores(bins, ranker.tables_)
         assert model.predict(Lists(given)).tobytes() == scores.tobytes()
     finite = np.where(np.isfinite(new), new, 0.0)

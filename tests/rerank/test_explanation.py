@@ -296,14 +296,17 @@ def test_spans_are_ascending_words_of_the_query(data):
     assert covered == {n for span in found for n in range(span.start, span.stop)}
 
 
-def test_asking_needs_no_learner():
+def test_asking_needs_neither_scikit_learn_nor_scipy():
     code = """
+import didyma
 import numpy as np
 from didyma.data import Features, Lists
 from didyma.model import Model
 from didyma.rerank.explanation import explain_rows
-learned = {"coef_": np.ones(1), "n_queries_": 1}
-model = Model.plain("SVMRanker", {}, learned, Features(1, ("x",)))
+ranker = didyma.SVMRanker()
+ranker.coef_, ranker.n_queries_ = np.ones(1), 1
+Features(1, ("x",)).remember(ranker)
+model = Model.of(ranker)
 explain_rows(model, Lists(np.ones((2, 1)), feature_names=("x",)), [1])
 import didyma.features.bins
 """

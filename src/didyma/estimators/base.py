@@ -277,7 +277,7 @@ class LinearRanker(Learner, Ranker):
             return predict_on_cluster(self, X)
         rows = _as_matrix(self._read_rows(X, reset=False))
         with np.errstate(over="ignore", invalid="ignore"):
-            scores = linear_scores(rows, self.coef_)
+            scores = self._score_rows(rows)
         if not np.isfinite(scores).all():
             row = int(np.argmin(np.isfinite(scores)))
             raise DataError(f"the features in row {row} are too large to score", field="X")

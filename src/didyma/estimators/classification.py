@@ -103,7 +103,10 @@ class ClassificationRanker(LinearRanker):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Decision value of each row, X @ coef_ + intercept_; higher ranks first."""
-        return super().predict(X) + self.intercept_
+        return super().predict(X)
+
+    def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
+        return super()._score_rows(X) + self.intercept_
 
     def _fit(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ MOST_BINS = 254  # and bins for bin 0 and for missing values, in a byte
 SAMPLE = 4096  # rows that edges are read off
 CELLS = 1024  # of the grid in which a value is looked up
 BLOCK = 8192  # rows that a thread bins at a time
+FEW = 512  # rows, for which such a grid does not pay
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +108,25 @@ class Bins:
     def transform(self, X: Matrix, execute: Executor = serial) -> Binned:
         """The rows of X as bins."""
         bins = np.empty((X.shape[0], self.n_columns), np.uint8)
+        assign = self._search if len(bins) <= FEW else self._look_up()
+
+        def fill(start: int) -> None:
+            rows = slice(start, start + BLOCK)
+            values, own = aligned(_dense(X[rows])), bins[rows]
+            assign(values, own)
+            name_categories(values, own, self._state)
+            cross_bins(own, self._state)
+
+        execute(fill, range(0, X.shape[0], BLOCK))
+        return self._binned(bins)
+
+    def _search(self, values: NDArray[Any], bins: NDArray[np.uint8]) -> None:
+        """Fill in the number of edges below each value, found by bisection."""
+        for j, edges in enumerate(self.edges):
+            bins[:, j] = edges.searchsorted(values[:, j])
+
+    def _look_up(self) -> Callable[[NDArray[Any], NDArray[np.uint8]], None]:
+        """What does the same, but begins at the edge where a cell of an even grid begins."""
         n, finite = len(self.edges), np.where(np.isfinite(self.edges), self.edges, np.nan)
         low = np.nan_to_num(np.fmin.reduce(finite, axis=1))
         width = np.nan_to_num(np.fmax.reduce(finite, axis=1)) - low
@@ -115,15 +135,7 @@ class Bins:
         guesses = np.array([own.searchsorted(at) for own, at in zip(self.edges, starts)], np.uint8)
         guesses = np.concatenate([np.zeros((n, 1), np.uint8), guesses[:, :-1]], axis=1)
 
-        def fill(start: int) -> None:
-            rows = slice(start, start + BLOCK)
-            values, own = aligned(_dense(X[rows])), bins[rows]
-            assign_bins(values, self.edges, guesses, low, scale, own)
-            name_categories(values, own, self._state)
-            cross_bins(own, self._state)
-
-        execute(fill, range(0, X.shape[0], BLOCK))
-        return self._binned(bins)
+        return lambda values, bins: assign_bins(values, self.edges, guesses, low, scale, bins)
 
     def _binned(self, bins: NDArray[np.uint8]) -> Binned:
         running, units = step_layout(self._state)

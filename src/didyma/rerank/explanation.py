@@ -13,7 +13,6 @@ from didyma.data import Lists
 from didyma.errors import DataError
 from didyma.features.text.reading import Reading
 from didyma.model import Model
-from didyma.scoring import row_bins, step_layout, step_tables
 
 __all__ = [
     "FeatureContribution",
@@ -224,7 +223,7 @@ def contributions(model: Model, lists: Lists) -> tuple[NDArray[np.float64], floa
             f"expected a linear or additive ranker behind scalers, found a {model.name}: "
             "it has no contributions of features"
         )
-    return PARTS[model.name](_dense(model.inputs(lists)), model.learned)
+    return PARTS[model.name](_dense(model.inputs(lists)), model.ranker)
 
 
 def explain_rows(model: Model, lists: Lists, rows: ArrayLike) -> list[PassageExplanation]:
@@ -248,17 +247,15 @@ def explain_rows(model: Model, lists: Lists, rows: ArrayLike) -> list[PassageExp
     return found
 
 
-def _linear(rows: NDArray[Any], learned: dict[str, Any]) -> tuple[NDArray[np.float64], float]:
+def _linear(rows: NDArray[Any], ranker: Any) -> tuple[NDArray[np.float64], float]:
     """Weights times values."""
-    return rows * learned["coef_"], float(learned.get("intercept_", 0.0))
+    return rows * ranker.coef_, float(getattr(ranker, "intercept_", 0.0))
 
 
-def _additive(rows: NDArray[Any], learned: dict[str, Any]) -> tuple[NDArray[np.float64], float]:
+def _additive(rows: NDArray[Any], ranker: Any) -> tuple[NDArray[np.float64], float]:
     """Values of functions, of features and of pairs, less their means."""
-    tables = step_tables(learned["coef_"], *step_layout(learned))
-    means = (learned["mass_"] * tables).sum(axis=0)
-    own = row_bins(rows, learned)
-    return tables[own, np.arange(own.shape[1])] - means, float(means.sum())
+    means, bins = ranker.means_, ranker.bins_.transform(rows).bins
+    return ranker.tables_[bins, np.arange(bins.shape[1])] - means, float(means.sum())
 
 
 # What the features of rows add to their scores, by the class of the ranker.

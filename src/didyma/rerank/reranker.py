@@ -59,7 +59,7 @@ class Reranker(Savable):
     Attributes
     ----------
     model_ : Model
-        The fitted ranker as plain values, which ranks without scikit-learn.
+        The fitted ranker as plain values.
     """
 
     model_: Model

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data import Features, Lists
 from didyma.errors import DataError
+from didyma.estimators.svm import SVMRanker
 from didyma.features.featuriser import State, under
 from didyma.features.text import (
     ExtendedFeatures,
@@ -276,5 +277,7 @@ class TextReranker(Reranker):
 
 def alone(column: str, n_queries: int) -> Model:
     """The model that ranks by one column as it is."""
-    learned = {"coef_": np.ones(1), "n_queries_": n_queries}
-    return Model.plain("SVMRanker", {}, learned, Features(1, (column,)))
+    ranker = SVMRanker()
+    ranker.coef_, ranker.n_queries_ = np.ones(1), n_queries
+    Features(1, (column,)).remember(ranker)
+    return Model.of(ranker)
