@@ -22,7 +22,7 @@ PACKAGE = Path(didyma.__file__).parent
 # From the bottom up: a module imports only from layers below its own, or from within it.
 LAYERS = [
     {"__init__"},
-    {"_core", "caches", "errors", "interruption", "lazy"},
+    {"_core", "caches", "errors", "interruption", "lazy", "values"},
     {"matrix"},
     {"data", "files", "execution", "protocol"},
     {"array_folder"},

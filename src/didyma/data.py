@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.errors import DataError
 from didyma.lazy import cached_property
 from didyma.matrix import Matrix, as_csr, is_sparse, plain, widened
+from didyma.values import as_array, kind_of, shown
 
 __all__ = ["Features", "Groups", "Lists", "group_rows", "joined", "judgements"]
 
@@ -75,7 +76,7 @@ class Groups:
     def from_sizes(cls, group: ArrayLike, n_rows: int) -> Groups:
         """Group consecutive rows by the size of each query, as LightGBM and XGBoost do."""
         try:
-            given = np.asarray(group)
+            given = as_array(group)
         except ValueError:  # rows of different lengths
             given = np.empty(0, object)
         if given.ndim != 1 or given.dtype.kind not in "iuf":
@@ -180,7 +181,7 @@ class Features:
         first = owner.steps[0][1] if hasattr(owner, "steps") else owner
         if not hasattr(first, "n_features_in_"):
             raise DataError(
-                f"expected judged results or a fitted model, found {type(owner).__name__}",
+                f"expected judged results or a fitted model, found {kind_of(owner)}",
                 field="like",
             )
         names = getattr(first, "feature_names_in_", None)
@@ -496,7 +497,7 @@ class Lists:
 
 
 def _expected_text(found: object) -> str:
-    return f"expected a text, found {type(found).__name__} {found!r:.40}"
+    return f"expected a text, found {shown(found)}"
 
 
 def _are_finite(column: NDArray[Any]) -> bool:

@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from didyma.errors import DataError
+from didyma.values import is_whole
 
 __all__ = [
     "Executor",
@@ -67,7 +68,7 @@ class threads:
     """
 
     def __init__(self, count: int | None) -> None:
-        if count is not None and not (isinstance(count, int) and count >= 1):
+        if count is not None and not (is_whole(count) and count >= 1):
             raise DataError(f"expected 1 or more, or None, found {count!r}", field="threads")
         global _limit
         self._before = _limit, {name: os.environ.get(name) for name in _variables()}

@@ -48,6 +48,7 @@ from didyma.lazy import cached_property
 from didyma.matrix import Matrix
 from didyma.protocol import check_is_fitted
 from didyma.scoring import BLOCK, SCALERS, learn_scaling
+from didyma.values import is_whole
 
 __all__ = [
     "Lost",
@@ -161,7 +162,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return is_whole(value) and value >= 0
 
 
 def _are_texts(value: Any) -> bool:

@@ -32,6 +32,7 @@ from didyma._core import structures as core
 from didyma._core.polytope import extent, products
 from didyma.errors import DataError
 from didyma.partition import SUSPECT, k_best
+from didyma.values import as_array
 
 __all__ = [
     "CompiledStructure",
@@ -186,7 +187,7 @@ class Structure(ABC):
                 key: extra[place.start : place.stop].reshape(place.shape)
                 for key, place in layout.additional.items()
             }
-            found = np.asarray(self.argmax(scores.reshape(layout.shape), **named))
+            found = as_array(self.argmax(scores.reshape(layout.shape), **named))
             if found.ndim != 1 or (found.size and not np.issubdtype(found.dtype, np.integer)):
                 raise DataError(
                     f"{name} must return one axis of integer part indices, returned {found.dtype} "
@@ -652,7 +653,7 @@ def as_lengths(lengths: ArrayLike | None, batch: int, longest: int) -> NDArray[n
     """One length per instance, between 0 and the padded one."""
     if lengths is None:
         return np.full(batch, longest, np.int64)
-    given = np.atleast_1d(np.asarray(lengths))
+    given = np.atleast_1d(as_array(lengths))
     if given.shape != (batch,) or not np.issubdtype(given.dtype, np.integer):
         raise DataError(
             f"expected {batch} integers, one per instance, found {given.dtype} of shape "
@@ -671,7 +672,7 @@ def as_lengths(lengths: ArrayLike | None, batch: int, longest: int) -> NDArray[n
 
 def as_outputs(outputs: ArrayLike, shape: tuple[int, ...], layout: Layout) -> NDArray[np.int32]:
     """One output of this shape per instance, as integers with a batch axis."""
-    given = np.asarray(outputs)
+    given = as_array(outputs)
     if given.shape == shape:
         given = given[None]
     if given.shape != (len(layout), *shape) or not np.issubdtype(given.dtype, np.integer):

@@ -61,6 +61,31 @@ def test_cross_encoder_pairs_of_several_queries(reranker, ranked):
     assert RerankEncoder(reranker).predict([]).shape == (0,)
 
 
+def test_a_single_pair_is_scored_as_by_a_cross_encoder(reranker):
+    """A pair by itself has a score by itself, though both texts are sequences too."""
+    encoder = RerankEncoder(reranker)
+    (wanted,) = encoder.predict([(QUERY, "They ring .")])
+    for pair in ((QUERY, "They ring ."), [QUERY, "They ring ."]):
+        assert encoder.predict(pair) == wanted
+    two = encoder.predict(("ab", "cd"))  # no pairs of letters
+    assert two == encoder.predict([("ab", "cd")])[0]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "problem"),
+    [
+        (("one text",), "pair 0: expected a query and a document, found tuple"),
+        (("a", "b", "c"), "pair 0: expected a query and a document, found tuple"),
+        ([("a", "b"), "cd"], "pair 1: expected a query and a document, found str 'cd'"),
+        ([("a", "b"), None], "pair 1: expected a query and a document, found none"),
+        ([("a", 7)], "pair 0: expected a query and a document, found tuple"),
+    ],
+)
+def test_what_is_no_pair(reranker, pairs, problem):
+    with pytest.raises(DataError, match=problem):
+        RerankEncoder(reranker).predict(pairs)
+
+
 def test_langchain(reranker, path, ranked):
     documents = pytest.importorskip("langchain_core.documents")
     from didyma.integrations import RerankCompressor

@@ -216,7 +216,7 @@ def test_texts_in_five_scripts(reranker):
         ([b"a"], "document 0: expected a text or an object with one, found b'a'"),
         ([["a"]], r"document 0: expected a text or an object with one, found \['a'\]"),
         ([{"text": None}], "document 0, text: expected a text, found None"),
-        (None, "documents: expected a list of documents, found NoneType"),
+        (None, "documents: expected a list of documents, found none"),
         (7, "documents: expected a list of documents, found int"),
         ({"text": "a"}, "documents: expected a list of documents, found dict"),
     ],
@@ -230,7 +230,7 @@ def test_documents_of_mixed_types(reranker, documents, message):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (None, "query 1, passage 2: expected a text, found NoneType"),
+        (None, "query 1, passage 2: expected a text, found none"),
         (7, "query 1, passage 2: expected a text, found int 7"),
         (b"x", "query 1, passage 2: expected a text, found bytes"),
         (["x"], "query 1, passage 2: expected a text, found list"),

@@ -212,7 +212,7 @@ def test_a_title_is_read_as_in_files(reranker):
     ("asked", "message"),
     [
         (("", ["a"]), "query 0: expected a text, found an empty one"),
-        ((None, ["a"]), "query 0: expected a text, found NoneType"),
+        ((None, ["a"]), "query 0: expected a text, found none"),
         (("a", "b"), "documents: expected a list of documents, found str"),
         (("a", [1]), "document 0: expected a text or an object with one, found 1"),
         (("a", [{"id": 1}]), "document 0: expected a text among id"),

@@ -25,6 +25,7 @@ from didyma.scoring import step_scores
 from didyma.tasks.binned import Binned
 from didyma.tasks.feature_maps import FeatureMap
 from didyma.tasks.losses import ItemwiseLoss
+from didyma.values import is_whole
 
 __all__ = ["AdditiveSVMRanker"]
 
@@ -267,8 +268,7 @@ class AdditiveSVMRanker(SVMRanker):
 
     def _interactions(self) -> Any:
         wanted: Any = self.interactions
-        whole = isinstance(wanted, (int, np.integer)) and not isinstance(wanted, bool)
-        if wanted != "auto" and not (whole and wanted >= 0):
+        if wanted != "auto" and not (is_whole(wanted) and wanted >= 0):
             raise DataError(
                 f"expected a number of pairs or 'auto', found {wanted!r}", field="interactions"
             )
@@ -353,7 +353,7 @@ class AdditiveSVMRanker(SVMRanker):
         for column in getattr(self, parameter):
             if isinstance(column, str) and column in names:
                 found.append(names.index(column))
-            elif isinstance(column, (int, np.integer)) and 0 <= column < self.n_features_in_:
+            elif is_whole(column) and 0 <= column < self.n_features_in_:
                 found.append(int(column))
             else:
                 raise DataError(

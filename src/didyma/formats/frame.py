@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError, MissingExtraError
 from didyma.formats.text import text_array
+from didyma.values import kind_of
 
 __all__ = [
     "ids",
@@ -37,7 +38,7 @@ def opened(frame: Any) -> Any:
             table = table.collect()
         _ = table.columns
     except TypeError:
-        raise DataError(f"expected a dataframe, found {type(frame).__name__}") from None
+        raise DataError(f"expected a dataframe, found {kind_of(frame)}") from None
     except nw.exceptions.DuplicateError as error:
         raise DataError(" ".join(str(error).split())) from None
     if len(table) == 0:

@@ -17,6 +17,7 @@ from didyma.formats.queries import collected
 from didyma.formats.rows import number_of
 from didyma.formats.table import TableRoles, dense_rows, id_columns, named_columns
 from didyma.formats.text import text_array
+from didyma.values import is_whole
 
 __all__ = ["blocks", "read", "write", "write_blocks"]
 
@@ -95,7 +96,7 @@ def _check_fields(row: dict[str, Any], names: list[str]) -> None:
 
 
 def _id(value: Any, field: str) -> str:
-    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+    if isinstance(value, str) or is_whole(value):
         return str(value)
     raise DataError(f"expected text or an integer, found {value!r:.40}", field=field)
 

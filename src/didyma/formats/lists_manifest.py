@@ -13,6 +13,7 @@ from didyma.array_folder import MANIFEST, ArrayFolder, open_folder
 from didyma.data import Features
 from didyma.errors import DataError
 from didyma.formats.text import WIDEST
+from didyma.values import is_whole
 
 __all__ = ["KIND", "NUMBERS", "VERSION", "ListsManifest"]
 
@@ -72,7 +73,7 @@ class ListsManifest:
 
 def _count(found: Mapping[str, Any], name: str, place: Path) -> int:
     value = found.get(name)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**48:
+    if is_whole(value) and 0 <= value < 2**48:
         return value
     raise DataError(f"expected a number, found {value!r:.20}", path=place, field=name)
 

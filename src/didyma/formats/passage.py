@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any, NamedTuple
 
 from didyma.errors import DataError
 from didyma.formats.roles import assign
+from didyma.values import is_whole
 
 __all__ = ["Passage", "id_of"]
 
@@ -57,6 +57,6 @@ def id_of(value: Any, field: str) -> str:
 
 
 def _checked(value: Any, field: str) -> str | int:
-    if isinstance(value, bool) or not isinstance(value, (str, Integral)):
+    if not (isinstance(value, str) or is_whole(value)):
         raise DataError(f"expected a text or an integer, found {value!r:.40}", field=field)
     return value if isinstance(value, str) else int(value)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.errors import DataError
 from didyma.integrations.loading import GivenReranker, reranker_of
+from didyma.values import shown
 
 __all__ = ["RerankEncoder"]
+
+Pair: TypeAlias = "tuple[str, str] | list[str]"
 
 
 class RerankEncoder:
@@ -44,13 +48,30 @@ class RerankEncoder:
             for one in self.reranker.rank(query, documents, top_k=top_k)
         ]
 
-    def predict(self, sentences: Sequence[tuple[str, str]], **_: Any) -> NDArray[np.float64]:
-        """The score of each pair of a query and a document."""
+    @overload
+    def predict(self, sentences: Pair, **_: Any) -> float: ...
+
+    @overload
+    def predict(self, sentences: Sequence[Pair], **_: Any) -> NDArray[np.float64]: ...
+
+    def predict(self, sentences: Any, **_: Any) -> NDArray[np.float64] | float:
+        """The score of each pair of a query and a document, or of a single pair."""
+        if len(sentences) > 0 and isinstance(sentences[0], str):
+            return float(self.predict([sentences])[0])
+        pairs = [_checked(pair, row) for row, pair in enumerate(sentences)]
         rows: dict[str, list[int]] = {}
-        for row, (query, _document) in enumerate(sentences):
+        for row, (query, _document) in enumerate(pairs):
             rows.setdefault(query, []).append(row)
-        scores = np.zeros(len(sentences))
+        scores = np.zeros(len(pairs))
         for query, own in rows.items():
-            for one in self.reranker.rank(query, [sentences[row][1] for row in own]):
+            for one in self.reranker.rank(query, [pairs[row][1] for row in own]):
                 scores[own[one.index]] = one.score
         return scores
+
+
+def _checked(pair: Any, row: int) -> tuple[str, str]:
+    is_list = isinstance(pair, Sequence | np.ndarray) and not isinstance(pair, str)
+    if not is_list or len(pair) != 2 or not all(isinstance(text, str) for text in pair):
+        problem = f"expected a query and a document, found {shown(pair)}"
+        raise DataError(problem, field=f"pair {row}")
+    return str(pair[0]), str(pair[1])

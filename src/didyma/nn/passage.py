@@ -28,6 +28,7 @@ from didyma.nn.trainer import Step
 from didyma.nn.word_vectors import Vectors, as_vectors, start_from
 from didyma.tasks import losses
 from didyma.tasks.feature_maps import FeatureMap
+from didyma.values import kind_of
 
 __all__ = ["PassageNetwork", "PassageRanker", "ScoredPassage"]
 
@@ -333,7 +334,7 @@ class PassageRanker(NetworkEstimator[PassageNetwork]):
 def _read(lists: Lists, field: str, *, judged: bool = True) -> Lists:
     if not isinstance(lists, Lists):
         raise DataError(
-            f"expected Lists, as Lists.of_texts makes them, found {type(lists).__name__}",
+            f"expected Lists, as Lists.of_texts makes them, found {kind_of(lists)}",
             field=field,
         )
     if not len(lists.groups):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from didyma.data import Lists
 from didyma.errors import DataError
+from didyma.values import shown
 
 __all__ = ["check_queries", "read_judged"]
 
@@ -44,7 +45,7 @@ def check_queries(lists: Lists) -> None:
         raise DataError("expected the text of each query, found none", field="queries")
     for q, query in enumerate(lists.queries):
         if not isinstance(query, str):
-            raise DataError(f"expected a text, found {_shown(query)}", field=f"query {q}")
+            raise DataError(f"expected a text, found {shown(query)}", field=f"query {q}")
         if not query.strip():
             raise DataError("expected a text, found an empty one", field=f"query {q}")
 
@@ -53,7 +54,7 @@ def _nested(queries: list[Any], passages: list[Any], labels: Any, scores: Any) -
     for q, own in enumerate(passages):
         if isinstance(own, str) or not isinstance(own, Iterable):
             raise DataError(
-                f"expected a list of texts, found {_shown(own)}", field=f"passages of query {q}"
+                f"expected a list of texts, found {shown(own)}", field=f"passages of query {q}"
             )
     own = [list(part) for part in passages]
     judged = _sequence(labels, "labels")
@@ -91,9 +92,5 @@ def _numbers(values: Any, n: int, field: str) -> NDArray[np.float64]:
 
 def _sequence(values: Any, field: str) -> list[Any]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
-        raise DataError(f"expected a list, found {_shown(values)}", field=field)
+        raise DataError(f"expected a list, found {shown(values)}", field=field)
     return list(values)
-
-
-def _shown(found: object) -> str:
-    return f"{type(found).__name__} {found!r:.40}"

@@ -32,6 +32,7 @@ from didyma.rerank.explanation import FeatureContribution, MatchedSpan, PassageE
 from didyma.rerank.ranked import read_documents
 from didyma.rerank.reranker import MEASURES, Reranker
 from didyma.scoring import linear_scores
+from didyma.values import kind_of
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
@@ -229,7 +230,7 @@ class NBestReranker(Reranker, Estimator):
 
     def _list(self, query: Any, documents: list[Passage], scores: list[ArrayLike] | None) -> Lists:
         if not isinstance(query, str | Input):
-            found = type(query).__name__
+            found = kind_of(query)
             raise DataError(f"expected a text or an Input, found {found}", field="query")
         outputs = [_output(document, n) for n, document in enumerate(documents)]
         return of_outputs([query], [outputs], scores=scores)

@@ -8,6 +8,7 @@ from typing import Any
 
 from didyma.errors import DataError
 from didyma.formats.passage import Passage
+from didyma.values import kind_of
 
 __all__ = ["Ranked", "read_documents"]
 
@@ -55,7 +56,7 @@ def read_documents(
     """
     if isinstance(documents, (str, bytes, Mapping)) or not isinstance(documents, Iterable):
         raise DataError(
-            f"expected a list of documents, found {type(documents).__name__}", field="documents"
+            f"expected a list of documents, found {kind_of(documents)}", field="documents"
         )
     return [_read(document, n, read) for n, document in enumerate(documents)]
 

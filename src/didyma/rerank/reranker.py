@@ -26,6 +26,7 @@ from didyma.rerank.explanation import (
     matched_spans,
 )
 from didyma.rerank.ranked import Ranked, read_documents
+from didyma.values import is_whole
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
@@ -127,7 +128,7 @@ class Reranker(Savable):
         scores : array of shape (n_documents,), optional
             The first stage's, if the reranker was trained with such (`uses_scores`), and only then.
         """
-        if top_k is not None and not (isinstance(top_k, int | np.integer) and top_k >= 0):
+        if top_k is not None and not (is_whole(top_k) and top_k >= 0):
             raise DataError(f"expected a number of documents, found {top_k!r}", field="top_k")
         read = self._read(documents)
         lists = self._lists(query, read, scores)

@@ -23,6 +23,7 @@ from didyma.formats.text import parse_json
 from didyma.rerank.explanation import MatchedSpan, matched_spans
 from didyma.rerank.ranked import read_documents
 from didyma.search.found import FoundPassage
+from didyma.values import is_whole
 
 if TYPE_CHECKING:
     from didyma.rerank.reranker import Reranker
@@ -190,7 +191,7 @@ class PassageIndex:
         if not isinstance(query, str):
             raise DataError(f"expected a text, found {query!r:.40}", field="query")
         for name, value in (("k", k), ("candidates", candidates)):
-            if not isinstance(value, int | np.integer) or value < 1:
+            if not is_whole(value) or value < 1:
                 raise DataError(f"expected a positive number, found {value!r:.40}", field=name)
         with placed(self.path):
             [(places, scores)] = self.top([query], k if reranker is None else max(k, candidates))

@@ -22,6 +22,7 @@ from didyma.structure import (
     lay_out_additional,
 )
 from didyma.structures.logic import Cardinality, acyclic, check_logic
+from didyma.values import as_array
 
 __all__ = ["Composition", "Factor"]
 
@@ -47,7 +48,7 @@ class Factor:
     def __post_init__(self) -> None:
         """Check that each part is a variable of its own."""
         check_structure(self.structure)
-        variables = np.asarray(self.variables)
+        variables = as_array(self.variables)
         if variables.ndim != self.structure.ndim or variables.dtype.kind not in "iu":
             raise DataError(
                 f"expected whole numbers with {self.structure.ndim} axes, as the scores of "

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.errors import DataError
 from didyma.structure import Layout, as_outputs, check_range, flatten
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
+from didyma.values import is_whole
 
 __all__ = ["HigherOrderSequence"]
 
@@ -37,7 +38,7 @@ class HigherOrderSequence(Planned):
 
     def __post_init__(self) -> None:
         """Check the order."""
-        if not isinstance(self.order, (int, np.integer)) or self.order < 1:
+        if not is_whole(self.order) or self.order < 1:
             raise DataError(
                 f"expected a whole number from 1 on, found {self.order!r}", field="order"
             )

@@ -10,6 +10,7 @@ import numpy as np
 
 from didyma.errors import DataError
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
+from didyma.values import as_array, is_whole
 
 __all__ = ["Knapsack", "fitting_sets"]
 
@@ -31,12 +32,12 @@ class Knapsack(Planned):
 
     def __post_init__(self) -> None:
         """Check weights and capacity."""
-        weights = np.asarray(self.weights)
+        weights = as_array(self.weights)
         if weights.ndim != 1 or not (weights.size == 0 or weights.dtype.kind in "iu"):
             raise DataError(f"expected whole numbers, found {self.weights!r}", field="weights")
         if (weights < 0).any():
             raise DataError(f"expected weights from 0 up, found {weights.min()}", field="weights")
-        if not isinstance(self.capacity, (int, np.integer)) or self.capacity < 0:
+        if not is_whole(self.capacity) or self.capacity < 0:
             raise DataError(
                 f"expected a whole number from 0 up, found {self.capacity!r}", field="capacity"
             )

@@ -19,6 +19,7 @@ from didyma.structure import (
     check_scores,
     flatten,
 )
+from didyma.values import as_array
 
 __all__ = ["Matching"]
 
@@ -109,7 +110,7 @@ def _as_sizes(lengths: ArrayLike | None, batch: int, n: int, m: int) -> NDArray[
     """Numbers of rows and columns of each instance, between 0 and the padded ones."""
     if lengths is None:
         return np.tile(np.array([n, m], np.int64), (batch, 1))
-    given = np.asarray(lengths)
+    given = as_array(lengths)
     if batch == 1 and given.shape == (2,):
         given = given[None]
     elif n == m and np.atleast_1d(given).shape == (batch,):

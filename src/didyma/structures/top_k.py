@@ -24,6 +24,7 @@ from didyma.structure import (
 )
 from didyma.structures.hypergraph import SHAPES, Hypergraph
 from didyma.structures.knapsack import fitting_sets
+from didyma.values import is_whole
 
 __all__ = ["TopK"]
 
@@ -50,8 +51,7 @@ class TopK(CompiledStructure):
 
     def __post_init__(self) -> None:
         """Check k."""
-        whole = isinstance(self.k, (int, np.integer)) and not isinstance(self.k, bool)
-        if not whole or self.k < 1:
+        if not is_whole(self.k) or self.k < 1:
             raise DataError(f"expected a whole number from 1 on, found {self.k!r}", field="k")
 
     def lay_out(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
+from didyma.values import is_whole
 
 __all__ = ["FeatureMap", "Pairwise", "Positional", "TopMean", "Truncated", "parse_feature_map"]
 
@@ -113,7 +113,7 @@ class TopMean(FeatureMap):
     k: int = 10
 
     def __post_init__(self) -> None:
-        if not isinstance(self.k, Integral) or self.k < 1:
+        if not is_whole(self.k) or self.k < 1:
             raise DataError(f"expected a cut-off of at least 1, found {self.k}", field="k")
 
     def weights_for(self, n: int) -> NDArray[np.float64]:

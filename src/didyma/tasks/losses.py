@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isfinite
-from numbers import Integral
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
+from didyma.values import is_whole
 
 __all__ = [
     "NDCG",
@@ -232,7 +232,7 @@ def _tabulate(
 
 
 def _check_cutoff(k: int) -> None:
-    if not isinstance(k, Integral) or k < 1:
+    if not is_whole(k) or k < 1:
         raise DataError(f"expected a cut-off of at least 1, found {k}", field="k")
 
 

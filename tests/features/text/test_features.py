@@ -325,7 +325,7 @@ def test_unusual_characters_are_between_words():
 @pytest.mark.parametrize(
     ("lists", "message"),
     [
-        (Lists.of_texts([None], [["a"]]), "query 0: expected a text, found NoneType None"),
+        (Lists.of_texts([None], [["a"]]), "query 0: expected a text, found none"),
         (Lists(["a"]), "queries: expected the text of each query, found none"),
         (Lists(np.eye(1), queries=["a"]), "items: expected texts, found a matrix"),
         (

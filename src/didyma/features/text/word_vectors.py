@@ -16,6 +16,7 @@ from didyma.features.text.lexicon import Lexicon
 from didyma.features.text.part import Part
 from didyma.features.text.reading import Reading
 from didyma.features.text.vocabulary import Vocabulary
+from didyma.values import kind_of
 
 __all__ = ["WORDLLAMA", "WordVectors"]
 
@@ -160,7 +161,7 @@ def _lookup(source: Any) -> Lookup:
     ask = getattr(source, "encode", source)
     if not callable(ask):
         raise DataError(
-            f"expected a mapping, a callable or a model, found {type(source).__name__}",
+            f"expected a mapping, a callable or a model, found {kind_of(source)}",
             field="vectors",
         )
     return partial(_ask, ask)  # which, unlike a function in here, can be pickled

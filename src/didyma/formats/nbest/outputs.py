@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data import Groups, Lists, joined
 from didyma.errors import DataError
+from didyma.values import kind_of
 
 __all__ = ["Input", "Output", "inputs_of", "of_outputs", "outputs_of"]
 
@@ -78,7 +79,7 @@ def of_outputs(
 def outputs_of(lists: Lists) -> Sequence[Output]:
     """The items, which must be outputs."""
     if not isinstance(lists, Lists):
-        raise DataError(f"expected Lists, found {type(lists).__name__}", field="lists")
+        raise DataError(f"expected Lists, found {kind_of(lists)}", field="lists")
     if not isinstance(lists.items, list) or not all(map(_is_output, lists.items)):
         raise DataError("expected Lists of outputs: see didyma.formats.nbest", field="items")
     return cast("Sequence[Output]", lists.items)

@@ -1,0 +1,57 @@
+"""What a value is: for checks of whole numbers, and for messages about what was found."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["as_array", "is_whole", "kind_of", "shown"]
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether this is a whole number; True and False count nothing.
+
+    >>> is_whole(3), is_whole(True), is_whole(3.0)
+    (True, False, False)
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """An array, of objects where True or False stands among numbers rather than of 1 and 0.
+
+    >>> as_array([2, 3]).dtype, as_array([True, 3]).dtype
+    (dtype('int64'), dtype('O'))
+    """
+    import numpy as np
+
+    array = np.asarray(values)
+    hides = array.dtype.kind in "iufc" and _has_truth(values)
+    return np.asarray(values, dtype=object) if hides else array
+
+
+def _has_truth(values: Any) -> bool:
+    if isinstance(values, (list, tuple)):
+        return any(map(_has_truth, values))
+    return isinstance(values, bool) or getattr(getattr(values, "dtype", None), "kind", "") == "b"
+
+
+def kind_of(value: object) -> str:
+    """The type of what was found, in a message.
+
+    >>> kind_of(7), kind_of(None)
+    ('int', 'none')
+    """
+    return "none" if value is None else type(value).__name__
+
+
+def shown(value: object) -> str:
+    """What was found, in a message: its type and its beginning.
+
+    >>> shown(7), shown(None)
+    ('int 7', 'none')
+    """
+    return "none" if value is None else f"{type(value).__name__} {value!r:.40}"
