@@ -285,7 +285,7 @@ def test_spans_are_ascending_words_of_the_query(data):
 
     def stems(text):
         tokens = lexicon.read([text])
-        terms = lexicon.term[tokens.word]
+        terms = tokens.terms
         return list(zip(tokens.starts, tokens.stops, lexicon.is_stop[terms], lexicon.stem[terms]))
 
     asked = stems(query)

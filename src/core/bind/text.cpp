@@ -29,6 +29,8 @@ void bind_text(nb::module_ m) {
     m.attr("STOP_WORD") = STOP_WORD;
     m.attr("LONGEST_WORD") = LONGEST_WORD;
 
+    m.def("has_unknown", &has_unknown, Released());
+
     // For tests: tables that are made from now on look at so many bits of a hash.
     m.def("set_hash_bits",
           [](int bits) { hash_mask = bits < 32 ? (uint32_t{1} << bits) - 1 : ~uint32_t{0}; });
@@ -54,6 +56,7 @@ void bind_text(nb::module_ m) {
         .def(nb::init<const Vocabulary*, const Traits&>(), nb::arg("vocabulary").none(),
              nb::arg("traits"), nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
         .def("split", &Lexicon::split, Released())
+        .def("tokens", &Lexicon::tokens, Released())
         .def("unfolded", [](const Lexicon& self) { return bytes_of(self.unfolded()); })
         .def("fold",
              [](Lexicon& self, nb::bytes folded, Span<const uint8_t> properties) {
@@ -70,16 +73,13 @@ void bind_text(nb::module_ m) {
                  WithoutGil released;
                  self.stem(lines, width);
              })
-        .def_prop_ro("n_words", &Lexicon::n_words)
         .def_prop_ro("n_terms", [](const Lexicon& self) { return self.terms().size(); })
         .def_prop_ro("n_stems", [](const Lexicon& self) { return self.stems().size(); })
         .def("terms", [](const Lexicon& self) { return bytes_of(self.terms().from(0)); })
         .def("stems", [](const Lexicon& self) { return bytes_of(self.stems().from(0)); })
-        .def("term_of_word", &Lexicon::term_of_word)
         .def("stem_of_term", &Lexicon::stem_of_term)
         .def("term_places", &Lexicon::term_places)
         .def("stem_places", &Lexicon::stem_places)
-        .def("is_capital", &Lexicon::is_capital)
         .def("is_stop", &Lexicon::is_stop)
         .def("traits", &Lexicon::traits)
         .def("prefixes", &Lexicon::prefixes, Released())

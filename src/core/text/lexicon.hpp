@@ -48,18 +48,13 @@ inline void append_utf8(uint32_t code, std::string& to) {
     }
 }
 
-inline std::u32string from_utf8(std::string_view text) {
-    std::u32string codes;
-    for (size_t at = 0; at < text.size();) {
-        const auto first = static_cast<uint8_t>(text[at++]);
-        uint32_t code = first < 0x80   ? first
-                        : first < 0xe0 ? first & 31
-                        : first < 0xf0 ? first & 15
-                                       : first & 7;
-        while (at < text.size() && (text[at] & 0xc0) == 0x80) code = code << 6 | (text[at++] & 63);
-        codes.push_back(code);
-    }
-    return codes;
+// The code point at a place, which moves on behind it.
+inline uint32_t next_code(std::string_view text, size_t& at) {
+    const auto first = static_cast<uint8_t>(text[at++]);
+    if (first < 0x80) return first;
+    uint32_t code = first < 0xe0 ? first & 31 : first < 0xf0 ? first & 15 : first & 7;
+    while (at < text.size() && (text[at] & 0xc0) == 0x80) code = code << 6 | (text[at++] & 63);
+    return code;
 }
 
 template <class T>
@@ -69,66 +64,69 @@ Array<T> copied(const std::vector<T>& values) {
     return array;
 }
 
-// Numbers of words, of their terms and stems, in the order in which they are met.
+// Numbers of the terms and stems of words, in the order in which they are met.
 //
 // A word is what stands in a text, its term what folding makes of it, its stem the term without its
-// ending. New words are given out in rounds, for what Python does: those beyond ASCII to be
-// folded (`unfolded`, `fold`), then terms that the vocabulary lacks to be stemmed (`unstemmed`,
-// `stem`). A vocabulary of digests is asked in between (`unidentified`, `identify`).
+// ending. Texts are read in rounds, between which Python does what needs tables of Unicode and a
+// stemmer: `split`; words beyond ASCII are folded (`unfolded`, `fold`); terms that the vocabulary
+// lacks are stemmed (`unstemmed`, `stem`); `tokens`. A vocabulary of digests is asked in between
+// (`unidentified`, `identify`).
 class Lexicon {
   public:
     Lexicon(const Vocabulary* vocabulary, const Traits& traits)
         : vocabulary_(vocabulary), trait_words_(traits) {}
 
-    // The words of a text: their numbers, and where they start and stop.
-    std::tuple<Array<int32_t>, Array<int32_t>, Array<int32_t>> split(
-        Span<const uint32_t> codes, Span<const uint8_t> properties) {
-        std::vector<int32_t> word, starts, stops;
+    // Finds the words of a text.
+    void split(Span<const uint32_t> codes, Span<const uint8_t> properties) {
+        tokens_.clear();
+        tokens_.reserve(static_cast<size_t>(codes.size() / 4));
+        char term[LONGEST_WORD];
         text::split({codes, properties}, [&](int64_t start, int64_t stop) {
-            const int64_t looked_at = std::min(stop, start + LONGEST_WORD);
-            const auto part = codes.slice(start, looked_at);
-            const std::u32string_view text(reinterpret_cast<const char32_t*>(part.data()),
-                                           static_cast<size_t>(part.size()));
-            const auto [number, is_new] = words_.number(text, Numbering<char32_t>::hash(text));
-            if (is_new) is_capital_.push_back((properties[codes[start]] & IS_CAPITAL) != 0);
-            word.push_back(number);
-            starts.push_back(static_cast<int32_t>(start));
-            stops.push_back(static_cast<int32_t>(stop));
+            const Span<const uint32_t> word =
+                codes.slice(start, std::min(stop, start + LONGEST_WORD));
+            const int64_t length = fold_ascii(word, term);
+            const int32_t number =
+                length > 0 ? number_term({term, static_cast<size_t>(length)}, properties)
+                           : ~others_.number({reinterpret_cast<const char32_t*>(word.data()),
+                                              static_cast<size_t>(word.size())});
+            const bool is_capital = (properties[codes[start]] & IS_CAPITAL) != 0;
+            tokens_.push_back(
+                {number, static_cast<int32_t>(start), static_cast<int32_t>(stop), is_capital});
         });
-        return {copied(word), copied(starts), copied(stops)};
     }
 
     // New words beyond ASCII.
     std::string unfolded() const {
         std::string bytes;
-        for (int64_t n = n_folded(); n < words_.size(); ++n) {
-            if (is_ascii(words_[n])) continue;
-            for (char32_t code : words_[n]) append_utf8(code, bytes);
+        for (int64_t n = size(term_of_other_); n < others_.size(); ++n) {
+            for (char32_t code : others_[n]) append_utf8(code, bytes);
             bytes.push_back(END);
         }
         return bytes;
     }
 
-    // Numbers the terms of new words, given those of `unfolded`.
+    // Numbers their terms.
     void fold(std::string_view folded, Span<const uint8_t> properties) {
         Lines lines(folded);
-        std::string lower;
-        for (int64_t n = n_folded(); n < words_.size(); ++n) {
-            std::string_view term;
-            if (is_ascii(words_[n])) {
-                lower.clear();
-                for (char32_t code : words_[n]) {
-                    if (code != ',') lower.push_back(static_cast<char>(lower_case(code)));
-                }
-                term = lower;
-            } else {
-                term = lines.next();
-            }
-            const uint32_t hash = Numbering<char>::hash(term);
-            const auto [number, is_new] = terms_.number(term, hash);
-            term_.push_back(number);
-            if (is_new) describe(term, hash, properties);
+        for (int64_t n = size(term_of_other_); n < others_.size(); ++n) {
+            term_of_other_.push_back(number_term(lines.next(), properties));
         }
+    }
+
+    // Of each word of the text that was split last: its term, where it starts and stops, and
+    // whether it begins with a capital.
+    std::tuple<Array<int32_t>, Array<int32_t>, Array<int32_t>, Array<bool>> tokens() const {
+        const int64_t n = size(tokens_);
+        Array<int32_t> terms(n), starts(n), stops(n);
+        Array<bool> is_capital(n);
+        for (int64_t t = 0; t < n; ++t) {
+            const Token& token = tokens_[t];
+            terms[t] = token.number >= 0 ? token.number : term_of_other_[~token.number];
+            starts[t] = token.start;
+            stops[t] = token.stop;
+            is_capital[t] = token.is_capital;
+        }
+        return {std::move(terms), std::move(starts), std::move(stops), std::move(is_capital)};
     }
 
     // Terms whose place in a vocabulary of digests is not known yet.
@@ -153,38 +151,24 @@ class Lexicon {
     void stem(std::string_view stemmed, int64_t width) {
         Lines lines(stemmed);
         for (int64_t n = size(stem_); n < terms_.size(); ++n) {
-            std::string_view stem;
             if (places_[n] >= 0) {
-                stem = vocabulary_->stems[vocabulary_->stem_of[places_[n]]];
+                stem_.push_back(number_stem(vocabulary_->stem_of[places_[n]]));
             } else if (width > 0) {
-                stem = stemmed.substr(0, static_cast<size_t>(width));
-                stemmed.remove_prefix(stem.size());
+                stem_.push_back(number_stem(stemmed.substr(0, static_cast<size_t>(width))));
+                stemmed.remove_prefix(static_cast<size_t>(width));
             } else {
-                stem = lines.next();
-            }
-            const uint32_t hash = Numbering<char>::hash(stem);
-            const auto [number, is_new] = stems_.number(stem, hash);
-            stem_.push_back(number);
-            if (is_new) {
-                stem_places_.push_back(vocabulary_ ? vocabulary_->stems.find(stem, hash) : -1);
+                stem_.push_back(number_stem(lines.next()));
             }
         }
     }
 
     const Numbering<char>& terms() const { return terms_; }
     const Numbering<char>& stems() const { return stems_; }
-    int64_t n_words() const { return words_.size(); }
 
-    Array<int32_t> term_of_word() const { return copied(term_); }
     Array<int32_t> stem_of_term() const { return copied(stem_); }
     Array<int32_t> term_places() const { return copied(places_); }
     Array<int32_t> stem_places() const { return copied(stem_places_); }
 
-    Array<bool> is_capital() const {
-        Array<bool> array(size(is_capital_));
-        std::copy(is_capital_.begin(), is_capital_.end(), array.begin());
-        return array;
-    }
     Array<bool> is_stop() const {
         Array<bool> array(size(traits_));
         for (int64_t n = 0; n < array.size(); ++n) array[n] = (traits_[n] & STOP_WORD) != 0;
@@ -233,17 +217,17 @@ class Lexicon {
                 if (last[gram] != n + 1) grams.push_back(gram);
                 last[gram] = n + 1;
             };
-            const std::u32string term = from_utf8(terms_[n]);
+            const std::string_view term = terms_[n];
+            size_t at = 0;
             if (traits_[n] & UNSPACED_TERM) {
-                for (uint64_t code : term) take(code);
+                while (at < term.size()) take(next_code(term, at));
             } else {
-                const int64_t length = static_cast<int64_t>(term.size());
-                auto at = [&](int64_t i) -> uint64_t {
-                    return i < 0 ? U'^' : i < length ? term[static_cast<size_t>(i)] : U'$';
-                };
-                for (int64_t i = 0; i < length; ++i) {
-                    take(at(i - 1) << 42 | at(i) << 21 | at(i + 1));
+                uint64_t run = uint64_t{'^'} << 21 | next_code(term, at);
+                while (at < term.size()) {
+                    run = (run << 21 | next_code(term, at)) & THREE_CODES;
+                    take(run);
                 }
+                take((run << 21 | '$') & THREE_CODES);
             }
             stops[n + 1] = size(grams);
         }
@@ -252,22 +236,42 @@ class Lexicon {
 
   private:
     static constexpr int64_t UNSPACED_TERM = STOP_WORD << 1;
+    static constexpr uint64_t THREE_CODES = (uint64_t{1} << 63) - 1;  // of 21 bits each
 
     template <class T>
     static int64_t size(const std::vector<T>& values) {
         return static_cast<int64_t>(values.size());
     }
-    int64_t n_folded() const { return size(term_); }
 
-    static bool is_ascii(std::u32string_view word) {
-        return std::all_of(word.begin(), word.end(), [](char32_t code) { return code < 0x80; });
+    // A word of a text; the number of its term, or if it is beyond ASCII that among such, inverted.
+    struct Token {
+        int32_t number, start, stop;
+        bool is_capital;
+    };
+
+    // The term of a word in ASCII, and its length; 0 for other words.
+    static int64_t fold_ascii(Span<const uint32_t> word, char* term) {
+        int64_t length = 0;
+        for (uint32_t code : word) {
+            if (code >= 0x80) return 0;
+            if (code != ',') term[length++] = static_cast<char>(lower_case(code));
+        }
+        return length;
     }
-    static char32_t lower_case(char32_t code) {
+    static uint32_t lower_case(uint32_t code) {
         return code >= 'A' && code <= 'Z' ? code + ('a' - 'A') : code;
     }
 
+    int32_t number_term(std::string_view term, Span<const uint8_t> properties) {
+        const uint32_t hash = Numbering<char>::hash(term);
+        const auto [number, is_new] = terms_.number(term, hash);
+        if (is_new) describe(term, hash, properties);
+        return number;
+    }
+
     void describe(std::string_view term, uint32_t hash, Span<const uint8_t> properties) {
-        const uint8_t first = properties[from_utf8(term.substr(0, 4))[0]];
+        size_t at = 0;
+        const uint8_t first = properties[next_code(term, at)];
         int64_t traits = trait_words_(term, hash);
         if (first & IS_NUMERAL) traits |= NUMBER | (is_year(term) ? YEAR : 0);
         if ((first & KIND) == UNSPACED) traits |= UNSPACED_TERM;
@@ -279,6 +283,32 @@ class Lexicon {
         }
     }
 
+    // The number of the stem at a place of the vocabulary.
+    int32_t number_stem(int32_t place) {
+        const uint32_t hash = hash_number(static_cast<uint64_t>(place));
+        const int32_t found =
+            known_.find(hash, [&](int32_t k) { return known_places_[k] == place; });
+        if (found >= 0) return known_stems_[found];
+        known_.add(hash);
+        known_places_.push_back(place);
+        known_stems_.push_back(static_cast<int32_t>(size(stem_places_)));
+        stem_places_.push_back(place);
+        return known_stems_.back();
+    }
+
+    // The number of a stem; without a vocabulary that of its text.
+    int32_t number_stem(std::string_view stem) {
+        const uint32_t hash = Numbering<char>::hash(stem);
+        const int32_t place = vocabulary_ ? vocabulary_->stems.find(stem, hash) : -1;
+        if (place >= 0) return number_stem(place);
+        const auto [number, is_new] = stems_.number(stem, hash);
+        if (is_new) {
+            new_stems_.push_back(static_cast<int32_t>(size(stem_places_)));
+            stem_places_.push_back(-1);
+        }
+        return new_stems_[number];
+    }
+
     static bool is_year(std::string_view term) {
         const bool is_number = std::all_of(term.begin(), term.end(),
                                            [](char digit) { return digit >= '0' && digit <= '9'; });
@@ -287,10 +317,13 @@ class Lexicon {
 
     const Vocabulary* vocabulary_;
     const Traits& trait_words_;
-    Numbering<char32_t> words_;
-    Numbering<char> terms_, stems_;
-    std::vector<char> is_capital_;
-    std::vector<int32_t> term_, places_, stem_, stem_places_;
+    std::vector<Token> tokens_;
+    Numbering<char32_t> others_;  // words beyond ASCII
+    std::vector<int32_t> term_of_other_;
+    Numbering<char> terms_, stems_;  // stems that the vocabulary lacks
+    Slots known_;                    // those that it has
+    std::vector<int32_t> known_places_, known_stems_, new_stems_;
+    std::vector<int32_t> places_, stem_, stem_places_;
     std::vector<int64_t> traits_;
 };
 

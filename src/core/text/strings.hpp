@@ -25,7 +25,7 @@ class Slots {
 
     // Takes in a thing that the table lacks; numbers are given in order.
     int32_t add(uint32_t hash) {
-        if (2 * (size_ + 1) > slots_.size()) resize(2 * slots_.size());
+        if (2 * (size_ + 1) > slots_.size()) resize((size_ < 4096 ? 4 : 2) * slots_.size());
         put({hash & mask_, static_cast<int32_t>(size_)});
         return static_cast<int32_t>(size_++);
     }
@@ -61,7 +61,7 @@ class Slots {
 
     uint32_t mask_ = hash_mask;
     size_t size_ = 0;
-    std::vector<Slot> slots_ = std::vector<Slot>(16, Slot{0, -1});
+    std::vector<Slot> slots_ = std::vector<Slot>(64, Slot{0, -1});
 };
 
 // A newline ends each text of a list; no word has one.
@@ -73,12 +73,19 @@ class Numbering {
   public:
     using Text = std::basic_string_view<Unit>;
 
+    static bool is_equal(Text a, Text b) {
+        if (a.size() != b.size()) return false;
+        for (size_t i = 0; i < a.size(); ++i) {  // few, for which a call would take longer
+            if (a[i] != b[i]) return false;
+        }
+        return true;
+    }
     static uint32_t hash(Text text) {
         return hash_bytes(text.data(), static_cast<int64_t>(text.size() * sizeof(Unit)));
     }
 
     int32_t find(Text text, uint32_t hash) const {
-        return slots_.find(hash, [&](int32_t n) { return (*this)[n] == text; });
+        return slots_.find(hash, [&](int32_t n) { return is_equal((*this)[n], text); });
     }
 
     // The number of a text, and whether it is new.

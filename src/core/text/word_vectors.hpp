@@ -11,35 +11,51 @@ constexpr int64_t N_NEARNESSES = 3;
 // Σ a[i] b[i] as `dot` sums it, of products that are rounded to single precision.
 inline double dot_single(Span<const float> a, Span<const float> b) {
     check_range(0, a.size(), b.size());
+    const float *x = a.data(), *y = b.data();
     double partial[STRANDS] = {};
     int64_t i = 0;
     for (; i + STRANDS <= a.size(); i += STRANDS) {
-        for (int64_t s = 0; s < STRANDS; ++s) partial[s] += a.data()[i + s] * b.data()[i + s];
+        for (int64_t s = 0; s < STRANDS; ++s) partial[s] += x[i + s] * y[i + s];
     }
     for (int64_t width = STRANDS / 2; width > 0; width /= 2) {
         for (int64_t s = 0; s < width; ++s) partial[s] += partial[s + width];
     }
     double total = partial[0];
-    for (; i < a.size(); ++i) total += a[i] * b[i];
+    for (; i < a.size(); ++i) total += x[i] * y[i];
     return total;
 }
 
-// `didyma.features.text.word_vectors` says what the columns mean. Term n has the vector vectors[n];
-// one of norm 0 stands for none.
+// Vectors and their norms, in two tables: a term has row r of the first, or row ~r of the second.
+struct WordVectors {
+    Span<const int32_t> rows;
+    Matrix<const float> known;
+    Span<const float> known_norms;
+    Matrix<const float> others;
+    Span<const float> other_norms;
+
+    Span<const float> operator[](int32_t term) const {
+        return rows[term] >= 0 ? known[rows[term]] : others[~rows[term]];
+    }
+    float norm(int32_t term) const {
+        return rows[term] >= 0 ? known_norms[rows[term]] : other_norms[~rows[term]];
+    }
+};
+
+// `didyma.features.text.word_vectors` says what the columns mean. A vector of norm 0 stands for
+// none.
 class Nearnesses {
   public:
-    Nearnesses(const Reading& reading, Matrix<const float> vectors, Span<const float> norms)
+    Nearnesses(const Reading& reading, const WordVectors& vectors)
         : reading_(reading),
           vectors_(vectors),
-          norms_(norms),
           asked_(reading.longest_query()),
           asked_terms_(reading.n_terms()),
           met_terms_(reading.n_terms()),
           slot_(reading.n_terms()),
           best_(reading.longest_query()),
           weight_(reading.longest_query()),
-          total_(vectors.columns()),
-          mean_(vectors.columns()) {}
+          total_(vectors.known.columns()),
+          mean_(vectors.known.columns()) {}
 
     Table<double> compute() {
         Table<double> values(reading_.n_rows(), N_NEARNESSES, 0.0);
@@ -62,7 +78,7 @@ class Nearnesses {
         for (int64_t t = query.begin; t < query.end; ++t) {
             const int32_t term = reading_.terms[t];
             if (!reading_.counts(t, every_) || !asked_terms_.add(term, q + 1)) continue;
-            if (norms_[term] > 0) {
+            if (vectors_.norm(term) > 0) {
                 const double idf = reading_.term_idf[term];
                 asked_[n_] = term;
                 weight_[n_++] = idf;
@@ -81,7 +97,7 @@ class Nearnesses {
             slot_[term] = static_cast<int64_t>(cosines_.size());
             for (int64_t i = 0; i < n_; ++i) {
                 const double product = dot_single(vectors_[term], vectors_[asked_[i]]);
-                const double norm = norms_[term] * norms_[asked_[i]];
+                const double norm = vectors_.norm(term) * vectors_.norm(asked_[i]);
                 cosines_.push_back(static_cast<float>(product / norm));
             }
         }
@@ -94,7 +110,7 @@ class Nearnesses {
         double back = 0.0, met_idf = 0.0;
         for (int64_t t = row.begin; t < row.end; ++t) {
             const int32_t term = reading_.terms[t];
-            if (!reading_.counts(t, every_) || norms_[term] == 0) continue;
+            if (!reading_.counts(t, every_) || vectors_.norm(term) == 0) continue;
             if (!met_terms_.add(term, moment)) continue;
             const float* own = cosines(term);
             double nearest = -1.0;
@@ -118,8 +134,7 @@ class Nearnesses {
     }
 
     const Reading& reading_;
-    Matrix<const float> vectors_;
-    Span<const float> norms_;
+    const WordVectors vectors_;
     Array<int32_t> asked_;
     Marks asked_terms_, met_terms_;
     Array<int64_t> slot_;
@@ -130,9 +145,10 @@ class Nearnesses {
     bool every_ = false;
 };
 
-inline Table<double> nearnesses(const Reading& reading, Matrix<const float> vectors,
-                                Span<const float> norms) {
-    return Nearnesses(reading, vectors, norms).compute();
+inline Table<double> nearnesses(const Reading& reading, Span<const int32_t> rows,
+                                Matrix<const float> known, Span<const float> known_norms,
+                                Matrix<const float> others, Span<const float> other_norms) {
+    return Nearnesses(reading, {rows, known, known_norms, others, other_norms}).compute();
 }
 
 }  // namespace didyma::text

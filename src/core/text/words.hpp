@@ -34,6 +34,11 @@ struct Characters {
     }
 };
 
+inline bool has_unknown(Span<const uint32_t> codes, Span<const uint8_t> properties) {
+    return std::any_of(codes.begin(), codes.end(),
+                       [&](uint32_t code) { return properties[code] == UNKNOWN; });
+}
+
 // Calls word(start, stop) for each word, in order.
 //
 // A word is a run of letters, digits and marks, and of points that stand between digits. Where a
@@ -47,7 +52,8 @@ void split(const Characters& text, Word word) {
         const uint8_t kind = text.kind(at);
         const int64_t start = at;
         if (kind == LETTER || kind == DIGIT) {
-            while (at < end && text.continues(at)) ++at;
+            do ++at;
+            while (at < end && text.continues(at));
             word(start, at);
         } else if (kind == UNSPACED) {
             int64_t before = start;

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CANDIDATES", "KIND", "PassageIndex"]
 
-KIND, VERSION = "an index of passages", 1
+KIND, VERSION = "an index of passages", 2  # 1 had hashes of words
 TEXTS = "passages.jsonl"
 CANDIDATES = 100  # passages that a reranker looks at
 EVERY = 10_000  # passages between two reports

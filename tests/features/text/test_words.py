@@ -91,7 +91,7 @@ def test_words_do_not_depend_on_chunks_or_on_what_was_read_before(batch, size):
         b = parts.read(batch)
     for name in ("starts", "stops", "begins"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
-    terms = [[lex.terms[n] for n in lex.term[t.word]] for lex, t in ((whole, a), (parts, b))]
+    terms = [[lex.terms[n] for n in t.terms] for lex, t in ((whole, a), (parts, b))]
     assert (
         terms[0]
         == terms[1]
@@ -103,8 +103,9 @@ def test_a_lexicon_grows():
     lexicon = Lexicon(None)
     words = [f"w{n}" for n in range(20_000)]
     first, again = lexicon.read([" ".join(words)]), lexicon.read([" ".join(reversed(words))])
-    assert [lexicon.terms[n] for n in lexicon.term[first.word]] == words
-    assert again.word.tolist() == first.word[::-1].tolist()
+    terms = lexicon.terms
+    assert [terms[n] for n in first.terms] == words
+    assert again.terms.tolist() == first.terms[::-1].tolist()
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD", "NFKC", "NFKD"])
@@ -140,7 +141,7 @@ def test_differences_that_are_some():
 def test_a_word_without_an_end_is_cut():
     lexicon = Lexicon("english")
     tokens = lexicon.read(["x" * 1_000_000])
-    assert lexicon.terms[lexicon.term[tokens.word[0]]] == "x" * LONGEST_WORD
+    assert lexicon.terms[tokens.terms[0]] == "x" * LONGEST_WORD
     assert tokens.stops.tolist() == [1_000_000]
 
 

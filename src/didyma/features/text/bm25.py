@@ -56,13 +56,13 @@ class BM25:
         if language == "auto":
             language = language_of([passage for passage in first if isinstance(passage, str)])
         lexicon = Lexicon(check_language(language))
-        words, begins, is_new = _read(chain(first, texts), lexicon)
+        terms, begins, is_new = _read(chain(first, texts), lexicon)
         # A passage that stood before is found as well, but its words are no more frequent.
         lengths = np.diff(begins)
-        distinct = words[np.repeat(is_new, lengths)], _begins(lengths[is_new])
+        distinct = terms[np.repeat(is_new, lengths)], _begins(lengths[is_new])
         vocabulary = Vocabulary.of(lexicon, *distinct)
         self.reader_ = Reader(language, vocabulary)
-        self.postings_ = Postings.of(lexicon, vocabulary, words, begins)
+        self.postings_ = Postings.of(lexicon, vocabulary, terms, begins)
         return self
 
     def top(
@@ -109,8 +109,8 @@ class BM25:
 def _read(
     passages: Iterator[str], lexicon: Lexicon
 ) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.bool_]]:
-    """The words of all passages, where those of each begin, and whether it is new."""
-    words, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
+    """The terms of all passages, where those of each begin, and whether it is new."""
+    terms, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)]
     is_new: list[bool] = []
     seen: set[bytes] = set()
     while block := list(islice(passages, BLOCK)):
@@ -121,9 +121,9 @@ def _read(
             seen.add(blake2b(passage.encode("utf-8", "surrogatepass"), digest_size=16).digest())
             is_new.append(len(seen) > before)
         tokens = lexicon.read(block)
-        words.append(tokens.word)
+        terms.append(tokens.terms)
         lengths.append(np.diff(tokens.begins))
-    return np.concatenate(words), _begins(np.concatenate(lengths)), np.array(is_new, np.bool_)
+    return np.concatenate(terms), _begins(np.concatenate(lengths)), np.array(is_new, np.bool_)
 
 
 def _begins(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -42,9 +42,8 @@ def code_points(text: str) -> NDArray[np.uint32]:
 def properties_of(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
     """The table of properties, in which all of ``codes`` are known."""
     table = _table()
-    unknown = codes[table[codes] == core.UNKNOWN]
-    if len(unknown):
-        for code in np.unique(unknown).tolist():
+    if core.has_unknown(codes, table):
+        for code in np.unique(codes[table[codes] == core.UNKNOWN]).tolist():
             table[code] = _property(chr(code))
     return table
 

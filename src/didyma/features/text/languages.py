@@ -10,7 +10,7 @@ from importlib.resources import files
 from didyma.errors import DataError
 from didyma.features.text.characters import fold, without_accents
 
-__all__ = ["LANGUAGES", "check_language", "detect", "stems_of", "stop_words"]
+__all__ = ["LANGUAGES", "check_language", "detect", "stem_lines", "stems_of", "stop_words"]
 
 LANGUAGES = (
     *("arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hindi"),
@@ -50,11 +50,16 @@ def stems_of(terms: list[str], language: str | None) -> list[str]:
     >>> stems_of(["connected", "connections", "naïve"], "english")
     ['connect', 'connect', 'naiv']
     """
-    stems: list[str] = []
+    return stem_lines(terms, language).split("\n")[:-1]
+
+
+def stem_lines(terms: list[str], language: str | None) -> str:
+    """The stem of each term, each ended by a newline."""
+    lines = []
     stem = (lambda block: block) if language is None else _stemmer(language)
     for start in range(0, len(terms), BLOCK):  # between blocks other threads run
-        stems += without_accents("\n".join(stem(terms[start : start + BLOCK]))).split("\n")
-    return stems
+        lines += [without_accents("\n".join(stem(terms[start : start + BLOCK]))), "\n"]
+    return "".join(lines)
 
 
 def _stemmer(language: str) -> Callable[[list[str]], list[str]]:

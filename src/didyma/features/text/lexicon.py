@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,31 +14,33 @@ import didyma._core.text as core
 from didyma.features.text.characters import code_points, fold_lines, properties_of
 from didyma.features.text.cues import cues
 from didyma.features.text.digests import digests_of
-from didyma.features.text.languages import stems_of, stop_words
+from didyma.features.text.languages import stem_lines, stop_words
 from didyma.features.text.vocabulary import Vocabulary
 from didyma.interruption import check_interruption
 
 __all__ = ["Lexicon", "Tokens"]
 
 CHUNK = 1 << 18  # code points split at once, so that memory stays small beside the texts
+_NOTHING = (*(np.zeros(0, np.int32) for _ in range(3)), np.zeros(0, np.bool_))
 
 
 @dataclass(frozen=True, eq=False)
 class Tokens:
-    """Words of texts in order: token t is word ``word[t]`` of a lexicon.
+    """Words of texts in order: token t has the term ``terms[t]`` of a lexicon.
 
     Those of text i are ``begins[i]`` to ``begins[i + 1]``; ``starts`` and ``stops`` are places in
-    that text, in code points.
+    that text, in code points; ``is_capital`` says which begin with a capital.
     """
 
-    word: NDArray[np.int32]
+    terms: NDArray[np.int32]
     starts: NDArray[np.int32]
     stops: NDArray[np.int32]
+    is_capital: NDArray[np.bool_]
     begins: NDArray[np.int64]
 
 
 class Lexicon:
-    """Numbers of words, of their terms and stems, in the order in which they are met.
+    """Numbers of the terms and stems of words.
 
     A *word* is what stands in a text, its *term* what `fold` makes of it, its *stem* the term
     without its ending; a ``vocabulary`` knows the stems of its terms. A lexicon belongs to whoever
@@ -45,24 +48,15 @@ class Lexicon:
 
     >>> lexicon = Lexicon("english")
     >>> tokens = lexicon.read(["The cats", "the CAT"])
-    >>> terms = lexicon.term[tokens.word]
-    >>> [lexicon.terms[n] for n in terms], len(set(lexicon.stem[terms]))
+    >>> [lexicon.terms[n] for n in tokens.terms], len(set(lexicon.stem[tokens.terms]))
     (['the', 'cats', 'the', 'cat'], 2)
     """
 
     def __init__(self, language: str | None, vocabulary: Vocabulary | None = None) -> None:
         self.language = language
         self._digest_size = 0 if vocabulary is None else vocabulary.digest_size
-        table = None if vocabulary is None else vocabulary.table
+        table = None if vocabulary is None else vocabulary.tables.places
         self._core = core.Lexicon(table, _traits(language))
-
-    def __len__(self) -> int:
-        return self._core.n_words
-
-    @property
-    def term(self) -> NDArray[np.int32]:
-        """Term of each word."""
-        return self._core.term_of_word()
 
     @property
     def stem(self) -> NDArray[np.int32]:
@@ -110,11 +104,6 @@ class Lexicon:
         return self._core.is_stop()
 
     @property
-    def is_capital(self) -> NDArray[np.bool_]:
-        """Whether a word begins with a capital."""
-        return self._core.is_capital()
-
-    @property
     def traits(self) -> NDArray[np.int64]:
         """Traits of each term (`didyma.features.text.cues`)."""
         return self._core.traits()
@@ -135,26 +124,24 @@ class Lexicon:
 
     def read(self, texts: Iterable[str]) -> Tokens:
         """Split texts into words, and number the new ones."""
-        pieces, lengths = [], [0]
+        pieces, lengths = [_NOTHING], [0]
         for chunk in _chunks(texts):
             check_interruption()
             piece, counts = self._read(chunk)
             pieces.append(piece)
             lengths.extend(counts.tolist())
-        word, starts, stops = (
-            np.concatenate([piece[n] for piece in pieces] or [np.zeros(0, np.int32)])
-            for n in range(3)
-        )
-        return Tokens(word, starts, stops, np.cumsum(lengths))
+        columns = (np.concatenate(parts) for parts in zip(*pieces))
+        return Tokens(*columns, begins=np.cumsum(lengths))
 
-    def _read(self, texts: list[str]) -> tuple[list[NDArray[np.int32]], NDArray[np.int64]]:
+    def _read(self, texts: list[str]) -> tuple[tuple[NDArray[Any], ...], NDArray[np.int64]]:
         codes = code_points("\n".join(texts))
-        word, starts, stops = self._core.split(codes, properties_of(codes))
+        self._core.split(codes, properties_of(codes))
         self._describe()
-        offsets = np.cumsum([0, *(len(text) + 1 for text in texts)])
-        begins = np.searchsorted(starts, offsets)
-        shift = np.repeat(offsets[:-1], np.diff(begins)).astype(np.int32)
-        return [word, starts - shift, stops - shift], np.diff(begins)
+        terms, starts, stops, is_capital = self._core.tokens()
+        offsets = np.cumsum([0, *(len(text) + 1 for text in texts)], dtype=np.int32)
+        counts = np.diff(np.searchsorted(starts, offsets))
+        shift = np.repeat(offsets[:-1], counts)
+        return (terms, starts - shift, stops - shift, is_capital), counts
 
     def _describe(self) -> None:
         """Find out about new words what needs tables of Unicode or a stemmer."""
@@ -162,9 +149,9 @@ class Lexicon:
         self._core.fold(folded.encode(), properties_of(code_points(folded)))
         if self._digest_size:
             self._core.identify(digests_of(_lines(self._core.unidentified())))
-        stems = stems_of(_lines(self._core.unstemmed()), self.language)
+        stems = stem_lines(_lines(self._core.unstemmed()), self.language).encode()
         self._core.stem(
-            digests_of(stems) if self._digest_size else _listed(stems), self._digest_size
+            digests_of(_lines(stems)) if self._digest_size else stems, self._digest_size
         )
 
 

@@ -49,25 +49,23 @@ class Postings:
         cls,
         lexicon: Lexicon,
         vocabulary: Vocabulary,
-        words: NDArray[np.int32],
+        terms: NDArray[np.int32],
         begins: NDArray[np.int64],
     ) -> Self:
-        """List passages by stem; passage i has the words ``words[begins[i]:begins[i + 1]]``."""
+        """List passages by stem; passage i has the terms ``terms[begins[i]:begins[i + 1]]``."""
         n_stems = len(vocabulary.stems.counts)
-        term = lexicon.term
-        stem = lexicon.stem[term].astype(np.int64)
-        is_stop = lexicon.is_stop[term]
+        stem, is_stop = lexicon.stem.astype(np.int64), lexicon.is_stop
         is_mixed = np.zeros(n_stems, bool)
         is_mixed[stem[is_stop]] = True
         kinds = np.where(is_stop, -1, stem), np.where(is_mixed[stem], n_stems + stem, -1)
         sizes = np.zeros(2 * n_stems, np.int64)
         for rows in kinds:
-            count_texts(words, rows, begins, sizes)
+            count_texts(terms, rows, begins, sizes)
         starts = np.concatenate([[0], np.cumsum(sizes)])
         passages = np.empty(starts[-1], np.int32)
         counts = np.empty(starts[-1], np.int32)
         for rows in kinds:
-            list_texts(words, rows, begins, starts, passages, counts)
+            list_texts(terms, rows, begins, starts, passages, counts)
         smallest = np.min_scalar_type(counts.max(initial=0))
         lengths = np.diff(begins).astype(np.int32)
         return cls(starts, passages, counts.astype(smallest), lengths, vocabulary.mean_length)

@@ -125,7 +125,7 @@ class Reader:
             language = language_of([*texts[:SAMPLE], *asked[:SAMPLE]])
         lexicon = Lexicon(check_language(language))
         tokens = lexicon.read(texts)
-        return cls(language, Vocabulary.of(lexicon, tokens.word, tokens.begins))
+        return cls(language, Vocabulary.of(lexicon, tokens.terms, tokens.begins))
 
     def read(self, lists: Lists) -> Reading:
         """The words of each query and of its passages."""
@@ -134,9 +134,8 @@ class Reader:
         given = dict.fromkeys(passages)
         number = {text: n for n, text in enumerate(given, start=len(asked))}
         texts = [*asked, *number]
-        lexicon = Lexicon(self.language, self.vocabulary)
+        lexicon, tables = Lexicon(self.language, self.vocabulary), self.vocabulary.tables
         tokens = lexicon.read(texts)
-        terms = lexicon.term[tokens.word]
         begins, ends = tokens.begins[:-1], tokens.begins[1:].copy()
         is_query = np.arange(len(texts)) < len(asked)
         ends[is_query] = np.minimum(ends, begins + LONGEST_QUERY)[is_query]
@@ -151,13 +150,13 @@ class Reader:
             queries=np.array([asked[query] for query in queries], np.int64),
             bounds=groups.starts,
             rows=rows[groups.rows],
-            terms=terms,
-            stems=lexicon.stem[terms],
-            term_idf=self.vocabulary.terms.idf(lexicon.term_places),
-            stem_idf=self.vocabulary.stems.idf(lexicon.stem_places),
+            terms=tokens.terms,
+            stems=lexicon.stem[tokens.terms],
+            term_idf=tables.term_idf[lexicon.term_places],
+            stem_idf=tables.stem_idf[lexicon.stem_places],
             is_stop=lexicon.is_stop,
             traits=lexicon.traits,
-            is_capital=lexicon.is_capital[tokens.word],
+            is_capital=tokens.is_capital,
             mean_length=self.vocabulary.mean_length,
             first_stage=_first_stage(lists),
         )
@@ -204,7 +203,7 @@ def language_of(texts: list[str]) -> str | None:
     lexicon = Lexicon(None)
     tokens = lexicon.read(texts)
     terms = lexicon.terms
-    return detect(terms[n] for n in lexicon.term[tokens.word].tolist())
+    return detect(terms[n] for n in tokens.terms.tolist())
 
 
 def _check_state(arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,11 +37,21 @@ class Counts:
     counts: NDArray[np.int32]
     n_texts: int
 
-    def idf(self, places: NDArray[np.int32]) -> NDArray[np.float64]:
-        """Weight of the term at each place, −1 for one that was never seen; shape (n_places,)."""
-        m = np.zeros(len(places))
-        m[places >= 0] = self.counts[places[places >= 0]]
+    def idf(self) -> NDArray[np.float64]:
+        """Weight of each term, and last that of one that was never seen; shape (n_terms + 1,)."""
+        m = np.append(self.counts, 0)
         return np.log(1 + (self.n_texts - m + 0.5) / (m + 0.5))
+
+
+class Tables(NamedTuple):
+    """A table of the core that finds terms and stems, and the weights of both by place.
+
+    Place −1, of what was never seen, is the last weight.
+    """
+
+    places: core.Vocabulary
+    term_idf: NDArray[np.float64]
+    stem_idf: NDArray[np.float64]
 
 
 class Vocabulary:
@@ -71,16 +81,16 @@ class Vocabulary:
     ) -> None:
         self.terms, self.stems, self.stem_of = terms, stems, stem_of
         self.mean_length, self.digest_size = mean_length, digest_size
-        self._table: core.Vocabulary | None = None
+        self._tables: Tables | None = None
 
     @classmethod
     def of(
-        cls, lexicon: Lexicon, words: NDArray[np.int32], begins: NDArray[np.int64]
+        cls, lexicon: Lexicon, terms: NDArray[np.int32], begins: NDArray[np.int64]
     ) -> Vocabulary:
-        """Count the words of texts; text i has the words ``words[begins[i]:begins[i + 1]]``."""
-        if not len(words):
+        """Count the terms of texts; text i has the terms ``terms[begins[i]:begins[i + 1]]``."""
+        if not len(terms):
             raise DataError("expected at least one passage that has words")
-        terms, n_texts = lexicon.term[words], len(begins) - 1
+        n_texts = len(begins) - 1
         of_terms, of_stems = (
             Counts(texts, _count(tokens, begins, size), n_texts)
             for texts, tokens, size in (
@@ -88,19 +98,20 @@ class Vocabulary:
                 (lexicon.stem_texts, lexicon.stem[terms], lexicon.n_stems),
             )
         )
-        return cls(of_terms, of_stems, lexicon.stem, len(words) / n_texts)
+        return cls(of_terms, of_stems, lexicon.stem, len(terms) / n_texts)
 
     @property
-    def table(self) -> core.Vocabulary:
-        """Finds terms and stems; made when it is first asked for."""
-        table = self._table
-        if table is None:  # two threads may both make it, which does no harm
+    def tables(self) -> Tables:
+        """What finds and weighs terms and stems; made when it is first asked for."""
+        tables = self._tables
+        if tables is None:  # two threads may both make it, which does no harm
             texts = self.terms.texts, self.stems.texts
-            table = self._table = core.Vocabulary(*texts, self.stem_of, self.digest_size)
-        return table
+            table = core.Vocabulary(*texts, self.stem_of, self.digest_size)
+            tables = self._tables = Tables(table, self.terms.idf(), self.stems.idf())
+        return tables
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_table": None}
+        return {**vars(self), "_tables": None}
 
 
 def _count(tokens: NDArray[np.int32], begins: NDArray[np.int64], size: int) -> NDArray[np.int32]:

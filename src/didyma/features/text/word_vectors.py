@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,17 +77,17 @@ class WordVectors(Part):
 
     def fit(self, reading: Reading) -> Self:
         """Remember some vectors."""
-        vectors, norms = self._known(reading)
-        known = np.flatnonzero(norms)[:SAMPLE]
-        if not len(known):
+        vectors = self._vectors(reading)
+        with_vector = np.flatnonzero(vectors.known_norms[vectors.rows])[:SAMPLE]
+        if not len(with_vector):
             raise DataError("expected vectors of some of the words, found none", field="vectors")
         terms = reading.lexicon.terms
-        self._sample = [terms[n] for n in known], vectors[known]
+        self._sample = [terms[n] for n in with_vector], vectors.known[vectors.rows[with_vector]]
         return self
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Nearness of each row; shape (n_rows, 3)."""
-        return nearnesses(reading.numbered(), *self._known(reading))
+        return nearnesses(reading.numbered(), *self._vectors(reading))
 
     def state(self) -> State:
         """The name of the table, and some of its vectors."""
@@ -103,18 +103,35 @@ class WordVectors(Part):
         part._name, part._sample = values["source"], (terms, sample)
         return part if part._name is None else part.attach(part._name)
 
-    def _known(self, reading: Reading) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Vector of each term of the lexicon, and its norm."""
+    def _vectors(self, reading: Reading) -> _Vectors:
+        """The vectors of the terms of a reading."""
         if self._lookup is None:
             raise DataError("expected the table the model was trained with", field="vectors")
         remembered = self._remembered
         if remembered is None or remembered.vocabulary is not reading.vocabulary:
             remembered = self._remembered = _Remembered(reading.vocabulary)
-        vectors = remembered.vectors_of(reading.lexicon, self._lookup)
-        return vectors, np.sqrt((vectors**2).sum(axis=1))
+        return remembered.vectors_of(reading.lexicon, self._lookup)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_remembered": None}
+
+
+class _Vectors(NamedTuple):
+    """Vectors and norms in two tables: a term has row r of the first, or row ~r of the second."""
+
+    rows: NDArray[np.int32]
+    known: NDArray[np.float32]
+    known_norms: NDArray[np.float32]
+    others: NDArray[np.float32]
+    other_norms: NDArray[np.float32]
+
+
+class _Table(NamedTuple):
+    """Vectors and norms by place in a vocabulary, where they are there."""
+
+    is_there: NDArray[np.bool_]
+    vectors: NDArray[np.float32]
+    norms: NDArray[np.float32]
 
 
 class _Remembered:
@@ -126,26 +143,29 @@ class _Remembered:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.vocabulary = vocabulary
-        n_terms = len(vocabulary.terms.counts)
-        self._table = np.zeros(n_terms, np.bool_), np.zeros((n_terms, 0), np.float32)
+        self._table = self._empty(0)
 
-    def vectors_of(self, lexicon: Lexicon, lookup: Lookup) -> NDArray[np.float32]:
-        """Vector of each term of a lexicon."""
-        is_there, table = self._table
-        places, terms = lexicon.term_places, lexicon.terms
-        is_known = (places >= 0) & is_there[places]
-        asked = np.flatnonzero(~is_known)
+    def vectors_of(self, lexicon: Lexicon, lookup: Lookup) -> _Vectors:
+        """The vectors of the terms of a lexicon."""
+        table, places = self._table, lexicon.term_places
+        asked = np.flatnonzero((places < 0) | ~table.is_there[places])
+        terms = lexicon.terms if len(asked) else []
         answers = lookup([terms[n] for n in asked.tolist()])
-        if not table.shape[1]:
-            is_there = np.zeros_like(is_there)
-            table = np.zeros((len(table), answers.shape[1]), np.float32)
-            self._table = is_there, table  # both at once
-        vectors = np.empty((len(places), table.shape[1]), np.float32)
-        vectors[is_known], vectors[asked] = table[places[is_known]], answers
-        kept = asked[places[asked] >= 0]
-        table[places[kept]] = vectors[kept]
-        is_there[places[kept]] = True
-        return vectors
+        norms = np.sqrt((answers**2).sum(axis=1))
+        if not table.vectors.shape[1]:
+            table = self._table = self._empty(answers.shape[1])
+        is_listed = places[asked] >= 0
+        listed = places[asked[is_listed]]
+        table.vectors[listed], table.norms[listed] = answers[is_listed], norms[is_listed]
+        table.is_there[listed] = True
+        rows, others = places.copy(), asked[~is_listed]
+        rows[others] = ~np.arange(len(others), dtype=np.int32)
+        return _Vectors(rows, *table[1:], answers[~is_listed], norms[~is_listed])
+
+    def _empty(self, width: int) -> _Table:
+        n_terms = len(self.vocabulary.terms.counts)
+        vectors = np.zeros((n_terms, width), np.float32)
+        return _Table(np.zeros(n_terms, np.bool_), vectors, np.zeros(n_terms, np.float32))
 
 
 def _lookup(source: Any) -> Lookup:
@@ -157,7 +177,7 @@ def _lookup(source: Any) -> Lookup:
 
         return SubwordTable.installed()
     if isinstance(source, Mapping):
-        return _Table(source)
+        return _Mapped(source)
     ask = getattr(source, "encode", source)
     if not callable(ask):
         raise DataError(
@@ -167,7 +187,7 @@ def _lookup(source: Any) -> Lookup:
     return partial(_ask, ask)  # which, unlike a function in here, can be pickled
 
 
-class _Table:
+class _Mapped:
     def __init__(self, table: Mapping[str, Any]) -> None:
         shapes = {np.shape(vector) for vector in table.values()}
         if len(shapes) != 1 or len(*shapes) != 1:
