@@ -130,8 +130,8 @@ class Lexicon:
             piece, counts = self._read(chunk)
             pieces.append(piece)
             lengths.extend(counts.tolist())
-        columns = (np.concatenate(parts) for parts in zip(*pieces))
-        return Tokens(*columns, begins=np.cumsum(lengths))
+        terms, starts, stops, is_capital = (np.concatenate(parts) for parts in zip(*pieces))
+        return Tokens(terms, starts, stops, is_capital, np.cumsum(lengths))
 
     def _read(self, texts: list[str]) -> tuple[tuple[NDArray[Any], ...], NDArray[np.int64]]:
         codes = code_points("\n".join(texts))
