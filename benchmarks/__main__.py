@@ -23,10 +23,11 @@ BENCHMARKS = (
     *("latent", "hypergraph", "local", "structures", "structure_kernels", "layers"),
     *("lp_sparsemap", "peers", "certified", "whole", "threads", "tagger", "low_rank"),
     *("boosting", "parser", "esim", "passage", "text_features", "rerank", "search", "serve"),
-    *("startup", "cluster"),
+    *("startup", "before", "cluster"),
 )
 # These install other libraries.
 WITH_PEERS = {
+    "before",
     "structure_kernels",
     "layers",
     "lp_sparsemap",
