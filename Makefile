@@ -11,7 +11,8 @@ CHECKED := tests/core tests/fuzz tests/laws/test_ranking_oracles.py \
 # What other versions are tested by, without PyTorch: data, files, measures, learners, rerankers.
 TORCHLESS := tests/cli/test_app.py tests/estimators tests/features tests/formats tests/learning tests/metrics \
 	tests/polytope tests/rerank tests/structures tests/test_data.py tests/test_model.py
-BUILDERS := cmake editables hatchling nanobind ninja numpy $(if $(shell command -v $${CXX:-c++} g++ clang++),,ziglang)
+BUILDERS := cmake editables hatchling nanobind ninja numpy
+COMPILER := $(if $(shell command -v $${CXX:-c++} g++ clang++),,ziglang)
 CORE := $(shell find src/core -name "*.hpp" -o -name "*.cpp")
 TESTERS := httpx hypothesis pandas polars pytest pytest-xdist threadpoolctl
 
@@ -26,7 +27,7 @@ SEED ?= $(shell date +%s)
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt $(BUILDERS)
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt $(BUILDERS) $(COMPILER)
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt \
 		--no-build-isolation --editable ".[dev]"
 	touch $(READY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import runpy
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from ctypes import c_int64, c_void_p
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.row import Row
-from benchmarks.timing import interleave, ratio, stopwatch
+from benchmarks.timing import compiled, interleave, ratio, stopwatch
 from didyma.structure import CompiledStructure, Layout
 from didyma.structures import ProjectiveTree, Sequence, TopK
 from didyma.structures.hypergraph import Planned
@@ -36,13 +37,35 @@ def run(scale: float = 1.0) -> list[Row]:
 
 
 def _folds(scale: float) -> Iterator[Row]:
-    """The example of a user's recurrence."""
+    """The example of a user's recurrence, and its dynamic programme as one would write it."""
     with redirect_stdout(StringIO()):
         fold = runpy.run_path(str(EXAMPLE))["Fold"]()
+    by_hand = compiled(Path(__file__).with_name("fold.cpp")).fold_all
+    by_hand.argtypes = [c_void_p, c_int64, c_int64, c_void_p, c_void_p]
+    by_hand.restype = None
     for n in FOLDS if scale >= 1.0 else FOLDS[:1]:
-        layout = fold.lay_out(np.random.default_rng(n).standard_normal((BATCH, n, n)))
-        watch = stopwatch(lambda x=layout: fold._argmax(x), max(1, round(2e6 / n**3 * scale)))
-        yield Row(f"fold of {n}: recurrence", 1e6 * min(watch() for _ in range(9)) / BATCH, "µs")
+        scores = np.random.default_rng(n).standard_normal((BATCH, n, n))
+        layout = fold.lay_out(scores)
+        parts, values = np.full((BATCH, n // 2), -1), np.zeros((2, n + 2, n + 2))
+        arguments = scores.ctypes.data, BATCH, n, values.ctypes.data, parts.ctypes.data
+        by_hand(*arguments)
+        for one, other in zip(fold._argmax(layout), parts):
+            assert set(one[one >= 0].tolist()) == set(other[other >= 0].tolist())
+        repeats = max(1, round(2e6 / n**3 * scale))
+        seconds = interleave(
+            {
+                "plan": stopwatch(lambda x=layout: fold._argmax(x), repeats),
+                "hand": stopwatch(lambda own=arguments: by_hand(*own), repeats),
+            },
+            9,
+        )
+        yield Row(f"fold of {n}: recurrence", 1e6 * min(seconds["plan"]) / BATCH, "µs")
+        yield Row.at_most(
+            f"fold of {n}: recurrence over a kernel by hand",
+            ratio(seconds["plan"], seconds["hand"]),
+            "x",
+            3,
+        )
 
 
 def _kernels(scale: float) -> Iterator[Row]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
-import subprocess
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
 from benchmarks.row import Row
-from benchmarks.timing import interleave, ratio, stopwatch
+from benchmarks.timing import compiled, interleave, ratio, stopwatch
 from didyma.tasks.feature_maps import Pairwise
 from didyma.tasks.losses import AveragePrecision
 from didyma.tasks.oracles import hinge_oracle
@@ -23,12 +20,7 @@ WORK = 2e7  # positives times negatives per measurement of theirs; small queries
 
 def _compile_theirs() -> Any:
     """Their algorithm as a function of scores, P, N and coefficients."""
-    source = Path(__file__).with_name("algorithm_2.cpp")
-    with TemporaryDirectory() as folder:
-        library = Path(folder) / "algorithm_2.so"
-        compiler = [os.environ.get("CXX", "c++"), "-O3", "-march=native", "-shared", "-fPIC"]
-        subprocess.run([*compiler, str(source), "-o", str(library)], check=True)
-        function = ctypes.CDLL(str(library)).algorithm_2
+    function = compiled(Path(__file__).with_name("algorithm_2.cpp")).algorithm_2
     function.restype = ctypes.c_double
     function.argtypes = [ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p]
     return function

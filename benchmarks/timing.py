@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import statistics
+import subprocess
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +18,7 @@ from threadpoolctl import threadpool_limits
 __all__ = [
     "Timer",
     "blas_threads",
+    "compiled",
     "cores",
     "fastest",
     "interleave",
@@ -56,6 +61,15 @@ def interleave(timers: Mapping[str, Timer], times: int) -> dict[str, list[float]
 def ratio(ours: list[float], limit: list[float]) -> float:
     """Median of the ratios of neighbouring calls."""
     return statistics.median(a / b for a, b in zip(ours, limit))
+
+
+def compiled(source: Path) -> Any:
+    """The library of a C++ file, compiled for this machine."""
+    with TemporaryDirectory() as folder:
+        library = Path(folder, "library.so")
+        compiler = [os.environ.get("CXX", "c++"), "-O3", "-march=native", "-shared", "-fPIC"]
+        subprocess.run([*compiler, "-std=c++17", str(source), "-o", str(library)], check=True)
+        return ctypes.CDLL(str(library))
 
 
 def products(X: Any, repeats: int = 1) -> Timer:

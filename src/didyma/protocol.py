@@ -213,14 +213,14 @@ def check_is_fitted(estimator: Any, attribute: str | None = None) -> None:
         )
 
 
-def check_random_state(seed: Any) -> np.random.RandomState:
+def check_random_state(random_state: Any) -> np.random.RandomState:
     """The generator of a seed, or the one that is given; None is NumPy's own."""
-    if isinstance(seed, np.random.RandomState):
-        return seed
-    if seed is None or seed is np.random:
+    if isinstance(random_state, np.random.RandomState):
+        return random_state
+    if random_state is None or random_state is np.random:
         generator: np.random.RandomState = np.random.mtrand._rand
         return generator
-    return np.random.RandomState(seed)
+    return np.random.RandomState(random_state)
 
 
 def warn_of_convergence(message: str, stacklevel: int) -> None:

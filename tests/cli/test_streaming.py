@@ -14,7 +14,7 @@ from didyma import model as models
 from didyma.cli.inputs import InputColumns
 from didyma.cli.scored import scored
 from didyma.data import Lists
-from didyma.formats import delimited, frame, json_table, letor, lists_folder
+from didyma.formats import delimited, json_table, letor, lists_folder, parquet
 from didyma.formats.source import Source
 from didyma.formats.trec import write_run
 from didyma.metrics import evaluate
@@ -30,7 +30,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(letor, "_sources", lambda path: lambda: Source.blocks(path, 300))
     for module in (delimited, json_table):
         monkeypatch.setattr(module, "BLOCK", 5)
-    monkeypatch.setattr(frame, "BLOCK", 300)
+    monkeypatch.setattr(parquet, "BLOCK", 300)
     monkeypatch.setattr(lists_folder, "BLOCK", 300)
     for module in (models, scoring):
         monkeypatch.setattr(module, "BLOCK", 7)

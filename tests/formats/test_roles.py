@@ -107,6 +107,8 @@ def read_values(lists: Lists) -> dict[str, list[str]]:
 def test_no_field_is_read_twice(
     layout: str, fields: set[str], names: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    if layout == "lists beside":  # where "labels" is the list of what "label" is elsewhere
+        fields -= {"labels"}
     order = sorted(fields)
     path = LAYOUTS[layout](tmp_path_factory.mktemp("roles"), order)
     try:

@@ -11,9 +11,9 @@ import pytest
 from didyma.data import Features, Lists
 from didyma.errors import DataError
 from didyma.estimators.classification import ClassificationRanker
+from didyma.estimators.svm import SVMRanker
 from didyma.learning.contest import HeldOut, contest, fits
 from didyma.model import Model
-from didyma.tasks.ranking_svm import PlainSVM
 
 
 def judged(seed: int, n_lists: int = 12, n_rows: int = 6) -> Lists:
@@ -72,8 +72,9 @@ def test_an_interruption_between_fits_keeps_those_before() -> None:
 def test_a_model_is_what_was_trained_behind_what_scales(name: str) -> None:
     scaler = Model.scaler(name, TRAIN)
     scaled = scaler.transform(TRAIN)
-    (svm,) = PlainSVM().path(scaled, [1.0])
-    model = Model.trained(svm, TRAIN.features, {"note": 1}).behind(scaler)
+    svm = SVMRanker(C=1.0).fit(scaled.X, scaled.y, qid=scaled.qid)
+    TRAIN.features.remember(svm)
+    model = Model.of(svm, {"note": 1}).behind(scaler)
     expected = svm.predict(scaler.transform(OTHERS).X)
     np.testing.assert_array_equal(model.predict(OTHERS), expected)
     assert model.summary["note"] == 1

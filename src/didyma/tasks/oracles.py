@@ -18,17 +18,21 @@ from didyma.tasks.losses import ItemwiseLoss
 __all__ = ["hinge_oracle", "latent_oracle", "oracle_of", "prediction_oracle", "queries_of"]
 
 Vector = NDArray[np.float64]
-Counts = NDArray[np.int64]
+RowCounts = NDArray[np.int64]
 
 
-def queries_of(counts: Counts) -> Any:
+def queries_of(counts: RowCounts) -> Any:
     """Queries of rows by descending relevance, for the core: ``counts`` of each level."""
     starts = np.concatenate([[0], np.cumsum(counts.sum(axis=1))])
     return core.Queries(starts.astype(np.int64), np.ascontiguousarray(counts, np.int64))
 
 
 def hinge_oracle(
-    loss: ItemwiseLoss, feature_map: FeatureMap, grades: str | None, counts: Counts, gains: Vector
+    loss: ItemwiseLoss,
+    feature_map: FeatureMap,
+    grades: str | None,
+    counts: RowCounts,
+    gains: Vector,
 ) -> Any:
     """The most violating ranking, by the oracle that is exact at the least cost.
 
@@ -39,7 +43,7 @@ def hinge_oracle(
 
 
 def prediction_oracle(
-    loss: ItemwiseLoss, feature_map: FeatureMap, thresholds: bool, counts: Counts, gains: Vector
+    loss: ItemwiseLoss, feature_map: FeatureMap, thresholds: bool, counts: RowCounts, gains: Vector
 ) -> Any:
     """The ranking that the scores predict, of whatever loss; its coefficients alone count."""
     return oracle_of("predicted", loss, feature_map, thresholds, counts, gains)
@@ -50,7 +54,7 @@ def oracle_of(
     loss: ItemwiseLoss,
     feature_map: FeatureMap,
     thresholds: bool,
-    counts: Counts,
+    counts: RowCounts,
     gains: Vector,
 ) -> Any:
     """The oracle of a kind: of binary relevance, or of that at each threshold, or of grades."""
@@ -71,7 +75,7 @@ def latent_oracle(
     loss: ItemwiseLoss,
     feature_map: FeatureMap,
     inference: str,
-    counts: Counts,
+    counts: RowCounts,
     *,
     loss_scale: float,
     all_positions: bool,
@@ -87,7 +91,7 @@ def latent_oracle(
     return core.latent_oracle(queries_of(counts), inference, described, v, seen, loss_scale, where)
 
 
-def _longest(counts: Counts) -> int:
+def _longest(counts: RowCounts) -> int:
     return int(counts.sum(axis=1).max(initial=0))
 
 
