@@ -45,7 +45,7 @@ def write(
 
 
 def mark(page: Path) -> None:
-    """Let every section say which of its modules have changed since it was made."""
+    """Let every section say whether its code has changed since it was made."""
     stamps = read(page)
     document = page.read_text(encoding="utf-8")
     _put(page, {name: _section(document, name) for name in stamps}, stamps)
@@ -75,9 +75,8 @@ def text(stamp: Mapping[str, Any]) -> str:
         f", seed {stamp['seed']}" if stamp["seed"] is not None else "",
         f"; {with_what}." if versions else ". Its versions and its time were not kept.",
     ]
-    since = len(changed(stamp))
-    if since:
-        said.append(f" Since then {since} of the {len(stamp['modules'])} modules have changed.")
+    if changed(stamp):
+        said.append(" Code that it runs has changed since.")
     return "".join(said) + "*"
 
 
