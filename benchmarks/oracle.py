@@ -49,7 +49,7 @@ def _seconds(algorithm_2: Any, P: int, N: int) -> tuple[list[float], list[float]
     draws[:, :P] += 1.0
     binary = np.array([[P, N]]), np.array([1.0, 0.0])
     oracle = hinge_oracle(AveragePrecision(), Pairwise(), None, *binary)
-    coef = {"ours": np.empty(P + N), "theirs": np.empty(P + N)}
+    coef = {"ours": np.zeros(P + N), "theirs": np.zeros(P + N)}
     loss = {"ours": 0.0, "theirs": 0.0}
     addresses = [scores.ctypes.data for scores in draws]
 

@@ -1,8 +1,6 @@
 // NDCG over more than two grades.
 #pragma once
 
-#include <limits>
-
 #include "ranking/losses.hpp"
 #include "ranking/queries.hpp"
 #include "structures/assignment.hpp"
@@ -127,7 +125,7 @@ class GradedLattice : public QueryOracle {
             --placed[back];
             --rank;
             const double worth = gain_.discounts[rank] / ideal;
-            double best = -std::numeric_limits<double>::infinity();
+            double best = -INF;
             for (int64_t level = 0; level < n_levels; ++level) {
                 if (placed[level] == counts[level]) continue;
                 const double score = query.scores[rows[starts[level] + placed[level]]];

@@ -1,8 +1,7 @@
 // The pairwise map with losses that let each negative choose its place by itself.
 #pragma once
 
-#include <limits>
-
+#include "extrema.hpp"
 #include "ranking/queries.hpp"
 
 namespace didyma {
@@ -26,7 +25,7 @@ class IndependentOracle : public QueryOracle {
         const auto steps = loss_.steps(P, N);
         const double pair = 2.0 / (static_cast<double>(P) * static_cast<double>(N));
         const double unit = steps.scale;
-        double hopeless = std::numeric_limits<double>::infinity();
+        double hopeless = INF;
         for (int32_t i = 0; i < P; ++i) {
             const double most = unit * (steps.positive(i, 1) - steps.positive(i, 0));
             hopeless = std::min(hopeless, positives[i] - most / pair);
