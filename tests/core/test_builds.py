@@ -42,9 +42,31 @@ moved, _ = solution.vjp(scores)
 for array in (u, solution.parts, solution.weights, solution.gap, moved):
     print(hashlib.sha256(array.tobytes()).hexdigest())
 """
+LEARNERS = """
+import hashlib
+import numpy as np
+import scipy.sparse as sp
+import didyma
+rng = np.random.default_rng(0)
+X = rng.normal(size=(600, 21)) * (rng.random((600, 21)) < 0.7)
+y, qid = rng.integers(0, 2, 600), np.repeat(np.arange(40), 15)
+y[::15], y[1::15] = 0, 1
+fits = [
+    didyma.SVMRanker(C=10.0).fit(rows, y, qid=qid).coef_
+    for rows in (X, X.astype(np.float32), sp.csr_array(X))
+]
+fits += [
+    didyma.SVMRanker(C=10.0, solver="one-slack").fit(X, y, qid=qid).coef_,
+    didyma.LatentPerceptronRanker(epochs=3).fit(X, y, qid=qid).coef_,
+    didyma.AdditiveSVMRanker(C=1.0, bins=8).fit(X, y, qid=qid).predict(X),
+]
+for fit in fits:
+    print(hashlib.sha256(fit.tobytes()).hexdigest())
+"""
+PROGRAMS = {"sum": SUM, "trees": TREES, "learners": LEARNERS}
 
 
-@pytest.mark.parametrize("program", [SUM, TREES], ids=["sum", "trees"])
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_every_build_has_the_same_bits(program: str) -> None:
     """Also where a compiler may fuse products with sums: trees are solved with rotations."""
     found = {run(program, DIDYMA_CORE=build).stdout for build in BUILDS}
