@@ -36,7 +36,7 @@ from didyma.formats.rows import TextRows, number_of
 __all__ = ["read", "write"]
 
 PASSAGES = ("passages", "documents", "candidates", "texts")
-NUMBERS = {"label", "score"}
+NUMBERS = ("label", "score")
 SIDES = {"pos": 1.0, "neg": 0.0}
 
 _SIDE = re.compile(r"(pos|neg)(?:itive|ative)?s?(?:_passages|_\d+)?")
@@ -98,8 +98,10 @@ def _rows_of(record: Mapping[str, Any], asked: Roles) -> Iterator[dict[str, Any]
         given = {role: name for role, name in given.items() if name != passages}
         yield from ({**owner, **row} for row in _listed(record, passages, given))
         return
-    for role in NUMBERS & given.keys():
-        raise DataError(f"expected no {role}: positives have 1, negatives 0", field=given[role])
+    for role in NUMBERS:
+        if role in given:
+            problem = f"expected no {role}: positives have 1, negatives 0"
+            raise DataError(problem, field=given[role])
     for name, side in sides.items():
         values = record[name] if isinstance(record[name], list) else [record[name]]
         for place, value in enumerate(values):
@@ -123,7 +125,8 @@ def _listed(
     for place, value in enumerate(values):
         field = f"{passages} {place + 1}"
         row, metadata = _passage(value, field, given)
-        for role, name in assign(metadata, sorted(NUMBERS - beside.keys()), given).items():
+        roles = [role for role in NUMBERS if role not in beside]
+        for role, name in assign(metadata, roles, given).items():
             row[role] = number_of(metadata[name], f"{field}, {name}")
         for role, (name, numbers) in beside.items():
             row[role] = number_of(numbers[place], f"{name}, {place + 1}")
@@ -154,7 +157,7 @@ def _pair(record: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]
     for role in ("qid", "docid"):
         if (name := names.get(role)) is not None and record[name] is not None:
             row[role] = id_of(record[name], name)
-    for role in ("label", "score"):
+    for role in NUMBERS:
         if (name := names.get(role)) is not None:
             row[role] = number_of(record[name], name)
     return row
