@@ -81,7 +81,7 @@ class BM25:
             words = slice(reading.begins[text], reading.ends[text])
             is_stop = reading.is_stop[reading.terms[words]]
             every = bool(is_stop.all())
-            stems = np.unique(reading.stems[words][every | ~is_stop])
+            stems = np.array(sorted(set(reading.stems[words][every | ~is_stop].tolist())), np.int64)
             met = stems[places[stems] >= 0]
             met = met[np.argsort(places[met])]  # so that sums do not depend on the words' order
             found.append(

@@ -43,7 +43,7 @@ def properties_of(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
     """The table of properties, in which all of ``codes`` are known."""
     table = _table()
     if core.has_unknown(codes, table):
-        for code in np.unique(codes[table[codes] == core.UNKNOWN]).tolist():
+        for code in set(codes[table[codes] == core.UNKNOWN].tolist()):
             table[code] = _property(chr(code))
     return table
 
