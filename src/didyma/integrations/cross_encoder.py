@@ -14,7 +14,7 @@ from didyma.values import shown
 
 __all__ = ["RerankEncoder"]
 
-Pair: TypeAlias = "tuple[str, str] | list[str]"
+TextPair: TypeAlias = "tuple[str, str] | list[str]"
 
 
 class RerankEncoder:
@@ -49,10 +49,10 @@ class RerankEncoder:
         ]
 
     @overload
-    def predict(self, sentences: Pair, **_: Any) -> float: ...
+    def predict(self, sentences: TextPair, **_: Any) -> float: ...
 
     @overload
-    def predict(self, sentences: Sequence[Pair], **_: Any) -> NDArray[np.float64]: ...
+    def predict(self, sentences: Sequence[TextPair], **_: Any) -> NDArray[np.float64]: ...
 
     def predict(self, sentences: Any, **_: Any) -> NDArray[np.float64] | float:
         """The score of each pair of a query and a document, or of a single pair."""

@@ -78,11 +78,19 @@ class WordVectors(Part):
     def fit(self, reading: Reading) -> Self:
         """Remember some vectors."""
         vectors = self._vectors(reading)
-        with_vector = np.flatnonzero(vectors.known_norms[vectors.rows])[:SAMPLE]
+        # A negative row counts from the end, where the second table stands in reverse.
+        norms, every = (
+            np.concatenate([first, second[::-1]])[vectors.rows]
+            for first, second in (
+                (vectors.known_norms, vectors.other_norms),
+                (vectors.known, vectors.others),
+            )
+        )
+        with_vector = np.flatnonzero(norms)[:SAMPLE]
         if not len(with_vector):
             raise DataError("expected vectors of some of the words, found none", field="vectors")
         terms = reading.lexicon.terms
-        self._sample = [terms[n] for n in with_vector], vectors.known[vectors.rows[with_vector]]
+        self._sample = [terms[n] for n in with_vector], every[with_vector]
         return self
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
