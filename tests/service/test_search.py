@@ -112,8 +112,8 @@ def test_limits_and_tokens(tmp_path):
         assert found(client, 401, query="rain")
         client.headers["authorization"] = "Bearer secret"
         assert found(client, query="rain")["results"]
-        assert "at most 100 candidates" in found(client, 413, query="a", top_n=101)["message"]
-        assert "at most 100 candidates" in found(client, 413, query="a", candidates=101)["message"]
+        assert "at most 100 candidates" in found(client, 400, query="a", top_n=101)["message"]
+        assert "at most 100 candidates" in found(client, 400, query="a", candidates=101)["message"]
         assert "at most 5 characters" in found(client, 413, query="a" * 6)["message"]
         metrics = client.get("/metrics").text
         assert 'didyma_requests_total{dialect="search",status="200"} 1.0' in metrics

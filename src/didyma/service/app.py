@@ -39,7 +39,7 @@ from didyma.service.openapi import description
 from didyma.service.page import page_routes
 from didyma.service.ranking import rank
 from didyma.service.refusal import Refused
-from didyma.service.searching import SEARCH
+from didyma.service.searching import CANDIDATES, SEARCH, TOP_N
 from didyma.service.served import Served
 from didyma.service.tokens import BearerTokens
 from didyma.service.work import WorkQueue, on_own_thread
@@ -156,7 +156,13 @@ class Service:
     async def openapi(self, request: Request) -> Response:
         """The description of this server."""
         self.tokens.check(request.headers.get("authorization"))
-        return _json(description(self.limits, with_tokens=bool(len(self.tokens))))
+        document = description(
+            self.limits,
+            with_tokens=bool(len(self.tokens)),
+            uses_scores=[one.reranker.uses_scores for one in self.models.by_name.values()],
+            has_indexes=bool(self.indexes.by_name),
+        )
+        return _json(document)
 
     async def rerank(self, request: Request, share: BodyShare) -> Response:
         """Rank documents, in the dialect of whoever asks."""
@@ -182,11 +188,12 @@ class Service:
         id = secrets.token_hex(8)
         fields: dict[str, Any] = {}
         try:
-            self.tokens.check(request.headers.get("authorization"))
+            token = self.tokens.check(request.headers.get("authorization"))
+            client = token or (request.client.host if request.client else None)
             body = await self._body(request, share)
             dialect = dialect_for(body)
             answer = await self.queue.run(
-                lambda: answer_to(id, dialect, body, fields), self.limits.seconds
+                lambda: answer_to(id, dialect, body, fields), self.limits.seconds, client
             )
             status, headers = 200, {}
         except Refused as error:
@@ -263,9 +270,9 @@ class Service:
         try:
             found = self.indexes.by_name[name].index.search(
                 question.query,
-                question.top_n,
+                question.top_n or min(TOP_N, self.limits.documents),
                 reranker=None if model is None else self.models.by_name[model].reranker,
-                candidates=question.candidates,
+                candidates=question.candidates or min(CANDIDATES, self.limits.documents),
                 explain=question.explain,
             )
         except DataError as error:

@@ -17,6 +17,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from didyma.errors import DataError
 from didyma.formats.passage import Passage
+from didyma.formats.roles import NAMES, known_as
 from didyma.service.refusal import Refused
 
 __all__ = [
@@ -31,11 +32,31 @@ __all__ = [
     "RelevantSpan",
     "SpanRequest",
     "dialect_of",
+    "whole",
 ]
 
 
 Body: TypeAlias = bytes | bytearray
-Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0)]
+
+# A number without a fraction, which JSON may write with a point.
+Count: TypeAlias = Annotated[
+    float,
+    msgspec.Meta(ge=0, multiple_of=1),
+]
+Query: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": r"\S"})]
+Document: TypeAlias = Annotated[
+    dict[str, Any],
+    msgspec.Meta(
+        description="A text under one of these names, perhaps a title, and anything else. Of "
+        "several names the first counts, in this order.",
+        extra_json_schema={
+            "anyOf": [
+                {"properties": {name: {"type": "string"}}, "required": [name]}
+                for name in NAMES["passage"]
+            ]
+        },
+    ),
+]
 
 
 class SpanRequest(Struct):
@@ -44,6 +65,11 @@ class SpanRequest(Struct):
     mode: str | None = None
     threshold: float | None = None
     max_spans: Count | None = None
+
+
+def whole(count: float | None) -> int | None:
+    """A count, where null and 0 mean that there is none."""
+    return int(count) if count else None
 
 
 class RelevantSpan(Struct):
@@ -125,11 +151,10 @@ class Dialect(ABC, Generic[Q, I]):
 class DocumentsBody(Struct):
     """A request of Cohere's and Jina's clients, and what else this server understands."""
 
-    query: str
-    documents: list[str | dict[str, Any]]
+    query: Query
+    documents: list[str | Document]
     model: str | None = None
     top_n: Count | None = None
-    max_tokens_per_doc: int | None = None
     return_documents: bool | None = None
     relevant_spans: SpanRequest | None = None
     explain: bool | None = None
@@ -222,11 +247,11 @@ class DocumentsDialect(Dialect[Question, RankedItem]):
         returned = body.return_documents
         spans = body.relevant_spans
         return Question(
-            query=body.query,
+            query=_asked(body.query),
             documents=_passages(body.documents),
             given=body.documents,
             model=body.model,
-            top_n=body.top_n or None,
+            top_n=whole(body.top_n),
             scores=body.scores,
             return_documents=self.returns_documents if returned is None else returned,
             explain=bool(body.explain),
@@ -255,8 +280,9 @@ class DocumentsDialect(Dialect[Question, RankedItem]):
 class TextsBody(Struct):
     """A request of TEI's clients, and what else this server understands."""
 
-    query: str
+    query: Query
     texts: list[str]
+    documents: None = None  # which would make it a request of Jina's
     model: str | None = None
     raw_scores: bool | None = None
     return_text: bool | None = None
@@ -291,7 +317,7 @@ class TextsDialect(Dialect[Question, RankedItem]):
 
     def _question(self, body: TextsBody) -> Question:
         return Question(
-            query=body.query,
+            query=_asked(body.query),
             documents=_passages(body.texts),
             given=body.texts,
             model=body.model,
@@ -353,17 +379,32 @@ def dialect_of(path: str, body: Body = b"{}") -> Dialect[Question, RankedItem]:
         keys = msgspec.json.decode(body, type=Keys)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return JINA
-    return TEI if keys.documents is UNSET and keys.texts is not UNSET else JINA
+    is_tei = keys.texts is not UNSET and keys.documents in (UNSET, msgspec.Raw(b"null"))
+    return TEI if is_tei else JINA
+
+
+def _asked(query: str) -> str:
+    if not query.strip():
+        raise DataError("expected a text, found an empty one", field="query")
+    return query
 
 
 def _passages(given: Sequence[str | dict[str, Any]]) -> list[Passage]:
     found = []
     for n, document in enumerate(given):
         try:
-            found.append(Passage.of(document))
+            found.append(_passage(document))
         except DataError as error:
             raise DataError(error.problem, field=f"document {n}") from None
     return found
+
+
+def _passage(document: str | dict[str, Any]) -> Passage:
+    """A document; of an object only its texts are looked at."""
+    if isinstance(document, str):
+        return Passage.of(document)
+    texts = {name: value for name, value in document.items() if isinstance(value, str)}
+    return Passage.of(texts if known_as("passage", texts) else document)
 
 
 def _returned(question: Question, index: int) -> dict[str, Any]:

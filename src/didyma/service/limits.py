@@ -104,9 +104,9 @@ class Limits:
     def check_search(self, question: SearchQuestion) -> None:
         """Refuse a query that is too long, or that asks for too many passages."""
         self._check_query(question.query)
-        asked = max(question.top_n, question.candidates)
+        asked = max(question.top_n or 0, question.candidates or 0)
         if asked > self.documents:
-            raise Refused(413, f"expected at most {self.documents} candidates, found {asked}")
+            raise Refused(400, f"expected at most {self.documents} candidates, found {asked}")
 
     def _check_query(self, query: str) -> None:
         if len(query) > self.characters:

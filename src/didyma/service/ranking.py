@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
+from didyma.errors import DataError
 from didyma.service.dialects import Question, RankedItem, RelevantSpan, SpanRequest
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ THRESHOLD = 0.1  # Cohere's, for spans
 def rank(reranker: TextReranker, question: Question) -> list[RankedItem]:
     """The documents of a question, the best first."""
     texts = [document.text for document in question.documents]
+    _check_scores(question, uses_scores=reranker.uses_scores)
     if not texts:
         return []
     wanted = len(texts) if question.top_n is None else min(question.top_n, len(texts))
@@ -43,6 +45,19 @@ def rank(reranker: TextReranker, question: Question) -> list[RankedItem]:
     ]
 
 
+def _check_scores(question: Question, *, uses_scores: bool) -> None:
+    """Refuse scores of a first stage that the model knows none of, and the reverse."""
+    scores, expected = question.scores, len(question.documents)
+    if scores is None and uses_scores:
+        raise DataError("expected the first stage's scores, found none", field="scores")
+    if scores is not None and not uses_scores:
+        raise DataError(
+            "the model was trained without a first stage's: leave them out", field="scores"
+        )
+    if scores is not None and len(scores) != expected:
+        raise DataError(f"expected {expected}, found {len(scores)}", field="scores")
+
+
 def relevant_spans(spans: Sequence[MatchedSpan], asked: SpanRequest) -> list[RelevantSpan]:
     """The spans that match most, in the order of the text.
 
@@ -54,5 +69,5 @@ def relevant_spans(spans: Sequence[MatchedSpan], asked: SpanRequest) -> list[Rel
     least = THRESHOLD if asked.threshold is None else asked.threshold
     found = [span for span in found if span.score >= least]
     found.sort(key=lambda span: -span.score)
-    kept = found if asked.max_spans is None else found[: asked.max_spans]
+    kept = found if asked.max_spans is None else found[: int(asked.max_spans)]
     return sorted(kept, key=lambda span: span.start)

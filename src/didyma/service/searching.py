@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from didyma.service.dialects import Count, Dialect, DocumentsError
+from didyma.service.dialects import Count, Dialect, DocumentsError, whole
 from didyma.service.refusal import Refused
 
 if TYPE_CHECKING:
     from didyma.search.found import FoundPassage
 
-__all__ = ["SEARCH", "SearchQuestion"]
+__all__ = ["CANDIDATES", "SEARCH", "TOP_N", "SearchQuestion"]
 
-TOP_N, CANDIDATES = 10, 100
+TOP_N, CANDIDATES = 10, 100  # unless a request or the limits say otherwise
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class SearchQuestion:
     """What a request asks; ``index`` and ``model`` are names, if there are any."""
 
     query: str
-    top_n: int = TOP_N
-    candidates: int = CANDIDATES
+    top_n: int | None = None
+    candidates: int | None = None
     index: str | None = None
     model: str | None = None
     explain: bool = False
@@ -82,8 +82,8 @@ class SearchDialect(Dialect[SearchQuestion, "FoundPassage"]):
     def _question(self, body: SearchBody) -> SearchQuestion:
         return SearchQuestion(
             query=body.query,
-            top_n=body.top_n or TOP_N,
-            candidates=body.candidates or CANDIDATES,
+            top_n=whole(body.top_n),
+            candidates=whole(body.candidates),
             index=body.index,
             model=body.model,
             explain=bool(body.explain),
