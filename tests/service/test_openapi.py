@@ -25,7 +25,9 @@ from tests.service.standin import CommonWords
 jsonschema = pytest.importorskip("jsonschema")
 openapi_spec_validator = pytest.importorskip("openapi_spec_validator")
 
-SETTINGS = settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SETTINGS = settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 POSTS = ("/v2/rerank", "/v1/rerank", "/rerank", "/v1/search")
 # Whether each model uses scores; whether there is an index.
 SERVED = [([False], True), ([True], True), ([False, True], False), ([], True)]

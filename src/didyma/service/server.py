@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import socket
+import threading
 from contextlib import ExitStack, suppress
 from functools import partial
+from types import FrameType
+from typing import Any
 
 import uvicorn
 
@@ -23,6 +27,7 @@ __all__ = ["check_host", "listen", "make_server", "serve"]
 
 WAITING = 2048  # connections that are not accepted yet
 KEEP_ALIVE = 5  # seconds that a connection without a request is kept
+ENDING = 5.0  # seconds to end in, after those that requests may take
 
 
 def check_host(host: str, *, has_tokens: bool, insecure: bool) -> None:
@@ -68,7 +73,28 @@ def listen(host: str, port: int) -> ListeningSocket:
         raise DataError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
 
 
-def make_server(service: Service) -> uvicorn.Server:
+class EndingServer(uvicorn.Server):
+    """A server whose process ends when its time to end is over, whatever its threads do."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End; what is still under way when that should be done is left undone."""
+        if not self.should_exit:
+            grace = self.config.timeout_graceful_shutdown or 0
+            ending = threading.Timer(grace + ENDING, end_process, ["not ended in time"])
+            ending.daemon = True
+            ending.start()
+        super().handle_exit(sig, frame)
+
+
+def end_process(event: str, **fields: Any) -> None:
+    """End at once, without a wait for threads."""
+    log(logging.WARNING, event, **fields)
+    for handler in logging.getLogger().handlers:
+        handler.flush()
+    os._exit(0)
+
+
+def make_server(service: Service) -> EndingServer:
     """A server with as many connections as the service allows."""
     limits = service.limits
     service.room.most = connections_within(limits.connections)
@@ -83,11 +109,14 @@ def make_server(service: Service) -> uvicorn.Server:
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=int(limits.seconds) + 1,
     )
-    return uvicorn.Server(config)
+    return EndingServer(config)
 
 
 def serve(service: Service, host: str, port: int) -> None:
-    """Answer until SIGINT or SIGTERM; what has begun is ended first. SIGHUP loads models anew."""
+    """Answer until SIGINT or SIGTERM; what has begun is ended first. SIGHUP loads models anew.
+
+    A request that is not answered by then, within the time that it may take, is left undone.
+    """
     listening = listen(host, port)
     server = make_server(service)
     keep_memory_steady()
@@ -101,3 +130,5 @@ def serve(service: Service, host: str, port: int) -> None:
     with suppress(KeyboardInterrupt):  # which uvicorn raises again when it has ended well
         asyncio.run(run())
     log(logging.INFO, "ended")
+    if service.queue.pending:
+        end_process("left undone", requests=service.queue.pending)
