@@ -66,7 +66,7 @@ def test_turns_go_round_between_clients():
     threads=st.integers(1, 2),
 )
 def test_only_those_who_ask_for_most_are_refused(clients, waiting, threads):
-    """A law: whoever is refused has no fewer requests under way than any other, but one."""
+    """A law: whoever is refused has no fewer requests than any other that has one waiting."""
 
     async def ask(queue: WorkQueue) -> None:
         gate = threading.Event()
@@ -74,13 +74,15 @@ def test_only_those_who_ask_for_most_are_refused(clients, waiting, threads):
         refused = 0
         for client in clients:
             before = Counter(asked[task] for task in asked if not task.done())
+            waiting_ones = {one.client for one in queue._line}
             asked[asyncio.create_task(queue.run(gate.wait, 20, client))] = client
             for _ in range(5):
                 await asyncio.sleep(0)
             gone = [task for task in asked if task.done()]
             if len(gone) > refused:
                 (last,) = {asked[task] for task in gone[refused:]}
-                assert before[last] + (last == client) >= max(before.values())
+                most = max((before[one] for one in waiting_ones), default=0)
+                assert before[last] + (last == client) >= most
                 assert sum(before.values()) == queue.room
             else:
                 assert sum(before.values()) < queue.room
