@@ -1,8 +1,9 @@
 """`didyma serve` on one core, asked over loopback by one client for passages of 100 words.
 
 Its own share is what a request takes beyond ranking, as the answer's ``server-timing`` tells. Then
-32 clients ask at once for a minute, one request in ten a bad one, beside connections that send
-slowly or not at all. ``python -m benchmarks.serve --minutes 5`` does that alone, for longer.
+32 clients ask at once for a minute, every text with words that are new to the server. A tenth of
+them are hostile in all ways that we know (`benchmarks.hostile`).
+``python -m benchmarks.serve --seconds 300`` does that alone, for longer.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from importlib.metadata import Distribution, distributions
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,19 +35,13 @@ from didyma.rerank.text import TextReranker
 SIZES, WORDS, ASKED, N_WORDS = (10, 100, 1000), 100, 10, 20_000
 TIMES, LISTS = 300, 200
 P50, OWN, START = 8.0, 2.0, 2.0  # milliseconds for 100 passages, twice; seconds
-CLIENTS, SECONDS, EVERY_BAD, IDLE = 32, 60.0, 10, 8
+CLIENTS, HOSTILE, SECONDS = 32, 3, 60.0
+NEW = 10  # words of each text that are new to the server
+TAIL = 3.0  # p99 over p50
 GROWTH = 1.05  # of memory, between the first sixth of the time and its end
+MEMORY = 400.0  # megabytes
 ROOT = Path(__file__).parents[1]
 LARGEST = 5  # packages that are named
-HEAD = b"POST /v2/rerank HTTP/1.1\r\nHost: a\r\nContent-Length: 999\r\n"
-
-BAD = (  # bodies, and the status that each should have
-    (b"{", 400),
-    (b'{"query": 7, "documents": ["a"]}', 400),
-    (b'{"query": "a", "documents": ["b"], "top_n": -1}', 400),
-    (b'{"query": "\\ud800", "documents": ["b"]}', 400),
-    (json.dumps({"query": "a", "documents": ["b"] * 1001}).encode(), 413),
-)
 
 
 class Server(NamedTuple):
@@ -97,85 +92,74 @@ def latencies(client: HTTPConnection, rng: np.random.Generator, size: int, times
 
 
 def crowd(server: Server, seconds: float) -> list[Row]:
-    """Many clients at once, some of whose requests are bad, beside connections that block."""
+    """Many clients at once, a tenth of them hostile."""
     outcomes: Counter[str] = Counter()
     times: list[float] = []
     begins = time.perf_counter()
     ends = begins + seconds
-    with ExitStack() as stack:
-        for n in range(IDLE):
-            stack.enter_context(blocking(server.port, slow=n % 2 == 0))
+    command = [sys.executable, "-m", "benchmarks.hostile"]
+    attacks = [str(value) for value in (server.port, seconds, HOSTILE)]
+    with subprocess.Popen([*command, *attacks], stdout=subprocess.PIPE, cwd=ROOT) as hostile:
         clients = [
             threading.Thread(target=_client, args=(server.port, n, ends, outcomes, times))
-            for n in range(CLIENTS)
+            for n in range(CLIENTS - HOSTILE)
         ]
         for client in clients:
             client.start()
-        time.sleep(seconds / 6)
-        before = memory(server.pid)
+        used = []
+        while time.perf_counter() < ends:
+            time.sleep(seconds / 60)
+            used.append(memory(server.pid))
         for client in clients:
             client.join()
-        after = memory(server.pid)
-    wall = time.perf_counter() - begins
-    answered = f"{CLIENTS} clients for {seconds:g} s"
+        wall = time.perf_counter() - begins
+        assert hostile.stdout is not None
+        attacked = Counter(json.loads(hostile.stdout.read()))
+    time.sleep(min(3.0, seconds))  # within which memory is given back
+    after, early = memory(server.pid), min(used[:10])
+    p50, p99 = float(np.median(times)), float(np.quantile(times, 0.99))
+    whole = f"{CLIENTS} clients for {seconds:g} s"
+    wrong = sum(attacked.values()) - attacked["attacks"]
+    for answer in attacked:
+        print(f"{attacked[answer]:>8} {answer}", file=sys.stderr)
     return [
-        Row.at_most(f"{answered}: good requests that failed", outcomes["failed"], "", 0),
-        Row.at_most(f"{answered}: bad ones not refused as they should", outcomes["taken"], "", 0),
-        Row(f"{answered}: good requests answered", outcomes["good"] / wall, "1/s"),
-        Row(f"{answered}: p50 of 10 passages", float(np.median(times)), "ms"),
-        Row(f"{answered}: p99 of 10 passages", float(np.quantile(times, 0.99)), "ms"),
-        Row(f"{answered}: memory in the end", after, "MB"),
-        Row.at_most(f"{answered}: that over memory early on", after / before, "x", GROWTH),
+        Row.at_most(f"{whole}: good requests that failed", outcomes["failed"], "", 0),
+        Row(f"{whole}: attacks", attacked["attacks"], ""),
+        Row.at_most(f"{whole}: attacks not answered as they should", wrong, "", 0),
+        Row(f"{whole}: good requests answered", outcomes["good"] / wall, "1/s"),
+        Row(f"{whole}: p50 of 10 passages", p50, "ms"),
+        Row(f"{whole}: p99 of 10 passages", p99, "ms"),
+        Row.at_most(f"{whole}: p99 over p50", p99 / p50, "x", TAIL),
+        Row.at_most(f"{whole}: most memory", max(used), "MB", MEMORY),
+        Row.at_most(f"{whole}: memory in the end over that early on", after / early, "x", GROWTH),
     ]
 
 
 def _client(port: int, n: int, ends: float, outcomes: Counter[str], times: list[float]) -> None:
-    """Ask until the time is up; every tenth request is a bad one."""
+    """Ask until the time is up."""
     rng = np.random.default_rng(n)
+    texts = [text(rng, WORDS - NEW) for _ in range(SIZES[0])]
+    asked = text(rng, ASKED)
     client = HTTPConnection("127.0.0.1", port, timeout=60)
-    number = n
-    while time.perf_counter() < ends:
-        number += 1
-        bad, wanted = BAD[number // EVERY_BAD % len(BAD)]
-        is_bad = number % EVERY_BAD == 0
-        content = bad if is_bad else body(rng, SIZES[0])
+    for number in count(n * 10**9):
+        if time.perf_counter() >= ends:
+            break
+        documents = [f"{one} {unheard_of(SIZES[0] * number + m)}" for m, one in enumerate(texts)]
+        content = json.dumps({"query": asked, "documents": documents}).encode()
         began = time.perf_counter()
         try:
             client.request("POST", "/v2/rerank", content)
-            found = client.getresponse()
-            found.read()
-            status = found.status
-        except (OSError, HTTPException):
+            answer = client.getresponse()
+            answer.read()
+            status = str(answer.status)
+        except (OSError, HTTPException) as error:
             client.close()
-            status = 0
-        if is_bad:
-            outcomes["refused" if status == wanted else "taken"] += 1
-        else:
-            outcomes["good" if status == 200 else "failed"] += 1
-            times.append(1e3 * (time.perf_counter() - began))
+            status = repr(error)
+        times.append(1e3 * (time.perf_counter() - began))
+        outcomes["good" if status == "200" else "failed"] += 1
+        if status != "200":
+            print(f"a good request failed: {status}", file=sys.stderr)
     client.close()
-
-
-@contextmanager
-def blocking(port: int, *, slow: bool) -> Iterator[None]:
-    """A connection that sends a request bit by bit, or the beginning of one and no more."""
-    stopped = threading.Event()
-
-    def send() -> None:
-        while not stopped.is_set():
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port)) as connection:
-                connection.sendall(HEAD + (b"\r\n{" if slow else b"X-Half:"))
-                while slow and not stopped.wait(0.5):
-                    connection.sendall(b" ")
-                stopped.wait()
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopped.set()
-        thread.join()
 
 
 def memory(pid: int) -> float:
@@ -281,15 +265,20 @@ def text(rng: np.random.Generator, n_words: int) -> str:
     return " ".join(np.base_repr(n + 1296, 36).lower() for n in rng.zipf(1.2, n_words) % N_WORDS)
 
 
+def unheard_of(number: int) -> str:
+    """Words that no other text has."""
+    return " ".join(f"n{number:x}e{n:x}w" for n in range(NEW))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.serve", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=5.0, help="how long clients ask")
-    minutes = parser.parse_args().minutes
+    parser.add_argument("--seconds", type=float, default=300.0, help="how long clients ask")
+    seconds = parser.parse_args().seconds
     with tempfile.TemporaryDirectory() as name:
         model = Path(name) / "model.safetensors"
         train(np.random.default_rng(0), LISTS).save(model)
         with served(model) as server:
-            for row in crowd(server, 60 * minutes):
+            for row in crowd(server, seconds):
                 print(f"{row.name:<70}{row.figure:>10} {row.unit:<5}{row.target:<8}{row.verdict}")
 
 
