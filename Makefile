@@ -5,12 +5,12 @@ READY := .venv/.ready
 
 # What is run once more with every index of the core checked.
 CHECKED := tests/core tests/fuzz tests/laws/test_ranking_oracles.py \
-	tests/laws/test_latent_oracles.py tests/tasks/test_ranking.py tests/metrics tests/structures \
+	tests/laws/test_latent_oracles.py tests/ranking/test_problem.py tests/metrics tests/structures \
 	tests/polytope
 
 # What other versions are tested by, without PyTorch: data, files, measures, learners, rerankers.
-TORCHLESS := tests/cli/test_app.py tests/estimators tests/features tests/formats tests/learning tests/metrics \
-	tests/polytope tests/rerank tests/structures tests/test_data.py tests/test_model.py
+TORCHLESS := tests/cli/test_app.py tests/data tests/learning tests/metrics tests/nbest tests/polytope \
+	tests/ranking tests/structures tests/text tests/test_model.py
 BUILDERS := cmake editables hatchling nanobind ninja numpy
 COMPILER := $(if $(shell command -v $${CXX:-c++} g++ clang++),,ziglang)
 CORE := $(shell find src/core -name "*.hpp" -o -name "*.cpp")

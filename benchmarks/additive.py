@@ -13,12 +13,12 @@ import numpy as np
 from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, products, ratio, stopwatch
-from didyma.estimators.additive import AdditiveSVMRanker
-from didyma.features.bins import Bins
-from didyma.features.pairs import rank_pairs
 from didyma.learning.row_bcfw import RowBCFW
-from didyma.tasks.losses import AveragePrecision
-from didyma.tasks.ranking import RankingProblem
+from didyma.ranking.additive import AdditiveSVMRanker
+from didyma.ranking.bins import Bins
+from didyma.ranking.interactions import rank_pairs
+from didyma.ranking.losses import AveragePrecision
+from didyma.ranking.problem import RankingProblem
 
 BINS, C = 64, 1.0
 TIMES = 5

@@ -20,8 +20,8 @@ import numpy as np
 from benchmarks.large_data import _seconds_to_read
 from benchmarks.process import status
 from didyma import SVMRanker, read
-from didyma.data import Lists
-from didyma.formats.lists_folder import write_blocks
+from didyma.data.lists import Lists
+from didyma.data.lists_folder import write_blocks
 
 FEATURES, ROWS, BLOCK = 136, 100, 100_000  # rows of a query, and of a block
 TOL = 0.01

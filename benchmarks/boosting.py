@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, stopwatch
 from didyma._core.boosting import bounds, choose, differences, tally
-from didyma.estimators.boosting import BoostingReranker
+from didyma.nbest.boosting import BoostingReranker
 
 LISTS, CANDIDATES, WORDS, TAGS, FORMS = 12_000, 10, 20, 40, 3
 ROUNDS = 1_000

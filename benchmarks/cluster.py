@@ -19,15 +19,15 @@ import numpy as np
 from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import cores
-from didyma.data import Groups, Lists
-from didyma.distributed.cocoa import CoCoA
-from didyma.distributed.problem import ShardedProblem, ShardState
-from didyma.distributed.workers import Cluster, Here
+from didyma.cluster.cocoa import CoCoA
+from didyma.cluster.problem import ShardedProblem, ShardState
+from didyma.cluster.workers import Cluster, Here
+from didyma.data.lists import Groups, Lists
 from didyma.files import replace_sections
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
-from didyma.tasks.losses import AveragePrecision
-from didyma.tasks.ranking import RankingProblem
+from didyma.ranking.losses import AveragePrecision
+from didyma.ranking.problem import RankingProblem
 
 FEATURES = 136
 CASES = {"[0, 1]": (1.0, 100.0, 1e4), "standardised": (1.0, 100.0)}  # values of C, by features

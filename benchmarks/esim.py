@@ -8,9 +8,9 @@ from torch.nn.functional import cross_entropy
 
 from benchmarks.row import Row
 from benchmarks.timing import Timer, blas_threads, interleave, ratio, stopwatch
-from didyma.nn.alignment import ALIGNMENTS
-from didyma.nn.esim import ESIM
-from didyma.nn.numbering import pad
+from didyma.applications.alignment.alignment import ALIGNMENTS
+from didyma.applications.alignment.esim import ESIM
+from didyma.applications.networks.numbering import pad
 
 PAIRS, BATCH, WORDS, SIZE = 640, 32, 2_000, 100
 EPOCHS = 5

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, products, ratio, stopwatch
-from didyma.data import Lists
-from didyma.estimators.svm import SVMRanker
+from didyma.data.lists import Lists
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
 from didyma.learning.solution import Solution
-from didyma.tasks.losses import AveragePrecision
-from didyma.tasks.ranking import RankingProblem
+from didyma.ranking.losses import AveragePrecision
+from didyma.ranking.problem import RankingProblem
+from didyma.ranking.svm import SVMRanker
 
 C = 100.0
 PATH = np.geomspace(0.5, C, 8)

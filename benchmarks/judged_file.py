@@ -9,9 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks import synthetic
-from didyma import formats
-from didyma.data import Lists
-from didyma.formats import letor
+from didyma.data import judged, letor
+from didyma.data.lists import Lists
 
 __all__ = ["FEATURES", "ROWS", "write_file"]
 
@@ -31,14 +30,14 @@ def write_file(path: Path, kind: str, queries: int) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        formats.write(part, path)
+        judged.write(part, path)
         table = pq.read_table(path)
         with pq.ParquetWriter(path, table.schema) as file:
             for first in range(0, queries, DISTINCT):
                 own = pa.array([f"{first}-{name}" for name in names.tolist()])
                 file.write_table(table.set_column(1, "qid", own))
         return
-    formats.write(part, path)
+    judged.write(part, path)
     head, text = "", path.read_text()
     if path.suffix == ".csv":
         head, _, text = text.partition("\n")

@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, products, ratio, stopwatch
-from didyma.data import Groups, Lists
+from didyma.applications.coreference.task import CoreferenceTask, MentionPairs
+from didyma.applications.motif.task import scan
+from didyma.data.lists import Groups, Lists
 from didyma.learning.cccp import CCCP
 from didyma.learning.perceptron import Perceptron
-from didyma.tasks.coreference import CoreferenceTask, MentionPairs
-from didyma.tasks.feature_maps import Positional, Truncated
-from didyma.tasks.latent_ranking import LatentRankingProblem
-from didyma.tasks.losses import AveragePrecision
-from didyma.tasks.motif import scan
+from didyma.ranking.feature_maps import Positional, Truncated
+from didyma.ranking.latent_problem import LatentRankingProblem
+from didyma.ranking.losses import AveragePrecision
 
 ROWS, POSITIVES, FEATURES = 100, 5, 136
 QUESTIONS, EPOCHS = 857, 100  # WikiQA's training questions; about 10 candidates, 7 features

@@ -21,14 +21,7 @@ from benchmarks.row import Row
 from benchmarks.timing import blas_threads, fastest
 from didyma.nn import SparseMAP, StructureDistribution
 from didyma.structure import CompiledStructure
-from didyma.structures import (
-    Constituency,
-    Matching,
-    ProjectiveTree,
-    Segmentation,
-    Sequence,
-    Tree,
-)
+from didyma.structures import Constituency, Matching, ProjectiveTree, Segmentation, Sequence, Tree
 
 WORKER = Path(__file__).with_name("layer_worker.py")
 BATCH = 32

@@ -11,7 +11,7 @@ from sklearn.datasets import load_svmlight_file
 
 from benchmarks.row import Row
 from benchmarks.timing import interleave, ratio, stopwatch
-from didyma.formats import letor
+from didyma.data import letor
 
 ROWS, FEATURES, ROWS_PER_QUERY = 20_000, 136, 100
 TIMES = 3

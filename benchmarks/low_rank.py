@@ -28,7 +28,7 @@ from benchmarks.peers import ONE_THREAD, environment
 from benchmarks.process import peak
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, ratio, stopwatch
-from didyma.estimators.low_rank import LowRankReranker
+from didyma.nbest.low_rank import LowRankReranker
 
 WORKER = Path(__file__).with_name("cca_worker.py")
 SENTENCES = 15_000

@@ -24,10 +24,10 @@ import torch
 from benchmarks.peers import ONE_THREAD, environment
 from benchmarks.row import Row
 from benchmarks.timing import Timer, interleave, ratio, stopwatch
-from didyma.formats import conll
-from didyma.formats.conll import Field, Sentence
+from didyma.applications.parsing.parser import DependencyParser
+from didyma.data import conll
+from didyma.data.conll import Field, Sentence
 from didyma.nn.inference import Inference
-from didyma.nn.parser import DependencyParser
 
 DATA = Path(__file__).parents[1] / "examples" / "data" / "treebank-train.conllu"
 WORKER = Path(__file__).with_name("parser_worker.py")

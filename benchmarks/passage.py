@@ -12,11 +12,11 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, ratio, stopwatch
-from didyma.data import Lists
-from didyma.nn.numbering import Numbering
-from didyma.nn.passage import PassageNetwork, PassageRanker
+from didyma.applications.networks.numbering import Numbering
+from didyma.applications.passages.ranker import PassageNetwork, PassageRanker
+from didyma.applications.passages.text_pairs import TextPairs
+from didyma.data.lists import Lists
 from didyma.nn.ranking_loss import RankingLoss
-from didyma.nn.text_pairs import TextPairs
 
 QUESTIONS, PASSAGES = 32, 10  # of a step, as on WikiQA
 WORDS, N_WORDS = 25, 20_000

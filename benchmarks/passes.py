@@ -14,11 +14,11 @@ from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import Timer, blas_threads, cores, interleave, products, ratio, stopwatch
 from didyma._core.learning import sweep as sweep_cuts
-from didyma.data import Lists
+from didyma.data.lists import Lists
 from didyma.learning.bcfw import BCFW
 from didyma.learning.plane_dual import PlaneDual
-from didyma.tasks.losses import NDCG, AveragePrecision, ItemwiseLoss
-from didyma.tasks.ranking import RankingProblem
+from didyma.ranking.losses import NDCG, AveragePrecision, ItemwiseLoss
+from didyma.ranking.problem import RankingProblem
 
 C = 100.0
 TIMES = 15

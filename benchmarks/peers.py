@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads
-from didyma.data import Lists
-from didyma.estimators.additive import AdditiveSVMRanker
-from didyma.estimators.svm import SVMRanker
+from didyma.data.lists import Lists
 from didyma.metrics import evaluate
+from didyma.ranking.additive import AdditiveSVMRanker
+from didyma.ranking.svm import SVMRanker
 
 ENVIRONMENT = Path(__file__).with_name(".peers")
 WORKER = Path(__file__).with_name("peer_worker.py")

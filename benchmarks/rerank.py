@@ -13,13 +13,13 @@ import numpy as np
 from benchmarks.row import Row
 from benchmarks.text_features import ASKED, PASSAGES, WORDS, text
 from benchmarks.timing import blas_threads, interleave, stopwatch
-from didyma.data import Lists
-from didyma.estimators.svm import SVMRanker
-from didyma.features.text.extended import ExtendedFeatures
-from didyma.features.text.features import TextFeatures
+from didyma.data.lists import Lists
 from didyma.model import load
-from didyma.rerank.reranker import Reranker
-from didyma.rerank.text import TextReranker
+from didyma.ranking.svm import SVMRanker
+from didyma.text.features.extended import ExtendedFeatures
+from didyma.text.features.union import TextFeatures
+from didyma.text.reranker import Reranker
+from didyma.text.text_reranker import TextReranker
 
 LISTS, CANDIDATES = 200, 10  # that are learned from
 

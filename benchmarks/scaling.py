@@ -12,10 +12,10 @@ from benchmarks import synthetic
 from benchmarks.passes import sweep
 from benchmarks.row import Row
 from benchmarks.timing import Timer, blas_threads, interleave, products, ratio, stopwatch
-from didyma.data import Lists
+from didyma.data.lists import Lists
 from didyma.learning.bcfw import BCFW
-from didyma.tasks.losses import AveragePrecision
-from didyma.tasks.ranking import RankingProblem
+from didyma.ranking.losses import AveragePrecision
+from didyma.ranking.problem import RankingProblem
 
 ROWS = 100  # a query
 QUERIES, FEATURES = 100, 64

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.peers import ONE_THREAD, environment
 from benchmarks.row import Row
-from didyma.search.index import PassageIndex
+from didyma.text.index import PassageIndex
 
 PASSAGES, WORDS, ASKED, QUERIES, K = 1_000_000, 300_000, 6, 200, 100
 QUERY = 5.0  # milliseconds

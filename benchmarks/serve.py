@@ -29,8 +29,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.row import Row
-from didyma.data import Lists
-from didyma.rerank.text import TextReranker
+from didyma.data.lists import Lists
+from didyma.text.text_reranker import TextReranker
 
 SIZES, WORDS, ASKED, N_WORDS = (10, 100, 1000), 100, 10, 20_000
 TIMES, LISTS = 300, 200

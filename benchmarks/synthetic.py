@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from didyma.data import Lists
+from didyma.data.lists import Lists
 
 __all__ = ["dense", "graded", "indicators", "interacting", "normal", "standardise"]
 

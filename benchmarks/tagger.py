@@ -20,8 +20,8 @@ import numpy as np
 from benchmarks.peers import ONE_THREAD, environment
 from benchmarks.row import Row
 from benchmarks.timing import stopwatch
-from didyma.estimators.tagger import TrigramTagger
-from didyma.formats import conll
+from didyma.applications.tagging.tagger import TrigramTagger
+from didyma.data import conll
 
 WORKER = Path(__file__).with_name("tagger_worker.py")
 TREEBANK = Path(__file__).parents[2] / "shared" / "data" / "ud" / "en_ewt_ud2.0"

@@ -9,12 +9,12 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, interleave, stopwatch
-from didyma.data import Lists
-from didyma.features.text.extended import ExtendedFeatures
-from didyma.features.text.features import TextFeatures
-from didyma.features.text.reading import Reader
-from didyma.features.text.small import SmallFeatures
-from didyma.features.text.word_vectors import WordVectors
+from didyma.data.lists import Lists
+from didyma.text.features.extended import ExtendedFeatures
+from didyma.text.features.reading import Reader
+from didyma.text.features.small import SmallFeatures
+from didyma.text.features.union import TextFeatures
+from didyma.text.features.word_vectors import WordVectors
 
 PASSAGES, WORDS, ASKED, N_WORDS = 100, 100, 10, 20_000
 LISTS, DIMENSION = 200, 256  # lists that are learned from; of word vectors

@@ -24,13 +24,13 @@ import didyma
 from benchmarks import synthetic
 from benchmarks.row import Row
 from benchmarks.timing import ratio, stopwatch
-from didyma.data import Lists
-from didyma.formats import letor
+from didyma.data import letor
+from didyma.data.lists import Lists
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
+from didyma.ranking.losses import AveragePrecision
+from didyma.ranking.problem import RankingProblem
 from didyma.structures import Tree
-from didyma.tasks.losses import AveragePrecision
-from didyma.tasks.ranking import RankingProblem
 
 QUERIES = 1_000
 C = 100.0

@@ -25,10 +25,10 @@ from benchmarks.memory import _extra as extra
 from benchmarks.peers import BOOSTER, ONE_THREAD, PEERS, Peer, additive, environment, svm_map
 from benchmarks.row import Row
 from benchmarks.timing import Timer, blas_threads, interleave, ratio, stopwatch
-from didyma.data import Lists
-from didyma.estimators.svm import SVMRanker
-from didyma.formats import letor
+from didyma.data import letor
+from didyma.data.lists import Lists
 from didyma.metrics import evaluate
+from didyma.ranking.svm import SVMRanker
 
 ROOT = Path(__file__).parents[1]
 MQ2008 = ROOT.parent / "shared" / "data" / "mq2008"

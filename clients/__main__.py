@@ -13,11 +13,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.rerank.texts import made
-from tests.service.process import ServerProcess
+from tests.serve.process import ServerProcess
+from tests.text.texts import made
 
-from didyma.rerank.text import TextReranker
-from didyma.search.index import PassageIndex
+from didyma.text.index import PassageIndex
+from didyma.text.text_reranker import TextReranker
 
 FOLDER = Path(__file__).parent
 TOKEN = "a-token"

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from didyma.formats import conll
-from didyma.nn import DependencyParser
+from didyma.applications.parsing import DependencyParser
+from didyma.data import conll
 from didyma.report import drawing
 
 DATA = Path(__file__).parent / "data"

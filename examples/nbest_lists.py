@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from didyma import NBestReranker
-from didyma.formats import nbest
+from didyma.nbest import formats as nbest
 
 DATA = Path(__file__).parent / "data"
 

@@ -108,7 +108,7 @@ def docs() -> None:
 
 def vectors() -> None:
     from didyma import Lists
-    from didyma.features import TextFeatures, WordVectors
+    from didyma.text import TextFeatures, WordVectors
 
     lists = Lists.of_texts(["a ship"], [["a boat", "a clock"]])
     features = TextFeatures([WordVectors("wordllama")]).fit(lists)
@@ -140,9 +140,9 @@ def dask() -> None:
 def serve() -> None:
     import asyncio
 
-    from didyma.service.app import Service
-    from didyma.service.models import ServedModels
-    from didyma.service.served import NamedSource
+    from didyma.serve.app import Service
+    from didyma.serve.models import ServedModels
+    from didyma.serve.served import NamedSource
 
     path = FOLDER / "model.didyma.safetensors"
     reranker().save(path)

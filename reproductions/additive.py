@@ -31,11 +31,11 @@ from benchmarks.peers import environment
 from numpy.typing import NDArray
 
 from benchmarks import synthetic
-from didyma.data import Lists
-from didyma.estimators.additive import AdditiveSVMRanker
-from didyma.estimators.svm import SVMRanker
-from didyma.formats import letor
+from didyma.data import letor
+from didyma.data.lists import Lists
 from didyma.metrics import Evaluator, wilcoxon
+from didyma.ranking.additive import AdditiveSVMRanker
+from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
 from reproductions import stamps
 
@@ -110,7 +110,7 @@ def ours(split: Split, settings: Sequence[Mapping[str, Any]], threads: int | Non
 
 def linear(split: Split, settings: Sequence[Mapping[str, Any]]) -> Outcome:
     """A linear ranker for each setting, over features scaled to [0, 1] within queries."""
-    from didyma.features.scaling import QueryMinMaxScaler
+    from didyma.ranking.scaling import QueryMinMaxScaler
 
     scaled = [
         QueryMinMaxScaler().fit_transform(data.X, qid=data.qid)

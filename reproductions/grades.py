@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Lists
+from didyma.data import letor
+from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.estimators.svm import SVMRanker
 from didyma.files import replace_when_done
-from didyma.formats import letor
 from didyma.metrics import Evaluator, wilcoxon
+from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
 from reproductions import stamps
 

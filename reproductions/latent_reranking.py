@@ -33,16 +33,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from didyma.data import Lists
+from didyma.data.lists import Lists
+from didyma.data.texts import qa
 from didyma.errors import DataError
-from didyma.estimators.classification import PolynomialRanker
-from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
-from didyma.estimators.svm import SVMRanker
-from didyma.features import ExtendedFeatures, TextFeatures, WordVectors
 from didyma.files import replace_when_done
-from didyma.formats import qa
 from didyma.metrics import evaluate, wilcoxon, wins_losses
+from didyma.ranking.classification import PolynomialRanker
+from didyma.ranking.latent import LatentPerceptronRanker, LatentSVMRanker
+from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
+from didyma.text import ExtendedFeatures, TextFeatures, WordVectors
 from reproductions import stamps
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Lists
+from didyma.applications.passages.ranker import PassageRanker
+from didyma.data.lists import Lists
 from didyma.files import replace_when_done
-from didyma.nn.passage import PassageRanker
 from didyma.report.table import markdown
 from reproductions import latent_reranking as reranking
 from reproductions import stamps

@@ -5,7 +5,8 @@
 
 The paper's MUC6 is not free; this is LitBank, with gold mentions: of its 100 documents in the order
 of their file names the first 80 are for training, the next 10 for choosing C and r, the last 10 for
-testing. C is chosen by the dev CoNLL measure. Features are those of `didyma.features.mentions`.
+testing. C is chosen by the dev CoNLL measure. Features are those of
+`didyma.applications.coreference.mentions`.
 Differences between models come with intervals of the paired bootstrap over test documents.
 """
 
@@ -25,15 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
+from didyma.applications.coreference import reader as coreference
+from didyma.applications.coreference.measures import b_cubed, ceaf_e, evaluate, muc, pair_loss
+from didyma.applications.coreference.mentions import FEATURES, pair_features
+from didyma.applications.coreference.resolver import CoreferenceResolver
+from didyma.applications.coreference.task import CoreferenceTask, MentionPairs
 from didyma.errors import DataError
-from didyma.estimators.coreference import CoreferenceResolver
-from didyma.features.mentions import FEATURES, pair_features
 from didyma.files import replace_when_done
-from didyma.formats import coreference
 from didyma.learning.perceptron import Perceptron
-from didyma.metrics.coreference import b_cubed, ceaf_e, evaluate, muc, pair_loss
 from didyma.report.table import markdown
-from didyma.tasks.coreference import CoreferenceTask, MentionPairs
 
 ROOT = Path(__file__).resolve().parents[1]
 

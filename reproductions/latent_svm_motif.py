@@ -30,12 +30,12 @@ from scipy.stats import ttest_rel
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
+from didyma.applications.motif.fasta import encode, stream
+from didyma.applications.motif.finder import MotifFinder
+from didyma.applications.motif.gibbs import GibbsMotifSampler
+from didyma.applications.motif.meme import IUPAC, Motif
 from didyma.errors import DataError
-from didyma.estimators.gibbs_motif import GibbsMotifSampler
-from didyma.estimators.motif import MotifFinder
 from didyma.files import replace_when_done
-from didyma.formats.fasta import encode, stream
-from didyma.formats.meme import IUPAC, Motif
 from didyma.learning.perceptron import Perceptron
 from didyma.report.table import markdown
 

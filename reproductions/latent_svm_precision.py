@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from didyma.data import Lists
+from didyma.data import letor
+from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.estimators.classification import ClassificationRanker
-from didyma.estimators.latent import CLASSIFIER_CS, LatentSVMRanker
-from didyma.estimators.svm import SVMRanker
-from didyma.formats import letor
 from didyma.metrics import Evaluator, wilcoxon, wins_losses
+from didyma.ranking.classification import ClassificationRanker
+from didyma.ranking.latent import CLASSIFIER_CS, LatentSVMRanker
+from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
 
 KS = (1, 3, 5, 10)

@@ -30,19 +30,19 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from didyma.data import Lists
+from didyma.applications.tagging.tagger import TrigramTagger
+from didyma.data import conll
+from didyma.data.conll import Field
+from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.estimators.boosting import BoostingReranker
-from didyma.estimators.low_rank import LowRankReranker
-from didyma.estimators.tagger import TrigramTagger
-from didyma.features.bags import Bag
-from didyma.features.joint import JointFeatures
 from didyma.files import replace_when_done
-from didyma.formats import conll
-from didyma.formats.conll import Field
-from didyma.formats.nbest import inputs_of, losses, of_outputs, outputs_of
-from didyma.learning.low_rank import RerankingProblem
 from didyma.metrics import randomisation, wins_losses
+from didyma.nbest.bags import Bag
+from didyma.nbest.boosting import BoostingReranker
+from didyma.nbest.formats import inputs_of, losses, of_outputs, outputs_of
+from didyma.nbest.joint import JointFeatures
+from didyma.nbest.low_rank import LowRankReranker
+from didyma.nbest.projections import RerankingProblem
 from didyma.report.table import markdown
 from reproductions import stamps
 

@@ -27,18 +27,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from didyma.data import Lists
-from didyma.demo.candidates import retrieve
-from didyma.demo.corpus import language_reference
+from didyma.applications.demo.candidates import retrieve
+from didyma.applications.demo.corpus import language_reference
+from didyma.data import letor
+from didyma.data.lists import Lists
 from didyma.errors import DataError, NothingLearnedWarning
-from didyma.estimators.base import linear_scores
-from didyma.estimators.svm import SVMRanker
-from didyma.features.scaling import QueryStandardScaler
-from didyma.features.text import SmallFeatures, TextFeatures
 from didyma.files import replace_when_done
-from didyma.formats import letor
 from didyma.metrics import Evaluator, t_test, wilcoxon, wins_losses
+from didyma.ranking.ranker import linear_scores
+from didyma.ranking.scaling import QueryStandardScaler
+from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
+from didyma.text.features import SmallFeatures, TextFeatures
 from reproductions import stamps
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -21,13 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from didyma.data import Lists
+from didyma.applications.networks.word_vectors import Vectors
+from didyma.applications.passages.ranker import SPREAD, PassageRanker
+from didyma.applications.passages.text_pairs import shape, tokenize
+from didyma.data.lists import Lists
 from didyma.errors import DataError, MissingExtraError
-from didyma.features.text.wordllama import SubwordTable
-from didyma.nn.passage import SPREAD, PassageRanker
-from didyma.nn.text_pairs import shape, tokenize
-from didyma.nn.word_vectors import Vectors
 from didyma.report.table import markdown
+from didyma.text.features.wordllama import SubwordTable
 from reproductions import latent_reranking as reranking
 from reproductions import stamps
 from reproductions.kept import Kept

@@ -31,17 +31,12 @@ import numpy as np
 from benchmarks.peers import environment
 from numpy.typing import NDArray
 
-from didyma.data import Lists
-from didyma.features.text import (
-    ExtendedFeatures,
-    FirstStage,
-    SmallFeatures,
-    TextFeatures,
-)
+from didyma.data.lists import Lists
 from didyma.files import replace_sections
 from didyma.metrics import wilcoxon
 from didyma.report.table import markdown
-from didyma.rerank.text import TextReranker
+from didyma.text.features import ExtendedFeatures, FirstStage, SmallFeatures, TextFeatures
+from didyma.text.text_reranker import TextReranker
 from reproductions import stamps
 from reproductions.kept import Kept
 from reproductions.rerank_collections import (

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Lists
+from didyma.data.lists import Lists
+from didyma.data.texts import qa
+from didyma.data.texts import reader as texts
 from didyma.errors import LeftOutWarning
-from didyma.features import BM25
-from didyma.formats import qa, texts
 from didyma.metrics import evaluate
+from didyma.text import BM25
 
 MEASURES = ("AP", "RR", "nDCG@10")
 N_CANDIDATES = 50

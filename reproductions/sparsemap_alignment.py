@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from didyma.formats import nli
-from didyma.formats.nli import Pair
-from didyma.nn.alignment import ALIGNMENTS
-from didyma.nn.esim import EntailmentClassifier, nonzero_share
+from didyma.applications.alignment import reader as nli
+from didyma.applications.alignment.alignment import ALIGNMENTS
+from didyma.applications.alignment.esim import EntailmentClassifier, nonzero_share
+from didyma.applications.alignment.reader import Pair
 from didyma.report.table import markdown
 from reproductions.kept import Kept
 

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from didyma.formats import conll
-from didyma.formats.conll import Field, Sentence
-from didyma.metrics.parsing import Attachment, LabelledTree, evaluate
-from didyma.nn.parser import DependencyParser
+from didyma.applications.parsing.measures import Attachment, LabelledTree, evaluate
+from didyma.applications.parsing.parser import DependencyParser
+from didyma.data import conll
+from didyma.data.conll import Field, Sentence
 from didyma.report.table import markdown
 from reproductions.kept import Kept
 

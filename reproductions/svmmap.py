@@ -27,16 +27,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from didyma.data import Lists
+from didyma.data import letor, trec
+from didyma.data.lists import Lists
+from didyma.data.matrix import Matrix
 from didyma.errors import DataError, NothingLearnedWarning
-from didyma.estimators.classification import ClassificationRanker
-from didyma.estimators.svm import SVMRanker
-from didyma.features.binning import ScoreBinner
-from didyma.features.scaling import QueryMinMaxScaler, QueryPercentileScaler
 from didyma.files import replace_when_done
-from didyma.formats import letor, trec
-from didyma.matrix import Matrix
 from didyma.metrics import Evaluator, RunEvaluator, wilcoxon, wins_losses
+from didyma.ranking.binning import ScoreBinner
+from didyma.ranking.classification import ClassificationRanker
+from didyma.ranking.scaling import QueryMinMaxScaler, QueryPercentileScaler
+from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
 from reproductions import stamps
 

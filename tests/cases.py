@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from didyma.data import Lists
-from didyma.formats.nbest import Input, Output, inputs_of, of_outputs, outputs_of
+from didyma.data.lists import Lists
+from didyma.nbest.formats import Input, Output, inputs_of, of_outputs, outputs_of
 
 __all__ = ["Case", "Guess", "cases", "stack"]
 

@@ -17,12 +17,12 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import didyma
+from didyma.applications.coreference.mentions import FEATURES
+from didyma.applications.coreference.task import MentionPairs
 from didyma.checkpoints import Checkpoint, Stateful, check_same, checkpoint, fingerprint, remember
-from didyma.data import Lists
+from didyma.data.lists import Lists
 from didyma.errors import CheckpointWarning, ModelFileError
-from didyma.features.mentions import FEATURES
-from didyma.formats.nbest import of_outputs
-from didyma.tasks.coreference import MentionPairs
+from didyma.nbest.formats import of_outputs
 
 
 class Died(BaseException):

@@ -7,9 +7,13 @@ import pytest
 
 jax = pytest.importorskip("jax", reason="needs the extra jax, which is large")
 
-import didyma  # noqa: E402
-import didyma.jax  # noqa: E402
-from didyma.structures import Choice, Sequence, Tree  # noqa: E402
+import didyma
+import didyma.jax
+from didyma.structures import (
+    Choice,
+    Sequence,
+    Tree,
+)
 
 
 def draw(*shape):

@@ -32,18 +32,10 @@ from sklearn.preprocessing import (
 import didyma
 from didyma import model
 from didyma.errors import DataError, ModelFileError
-from didyma.estimators.base import LinearRanker
-from didyma.estimators.classification import ClassificationRanker, PolynomialRanker, baseline
-from didyma.estimators.latent import LatentPerceptronRanker
-from didyma.estimators.svm import SVMRanker
-from didyma.features.binning import ScoreBinner
-from didyma.features.scaling import (
-    QueryMinMaxScaler,
-    QueryPercentileScaler,
-    QueryStandardScaler,
-)
 from didyma.metrics.measures import Measure, ROCArea, parse
-from didyma.tasks.feature_maps import (
+from didyma.ranking.binning import ScoreBinner
+from didyma.ranking.classification import ClassificationRanker, PolynomialRanker, baseline
+from didyma.ranking.feature_maps import (
     FeatureMap,
     Pairwise,
     Positional,
@@ -51,7 +43,8 @@ from didyma.tasks.feature_maps import (
     Truncated,
     parse_feature_map,
 )
-from didyma.tasks.losses import (
+from didyma.ranking.latent import LatentPerceptronRanker
+from didyma.ranking.losses import (
     NDCG,
     AveragePrecision,
     ItemwiseLoss,
@@ -61,6 +54,9 @@ from didyma.tasks.losses import (
     StepLoss,
     parse_loss,
 )
+from didyma.ranking.ranker import LinearRanker
+from didyma.ranking.scaling import QueryMinMaxScaler, QueryPercentileScaler, QueryStandardScaler
+from didyma.ranking.svm import SVMRanker
 
 # What is learned from a few random rows does not matter here, only that it is kept.
 pytestmark = pytest.mark.filterwarnings("ignore::didyma.errors.NothingLearnedWarning")
@@ -564,7 +560,7 @@ def test_the_plain_model_scores_as_its_estimator_does(path: Path, ranker: Any, s
         expected = face.predict(data.X, **({"qid": QID} if in_query else {}))
     found = model.Model.read(path)
     assert found.predict(data).tobytes() == expected.tobytes()
-    assert found.features == didyma.data.Features(3)
+    assert found.features == didyma.data.lists.Features(3)
 
 
 @pytest.mark.parametrize("scaler", [MaxAbsScaler(), StandardScaler(with_mean=False)], ids=str)

@@ -16,46 +16,42 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 import didyma
 from didyma import model
-from didyma.data import Lists
+from didyma.applications.coreference.mentions import FEATURES
+from didyma.applications.coreference.resolver import CoreferenceResolver
+from didyma.applications.motif.finder import MotifFinder
+from didyma.applications.tagging.tagger import TrigramTagger
+from didyma.data.conll import Field, Sentence
+from didyma.data.lists import Lists
 from didyma.errors import ModelFileError
-from didyma.estimators.additive import AdditiveSVMRanker
-from didyma.estimators.boosting import BoostingReranker
-from didyma.estimators.classification import ClassificationRanker, PolynomialRanker
-from didyma.estimators.coreference import CoreferenceResolver
-from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
-from didyma.estimators.low_rank import LowRankReranker
-from didyma.estimators.motif import MotifFinder
-from didyma.estimators.structured import (
+from didyma.model import CLASSES, Model
+from didyma.nbest.boosting import BoostingReranker
+from didyma.nbest.formats import Output, of_outputs
+from didyma.nbest.given import GivenVectors
+from didyma.nbest.low_rank import LowRankReranker
+from didyma.nbest.reranker import NBestReranker
+from didyma.ranking.additive import AdditiveSVMRanker
+from didyma.ranking.binning import ScoreBinner
+from didyma.ranking.classification import ClassificationRanker, PolynomialRanker
+from didyma.ranking.featuriser import Joined
+from didyma.ranking.latent import LatentPerceptronRanker, LatentSVMRanker
+from didyma.ranking.scaling import QueryMinMaxScaler, QueryPercentileScaler, QueryStandardScaler
+from didyma.ranking.svm import SVMRanker
+from didyma.structured.learners import (
     LatentStructuredPerceptron,
     LatentStructuredSVM,
     StructuredPerceptron,
     StructuredSVM,
 )
-from didyma.estimators.svm import SVMRanker
-from didyma.estimators.tagger import TrigramTagger
-from didyma.features.binning import ScoreBinner
-from didyma.features.featuriser import Joined
-from didyma.features.given import GivenVectors
-from didyma.features.mentions import FEATURES
-from didyma.features.scaling import (
-    QueryMinMaxScaler,
-    QueryPercentileScaler,
-    QueryStandardScaler,
-)
-from didyma.features.text import (
+from didyma.text.features import (
     ExtendedFeatures,
     FirstStage,
     SmallFeatures,
     TextFeatures,
     WordVectors,
 )
-from didyma.formats.conll import Field, Sentence
-from didyma.formats.nbest import Output, of_outputs
-from didyma.model import CLASSES, Model
-from didyma.rerank.nbest import NBestReranker
-from didyma.rerank.reranker import Reranker
-from didyma.rerank.text import TextReranker
-from tests.rerank.texts import made
+from didyma.text.reranker import Reranker
+from didyma.text.text_reranker import TextReranker
+from tests.text.texts import made
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(24, 5))
@@ -84,7 +80,7 @@ def weighted(estimator: Any, **learned: Any) -> Any:
 
 
 def parser() -> Any:
-    from didyma.nn.parser import DependencyParser
+    from didyma.applications.parsing.parser import DependencyParser
 
     words = Sentence.from_words(["a", "small", "tree"])
     columns = {Field.UPOS: ["X"] * 3, Field.HEAD: [0, 1, 2], Field.DEPREL: ["root", "x", "x"]}
@@ -94,14 +90,14 @@ def parser() -> Any:
 
 
 def classifier() -> Any:
-    from didyma.nn.esim import EntailmentClassifier
+    from didyma.applications.alignment.esim import EntailmentClassifier
 
     pairs = [("a dog", "a cat"), ("a dog", "a dog")]
     return EntailmentClassifier(epochs=1, dimension=3, hidden=4).fit(pairs, ["no", "yes"])
 
 
 def passages() -> Any:
-    from didyma.nn.passage import PassageRanker
+    from didyma.applications.passages.ranker import PassageRanker
 
     asked = Lists.of_texts(["who is it"] * 2, [["it is me", "it is late"]] * 2, [[1, 0]] * 2)
     sizes = {"dimension": 3, "filters": 4, "hidden": 5, "width": 2, "overlap": 2}
@@ -109,7 +105,7 @@ def passages() -> Any:
 
 
 def embedding() -> Any:
-    from didyma.nn.embedding import PassageEmbedding
+    from didyma.applications.passages.embedding import PassageEmbedding
 
     return PassageEmbedding(passages())
 

@@ -7,8 +7,8 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from didyma.demo import corpus
-from didyma.features.text.languages import LANGUAGES
+from didyma.applications.demo import corpus
+from didyma.text.features.languages import LANGUAGES
 
 ROOT = Path(__file__).parents[1]
 NOTICE = (ROOT / "NOTICE.md").read_text()

@@ -452,7 +452,7 @@ def checkpoint(folder: PathName, *, every: float = EVERY, **data: Any) -> Iterat
     well; Ctrl-C and errors keep it.
 
     >>> import tempfile
-    >>> from didyma.estimators.svm import SVMRanker
+    >>> from didyma.ranking.svm import SVMRanker
     >>> X, y = np.array([[3.0], [1.0], [2.0]]), np.array([1.0, 0.0, 0.0])
     >>> with tempfile.TemporaryDirectory() as folder, checkpoint(f"{folder}/fit", X=X, y=y):
     ...     ranker = SVMRanker().fit(X, y)

@@ -18,7 +18,7 @@ def interruptible(check: Callable[[], object]) -> Iterator[None]:
     Texts are read in chunks of some hundred thousand characters, and it is called before each,
     and before each part of the features.
 
-    >>> from didyma.features.text.lexicon import Lexicon
+    >>> from didyma.text.features.lexicon import Lexicon
     >>> with interruptible(lambda: print("read on")):
     ...     tokens = Lexicon(None).read(["a few words"])
     read on

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["cached_property", "lazily"]
+__all__ = ["attach", "cached_property", "moved"]
 
 if TYPE_CHECKING or sys.version_info >= (3, 12):
     from functools import cached_property
@@ -29,12 +32,40 @@ else:
             return vars(instance).setdefault(self.name, self.function(instance))
 
 
-def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package whose names live in the modules that ``homes`` tells."""
+EXPORT = re.compile(r"^from (\S+) import (\w+) as \2$", re.MULTILINE)
+
+
+def attach(
+    package: str, file: str, former: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """The ``__getattr__``, ``__dir__`` and ``__all__`` of a package, from its stub.
+
+    The public names stand once, in ``__init__.pyi``, as type checkers read them
+    (``from module import Name as Name``). ``former`` are names that have moved to another package.
+    """
+    stub = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
+    homes = {name: home for home, name in EXPORT.findall(stub)}
+    from_elsewhere = moved(package, former or {})
+
+    def find(name: str) -> Any:
+        home = homes.get(name)
+        if home is None:
+            return from_elsewhere(name)
+        if home == package:
+            return import_module(f"{package}.{name}")
+        return getattr(import_module(home), name)
+
+    return find, lambda: sorted(homes), sorted(homes)
+
+
+def moved(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """The ``__getattr__`` for names that other packages have now: they work, with a warning."""
 
     def find(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        message = f"{package}.{name} has moved to {homes[name]}, and will not be here in 0.4"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
         return getattr(import_module(homes[name]), name)
 
     return find

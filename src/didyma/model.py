@@ -41,13 +41,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma import __version__
-from didyma.data import Features, Lists
+from didyma.data.lists import Features, Lists
+from didyma.data.matrix import Matrix
 from didyma.errors import DataError, ModelFileError
 from didyma.files import read_regular, replace_when_done
 from didyma.lazy import cached_property
-from didyma.matrix import Matrix
+from didyma.learning.scoring import BLOCK, SCALERS, learn_scaling
 from didyma.protocol import check_is_fitted
-from didyma.scoring import BLOCK, SCALERS, learn_scaling
 from didyma.values import is_whole
 
 __all__ = [
@@ -66,37 +66,37 @@ FORMAT_VERSION = 1
 
 # What a file may name, and the module that we import it from.
 CLASSES = {
-    "AdditiveSVMRanker": "didyma.estimators.additive",
-    "SVMRanker": "didyma.estimators.svm",
-    "ClassificationRanker": "didyma.estimators.classification",
-    "LatentPerceptronRanker": "didyma.estimators.latent",
-    "LatentSVMRanker": "didyma.estimators.latent",
-    "PolynomialRanker": "didyma.estimators.classification",
-    "CoreferenceResolver": "didyma.estimators.coreference",
-    "MotifFinder": "didyma.estimators.motif",
-    "TrigramTagger": "didyma.estimators.tagger",
-    "LowRankReranker": "didyma.estimators.low_rank",
-    "BoostingReranker": "didyma.estimators.boosting",
-    "NBestReranker": "didyma.rerank.nbest",
-    "DependencyParser": "didyma.nn.parser",
-    "EntailmentClassifier": "didyma.nn.esim",
-    "PassageRanker": "didyma.nn.passage",
-    "LatentStructuredPerceptron": "didyma.estimators.structured",
-    "LatentStructuredSVM": "didyma.estimators.structured",
-    "StructuredPerceptron": "didyma.estimators.structured",
-    "StructuredSVM": "didyma.estimators.structured",
-    "Reranker": "didyma.rerank.reranker",
-    "TextReranker": "didyma.rerank.text",
-    "Joined": "didyma.features.featuriser",
-    "PassageEmbedding": "didyma.nn.embedding",
-    "TextFeatures": "didyma.features.text.features",
-    "Bag": "didyma.features.bags",
-    "GivenVectors": "didyma.features.given",
-    "JointFeatures": "didyma.features.joint",
-    "ScoreBinner": "didyma.features.binning",
-    "QueryMinMaxScaler": "didyma.features.scaling",
-    "QueryPercentileScaler": "didyma.features.scaling",
-    "QueryStandardScaler": "didyma.features.scaling",
+    "AdditiveSVMRanker": "didyma.ranking.additive",
+    "SVMRanker": "didyma.ranking.svm",
+    "ClassificationRanker": "didyma.ranking.classification",
+    "LatentPerceptronRanker": "didyma.ranking.latent",
+    "LatentSVMRanker": "didyma.ranking.latent",
+    "PolynomialRanker": "didyma.ranking.classification",
+    "CoreferenceResolver": "didyma.applications.coreference.resolver",
+    "MotifFinder": "didyma.applications.motif.finder",
+    "TrigramTagger": "didyma.applications.tagging.tagger",
+    "LowRankReranker": "didyma.nbest.low_rank",
+    "BoostingReranker": "didyma.nbest.boosting",
+    "NBestReranker": "didyma.nbest.reranker",
+    "DependencyParser": "didyma.applications.parsing.parser",
+    "EntailmentClassifier": "didyma.applications.alignment.esim",
+    "PassageRanker": "didyma.applications.passages.ranker",
+    "LatentStructuredPerceptron": "didyma.structured.learners",
+    "LatentStructuredSVM": "didyma.structured.learners",
+    "StructuredPerceptron": "didyma.structured.learners",
+    "StructuredSVM": "didyma.structured.learners",
+    "Reranker": "didyma.text.reranker",
+    "TextReranker": "didyma.text.text_reranker",
+    "Joined": "didyma.ranking.featuriser",
+    "PassageEmbedding": "didyma.applications.passages.embedding",
+    "TextFeatures": "didyma.text.features.union",
+    "Bag": "didyma.nbest.bags",
+    "GivenVectors": "didyma.nbest.given",
+    "JointFeatures": "didyma.nbest.joint",
+    "ScoreBinner": "didyma.ranking.binning",
+    "QueryMinMaxScaler": "didyma.ranking.scaling",
+    "QueryPercentileScaler": "didyma.ranking.scaling",
+    "QueryStandardScaler": "didyma.ranking.scaling",
     "Pipeline": "sklearn.pipeline",
     "MaxAbsScaler": "sklearn.preprocessing",
     "MinMaxScaler": "sklearn.preprocessing",
@@ -205,8 +205,8 @@ RENAMED = {"seed": "random_state"}
 
 # Values that have a text, by their root class, and the function that reads the text.
 READERS = {
-    "didyma.tasks.losses.ItemwiseLoss": "didyma.tasks.losses.parse_loss",
-    "didyma.tasks.feature_maps.FeatureMap": "didyma.tasks.feature_maps.parse_feature_map",
+    "didyma.ranking.losses.ItemwiseLoss": "didyma.ranking.losses.parse_loss",
+    "didyma.ranking.feature_maps.FeatureMap": "didyma.ranking.feature_maps.parse_feature_map",
     "ir_measures.measures.base.Measure": "didyma.metrics.measures.parse",
 }
 
@@ -218,7 +218,7 @@ Tensors: TypeAlias = dict[str, NDArray[Any]]
 class Model:
     """A fitted model as plain values: a record (see above) and its arrays.
 
-    >>> from didyma.estimators.svm import SVMRanker
+    >>> from didyma.ranking.svm import SVMRanker
     >>> X, y, qid = np.array([[3.0], [1.0], [2.0]]), np.array([1.0, 0.0, 0.0]), np.zeros(3)
     >>> model = Model.of(SVMRanker(C=10).fit(X, y))
     >>> np.argmax(model.predict(Lists(X, y, qid)))
@@ -394,7 +394,7 @@ class Model:
 
         Rows that are scaled by the others of their query are cut into whole queries first.
         """
-        from didyma.formats.queries import in_blocks_of, whole_queries
+        from didyma.data.queries import in_blocks_of, whole_queries
 
         predict: Callable[[Lists], NDArray[np.float64]] = self.predict
         if any(part["class"].startswith("Query") for part, _ in self.steps):

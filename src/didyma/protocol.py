@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.matrix import is_sparse
+from didyma.data.matrix import is_sparse
 
 __all__ = [
     "Estimator",

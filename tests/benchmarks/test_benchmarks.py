@@ -46,7 +46,7 @@ from benchmarks import (
     whole,
 )
 from didyma.cli import COMMANDS
-from didyma.estimators.low_rank import LowRankReranker
+from didyma.nbest.low_rank import LowRankReranker
 from didyma.structure import CompiledStructure
 from didyma.structures import FactorGraph
 

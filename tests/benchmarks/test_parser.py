@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from benchmarks import parser
-from didyma.formats import conll
+from didyma.data import conll
 
 
 def test_the_parser_is_measured_beside_what_is_installed(monkeypatch):

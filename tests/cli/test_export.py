@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from didyma.cli.export import Format
-from didyma.engines.export import ENGINES
+from didyma.exports.export import ENGINES
 from tests.cli.conftest import Run
 
 COLUMNS = ("bm25", "length", "age", "clicks")

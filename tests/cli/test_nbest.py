@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from didyma.cli import app
 from didyma.cli.nbest.options import FeatureSet, LossName, ModelName, View
-from didyma.features.bags import KINDS
-from didyma.features.joint import SETS
-from didyma.formats.nbest import LOSSES, losses, read, write
-from didyma.rerank.nbest import MODELS, VECTORS, NBestReranker
+from didyma.nbest.bags import KINDS
+from didyma.nbest.formats import LOSSES, losses, read, write
+from didyma.nbest.joint import SETS
+from didyma.nbest.reranker import MODELS, VECTORS, NBestReranker
 from tests.cases import Case, cases, stack
 from tests.cli.conftest import Run
 

@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 import didyma
 from didyma.cli import app
 from didyma.cli.explained import marked
-from didyma.formats import texts
-from didyma.formats.trec import read_run
+from didyma.data.texts import reader as texts
+from didyma.data.trec import read_run
 from tests.cli.conftest import Run
-from tests.rerank.texts import made
+from tests.text.texts import made
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
 PASSAGES = "It rains today .\nThe castle of Belaford was built by Ada Falk .\nA clock has hands .\n"

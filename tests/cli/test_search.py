@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 import didyma
 from didyma.cli import app, ask
-from didyma.formats.trec import read_run
+from didyma.data.trec import read_run
 from tests.cli.conftest import Run
-from tests.rerank.texts import made
+from tests.text.texts import made
 
 NOTES = {
     "cats.md": "# Cats\n\nThey purr when they are happy.\n\n## Food\n\nCats eat fish and mice.\n",
@@ -52,7 +52,7 @@ def test_help_teaches(run: Run) -> None:
 
 
 def test_one_command_answers_from_a_folder(run: Run, notes, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("didyma.search.cache.cache_home", lambda: tmp_path)
+    monkeypatch.setattr("didyma.text.index_cache.cache_home", lambda: tmp_path)
     first = run("ask", notes, "what do cats eat?")
     assert first.stdout.splitlines()[:2] == [
         "1. score 0.752   cats.md#2   BM25 0.75, rank 1",

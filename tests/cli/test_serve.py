@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from didyma.service import server, tokens
+from didyma.serve import server, tokens
 
 
 def test_help_teaches(run):

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from didyma import formats, scoring
 from didyma import model as models
 from didyma.cli.inputs import InputColumns
 from didyma.cli.scored import scored
-from didyma.data import Lists
-from didyma.formats import delimited, json_table, letor, lists_folder, parquet
-from didyma.formats.source import Source
-from didyma.formats.trec import write_run
+from didyma.data import delimited, json_table, judged, letor, lists_folder, parquet
+from didyma.data.lists import Lists
+from didyma.data.source import Source
+from didyma.data.trec import write_run
+from didyma.learning import scoring
 from didyma.metrics import evaluate
 from didyma.model import Model
 from tests.cli.conftest import Run, make
@@ -42,13 +42,13 @@ def data(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     given = make(2)
     if request.param not in ("letor", "npz", "lists"):
         given = Lists(given.X, given.y, given.qid, given.docid, tuple("1234"))
-    formats.write(given, path)
+    judged.write(given, path)
     return path
 
 
 def whole(folder: Path, name: str, path: Path) -> tuple[Lists, Any]:
     model = Model.read(folder / f"{name}.didyma.safetensors")
-    rows = formats.read(path, like=model)
+    rows = judged.read(path, like=model)
     return rows, model.predict(rows)
 
 
@@ -89,7 +89,7 @@ def test_queries_in_pieces_are_put_together(
     path, model = tmp_path / "a.letor", folder / f"{name}.didyma.safetensors"
     given = make(2)
     order = np.random.default_rng(0).permutation(len(given))
-    formats.write(given.select(order), path)
+    judged.write(given.select(order), path)
     rows, expected = whole(folder, name, path)
     run("predict", model, path, "-o", tmp_path / "s")
     assert (tmp_path / "s").read_text() == "".join(f"{score!r}\n" for score in expected.tolist())
@@ -106,7 +106,7 @@ def test_queries_in_pieces_are_put_together(
 @pytest.mark.usefixtures("_small")
 def test_a_fault_in_a_later_block_leaves_no_output(run: Run, folder: Path, tmp_path: Path) -> None:
     path, model = tmp_path / "a.letor", folder / "map.didyma.safetensors"
-    formats.write(make(2), path)
+    judged.write(make(2), path)
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines[:90], lines[90].replace("2:", "2:x"), *lines[91:]]) + "\n")
     for command in ("predict", "rank"):
@@ -124,7 +124,7 @@ def test_only_a_block_is_held(
 ) -> None:
     """Rows are scored before those after them are read."""
     path = tmp_path / "a.letor"
-    formats.write(make(2, 400), path)
+    judged.write(make(2, 400), path)
     for module in (models, scoring):
         monkeypatch.setattr(module, "BLOCK", 64)
     read = 0

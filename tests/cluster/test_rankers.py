@@ -40,16 +40,16 @@ from didyma import (
     TextReranker,
 )
 from didyma.cli import app
-from didyma.data import Groups
-from didyma.estimators.classification import ClassificationRanker
+from didyma.data.lists import Groups
+from didyma.data.texts import json_lines as json_texts
 from didyma.execution import n_cores
-from didyma.features import SmallFeatures, TextFeatures
-from didyma.formats import json_texts
-from didyma.tasks.losses import AveragePrecision
-from didyma.tasks.ranking import RankingProblem
-from didyma.tasks.task import Task
+from didyma.ranking.classification import ClassificationRanker
+from didyma.ranking.losses import AveragePrecision
+from didyma.ranking.problem import RankingProblem
+from didyma.structured.task import Task
+from didyma.text import SmallFeatures, TextFeatures
 from tests.learning.problems import random_ranking
-from tests.rerank.texts import made
+from tests.text.texts import made
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # for workers not to import it
 
@@ -88,7 +88,7 @@ def _all_is_released(client):
 
 
 def _n_kept():
-    known = sys.modules.get("didyma.distributed.workers")  # which a new worker has not imported
+    known = sys.modules.get("didyma.cluster.workers")  # which a new worker has not imported
     return 0 if known is None else len(known._KEPT)
 
 
@@ -304,7 +304,7 @@ def test_rerankers_learn_from_texts_on_a_cluster(client, tmp_path, monkeypatch):
     frame = pd.DataFrame({"passage": texts.texts, "label": texts.y})
     frame["query"] = [texts.queries[q] for q in texts.groups.codes]
     shuffled = frame.sample(frac=1.0, random_state=0)
-    monkeypatch.setattr("didyma.rerank.cluster.SAMPLE", 100)
+    monkeypatch.setattr("didyma.text.cluster.SAMPLE", 100)
     again = reranker().fit(dd.from_pandas(shuffled, npartitions=3, sort=False))
     assert again.evaluate(texts, "AP").mean("AP") > 0.8
     scaled = make_pipeline(StandardScaler(), SVMRanker())

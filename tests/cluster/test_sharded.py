@@ -7,22 +7,22 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from didyma.data import Groups
-from didyma.distributed.cocoa import CoCoA, _Common
-from didyma.distributed.latent import ShardedLatentProblem
-from didyma.distributed.mixing import MixedPerceptron
-from didyma.distributed.problem import ShardedProblem, ShardState
-from didyma.distributed.workers import Here
+from didyma.cluster.cocoa import CoCoA, _Common
+from didyma.cluster.latent import ShardedLatentProblem
+from didyma.cluster.mixing import MixedPerceptron
+from didyma.cluster.problem import ShardedProblem, ShardState
+from didyma.cluster.workers import Here
+from didyma.data.lists import Groups
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP
 from didyma.learning.cut_pool import CutPool
 from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.row_bcfw import RowBCFW
-from didyma.tasks.binned import Binned
-from didyma.tasks.losses import AveragePrecision
-from didyma.tasks.ramp import RampProblem
-from didyma.tasks.ranking import RankingProblem
+from didyma.ranking.binned import Binned
+from didyma.ranking.losses import AveragePrecision
+from didyma.ranking.problem import RankingProblem
+from didyma.ranking.ramp import RampProblem
 from tests.learning.problems import random_ranking
 
 N_QUERIES, N_ROWS, N_FEATURES = 12, 8, 5
@@ -122,7 +122,7 @@ def test_the_dual_never_falls():
 
 
 def test_where_rounds_gain_little_one_slack_goes_on(monkeypatch):
-    monkeypatch.setattr("didyma.distributed.cocoa.STALLED", 0.01)
+    monkeypatch.setattr("didyma.cluster.cocoa.STALLED", 0.01)
     one, many = sharded(SHARDS[4])
     best, seen = BCFW(tol=1e-6).solve(one, 100.0).result, []
     found = CoCoA(BCFW(tol=1e-3)).solve(many, 100.0, callback=lambda p: seen.append(p))

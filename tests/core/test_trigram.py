@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didyma._core.applications import best_tags, n_best_tags
-from didyma.estimators.tagger import Runs, TrigramModel
+from didyma.applications.tagging.tagger import Runs, TrigramModel
 
 N_TAGS = 4  # the last is the boundary's
 N_ENTRIES = 6  # and so here

@@ -21,14 +21,14 @@ import pytest
 from sklearn import config_context
 
 import didyma
-from didyma import formats
+from didyma.data import judged
+from tests.applications.clicks.test_command import write_log
+from tests.applications.coreference.test_command import tale
+from tests.applications.motif.test_command import write as write_fasta
 from tests.cli.conftest import make
-from tests.cli.test_clicks import write_log
-from tests.cli.test_coref import tale
-from tests.cli.test_motif import write as write_fasta
 from tests.docs.blocks import ROOT, blocks_of
 from tests.docs.session import Session
-from tests.rerank.texts import made
+from tests.text.texts import made
 
 DATA = ROOT / "examples" / "data"
 Given = Iterator[None]
@@ -42,7 +42,7 @@ def head(source: Path, target: Path, n_lines: int) -> None:
 def write_rows(folder: Path, suffix: str = "txt", *, names: bool = False) -> None:
     """Judged rows to train on, to choose by and to test on."""
     for seed, name in enumerate(("train", "dev", "test")):
-        formats.write(make(seed, names=names), folder / f"{name}.{suffix}")
+        judged.write(make(seed, names=names), folder / f"{name}.{suffix}")
 
 
 def write_tales(folder: Path) -> None:
@@ -139,7 +139,7 @@ def large_data(session: Session) -> Given:
     scores = (session.folder / "scores.txt").read_text().splitlines()
     assert len(scores) == len(make(2))
     session.didyma(["convert", "train.lists", "back.txt"])
-    assert formats.read("back.txt").qid.tolist() == make(0).qid.tolist()
+    assert judged.read("back.txt").qid.tolist() == make(0).qid.tolist()
 
 
 def low_rank(session: Session) -> Given:
@@ -172,7 +172,7 @@ def nli(session: Session) -> Given:
     write_examples(session.folder, "nli", n_lines=40)
     for part in ("train", "dev"):
         head(DATA / f"nli-{part}.jsonl", session.folder / f"{part}.jsonl", 12)
-    from didyma.nn import EntailmentClassifier
+    from didyma.applications.alignment import EntailmentClassifier
 
     with by_default(EntailmentClassifier, epochs=1):
         yield
@@ -182,7 +182,7 @@ def nli(session: Session) -> Given:
 def parsing(session: Session) -> Given:
     pytest.importorskip("torch", reason="torch is not installed")
     write_treebank(session.folder, 8)
-    from didyma.nn import DependencyParser
+    from didyma.applications.parsing import DependencyParser
 
     with by_default(DependencyParser, epochs=1):
         yield
@@ -207,7 +207,7 @@ def rankers(session: Session) -> Given:
     write_rows(session.folder)
     write_tales(session.folder)
     write_sequences(session.folder)
-    formats.write(make(5), session.folder / "small.txt")
+    judged.write(make(5), session.folder / "small.txt")
     session.didyma(["fit", "small.txt", "-o", "other.safetensors"])
     yield
     assert session.names["ranker"].result_.converged

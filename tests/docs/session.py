@@ -18,9 +18,9 @@ import httpx
 from typer.testing import CliRunner
 
 from didyma.cli import app
-from didyma.service.app import Service
+from didyma.serve.app import Service
 from tests.docs.blocks import ROOT, Block
-from tests.service.conftest import running
+from tests.serve.conftest import running
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 TARGETS = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -53,7 +53,7 @@ class Session:
         self._client: httpx.Client | None = None
 
     def serve(self, service: Service, host: str, port: int) -> None:
-        """Take the place of `didyma.service.server.serve`, which would not return."""
+        """Take the place of `didyma.serve.server.serve`, which would not return."""
         self.close()
         self._client = self._running.enter_context(running(service))
 

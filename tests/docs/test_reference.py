@@ -19,9 +19,11 @@ from tests.docs.blocks import ROOT
 
 SITE = runpy.run_path(str(ROOT / "docs" / "site" / "signatures.py"))
 
+APPLICATIONS = ("alignment", "clicks", "coreference", "motif", "parsing", "passages", "tagging")
 PACKAGES = (
-    *("didyma", "didyma.structures", "didyma.nn", "didyma.metrics", "didyma.features"),
-    *("didyma.formats", "didyma.report", "didyma.learning"),
+    *("didyma", "didyma.structures", "didyma.nn", "didyma.metrics", "didyma.ranking"),
+    *("didyma.text", "didyma.nbest", "didyma.data", "didyma.report", "didyma.learning"),
+    *("didyma.structured", *(f"didyma.applications.{name}" for name in APPLICATIONS)),
 )
 
 

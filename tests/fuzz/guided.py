@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from random import Random
 
-INSTRUMENTED = ["didyma.formats", "didyma.files", "didyma.data", "didyma.matrix"]
+INSTRUMENTED = ["didyma.data", "didyma.files", "didyma.data.lists", "didyma.data.matrix"]
 
 
 def main() -> None:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 import didyma
-from didyma.data import Lists
-from didyma.features.text import WordVectors
-from didyma.formats.conll import Field, Sentence
-from didyma.formats.coreference import Document, Mention
-from didyma.formats.nbest import Output
+from didyma.applications.coreference.reader import Document, Mention
+from didyma.data.conll import Field, Sentence
+from didyma.data.lists import Lists
 from didyma.model import CLASSES, Model
+from didyma.nbest.formats import Output
+from didyma.text.features import WordVectors
 from tests.fuzz.mutators import Parts
 from tests.fuzz.target import Target, parts_of
 from tests.test_model_sizes import FITTED, LISTS, TEXTS, VECTORS

@@ -11,32 +11,26 @@ import numpy as np
 import scipy.sparse as sp
 
 import didyma
+from didyma.applications.alignment import reader as nli
+from didyma.applications.clicks import ClickModel
+from didyma.applications.clicks import log as click_log
+from didyma.applications.coreference import reader as coreference
+from didyma.applications.motif import fasta
+from didyma.applications.tagging.tagger import TrigramTagger
 from didyma.checkpoints import Checkpoint, checkpoint
 from didyma.cli.texts import read_passages
-from didyma.data import Lists
+from didyma.data import conll, letor, lists_folder, trec
+from didyma.data import item_vectors as vectors
+from didyma.data.lists import Lists
+from didyma.data.texts import corpus, qa
+from didyma.data.texts import json_lines as json_texts
+from didyma.data.texts import reader as texts
 from didyma.errors import DidymaError
-from didyma.estimators.svm import SVMRanker
-from didyma.estimators.tagger import TrigramTagger
-from didyma.formats import (
-    click_log,
-    conll,
-    coreference,
-    corpus,
-    fasta,
-    json_texts,
-    letor,
-    lists_folder,
-    nbest,
-    nli,
-    qa,
-    texts,
-    trec,
-    vectors,
-)
-from didyma.learning import ClickModel
 from didyma.metrics import evaluate_run
-from didyma.search.index import PassageIndex
-from didyma.service.tokens import BearerTokens
+from didyma.nbest import formats as nbest
+from didyma.ranking.svm import SVMRanker
+from didyma.serve.tokens import BearerTokens
+from didyma.text.index import PassageIndex
 from tests.fuzz.mutators import Parts
 from tests.fuzz.target import Fault, Target, parts_of
 
@@ -82,7 +76,7 @@ def rows(name: str, *, sparse: bool = False) -> Target:
 def read_rows(path: Path) -> Lists:
     """All rows at once, and some at a time."""
     found = didyma.read(path)
-    if sum(map(len, didyma.formats.blocks(path))) != len(found):
+    if sum(map(len, didyma.data.blocks(path))) != len(found):
         raise Fault("blocks have other rows")
     if path.is_dir():
         lists_folder.check(path)

@@ -12,13 +12,13 @@ from typing import Any
 
 import didyma
 from didyma.errors import DataError
-from didyma.search.index import PassageIndex
-from didyma.service.app import Service
-from didyma.service.indexes import ServedIndexes
-from didyma.service.limits import Limits
-from didyma.service.models import ServedModels
-from didyma.service.served import NamedSource
-from didyma.service.tokens import BearerTokens
+from didyma.serve.app import Service
+from didyma.serve.indexes import ServedIndexes
+from didyma.serve.limits import Limits
+from didyma.serve.models import ServedModels
+from didyma.serve.served import NamedSource
+from didyma.serve.tokens import BearerTokens
+from didyma.text.index import PassageIndex
 from tests.fuzz.mutators import Parts
 from tests.fuzz.target import Fault, Target
 

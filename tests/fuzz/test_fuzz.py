@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from didyma import formats
+import didyma.data
 from tests.fuzz.mutators import damaged
 from tests.fuzz.target import CORPUS, Target, attempt, kept
 from tests.fuzz.targets import READERS, TARGETS
 
 ROUNDS = 5
-OWN = {"didyma.formats.external_sort.read_records"}  # of files that live as long as the process
+OWN = {"didyma.data.external_sort.read_records"}  # of files that live as long as the process
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
@@ -52,7 +52,7 @@ def test_the_corpus_is_of_targets_that_exist() -> None:
 
 def readers() -> Iterator[tuple[str, CodeType]]:
     """The functions that read files, of all formats."""
-    for found in pkgutil.walk_packages(formats.__path__, "didyma.formats."):
+    for found in pkgutil.walk_packages(didyma.data.__path__, "didyma.data."):
         module = importlib.import_module(found.name)
         for name in getattr(module, "__all__", ()):
             own = inspect.unwrap(getattr(module, name))

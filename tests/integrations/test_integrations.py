@@ -12,8 +12,8 @@ import pytest
 from didyma import integrations
 from didyma.errors import DataError, MissingExtraError
 from didyma.integrations import RerankEncoder
-from didyma.rerank.text import TextReranker
-from tests.rerank.texts import made
+from didyma.text.text_reranker import TextReranker
+from tests.text.texts import made
 
 # Of what other libraries call, which is theirs to change.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")

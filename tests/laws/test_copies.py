@@ -17,19 +17,17 @@ from scipy.sparse import issparse
 
 import didyma
 from didyma import TextReranker
-from didyma.data import Groups
+from didyma.applications.clicks import ClickModel
+from didyma.applications.clicks import log as click_log
+from didyma.applications.coreference.mentions import pair_features
+from didyma.applications.coreference.reader import Document, Mention
+from didyma.data.conll import Sentence
+from didyma.data.lists import Groups
 from didyma.errors import MissingExtraError
-from didyma.features import BM25, Bag, ExtendedFeatures, Featuriser, SmallFeatures, TextFeatures
-from didyma.features.mentions import pair_features
-from didyma.features.text import FirstStage, WordVectors
-from didyma.formats import click_log
-from didyma.formats.conll import Sentence
-from didyma.formats.coreference import Document, Mention
 from didyma.integrations import RerankEncoder
 from didyma.learning import (
     BCFW,
     CCCP,
-    ClickModel,
     Cut,
     NSlack,
     OneSlack,
@@ -38,6 +36,8 @@ from didyma.learning import (
     PythonProblem,
 )
 from didyma.metrics import Evaluator, ROCArea, RunEvaluator, compare, evaluate
+from didyma.nbest import Bag
+from didyma.ranking import Featuriser
 from didyma.structures import (
     AtMost,
     Choice,
@@ -49,14 +49,16 @@ from didyma.structures import (
     Plan,
     Tree,
 )
+from didyma.text import BM25, ExtendedFeatures, SmallFeatures, TextFeatures
+from didyma.text.features import FirstStage, WordVectors
 from tests.laws.test_distributions import HARD
 from tests.laws.test_sparsemap import CASES, instance_of
-from tests.rerank.texts import made
 from tests.test_model_sizes import FITTED, LISTS, QID, TEXTS, VECTORS, X, Y
+from tests.text.texts import made
 
 torch = pytest.importorskip("torch")
 
-from didyma.nn import (  # noqa: E402
+from didyma.nn import (
     FenchelYoungLoss,
     LocalSparseMAP,
     RankingLoss,
@@ -72,8 +74,11 @@ PACKAGES = [
             "structures",
             "nn",
             "metrics",
-            "features",
-            "formats",
+            "ranking",
+            "text",
+            "nbest",
+            "data",
+            "structured",
             "learning",
             "report",
             "integrations",

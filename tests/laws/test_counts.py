@@ -10,14 +10,14 @@ import pytest
 
 import didyma
 from didyma import structures
-from didyma.data import Groups, Lists
+from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
-from didyma.features.text import SmallFeatures, TextFeatures
 from didyma.polytope.sparsemap import solve
-from didyma.rerank.reranker import Reranker
+from didyma.ranking.feature_maps import TopMean
+from didyma.ranking.losses import PrecisionAt
 from didyma.structures.composition import Factor
-from didyma.tasks.feature_maps import TopMean
-from didyma.tasks.losses import PrecisionAt
+from didyma.text.features import SmallFeatures, TextFeatures
+from didyma.text.reranker import Reranker
 from tests.test_model_sizes import TEXTS
 
 X, Y = np.eye(3), [0, 1, 0]
@@ -102,7 +102,7 @@ NONE: dict[str, Callable[[], object]] = {
     "queries": lambda: didyma.TextReranker().fit(None, [["a", "b"]], [[1, 0]]),
     "documents": lambda: reranker().rank("a ring", None),
     "asked": lambda: reranker().rank(None, ["a ring"]),
-    "a frame": lambda: didyma.formats.table.from_frame(None),
+    "a frame": lambda: didyma.data.table.from_frame(None),
     "outputs": lambda: didyma.NBestReranker().fit(None),
     "lists": lambda: TextFeatures([SmallFeatures()]).fit(Lists.of_texts([None], [["a"]])),
 }

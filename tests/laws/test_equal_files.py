@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 import didyma
-from didyma.features.mentions import FEATURES
+from didyma.applications.coreference.mentions import FEATURES
+from didyma.applications.coreference.task import MentionPairs
 from didyma.model import CLASSES
-from didyma.tasks.coreference import MentionPairs
 from tests.learning.tasks import Parts, Whole, examples_of_parts, examples_of_wholes
 from tests.test_model_sizes import FITTED
 

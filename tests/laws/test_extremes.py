@@ -16,9 +16,9 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from didyma.errors import DataError
-from didyma.estimators.classification import ClassificationRanker, PolynomialRanker
-from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
-from didyma.estimators.svm import SVMRanker
+from didyma.ranking.classification import ClassificationRanker, PolynomialRanker
+from didyma.ranking.latent import LatentPerceptronRanker, LatentSVMRanker
+from didyma.ranking.svm import SVMRanker
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(24, 3))

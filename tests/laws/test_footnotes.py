@@ -15,7 +15,7 @@ from rich.console import Console
 
 from didyma.cli.compare import Test as PairedTest
 from didyma.cli.nbest.comparison import _comparison_text
-from didyma.data import Groups
+from didyma.data.lists import Groups
 from didyma.metrics import Evaluation, parse
 from didyma.report.html import write_report
 from didyma.report.table import ComparisonTable, Row, footnote

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from didyma.data import Groups
-from didyma.tasks.feature_maps import Positional, TopMean, Truncated
-from didyma.tasks.latent_ranking import LatentRankingProblem
-from didyma.tasks.losses import (
+from didyma.data.lists import Groups
+from didyma.ranking.feature_maps import Positional, TopMean, Truncated
+from didyma.ranking.latent_problem import LatentRankingProblem
+from didyma.ranking.losses import (
     NDCG,
     AveragePrecision,
     PrecisionAt,

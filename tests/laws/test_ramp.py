@@ -12,17 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from didyma.data import Groups
-from didyma.features.bins import Bins
+from didyma.data.lists import Groups
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.row_bcfw import RowBCFW
-from didyma.tasks.feature_maps import Pairwise, Positional, TopMean, Truncated
-from didyma.tasks.losses import NDCG, AveragePrecision, PrecisionAt, StepLoss
-from didyma.tasks.ramp import RampProblem
-from didyma.tasks.ranking import RankingProblem
+from didyma.ranking.bins import Bins
+from didyma.ranking.feature_maps import Pairwise, Positional, TopMean, Truncated
+from didyma.ranking.losses import NDCG, AveragePrecision, PrecisionAt, StepLoss
+from didyma.ranking.problem import RankingProblem
+from didyma.ranking.ramp import RampProblem
 from tests.learning.problems import optimum_over, random_ranking
 from tests.reference import coefficients, measure_loss, written_out
 

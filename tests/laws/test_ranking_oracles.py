@@ -11,8 +11,8 @@ import pytest
 
 from didyma.errors import DataError
 from didyma.learning.problem import Cut
-from didyma.tasks.feature_maps import Pairwise, Positional, TopMean, Truncated
-from didyma.tasks.losses import (
+from didyma.ranking.feature_maps import Pairwise, Positional, TopMean, Truncated
+from didyma.ranking.losses import (
     NDCG,
     AveragePrecision,
     PrecisionAt,
@@ -20,8 +20,8 @@ from didyma.tasks.losses import (
     RocArea,
     StepLoss,
 )
-from didyma.tasks.oracles import hinge_oracle, oracle_of
-from didyma.tasks.ranking import _choose_grades
+from didyma.ranking.oracles import hinge_oracle, oracle_of
+from didyma.ranking.problem import _choose_grades
 from tests.reference import (
     best_interleaving,
     brute_force,

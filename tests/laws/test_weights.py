@@ -9,19 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from didyma.applications.motif.finder import MotifFinder
 from didyma.errors import DataError
-from didyma.estimators.classification import ClassificationRanker, PolynomialRanker
-from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
-from didyma.estimators.motif import MotifFinder
-from didyma.estimators.structured import (
+from didyma.learning.perceptron import Perceptron
+from didyma.learning.problem import Cut, PythonProblem
+from didyma.ranking.classification import ClassificationRanker, PolynomialRanker
+from didyma.ranking.latent import LatentPerceptronRanker, LatentSVMRanker
+from didyma.ranking.svm import SVMRanker
+from didyma.structured.learners import (
     LatentStructuredPerceptron,
     LatentStructuredSVM,
     StructuredPerceptron,
     StructuredSVM,
 )
-from didyma.estimators.svm import SVMRanker
-from didyma.learning.perceptron import Perceptron
-from didyma.learning.problem import Cut, PythonProblem
 from tests.learning.tasks import Parts, Whole, examples_of_parts, examples_of_wholes
 
 RNG = np.random.default_rng(5)

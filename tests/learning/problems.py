@@ -7,10 +7,10 @@ from itertools import permutations
 import numpy as np
 from scipy.optimize import minimize
 
-from didyma.data import Groups
+from didyma.data.lists import Groups
 from didyma.learning.problem import Cut, PythonProblem
-from didyma.tasks.losses import AveragePrecision
-from didyma.tasks.ranking import RankingProblem
+from didyma.ranking.losses import AveragePrecision
+from didyma.ranking.problem import RankingProblem
 from tests.reference import coefficients, measure_loss
 
 

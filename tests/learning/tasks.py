@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from didyma.tasks.task import Task
+from didyma.structured.task import Task
 
 N_CLASSES, N_PARTS, N_COLUMNS = 3, 4, 3
 

@@ -6,22 +6,16 @@ import numpy as np
 import pytest
 
 from didyma.errors import DataError, ModelFileError
-from didyma.estimators.structured import (
+from didyma.learning.cccp import CCCP
+from didyma.learning.perceptron import Perceptron
+from didyma.structured.learners import (
     LatentStructuredPerceptron,
     LatentStructuredSVM,
     StructuredPerceptron,
     StructuredSVM,
 )
-from didyma.learning.cccp import CCCP
-from didyma.learning.perceptron import Perceptron
-from didyma.tasks.task import Task
-from tests.learning.tasks import (
-    N_COLUMNS,
-    Parts,
-    Whole,
-    examples_of_parts,
-    examples_of_wholes,
-)
+from didyma.structured.task import Task
+from tests.learning.tasks import N_COLUMNS, Parts, Whole, examples_of_parts, examples_of_wholes
 
 
 @pytest.fixture

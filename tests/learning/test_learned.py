@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from didyma.errors import NothingLearnedWarning
-from didyma.estimators.classification import ClassificationRanker
-from didyma.estimators.latent import LatentPerceptronRanker, LatentSVMRanker
-from didyma.estimators.structured import StructuredSVM
-from didyma.estimators.svm import SVMRanker
 from didyma.learning.learned import concordance
-from didyma.tasks.task import Task
+from didyma.ranking.classification import ClassificationRanker
+from didyma.ranking.latent import LatentPerceptronRanker, LatentSVMRanker
+from didyma.ranking.svm import SVMRanker
+from didyma.structured.learners import StructuredSVM
+from didyma.structured.task import Task
 
 
 def judged(noise, n_queries=60, n_rows=20, seed=0):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from didyma.data import Groups
+from didyma.data.lists import Groups
 from didyma.errors import DataError
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
@@ -16,8 +16,8 @@ from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.problem import PythonProblem
 from didyma.polytope.active_set import project
-from didyma.tasks.losses import NDCG, AveragePrecision, PrecisionAt, ReciprocalRank, RocArea
-from didyma.tasks.ranking import RankingProblem
+from didyma.ranking.losses import NDCG, AveragePrecision, PrecisionAt, ReciprocalRank, RocArea
+from didyma.ranking.problem import RankingProblem
 from tests.learning.problems import (
     multiclass,
     optimum_by_enumeration,

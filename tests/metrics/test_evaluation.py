@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from didyma.data import Groups
+from didyma.data.lists import Groups
 from didyma.errors import DataError
 from didyma.metrics import Evaluator, evaluate, expected
 from didyma.metrics.measures import ROCArea, parse, parse_all

@@ -8,14 +8,30 @@ from scipy.special import logsumexp
 
 torch = pytest.importorskip("torch")
 
-from torch.autograd import gradcheck, gradgradcheck  # noqa: E402
-from torch.distributions import kl_divergence  # noqa: E402
+from torch.autograd import gradcheck, gradgradcheck
+from torch.distributions import kl_divergence
 
-import didyma  # noqa: E402
-from didyma.nn import StructureDistribution  # noqa: E402
-from didyma.structures import Choice, Matching, Segmentation, Sequence, Tree  # noqa: E402
-from tests.laws.test_distributions import HARD, TRACTABLE, on_a_grid  # noqa: E402
-from tests.laws.test_sparsemap import CASES, OPTIONAL, Window, instance_of, vertices_of  # noqa: E402
+import didyma
+from didyma.nn import StructureDistribution
+from didyma.structures import (
+    Choice,
+    Matching,
+    Segmentation,
+    Sequence,
+    Tree,
+)
+from tests.laws.test_distributions import (
+    HARD,
+    TRACTABLE,
+    on_a_grid,
+)
+from tests.laws.test_sparsemap import (
+    CASES,
+    OPTIONAL,
+    Window,
+    instance_of,
+    vertices_of,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 

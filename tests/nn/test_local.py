@@ -7,17 +7,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import didyma  # noqa: E402
-from didyma.nn import LocalSparseMAP  # noqa: E402
-from didyma.structures import (  # noqa: E402
-    AtMost,
-    Composition,
-    ExactlyOne,
-    Factor,
-    FactorGraph,
-    Sequence,
-    Tree,
-)
+import didyma
+from didyma.nn import LocalSparseMAP
+from didyma.structures import AtMost, Composition, ExactlyOne, Factor, FactorGraph, Sequence, Tree
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 

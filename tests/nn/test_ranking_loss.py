@@ -10,12 +10,12 @@ import pytest
 import torch
 from torch import nn
 
-from didyma.data import group_rows
+from didyma.data.lists import group_rows
 from didyma.errors import DataError
-from didyma.estimators.svm import SVMRanker
 from didyma.metrics import evaluate
 from didyma.nn.ranking_loss import RankingLoss
-from didyma.tasks.losses import StepLoss, parse_loss
+from didyma.ranking.losses import StepLoss, parse_loss
+from didyma.ranking.svm import SVMRanker
 from tests.reference import brute_force, brute_force_thresholds, coefficients, measure_loss
 
 # Every loss and every map; tests/laws has all combinations of them, as oracles.

@@ -13,14 +13,7 @@ from didyma.polytope.active_set import minimise_over_columns, project
 from didyma.polytope.local import local_sparsemap
 from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structures.factor_graph import FactorGraph
-from didyma.structures.logic import (
-    AtLeastOne,
-    AtMost,
-    AtMostOne,
-    Cardinality,
-    ExactlyOne,
-    Implies,
-)
+from didyma.structures.logic import AtLeastOne, AtMost, AtMostOne, Cardinality, ExactlyOne, Implies
 
 TRIANGLE = [(0, 1), (1, 2), (2, 0)]
 

@@ -11,16 +11,16 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from didyma.data import Groups
+from didyma.data.lists import Groups
 from didyma.errors import MissingExtraError
-from didyma.estimators.additive import AdditiveSVMRanker
 from didyma.metrics import evaluate
+from didyma.ranking.additive import AdditiveSVMRanker
 from didyma.report import plots
 from didyma.report.functions import terms
 from didyma.report.html import Example, RankedPassage, require_extra, write_report
 from didyma.report.table import comparison
-from didyma.rerank.calibration import Calibration, Reliability
-from didyma.rerank.drift import Ranges
+from didyma.text.calibration import Calibration, Reliability
+from didyma.text.drift import Ranges
 
 VOID = {"meta", "br", "hr", "img", "link", "input", "path", "use", "rect"}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks import synthetic
-from didyma.data import Lists
+from didyma.data.lists import Lists
 from reproductions import additive
 
 

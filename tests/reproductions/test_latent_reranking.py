@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from didyma.data import Groups, Lists
+from didyma.data.lists import Groups, Lists
 from reproductions import latent_reranking as reranking
 
 NOUNS = ["river", "castle", "engine", "poet", "planet", "bridge", "island", "metal", "garden"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from didyma.data import Lists
+from didyma.data.lists import Lists
 from reproductions import latent_reranking as reranking
 from reproductions import latent_reranking_cnn as cnn
 from tests.reproductions.test_latent_reranking import ask, data

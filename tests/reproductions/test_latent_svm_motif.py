@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from didyma.formats.fasta import decode
+from didyma.applications.motif.fasta import decode
 from reproductions import latent_svm_motif as motif
 
 SIZE, SITE = 80, "TTTATGTTTAG"

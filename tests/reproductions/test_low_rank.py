@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from didyma.formats.nbest import of_outputs
+from didyma.nbest.formats import of_outputs
 from reproductions import low_rank
 from tests.cases import cases
 

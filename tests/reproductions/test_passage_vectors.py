@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from didyma.data import Lists
+from didyma.data.lists import Lists
 from reproductions import passage_vectors
 from tests.reproductions.test_latent_reranking import data
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from didyma.applications.parsing.parser import DependencyParser
+from didyma.data import conll
 from didyma.files import replace_sections
-from didyma.formats import conll
-from didyma.nn.parser import DependencyParser
 from reproductions import sparsemap_models
 from reproductions import sparsemap_parsing as parsing
 

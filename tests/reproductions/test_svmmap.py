@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from didyma.estimators.classification import ClassificationRanker
-from didyma.formats import trec
+from didyma.data import trec
 from didyma.metrics import evaluate_run
+from didyma.ranking.classification import ClassificationRanker
 from reproductions import svmmap
 
 OLD, NEW = range(301, 351), range(601, 651)

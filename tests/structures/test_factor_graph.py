@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from didyma.errors import DataError
 from didyma.structures.elimination import fill_order, postorder
 from didyma.structures.factor_graph import FactorGraph
-from didyma.structures.logic import (
-    AtLeastOne,
-    AtMost,
-    AtMostOne,
-    Cardinality,
-    ExactlyOne,
-    Implies,
-)
+from didyma.structures.logic import AtLeastOne, AtMost, AtMostOne, Cardinality, ExactlyOne, Implies
 
 
 def grid(n_rows, n_columns):

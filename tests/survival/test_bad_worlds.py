@@ -195,7 +195,7 @@ import os, shutil, sys
 from pathlib import Path
 import didyma
 from didyma import model
-from didyma.array_folder import is_folder
+from didyma.data.array_folder import is_folder
 
 def refuses(read, path):
     try:

@@ -30,8 +30,8 @@ import numpy as np
 from didyma import model
 from didyma.cli import app
 from didyma.cli.interruption import listen
-from didyma.data import Lists
-from didyma.formats import write
+from didyma.data import write
+from didyma.data.lists import Lists
 
 TOL = 1e-6
 EVERY = 0.01  # seconds between checkpoints, so that some deaths fall into the writing of one

@@ -1,4 +1,4 @@
-// Clusters of mentions from the scores of pairs (see didyma.tasks.coreference).
+// Clusters of mentions from the scores of pairs (see didyma.applications.coreference.task).
 #pragma once
 
 #include <limits>

@@ -55,7 +55,7 @@ class Runs {
     Array<Slot> slots_;
 };
 
-// `didyma.features.text.extended` says what the columns mean.
+// `didyma.text.features.extended` says what the columns mean.
 class Cues {
   public:
     Cues(const Reading& reading, Span<const bool> is_capital, Span<const int64_t> traits,

@@ -23,7 +23,7 @@ struct Saturation {
 
 constexpr int64_t N_OVERLAPS = 16;
 
-// `didyma.features.text.small` says what the columns mean.
+// `didyma.text.features.small` says what the columns mean.
 class Overlaps {
   public:
     Overlaps(const Reading& reading, const Grams& grams, const Saturation& saturation)

@@ -41,7 +41,7 @@ struct WordVectors {
     }
 };
 
-// `didyma.features.text.word_vectors` says what the columns mean. A vector of norm 0 stands for
+// `didyma.text.features.word_vectors` says what the columns mean. A vector of norm 0 stands for
 // none.
 class Nearnesses {
   public:

@@ -29,46 +29,79 @@ MISTAKES = (DidymaError, OSError, MemoryError, ValueError)
 
 # Where each command is, and what `didyma --help` says of it: a module is imported when it is used.
 COMMANDS = {
-    "fit": ("fit.fit", "Train a ranker and save it."),
+    "fit": ("cli.fit.fit", "Train a ranker and save it."),
     "predict": (
-        "predict.predict",
+        "cli.predict.predict",
         "Score each row of DATA: one number a line, in the order of the rows.",
     ),
-    "rank": ("rank.rank", "Rank the rows of each query of DATA and write a TREC run."),
-    "eval": ("evaluate.evaluate", "Evaluate a run by judgements, or a model by judged results."),
+    "rank": ("cli.rank.rank", "Rank the rows of each query of DATA and write a TREC run."),
+    "eval": (
+        "cli.evaluate.evaluate",
+        "Evaluate a run by judgements, or a model by judged results.",
+    ),
     "compare": (
-        "compare.compare",
+        "cli.compare.compare",
         "Compare runs, or models, with a baseline: means, wins / losses / ties, p-values.",
     ),
-    "convert": ("convert.convert", "Convert judged results, by the extensions of the files."),
-    "inspect": ("inspect.inspect", "Show what a model has learned, or what a data file holds."),
+    "convert": (
+        "cli.convert.convert",
+        "Convert judged results, by the extensions of the files.",
+    ),
+    "inspect": (
+        "cli.inspect.inspect",
+        "Show what a model has learned, or what a data file holds.",
+    ),
     "export": (
-        "export.export",
+        "cli.export.export",
         "Write a model for another engine: ONNX, a search engine, JavaScript, trees.",
     ),
     "demo": (
-        "demo.demo",
+        "applications.demo.command.demo",
         "Learn to find passages of Python's own language reference, and write a report.",
     ),
-    "index": ("index.index", "Index texts, so that they can be searched."),
-    "ask": ("ask.ask", "Find the passages that answer a query, in an index or in any texts."),
+    "index": ("cli.index.index", "Index texts, so that they can be searched."),
+    "ask": (
+        "cli.ask.ask",
+        "Find the passages that answer a query, in an index or in any texts.",
+    ),
     "serve": (
-        "serve.serve",
+        "cli.serve.serve",
         "Answer the rerank requests of Cohere's, Jina's, vLLM's and TEI's clients, and searches.",
     ),
-    "clicks": ("clicks.clicks", "Turn a log of clicks into judgements to train on."),
-    "coref": ("coref.app", "Find which mentions of a text refer to the same thing."),
-    "motif": ("motif.app", "Find the motif that some DNA sequences share and others lack."),
+    "clicks": (
+        "applications.clicks.command.clicks",
+        "Turn a log of clicks into judgements to train on.",
+    ),
+    "coref": (
+        "applications.coreference.command.app",
+        "Find which mentions of a text refer to the same thing.",
+    ),
+    "motif": (
+        "applications.motif.command.app",
+        "Find the motif that some DNA sequences share and others lack.",
+    ),
     "rerank": (
-        "rerank.app",
+        "cli.rerank.app",
         "Rank passages for queries, learned from texts and judgements.",
     ),
-    "nbest": ("nbest.app", "Choose better among the candidates that a decoder proposes."),
-    "tag": ("tag.app", "Tag words by a second-order hidden Markov model."),
-    "parse": ("parse.app", "Find the head of each word of a sentence, and its relation to it."),
-    "nli": ("nli.app", "Tell whether a premise entails a hypothesis, contradicts it, or neither."),
+    "nbest": (
+        "cli.nbest.app",
+        "Choose better among the candidates that a decoder proposes.",
+    ),
+    "tag": (
+        "applications.tagging.command.app",
+        "Tag words by a second-order hidden Markov model.",
+    ),
+    "parse": (
+        "applications.parsing.command.app",
+        "Find the head of each word of a sentence, and its relation to it.",
+    ),
+    "nli": (
+        "applications.alignment.command.app",
+        "Tell whether a premise entails a hypothesis, contradicts it, or neither.",
+    ),
     "passage": (
-        "passage.app",
+        "applications.passages.command.app",
         "Rank passages by how well they answer a question, from their words.",
     ),
 }
@@ -85,8 +118,8 @@ class Commands(TyperGroup):
         """The command of that name."""
         if cmd_name not in COMMANDS:
             return None
-        module, _, attribute = COMMANDS[cmd_name][0].partition(".")
-        found = getattr(import_module(f"didyma.cli.{module}"), attribute)
+        module, _, attribute = COMMANDS[cmd_name][0].rpartition(".")
+        found = getattr(import_module(f"didyma.{module}"), attribute)
         if not isinstance(found, typer.Typer):
             single = typer.Typer(rich_markup_mode="rich", add_completion=False)
             single.command(cmd_name)(found)

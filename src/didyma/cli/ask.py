@@ -16,9 +16,9 @@ from didyma.cli.output import check_output, explain, print_json, say
 from didyma.errors import DataError
 
 if TYPE_CHECKING:
-    from didyma.rerank.text import TextReranker
-    from didyma.search.found import FoundPassage
-    from didyma.search.index import PassageIndex
+    from didyma.text.found import FoundPassage
+    from didyma.text.index import PassageIndex
+    from didyma.text.text_reranker import TextReranker
 
 __all__ = ["ask"]
 
@@ -109,8 +109,8 @@ def ask(
         return
     asked = [("1", query)] if query is not None else list(_read_queries(queries))
     if output is not None:
-        from didyma.formats import rankings
-        from didyma.formats.rankings import PassageRanking
+        from didyma.data import rankings
+        from didyma.data.rankings import PassageRanking
 
         found = [PassageRanking(name, text, asking.found(text)) for name, text in asked]
         rankings.write(found, output)
@@ -204,7 +204,7 @@ def _read_queries(path: Path | None) -> Iterator[tuple[str, str]]:
     from didyma.files import format_suffix
 
     if path is not None and format_suffix(path) in (".tsv", ".jsonl", ".json"):
-        from didyma.formats import text_ids
+        from didyma.data.texts import ids as text_ids
 
         yield from text_ids.read(path).items()
         return

@@ -13,8 +13,8 @@ from didyma.cli.progress import reporting
 from didyma.errors import DataError, MissingExtraError
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
-    from didyma.learning.contest import Contest, HeldOut
+    from didyma.data.lists import Lists
+    from didyma.learning.selection import Contest, HeldOut
 
 __all__ = ["train_on_cluster"]
 
@@ -35,11 +35,11 @@ def train_on_cluster(
 
     An SVM has a path, where each fit starts from the one before.
     """
-    from didyma.distributed.shards import Shards
-    from didyma.learning.contest import contest
+    from didyma.cluster.shards import Shards
+    from didyma.learning.selection import contest
     from didyma.protocol import clone
 
-    ranker = getattr(import_module(f"didyma.estimators.{module}"), name)(**parameters)
+    ranker = getattr(import_module(f"didyma.ranking.{module}"), name)(**parameters)
     Cs = Cs or [ranker.weight()]
     judge = None if dev is None else _Judge(dev, measure)
     with _connected(address), reporting(Cs, getattr(ranker, "tol", None), None) as callback:
@@ -62,7 +62,7 @@ class _Judge:
 
     def __call__(self, ranker: Any) -> float:
         if self._held_out is None:
-            from didyma.learning.contest import HeldOut
+            from didyma.learning.selection import HeldOut
 
             self.lists = read_data(self._dev, InputColumns(), like=ranker)
             self._held_out = HeldOut(self.lists, self._measure)

@@ -135,7 +135,7 @@ def _short(path: Path) -> str:
 
 
 def _evaluate_runs(systems: list[Path], qrels: Path, measures: str) -> Iterator[Evaluation]:
-    from didyma.formats.trec import read_qrels, read_run
+    from didyma.data.trec import read_qrels, read_run
     from didyma.metrics import RunEvaluator
 
     evaluator = RunEvaluator(read_qrels(qrels), measures)

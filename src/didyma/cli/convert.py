@@ -16,7 +16,7 @@ from didyma.errors import DataError
 from didyma.files import format_suffix
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
+    from didyma.data.lists import Lists
 
 __all__ = ["convert"]
 
@@ -90,7 +90,7 @@ def convert(
 
     didyma convert big.lists --check
     """
-    from didyma.formats import lists_folder
+    from didyma.data import lists_folder
 
     if check and lists_folder.is_lists_folder(source):
         with waiting(f"checking {source}"):
@@ -114,8 +114,8 @@ def convert(
 
 
 def _write_file(source: Path, target: Path, columns: InputColumns, kind: str) -> tuple[int, int]:
-    from didyma import formats
-    from didyma.formats.queries import QueryCount
+    from didyma.data import judged
+    from didyma.data.queries import QueryCount
 
     check_output(target, source, columns.group)
     if kind == "NumPy" and target.suffix != ".npz":
@@ -125,13 +125,13 @@ def _write_file(source: Path, target: Path, columns: InputColumns, kind: str) ->
 
         def counted() -> Iterator[Lists]:
             nonlocal named
-            for part in formats.blocks(source, **reader_options(source, columns)):
+            for part in judged.blocks(source, **reader_options(source, columns)):
                 yield part
                 count.add(part.qid)
                 named = part.feature_names is not None
                 report("converting", count.n_rows)
 
-        formats.write_blocks(counted(), target)
+        judged.write_blocks(counted(), target)
     if kind == "LETOR" and named:
         say_warning("a LETOR file has no place for the names of features, only for their numbers")
     return count.n_rows, count.n_queries
@@ -144,15 +144,15 @@ def _fill_folder(
     dtype: Precision | None,
     sparse: bool | None,
 ) -> tuple[int, int]:
-    from didyma import formats
+    from didyma.data import judged, letor, lists_folder
 
     check_folder(target, source, columns.group)
     given = reader_options(source, columns)
-    if formats.format_of(source) is formats.letor:
+    if judged.format_of(source) is letor:
         given |= {"sparse": sparse} | ({} if dtype is None else {"dtype": dtype.value})
-    parts = formats.blocks(source, **given)
+    parts = judged.blocks(source, **given)
     with counting(f"writing {target}") as report:
-        return formats.lists_folder.write_blocks(
+        return lists_folder.write_blocks(
             parts,
             target,
             dtype=None if dtype is None else dtype.value,

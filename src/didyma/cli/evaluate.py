@@ -15,7 +15,7 @@ from didyma.cli.scored import scored
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
+    from didyma.data.lists import Lists
     from didyma.metrics import Evaluation
     from didyma.model import Model
 
@@ -60,7 +60,7 @@ def evaluate(
         columns = InputColumns(label, qid, docid, group)
         evaluation = evaluate_model(model, truth, columns, measures)
     else:
-        from didyma.formats.trec import read_qrels, read_run
+        from didyma.data.trec import read_qrels, read_run
         from didyma.metrics import evaluate_run
 
         evaluation = evaluate_run(read_run(system), read_qrels(truth), measures)

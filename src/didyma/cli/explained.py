@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from didyma.cli.output import aligned
 
 if TYPE_CHECKING:
-    from didyma.rerank.explanation import PassageExplanation
+    from didyma.text.explanation import PassageExplanation
 
 __all__ = ["explained", "marked", "printable", "reasons", "shortened"]
 

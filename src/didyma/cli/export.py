@@ -67,9 +67,9 @@ def export(
     """
     check_output(output, model, data, group)
 
-    from didyma.engines.export import export as write
-    from didyma.engines.export import ranker_of
     from didyma.errors import placed
+    from didyma.exports.export import export as write
+    from didyma.exports.export import ranker_of
     from didyma.model import Model
 
     given, rows = Model.read(model), None

@@ -20,8 +20,8 @@ from didyma.cli.training import Scale, scaler_of, train, train_svm
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
-    from didyma.learning.contest import Contender, Contest
+    from didyma.data.lists import Lists
+    from didyma.learning.selection import Contender, Contest
 
 __all__ = ["fit"]
 

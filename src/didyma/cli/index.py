@@ -59,7 +59,7 @@ def index(
 
     didyma index --check notes.index
     """
-    from didyma.search.index import PassageIndex
+    from didyma.text.index import PassageIndex
 
     began = time.perf_counter()
     if check:

@@ -14,7 +14,7 @@ from didyma.cli.output import say, terminal
 from didyma.cli.progress import progress_bars
 
 if TYPE_CHECKING:
-    from didyma.search.index import PassageIndex
+    from didyma.text.index import PassageIndex
 
 __all__ = ["Language", "described", "indexing", "open_or_make", "spoken"]
 
@@ -51,7 +51,7 @@ def indexing(path: Path) -> Iterator[Callable[[int], None]]:
 
 def open_or_make(path: Path, language: str) -> PassageIndex:
     """The index at a path, or one of the texts there, kept for the next time."""
-    from didyma.search.cache import index_of
+    from didyma.text.index_cache import index_of
 
     began = time.time()
     with indexing(path) as callback:

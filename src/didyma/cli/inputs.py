@@ -11,7 +11,7 @@ from didyma.errors import DataError, ModelFileError
 from didyma.files import format_suffix
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
+    from didyma.data.lists import Lists
     from didyma.model import Model
 
 __all__ = ["InputColumns", "is_model", "read_data", "read_model", "reader_options"]
@@ -48,9 +48,9 @@ def read_data(path: Path, columns: InputColumns, *, like: Any = None, judged: bo
 
     Without ``judged``, a table needs no labels.
     """
-    from didyma import formats
+    from didyma.data.judged import read as read_lists
 
-    return formats.read(path, like=like, **reader_options(path, columns, judged))
+    return read_lists(path, like=like, **reader_options(path, columns, judged))
 
 
 def reader_options(path: Path, columns: InputColumns, judged: bool = True) -> dict[str, Any]:

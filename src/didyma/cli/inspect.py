@@ -101,7 +101,7 @@ def _model(path: Path, top: int) -> dict[str, Any]:
 
 
 def _feature_names(ranker: Any) -> list[str]:
-    from didyma.data import Features
+    from didyma.data.lists import Features
 
     return Features.of(ranker).labels
 
@@ -187,7 +187,7 @@ def _data(path: Path, columns: InputColumns) -> dict[str, Any]:
 
 def _duplicates(qid: Any, docid: Any) -> int:
     """Rows whose document their query has had before; rows without an id do not count."""
-    from didyma.formats.text import distinct
+    from didyma.data.text import distinct
 
     if docid is None:
         return 0

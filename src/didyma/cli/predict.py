@@ -14,7 +14,7 @@ from didyma.cli.output import check_output
 from didyma.cli.scored import is_stdout, scored, written
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
+    from didyma.data.lists import Lists
 
 __all__ = ["ModelFile", "predict"]
 

@@ -18,7 +18,7 @@ from didyma.errors import DataError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from didyma.data import Groups, Lists
+    from didyma.data.lists import Groups, Lists
 
 __all__ = ["rank"]
 
@@ -65,7 +65,7 @@ def rank(
     if not is_stdout(output):
         check_output(output, model, data, group)
 
-    from didyma.formats.trec import run_lines
+    from didyma.data.trec import run_lines
 
     def write(parts: Iterator[Lists]) -> tuple[int, int]:
         n_rows = n_documents = n_queries = 0
@@ -109,7 +109,7 @@ def _places(sizes: NDArray[Any]) -> NDArray[Any]:
 def _document_ids(rows: Lists, path: Path, before: int) -> NDArray[Any]:
     import numpy as np
 
-    from didyma.formats.text import distinct, text_array
+    from didyma.data.text import distinct, text_array
 
     given = [""] * len(rows) if rows.docid is None else rows.docid.astype(str).tolist()
     ids = text_array(

@@ -17,8 +17,8 @@ from didyma.errors import DataError, placed
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
-    from didyma.rerank.calibration import Threshold
-    from didyma.rerank.text import TextReranker
+    from didyma.text.calibration import Threshold
+    from didyma.text.text_reranker import TextReranker
 
 __all__ = ["app"]
 
@@ -164,7 +164,7 @@ def fit(
     lists = reranking.read_judged(files, spoken)
 
     from didyma import model as model_file
-    from didyma.rerank.text import TextReranker
+    from didyma.text.text_reranker import TextReranker
 
     with checkpointing.surviving(context, output, texts=lists):
         with reranking.searching() as callback:
@@ -285,7 +285,7 @@ def rank(
         say(f"threshold {_meaning(least)}")
     kept = [ranking.cut(top_k, threshold) for ranking in found]
 
-    from didyma.formats import rankings
+    from didyma.data import rankings
 
     if as_json:
         print_json({"queries": list(rankings.records(kept))})

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from didyma.data import Lists
-    from didyma.formats.rankings import PassageRanking
+    from didyma.data.lists import Lists
+    from didyma.data.rankings import PassageRanking
     from didyma.metrics import Evaluation
     from didyma.report.table import ComparisonTable
-    from didyma.rerank.choice import Tried
-    from didyma.rerank.drift import Drift
-    from didyma.rerank.text import TextReranker
+    from didyma.text.drift import Drift
+    from didyma.text.selection import Tried
+    from didyma.text.text_reranker import TextReranker
 
 __all__ = [
     "MEASURES",
@@ -58,7 +58,7 @@ Vectors = Annotated[
 
 def load(path: Path, vectors: str | None) -> TextReranker:
     """A saved reranker, with the word vectors that it was trained with."""
-    from didyma.rerank.text import TextReranker
+    from didyma.text.text_reranker import TextReranker
 
     reranker = TextReranker.load(path)
     if vectors is not None:
@@ -70,7 +70,7 @@ def read_vectors(given: str | None) -> Any:
     """The table of a file, or the name of one that is known."""
     if given is None or (given == "wordllama" and not Path(given).exists()):
         return given
-    from didyma.formats import vectors
+    from didyma.data import item_vectors as vectors
 
     return dict(zip(*vectors.read(given)))
 
@@ -109,7 +109,7 @@ class OrdersCompared:
         import numpy as np
 
         from didyma.metrics import Evaluation, evaluate, parse_all
-        from didyma.rerank.target import Target
+        from didyma.text.target import Target
 
         groups, target = lists.groups, Target.of(lists.y, lists.groups, reranker.measure)
         better = (target.grades if target.kind == "teacher" else target.relevance)[groups.rows]
@@ -169,7 +169,7 @@ def searching() -> Iterator[Callable[[Tried], None]]:
 
 def rank_one(reranker: TextReranker, query: str, data: Path | None) -> PassageRanking:
     """The passages of a file, or of stdin, ranked for one query."""
-    from didyma.formats.rankings import PassageRanking
+    from didyma.data.rankings import PassageRanking
 
     documents, scores = read_passages(reranker, data)
     return PassageRanking("1", query, reranker.rank(query, documents, scores=scores))
@@ -185,7 +185,7 @@ def read_passages(
 
 def rank_all(reranker: TextReranker, lists: Lists) -> list[PassageRanking]:
     """The passages of each query, ranked."""
-    from didyma.formats.rankings import PassageRanking
+    from didyma.data.rankings import PassageRanking
 
     assert lists.queries is not None
     groups, found = lists.groups, []

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
+    from didyma.data.lists import Lists
     from didyma.model import Model
 
 __all__ = ["scaled"]
@@ -24,10 +24,10 @@ def scaled(scaler: Model, lists: Lists, folder: Path) -> Lists:
     """
     import numpy as np
 
-    from didyma.data import Groups
-    from didyma.formats.queries import rows_of
-    from didyma.matrix import is_sparse
-    from didyma.scoring import BLOCK
+    from didyma.data.lists import Groups
+    from didyma.data.matrix import is_sparse
+    from didyma.data.queries import rows_of
+    from didyma.learning.scoring import BLOCK
 
     groups = lists.groups
     if is_sparse(lists.X) or not np.array_equal(groups.rows, np.arange(len(lists))):

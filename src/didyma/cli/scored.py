@@ -12,7 +12,7 @@ from didyma.cli.inputs import InputColumns, read_data, reader_options
 from didyma.files import replace_when_done
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
+    from didyma.data.lists import Lists
     from didyma.model import Model
 
 __all__ = ["is_stdout", "scored", "written"]
@@ -36,13 +36,13 @@ def scored(
     They come in blocks, of whole queries with ``by_query``. Where queries are needed and their rows
     do not stand together, ``use`` is called again with all rows at once, unless it must not be.
     """
-    from didyma import formats
+    from didyma.data.judged import blocks
+    from didyma.data.queries import ScatteredError, whole_queries
     from didyma.errors import placed
-    from didyma.formats.queries import ScatteredError, whole_queries
 
     options = reader_options(path, columns, judged)
     try:
-        parts = model.predict_blocks(formats.blocks(path, like=model, **options))
+        parts = model.predict_blocks(blocks(path, like=model, **options))
         return use(whole_queries(parts) if by_query else parts)
     except ScatteredError as error:
         if not again:

@@ -9,7 +9,7 @@ import typer
 
 from didyma.cli import options
 from didyma.errors import MissingExtraError
-from didyma.service.limits import Limits
+from didyma.serve.limits import Limits
 
 __all__ = ["serve"]
 
@@ -166,15 +166,15 @@ def serve(
     curl localhost:8000/v2/rerank -d '{"query": "…", "documents": ["…", "…"]}'
     """
     try:
-        from didyma.service.app import Service
-        from didyma.service.hosts import AllowedHosts
-        from didyma.service.indexes import ServedIndexes
-        from didyma.service.logs import log_to_stderr
-        from didyma.service.models import ServedModels
-        from didyma.service.served import NamedSource
-        from didyma.service.server import check_host
-        from didyma.service.server import serve as run
-        from didyma.service.tokens import BearerTokens
+        from didyma.serve.app import Service
+        from didyma.serve.hosts import AllowedHosts
+        from didyma.serve.indexes import ServedIndexes
+        from didyma.serve.logs import log_to_stderr
+        from didyma.serve.models import ServedModels
+        from didyma.serve.served import NamedSource
+        from didyma.serve.server import check_host
+        from didyma.serve.server import serve as run
+        from didyma.serve.tokens import BearerTokens
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("didyma"):
             raise

@@ -13,7 +13,7 @@ from didyma.cli.output import say, waiting
 from didyma.errors import DataError, placed
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
+    from didyma.data.lists import Lists
 
 __all__ = [
     "Depth",
@@ -134,7 +134,7 @@ class TextFiles:
             )
         if data is not None and not (queries is passages is qrels is None):
             raise typer.BadParameter("give DATA or these", param_hint="--queries / --passages")
-        from didyma.formats.roles import Roles
+        from didyma.data.roles import Roles
 
         self.data, self.part, self.depth = data, part, depth
         self.names = parse_names(names, Roles.__dataclass_fields__)
@@ -156,7 +156,7 @@ class TextFiles:
 
     def read(self, language: str | None = "auto") -> Lists:
         """The lists of texts, with candidates by BM25 where there are none."""
-        from didyma.formats import texts
+        from didyma.data.texts import reader as texts
 
         with waiting(f"reading {self.path}"):
             given: dict[str, Any] = {"run": self.run, "depth": self.depth}
@@ -177,19 +177,19 @@ class TextFiles:
     def _first_stage(self, language: str | None) -> Any:
         if self.first_stage is None:
             return _BM25(language)
-        from didyma.search.index import PassageIndex
+        from didyma.text.index import PassageIndex
 
         return PassageIndex.open(self.first_stage)
 
 
 class _BM25:
-    """`didyma.features.BM25`, imported when it is needed."""
+    """`didyma.text.BM25`, imported when it is needed."""
 
     def __init__(self, language: str | None) -> None:
         self.language = language
 
     def fit(self, passages: Any) -> Any:
-        from didyma.features import BM25
+        from didyma.text import BM25
 
         return BM25(self.language).fit(passages)
 
@@ -226,7 +226,7 @@ def read_passages(path: Path | None) -> tuple[list[Any], list[float] | None]:
 
     Lines are texts, or objects in JSON if the first is one. ``None`` or ``-`` is stdin.
     """
-    from didyma.formats.text import parse_json
+    from didyma.data.text import parse_json
 
     if path is None and sys.stdin.isatty():
         say("passages, one a line; Ctrl-D ends them")
@@ -252,14 +252,14 @@ def read_passages(path: Path | None) -> tuple[list[Any], list[float] | None]:
 
 
 def _score(value: Any) -> float:
-    from didyma.formats.rows import number_of
+    from didyma.data.rows import number_of
 
     return number_of(value, "score")
 
 
 def _document(value: Any) -> dict[str, Any]:
     """A passage as files are read: with its title before its text."""
-    from didyma.formats.passage import Passage
+    from didyma.data.passage import Passage
 
     passage = Passage.of(value)
     return {**passage.metadata, "text": passage.text, "id": passage.id}

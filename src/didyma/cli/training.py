@@ -13,8 +13,8 @@ from didyma.cli.progress import DevMeasure, reporting
 from didyma.errors import DataError
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
-    from didyma.learning.contest import Contest, HeldOut
+    from didyma.data.lists import Lists
+    from didyma.learning.selection import Contest, HeldOut
     from didyma.model import Model
 
 __all__ = ["Scale", "scaler_of", "train", "train_svm"]
@@ -45,7 +45,7 @@ def scaler_of(lists: Lists, scale: Scale) -> Model | None:
     if scale is Scale.none:
         return None
 
-    from didyma.matrix import is_sparse
+    from didyma.data.matrix import is_sparse
     from didyma.model import Model
 
     if scale is not Scale.max_abs and is_sparse(lists.X):
@@ -61,13 +61,13 @@ def train_svm(
     parameters: dict[str, Any],
 ) -> Contest:
     """A path of SVMs over C."""
-    from didyma.learning.contest import contest
-    from didyma.tasks.losses import parse_loss
-    from didyma.tasks.ramp import bound_of
+    from didyma.learning.selection import contest
+    from didyma.ranking.losses import parse_loss
+    from didyma.ranking.ramp import bound_of
 
     held_out = _held_out(dev, measure)
     if "bins" in parameters:
-        from didyma.estimators.additive import AdditiveSVMRanker
+        from didyma.ranking.additive import AdditiveSVMRanker
 
         columns = {
             name: lists.features.places(parameters.get(name, ()), f"--{name}")
@@ -76,7 +76,7 @@ def train_svm(
         ranker: Any = AdditiveSVMRanker(measure=measure, **{**parameters, **columns})
         watch = _watch(held_out, lambda X: ranker.bins_.transform(X))
     else:
-        from didyma.estimators.svm import SVMRanker
+        from didyma.ranking.svm import SVMRanker
 
         ranker = SVMRanker(measure=measure, **parameters)
         watch = _watch(held_out)
@@ -98,10 +98,10 @@ def train(
     name: str,
 ) -> Contest:
     """The same for other rankers, each fitted on its own; latent ones watch the dev rows."""
-    from didyma.learning.contest import contest, fits
+    from didyma.learning.selection import contest, fits
 
     held_out = _held_out(dev, measure)
-    ranker_class = getattr(import_module(f"didyma.estimators.{module}"), name)
+    ranker_class = getattr(import_module(f"didyma.ranking.{module}"), name)
     if module != "latent":
         with waiting("training"):
             return contest(fits(ranker_class(**parameters), lists, Cs), held_out)
@@ -111,7 +111,7 @@ def train(
 
 
 def _held_out(dev: Lists | None, measure: str) -> HeldOut | None:
-    from didyma.learning.contest import HeldOut
+    from didyma.learning.selection import HeldOut
 
     return None if dev is None else HeldOut(dev, measure)
 
@@ -123,7 +123,7 @@ def _watch(
 
     ``design`` makes what they weigh of the dev rows, once the first weights are there.
     """
-    from didyma.scoring import linear_scores
+    from didyma.learning.scoring import linear_scores
 
     if held_out is None:
         return None

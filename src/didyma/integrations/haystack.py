@@ -7,7 +7,7 @@ from haystack import Document, component, default_to_dict
 
 from didyma.errors import DataError
 from didyma.integrations.loading import GivenReranker, reranker_of
-from didyma.rerank.text import TextReranker
+from didyma.text.text_reranker import TextReranker
 
 __all__ = ["RerankComponent"]
 

@@ -10,7 +10,7 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict, field_validator
 
 from didyma.integrations.loading import reranker_of
-from didyma.rerank.text import TextReranker
+from didyma.text.text_reranker import TextReranker
 
 __all__ = ["RerankCompressor"]
 

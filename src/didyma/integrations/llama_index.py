@@ -10,7 +10,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
 from didyma.errors import DataError
 from didyma.integrations.loading import reranker_of
-from didyma.rerank.text import TextReranker
+from didyma.text.text_reranker import TextReranker
 
 __all__ = ["RerankPostprocessor"]
 

@@ -6,7 +6,7 @@ import os
 from typing import TypeAlias
 
 from didyma.files import PathName
-from didyma.rerank.text import TextReranker
+from didyma.text.text_reranker import TextReranker
 
 __all__ = ["GivenReranker", "reranker_of"]
 

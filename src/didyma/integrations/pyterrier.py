@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyterrier
 
-from didyma.data import Lists
+from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.integrations.loading import GivenReranker, reranker_of
 

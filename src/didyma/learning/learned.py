@@ -7,11 +7,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Groups
+from didyma.data.lists import Groups
+from didyma.data.matrix import Matrix
 from didyma.errors import NothingLearnedWarning, warn
 from didyma.learning.problem import Problem
 from didyma.learning.solution import Solution
-from didyma.matrix import Matrix
 
 __all__ = ["Learner", "concordance", "gain_over_zero", "warn_if_nothing_learned", "warn_of_zero"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.checkpoints import Stateful
-from didyma.data import Lists
+from didyma.data.lists import Lists
+from didyma.learning.scoring import linear_scores
 from didyma.learning.solution import Callback, Progress
-from didyma.scoring import linear_scores
 
 __all__ = ["Monitor", "Watch"]
 

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data import Groups, group_rows
+from didyma.data.lists import Groups, group_rows
 from didyma.errors import DataError
 from didyma.metrics.columns import read_labels, read_scores
 from didyma.metrics.measures import Measure, is_native, parse, parse_all

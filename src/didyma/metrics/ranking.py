@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data import Groups
+from didyma.data.lists import Groups
 from didyma.metrics.columns import one_per_row, read_scores
 
 __all__ = ["order", "rank", "tie_break", "tie_order"]

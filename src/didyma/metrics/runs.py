@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data import Groups
+from didyma.data.lists import Groups
 from didyma.errors import DataError
 from didyma.metrics.columns import one_per_row, read_labels, read_scores
 from didyma.metrics.evaluation import Evaluation, Measures

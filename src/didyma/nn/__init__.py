@@ -1,4 +1,4 @@
-"""Structured layers, losses and models for PyTorch (extra ``torch``).
+"""Structured layers, losses and distributions for PyTorch (extra ``torch``).
 
 >>> import torch
 >>> from didyma.nn import SparseMAP
@@ -15,42 +15,13 @@ try:
 except ModuleNotFoundError as error:
     raise MissingExtraError("didyma.nn", "torch") from error
 
-from typing import TYPE_CHECKING
+from didyma.lazy import attach
 
-from didyma.lazy import lazily
-from didyma.nn.layers import SparseMAP, sparsemap
-from didyma.nn.losses import FenchelYoungLoss
-
-if TYPE_CHECKING:
-    from didyma.nn.distributions import StructureDistribution
-    from didyma.nn.embedding import PassageEmbedding
-    from didyma.nn.esim import EntailmentClassifier
-    from didyma.nn.local import LocalSparseMAP
-    from didyma.nn.parser import DependencyParser
-    from didyma.nn.passage import PassageRanker
-    from didyma.nn.ranking_loss import RankingLoss
-
-__all__ = [
-    "DependencyParser",
-    "EntailmentClassifier",
-    "FenchelYoungLoss",
-    "LocalSparseMAP",
-    "PassageEmbedding",
-    "PassageRanker",
-    "RankingLoss",
-    "SparseMAP",
-    "StructureDistribution",
-    "sparsemap",
-]
-
-# What needs learners, models or other solvers, imported when it is first used.
-_HOMES = {
-    "DependencyParser": "didyma.nn.parser",
-    "EntailmentClassifier": "didyma.nn.esim",
-    "LocalSparseMAP": "didyma.nn.local",
-    "PassageEmbedding": "didyma.nn.embedding",
-    "PassageRanker": "didyma.nn.passage",
-    "RankingLoss": "didyma.nn.ranking_loss",
-    "StructureDistribution": "didyma.nn.distributions",
+# Names of 0.2 that are elsewhere now.
+_FORMER = {
+    "DependencyParser": "didyma.applications.parsing",
+    "EntailmentClassifier": "didyma.applications.alignment",
+    "PassageEmbedding": "didyma.applications.passages",
+    "PassageRanker": "didyma.applications.passages",
 }
-__getattr__ = lazily(__name__, _HOMES)
+__getattr__, __dir__, __all__ = attach(__name__, __file__, _FORMER)

@@ -4,7 +4,7 @@
     ramp(s)  = max over rankings r   Δ(r) + s·(Ψ(r) − Ψ(r_s)),      r_s the ranking by s
 
 are upper bounds on the loss Δ(r_s) of sorting by the scores s, the ramp the tighter one. The most
-violating ranking, found by the oracle of `didyma.tasks.ranking`, gives one coefficient per row,
+violating ranking, found by the oracle of `didyma.ranking.problem`, gives one coefficient per row,
 c = Ψ(r) − Ψ* or Ψ(r) − Ψ(r_s), which is the gradient.
 """
 
@@ -17,14 +17,14 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from didyma.data import Groups, group_rows
+from didyma.data.lists import Groups, group_rows
 from didyma.errors import DataError
 from didyma.nn.losses import REDUCTIONS
-from didyma.tasks import losses
-from didyma.tasks.feature_maps import FeatureMap, parse_feature_map
-from didyma.tasks.latent_ranking import LatentRankingProblem
-from didyma.tasks.ramp import RampProblem
-from didyma.tasks.ranking import RankingProblem, trainable_queries
+from didyma.ranking import losses
+from didyma.ranking.feature_maps import FeatureMap, parse_feature_map
+from didyma.ranking.latent_problem import LatentRankingProblem
+from didyma.ranking.problem import RankingProblem, trainable_queries
+from didyma.ranking.ramp import RampProblem
 
 __all__ = ["RankingLoss"]
 
@@ -46,7 +46,7 @@ class RankingLoss(nn.Module):
     (tensor(1.3000), tensor([-1.,  0.,  1.]))
 
     Args:
-        loss: "ap", "rr", "roc", "ndcg@10", "precision@5", … or a `didyma.tasks.losses` object.
+        loss: "ap", "rr", "roc", "ndcg@10", "precision@5", … or a `didyma.ranking.losses` object.
         feature_map: "pairwise", "positional", "truncated", "top@10", … or an object.
         grades: bound on NDCG over more than two grades: "thresholds", a binary one for each, or
             "joint", one ranking for all, tighter and for short queries only.

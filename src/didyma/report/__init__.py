@@ -1,21 +1,10 @@
 """Reports for people to look at."""
 
-from typing import TYPE_CHECKING
+from didyma.lazy import attach
 
-from didyma.lazy import lazily
-
-if TYPE_CHECKING:
-    from didyma.report.alignment import heat_maps
-    from didyma.report.functions import draw_functions, terms, write_functions
-    from didyma.report.logo import save_logo
-
-__all__ = ["draw_functions", "heat_maps", "save_logo", "terms", "write_functions"]
-
-_HOMES = {
-    "draw_functions": "didyma.report.functions",
-    "heat_maps": "didyma.report.alignment",
-    "save_logo": "didyma.report.logo",
-    "terms": "didyma.report.functions",
-    "write_functions": "didyma.report.functions",
+# Names of 0.2 that are elsewhere now.
+_FORMER = {
+    "heat_maps": "didyma.applications.alignment",
+    "save_logo": "didyma.applications.motif",
 }
-__getattr__ = lazily(__name__, _HOMES)
+__getattr__, __dir__, __all__ = attach(__name__, __file__, _FORMER)

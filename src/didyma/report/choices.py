@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import Lists
+from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.formats.nbest import hamming, inputs_of, loss_measure, losses, outputs_of
+from didyma.nbest.formats import hamming, inputs_of, loss_measure, losses, outputs_of
 from didyma.report.table import Row
 
 __all__ = ["Judge", "first_choices"]
@@ -28,7 +28,7 @@ def first_choices(lists: Lists) -> Choices:
 class Judge:
     """Judges choices over the lists that have candidates.
 
-    ``loss`` says how losses come from references, as in `didyma.formats.nbest.losses`.
+    ``loss`` says how losses come from references, as in `didyma.nbest.formats.losses`.
     """
 
     def __init__(self, lists: Lists, loss: str = "auto") -> None:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.estimators.additive import AdditiveSVMRanker
 from didyma.files import PathName, replace_when_done
+from didyma.learning.scoring import LEVELS
+from didyma.ranking.additive import AdditiveSVMRanker
 from didyma.report.plots import require_matplotlib
-from didyma.scoring import LEVELS
 
 __all__ = ["SUFFIXES", "AdditiveTerm", "Colours", "draw_functions", "terms", "write_functions"]
 

@@ -16,8 +16,8 @@ from didyma.report.table import ComparisonTable, decimal
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
     from didyma.report.functions import AdditiveTerm
-    from didyma.rerank.calibration import Calibration
-    from didyma.rerank.drift import Drift
+    from didyma.text.calibration import Calibration
+    from didyma.text.drift import Drift
 
 __all__ = ["Example", "RankedPassage", "require_extra", "write_report"]
 

@@ -20,9 +20,9 @@ from numpy.typing import ArrayLike
 from didyma.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from didyma.learning.examination import Examination
+    from didyma.applications.clicks.examination import Examination
     from didyma.report.functions import AdditiveTerm
-    from didyma.rerank.calibration import Reliability
+    from didyma.text.calibration import Reliability
 
 __all__ = [
     "convergence",

@@ -149,7 +149,7 @@ def comparison(
     All must have been evaluated by the same measures on the same queries, in any order. ``test`` is
     "wilcoxon", "t-test" or "randomisation"; ``correct`` applies Holm's correction.
 
-    >>> from didyma.data import Groups
+    >>> from didyma.data.lists import Groups
     >>> from didyma.metrics import evaluate
     >>> groups, y = Groups.from_qid(["a", "a", "b", "b"]), [1, 0, 0, 1]
     >>> systems = {

@@ -17,10 +17,10 @@ from didyma.cli.output import aligned, print_json, say, waiting
 from didyma.report.table import decimal, footnote
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
+    from didyma.data.lists import Lists
+    from didyma.nbest.reranker import NBestReranker
     from didyma.report.choices import Judge
     from didyma.report.table import Row
-    from didyma.rerank.nbest import NBestReranker
 
 __all__ = ["compare", "evaluate"]
 
@@ -85,7 +85,7 @@ def compare(
 
 def _load(models: list[Path]) -> dict[str, NBestReranker]:
     """All models by their names in the table, before work is done for any of them."""
-    from didyma.rerank.nbest import NBestReranker
+    from didyma.nbest.reranker import NBestReranker
 
     names = names_of(models, ("decoder", "oracle"))
     return {name: NBestReranker.load(path) for path, name in names.items()}

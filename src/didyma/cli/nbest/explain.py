@@ -15,8 +15,8 @@ from didyma.errors import DataError
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
-    from didyma.rerank.nbest import NBestReranker
+    from didyma.data.lists import Lists
+    from didyma.nbest.reranker import NBestReranker
 
 __all__ = ["explain"]
 
@@ -51,9 +51,9 @@ def explain(
     """
     lists = read_lists(data, inputs, None)
 
-    from didyma.formats.nbest import inputs_of, outputs_of
+    from didyma.nbest.formats import inputs_of, outputs_of
+    from didyma.nbest.reranker import DECODERS_OWN, NBestReranker
     from didyma.report.choices import first_choices
-    from didyma.rerank.nbest import DECODERS_OWN, NBestReranker
 
     reranker = NBestReranker.load(model)
     number = _find(lists, id, reranker, data)

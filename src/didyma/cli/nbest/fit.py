@@ -19,8 +19,8 @@ from didyma.cli.output import check_output, listed, print_json, say, terminal
 from didyma.report.table import decimal
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
-    from didyma.rerank.nbest import NBestReranker
+    from didyma.data.lists import Lists
+    from didyma.nbest.reranker import NBestReranker
 
 __all__ = ["fit"]
 
@@ -101,7 +101,7 @@ def fit(
         held_out = read_lists(dev, dev_inputs, dev_references, loss_column)
 
     from didyma import model as model_file
-    from didyma.rerank.nbest import NBestReranker
+    from didyma.nbest.reranker import NBestReranker
 
     with checkpointing.surviving(context, output, TRAIN=lists, dev=held_out):
         with _reporting(model) as callback:

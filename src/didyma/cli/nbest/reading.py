@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from didyma.cli.output import say, waiting
 
 if TYPE_CHECKING:
-    from didyma.data import Lists
+    from didyma.data.lists import Lists
 
 __all__ = ["read_lists"]
 
@@ -17,7 +17,7 @@ def read_lists(
     path: Path, inputs: Path | None, references: Path | None, loss_column: str = "loss"
 ) -> Lists:
     """Read a file and say what it holds."""
-    from didyma.formats import nbest
+    from didyma.nbest import formats as nbest
 
     with waiting(f"reading {path}"):
         lists = nbest.read(path, inputs=inputs, references=references, loss=loss_column)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from didyma.data import Lists
+    from didyma.data.lists import Lists
 
 __all__ = ["rerank"]
 
@@ -49,8 +49,8 @@ def rerank(
     lists = read_lists(data, inputs, None)
 
     from didyma.files import replace_when_done
-    from didyma.formats import nbest
-    from didyma.rerank.nbest import NBestReranker
+    from didyma.nbest import formats as nbest
+    from didyma.nbest.reranker import NBestReranker
 
     reranker = NBestReranker.load(model)
     with waiting("reranking"):
@@ -70,7 +70,7 @@ def _reordered(lists: Lists, scores: NDArray[np.float64]) -> Lists:
     """Each list sorted by new scores; the old ones become features."""
     import numpy as np
 
-    from didyma.formats.nbest import outputs_of
+    from didyma.nbest.formats import outputs_of
 
     outputs = list(outputs_of(lists))
     if lists.scores is not None:

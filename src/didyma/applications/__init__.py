@@ -1,0 +1,1 @@
+"""Whole subjects, built on the library as a user could build them."""

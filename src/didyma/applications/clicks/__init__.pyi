@@ -1,0 +1,1 @@
+from didyma.applications.clicks.model import ClickModel as ClickModel

@@ -1,0 +1,103 @@
+"""What a log of clicks says about positions and documents, as a table and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from didyma.files import PathName
+from didyma.report import plots
+from didyma.report.page import PagePlot, write_page
+from didyma.report.table import decimal
+
+if TYPE_CHECKING:
+    from didyma.applications.clicks.examination import Examination
+    from didyma.applications.clicks.log import ClickLog
+    from didyma.applications.clicks.model import ClickJudgements
+
+__all__ = ["position_records", "position_rows", "write_click_report"]
+
+EDGES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
+
+
+def position_records(log: ClickLog, examination: Examination) -> list[dict[str, Any]]:
+    """Of each position its impressions, clicks, examination and interval, None where unknown."""
+    positions, place = np.unique(log.position, return_inverse=True)
+    shown = np.bincount(place, log.impressions).astype(int).tolist()
+    clicked = np.bincount(place, log.clicks).astype(int).tolist()
+    known = dict(
+        zip(
+            examination.positions.tolist(),
+            zip(*(c.tolist() for c in (examination.values, examination.low, examination.high))),
+        )
+    )
+    nothing = (np.nan,) * 3
+    return [
+        {"position": position, "impressions": n, "clicks": c, "click_rate": c / n}
+        | {
+            name: None if np.isnan(value) else value
+            for name, value in zip(("examination", "low", "high"), known.get(position, nothing))
+        }
+        for position, n, c in zip(positions.tolist(), shown, clicked)
+    ]
+
+
+def position_rows(records: Sequence[dict[str, Any]]) -> list[list[str]]:
+    """The same as cells, below their head."""
+    head = ["position", "impressions", "clicks", "click rate", "examination", "95 % interval"]
+    return [head] + [
+        [
+            str(own["position"]),
+            f"{own['impressions']:,}",
+            f"{own['clicks']:,}",
+            decimal(own["click_rate"]),
+            "unknown" if own["examination"] is None else decimal(own["examination"]),
+            "" if own["low"] is None else f"{decimal(own['low'])} to {decimal(own['high'])}",
+        ]
+        for own in records
+    ]
+
+
+def write_click_report(
+    log: ClickLog,
+    examination: Examination,
+    judged: ClickJudgements,
+    path: PathName,
+    notes: Sequence[str] = (),
+) -> None:
+    """Write a self-contained page: the curve with its interval, and what labels there are."""
+    records = position_records(log, examination)
+    rates = np.array([own["click_rate"] for own in records if own["examination"] is not None])
+    first, last = examination.positions[[0, -1]].tolist()
+    sentence = (
+        f"Position {last} is looked at {examination.values[-1]:.0%} as often as position {first}. "
+        "Click rates depend on what stood at a position as well."
+    )
+    label = f"Examination and click rate over positions. {sentence}"
+    drawing = plots.examination(examination, rates / max(rates[0], 1e-12), label)
+    shown, clicked = int(log.impressions.sum()), int(log.clicks.sum())
+    write_page(
+        "examination.html.j2",
+        path,
+        title="What clicks say",
+        lead=f"{shown:,} impressions with {clicked:,} clicks for {len(log.queries):,} queries; "
+        f"{len(judged.lists):,} documents of {len(judged.lists.groups):,} queries are judged.",
+        plot=PagePlot("Examination of positions", drawing, sentence),
+        rows=position_rows(records),
+        labels=_label_rows(judged),
+        notes=notes,
+    )
+
+
+def _label_rows(judged: ClickJudgements) -> list[list[str]]:
+    """How many documents have labels of each range."""
+    place = np.clip(np.searchsorted(EDGES, judged.lists.y, "right") - 1, 0, len(EDGES) - 2)
+    found = []
+    for k, (low, high) in enumerate(pairwise(EDGES)):
+        own = place == k
+        counts = own.sum(), judged.impressions[own].sum(), judged.clicks[own].sum()
+        found.append([f"{low:g} to {high:g}", *(f"{int(count):,}" for count in counts)])
+    return found

@@ -1,0 +1,1 @@
+from didyma.applications.coreference.resolver import CoreferenceResolver as CoreferenceResolver

@@ -1,0 +1,260 @@
+"""`MotifFinder`: learn a DNA motif from sequences that have it and sequences that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.applications.motif.fasta import decode
+from didyma.applications.motif.gibbs import GibbsMotifSampler, read_labelled, site_counts
+from didyma.applications.motif.meme import Motif
+from didyma.applications.motif.task import DNA, MotifTask, Site, Windows
+from didyma.checkpoints import array_of, remember
+from didyma.errors import DataError
+from didyma.learning.cccp import CCCP
+from didyma.learning.solution import Callback, Progress, Result, check_C
+from didyma.model import Savable
+from didyma.protocol import Estimator, check_is_fitted, check_random_state
+
+__all__ = ["Hit", "MotifFinder"]
+
+Vector = NDArray[np.float64]
+
+SWEEPS = 20  # of the sampler that chooses the first sites
+
+
+class Hit(NamedTuple):
+    """A site with its score, and its bases as read on its strand."""
+
+    start: int
+    strand: str
+    score: float
+    bases: str
+
+
+class MotifFinder(Savable, Estimator):
+    """Latent structural SVM for motifs (Yu & Joachims 2009); see `didyma.applications.motif.task`.
+
+    Minimises ½‖w‖² + C Σ_i c_i (risk of sequence i), with c_i = sample_weight[i] / Σ_j
+    sample_weight[j], by CCCP.
+    There are many local optima: of ``n_restarts`` runs from different first sites the one with the
+    lowest objective is kept.
+
+    Parameters
+    ----------
+    length : int
+        Bases of the motif.
+    order : int
+        Length of the background's k-mers.
+    both_strands : bool
+        Look for the motif's reverse complement too.
+    C : float
+        Weight of the errors against the norm.
+    init : {"sample", "random"}
+        First sites: after a few sweeps of a Gibbs sampler, or uniformly at random as in the paper.
+        In long sequences w = 0 can be a local optimum that random sites never leave.
+    tol, max_iter
+        Stop a run when a round lowers the objective by less, relative to it; most rounds.
+    n_restarts : int
+        Runs from different sites.
+    random_state : int
+        Seed of these.
+    callback : callable, optional
+        Called with a `Progress` after each round; True stops. Not saved with a model.
+
+    Attributes
+    ----------
+    coef_ : array of shape (4 length + 4^order,)
+        The matrix, position by position in the order A, C, G, T, and the background.
+    counts_ : array of shape (length, 4)
+        Bases of the best sites in the positive sequences.
+    frequencies_ : array of shape (4,)
+        Shares of the bases in all sequences.
+    objective_trace_ : list of float
+        Objective after each round of the run that was kept.
+    objectives_ : list of float
+        Final objective of each run.
+    n_rounds_ : list of int
+        Rounds of each run.
+
+    >>> finder = MotifFinder(length=4, order=1, C=100.0)
+    >>> finder = finder.fit(["CCGATTCC", "GGGATTGG", "ACCAGATT", "CCCCCCCC", "GAGAGTGA"],
+    ...                     [1, 1, 1, -1, -1])
+    >>> finder.predict(["CGATTC", "CGAGAC"]).tolist()
+    [1, -1]
+    """
+
+    _state: ClassVar[tuple[str, ...]] = ("coef_", "counts_", "frequencies_", "objective_trace_")
+    _transient: ClassVar[tuple[str, ...]] = ("callback",)
+
+    coef_: Vector
+    counts_: Vector
+    frequencies_: Vector
+    objective_trace_: list[float]
+    objectives_: list[float]
+    n_rounds_: list[int]
+    result_: Result
+
+    def __init__(
+        self,
+        length: int = 11,
+        order: int = 3,
+        both_strands: bool = False,
+        C: float = 100.0,
+        *,
+        init: str = "sample",
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        n_restarts: int = 10,
+        random_state: Any = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.length = length
+        self.order = order
+        self.both_strands = both_strands
+        self.C = C
+        self.init = init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_restarts = n_restarts
+        self.random_state = random_state
+        self.callback = callback
+
+    @property
+    def task(self) -> MotifTask:
+        """The task of these parameters."""
+        return MotifTask(self.length, self.order, self.both_strands)
+
+    def fit(
+        self,
+        sequences: Sequence[DNA],
+        labels: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from sequences (texts, or codes) with labels +1 and -1."""
+        self._check_restored()
+        codes, signs, weight = read_labelled(sequences, labels, sample_weight)
+        check_C(self.C)
+        if self.n_restarts < 1:
+            raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
+        if self.init not in ("sample", "random"):
+            raise DataError(f"expected 'sample' or 'random', found {self.init!r}", field="init")
+        problem = self.task.problem(codes, signs.tolist(), weight / weight.sum())
+        solver = CCCP(tol=self.tol, max_iter=self.max_iter)
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_restarts)
+        self.objectives_, self.n_rounds_ = [], []
+        for seed in seeds.tolist():
+            trace: list[float] = []
+
+            def follow(progress: Progress, trace: list[float] = trace) -> bool | None:
+                trace.append(progress.value)
+                return None if self.callback is None else self.callback(progress)
+
+            try:
+                start = self._first(codes, signs, weight, seed)
+            except KeyboardInterrupt:
+                if not self.objectives_:
+                    raise
+                break  # what earlier runs have found is kept
+            solution = solver.solve(
+                problem, self.C, start=start, random_state=seed, callback=follow
+            )
+            stopped = solution.result.status in ("interrupted", "stopped")
+            if not self.objectives_ or (not stopped and trace[-1] < min(self.objectives_)):
+                self.coef_, self.objective_trace_ = solution.w, trace
+                self.result_ = solution.result
+            if stopped:
+                break
+            self.objectives_.append(trace[-1])
+            self.n_rounds_.append(solution.result.n_iter)
+        known = np.concatenate(codes)
+        bases = np.bincount(known, minlength=5)[:4].astype(np.float64) + 1.0
+        self.frequencies_ = bases / bases.sum()
+        windows = self.task.windows([x for x, sign in zip(codes, signs) if sign > 0])
+        self.counts_ = site_counts(windows, windows.best(self._scores(windows)))
+        return self
+
+    def decision_function(self, sequences: Sequence[DNA]) -> Vector:
+        """Score of the best site of each sequence; -inf where there is no place for one."""
+        windows, scores = self._scan(sequences)
+        best = windows.best(scores)
+        return np.where(best >= 0, np.append(scores, 0.0)[best], -np.inf)
+
+    def predict(self, sequences: Sequence[DNA]) -> NDArray[np.int64]:
+        """+1 for each sequence whose best site scores above background, else -1."""
+        return np.where(self.decision_function(sequences) > 0, 1, -1)
+
+    def sites(self, sequences: Sequence[DNA]) -> list[Site | None]:
+        """The best site of each sequence, whatever its score; None where there is no place."""
+        windows, scores = self._scan(sequences)
+        best = windows.best(scores)
+        return [windows.site(i, int(m)) if m >= 0 else None for i, m in enumerate(best)]
+
+    def scan(self, sequence: DNA, threshold: float = 0.0) -> list[Hit]:
+        """All sites of one sequence that score above ``threshold``, in the order they stand."""
+        windows, scores = self._scan([sequence])
+        codes, hits = windows.codes, []
+        for m in np.flatnonzero(scores > threshold):
+            start, strand = windows.site(0, int(m))
+            found = codes[start : start + self.length]
+            bases = decode(found if strand == "+" else 3 - found[::-1])
+            hits.append(Hit(start, strand, float(scores[m]), bases))
+        return sorted(hits)
+
+    def score(self, sequences: Sequence[DNA], labels: ArrayLike) -> float:
+        """Share of sequences whose label is right."""
+        return float(np.mean(self.predict(sequences) == np.where(np.asarray(labels) > 0, 1, -1)))
+
+    def motif(self, name: str = "motif", source: str = "sites") -> Motif:
+        """What was learned, as probabilities: shares in the best sites, or softmax of the weights.
+
+        ``source`` is "sites" or "weights". Weights also tell what negative sequences lack, and
+        their scale depends on C.
+        """
+        check_is_fitted(self)
+        if source == "sites":
+            return Motif.from_counts(name, self.counts_, self.frequencies_)
+        if source == "weights":
+            return Motif.from_weights(name, self.task.parts(self.coef_)[0], self.frequencies_)
+        raise DataError(f"expected 'sites' or 'weights', found {source!r}", field="source")
+
+    def _check_state(self) -> None:
+        sizes = self.coef_.shape, self.counts_.shape, self.frequencies_.shape
+        if sizes != ((self.task.n_features,), (self.length, 4), (4,)):
+            raise ValueError(f"arrays of shapes {sizes} are not those of a motif")
+
+    def _first(
+        self, codes: list[NDArray[np.uint8]], signs: NDArray[np.int64], weight: Vector, seed: int
+    ) -> Vector | None:
+        """Weights to begin with, unless first sites are random."""
+        if self.init == "random":
+            return None
+        name = f"first sites in {len(codes)} sequences by seed {seed}"
+        found: Vector = remember(
+            name,
+            lambda: self._sampled(codes, signs, weight, seed),
+            lambda first: array_of(first, "weights", (self.task.n_features,)),
+        )
+        return found
+
+    def _sampled(
+        self, codes: list[NDArray[np.uint8]], signs: NDArray[np.int64], weight: Vector, seed: int
+    ) -> Vector:
+        """Weights of a Gibbs sampler's motif, above zero where it answers +1."""
+        parameters = (self.length, self.order, self.both_strands)
+        sampler = GibbsMotifSampler(*parameters, n_sweeps=SWEEPS, n_restarts=1, random_state=seed)
+        sampler.fit(codes, signs, weight)
+        matrix = np.log(2.0) * sampler.motif().log_odds
+        threshold = np.clip(sampler.threshold_, 0.0, None) / self.length
+        return np.concatenate([(matrix - threshold).ravel(), np.zeros(4**self.order)])
+
+    def _scan(self, sequences: Sequence[DNA]) -> tuple[Windows, Vector]:
+        check_is_fitted(self)
+        windows = self.task.windows(sequences)
+        return windows, self._scores(windows)
+
+    def _scores(self, windows: Windows) -> Vector:
+        return windows.scores(*self.task.parts(self.coef_))

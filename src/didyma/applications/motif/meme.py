@@ -1,0 +1,96 @@
+"""Motifs: probabilities of the bases at each position, and files that the MEME Suite reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.applications.motif.fasta import BASES
+from didyma.errors import DataError
+from didyma.files import PathName, replace_when_done
+
+__all__ = ["Motif", "write"]
+
+Vector = NDArray[np.float64]
+
+# Sets of bases as the sum of 1, 2, 4, 8 for A, C, G, T.
+IUPAC = "-ACMGRSVTWYHKDBN"
+EVEN = np.full(4, 0.25)
+_NAME = re.compile(r"\S+")
+
+
+@dataclass(frozen=True, eq=False)
+class Motif:
+    """``probabilities`` (l, 4) of A, C, G, T at each position, and ``background`` (4,) without it.
+
+    >>> motif = Motif("box", np.array([[0.9, 0.1, 0.0, 0.0], [0.5, 0.0, 0.5, 0.0]]))
+    >>> motif.consensus, motif.information.round(2).tolist()
+    ('AR', [1.53, 1.0])
+    """
+
+    name: str
+    probabilities: Vector
+    background: Vector = field(default_factory=lambda: EVEN)
+    n_sites: int = 20
+
+    @classmethod
+    def from_weights(cls, name: str, matrix: Vector, background: Vector = EVEN) -> Motif:
+        """Softmax over the four weights of each position."""
+        powers = np.exp(matrix - matrix.max(axis=1, keepdims=True))
+        return cls(name, powers / powers.sum(axis=1, keepdims=True), background)
+
+    @classmethod
+    def from_counts(
+        cls, name: str, counts: Vector, background: Vector = EVEN, pseudocount: float = 1.0
+    ) -> Motif:
+        """Shares of the bases in aligned sites, to which ``pseudocount`` bases are added."""
+        smoothed = counts + pseudocount * background
+        shares = smoothed / smoothed.sum(axis=1, keepdims=True)
+        return cls(name, shares, background, round(float(counts[0].sum())))
+
+    @property
+    def log_odds(self) -> Vector:
+        """log2 of the probabilities over the background's, shape (l, 4)."""
+        with np.errstate(divide="ignore"):
+            return np.log2(self.probabilities / self.background)
+
+    @property
+    def information(self) -> Vector:
+        """Bits of each position: 2 less the entropy."""
+        p = self.probabilities
+        return 2.0 + np.sum(p * np.log2(p, out=np.zeros_like(p), where=p > 0), axis=1)
+
+    @property
+    def consensus(self) -> str:
+        """At each position the bases with at least half the share of the first, as IUPAC code."""
+        common = self.probabilities >= 0.5 * self.probabilities.max(axis=1, keepdims=True)
+        return "".join(IUPAC[chosen] for chosen in common @ (1 << np.arange(4)))
+
+    @property
+    def reverse_complement(self) -> Motif:
+        """The same motif as read on the other strand."""
+        turned, background = self.probabilities[::-1, ::-1], self.background[::-1]
+        return Motif(self.name, turned, background, self.n_sites)
+
+
+def write(motifs: Sequence[Motif], path: PathName, *, both_strands: bool = False) -> None:
+    """Write motifs in the minimal MEME format, version 4."""
+    for motif in motifs:
+        if not _NAME.fullmatch(motif.name):
+            raise DataError(f"expected a name without white space, found {motif.name!r}", path=path)
+    with replace_when_done(path) as file:
+        file.write(f"MEME version 4\n\nALPHABET= {BASES}\n\n")
+        file.write(f"strands: {'+ -' if both_strands else '+'}\n\n")
+        background = motifs[0].background if motifs else EVEN
+        shares = " ".join(f"{base} {share:.6f}" for base, share in zip(BASES, background))
+        file.write(f"Background letter frequencies\n{shares}\n")
+        for motif in motifs:
+            sizes = f"alength= 4 w= {len(motif.probabilities)} nsites= {motif.n_sites} E= 0"
+            file.write(f"\nMOTIF {motif.name} {motif.consensus}\n")
+            file.write(f"letter-probability matrix: {sizes}\n")
+            for row in motif.probabilities:
+                file.write(" ".join(f"{share:.6f}" for share in row) + "\n")

@@ -1,0 +1,1 @@
+"""What the networks of several applications share: training, vocabularies, options of commands."""

@@ -1,0 +1,121 @@
+"""What all networks with a scikit-learn face share: training, arrays that are kept, and back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, device, nn
+
+from didyma.applications.networks.trainer import History, Step, Trainer, choose_device
+from didyma.applications.networks.weights import restore
+from didyma.errors import ModelFileError
+from didyma.model import Savable
+from didyma.protocol import Estimator, check_is_fitted
+
+__all__ = ["NetworkEstimator", "device_of"]
+
+Network = TypeVar("Network", bound=nn.Module)
+
+
+class NetworkEstimator(Savable, Estimator, ABC, Generic[Network]):
+    """A network, and the arrays that it has learned.
+
+    A subclass says how its network is built (`_build`); its `fit` makes one (`_begin`) and trains
+    it (`_train`). Parameters that have the names of `Trainer`'s settings are these settings.
+
+    Parameters
+    ----------
+    batch_size, epochs, learning_rate, patience, random_state, checkpoint
+        See `didyma.applications.networks.trainer.Trainer`.
+    device : {"auto", "cpu", "cuda", "mps"}
+        Where the network is computed.
+    callback : callable, optional
+        Called with a `Step` after each step and each epoch.
+
+    Attributes
+    ----------
+    weights_ : dict of str to array
+        The parameters of the network.
+    history_ : History
+        A record of each epoch, the best one, and why training ended; not kept in model files.
+    """
+
+    _transient: ClassVar[tuple[str, ...]] = ("device", "checkpoint", "callback")
+
+    weights_: dict[str, NDArray[Any]]
+    history_: History
+    _network: Network | None = None
+
+    def __init__(
+        self,
+        *,
+        batch_size: int,
+        epochs: int,
+        learning_rate: float,
+        patience: int,
+        random_state: int,
+        device: str,
+        checkpoint: str | PathLike[str] | None,
+        callback: Callable[[Step], None] | None,
+    ) -> None:
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.patience = patience
+        self.random_state = random_state
+        self.device = device
+        self.checkpoint = checkpoint
+        self.callback = callback
+
+    @property
+    def network(self) -> Network:
+        """The trained network."""
+        if self._network is None:
+            check_is_fitted(self, "weights_")
+            try:
+                network = self._restored()
+            except ValueError as error:
+                raise ModelFileError(f"the weights do not fit the network ({error})") from None
+            self._network = network.to(choose_device(self.device))
+        return self._network
+
+    @abstractmethod
+    def _build(self) -> Network:
+        """A network of the sizes that the parameters and what was learned tell."""
+
+    def _begin(self, build: Callable[[], Network] | None = None) -> Network:
+        """A network before training, by ``build`` if it is given, its parameters random."""
+        return Trainer.of(self).seeded(build or self._build)
+
+    def _train(
+        self,
+        network: Network,
+        batches: Callable[[np.random.Generator], Sequence[Any]],
+        loss: Callable[[Any], Tensor],
+        evaluate: Callable[[], float] | None,
+        data: Sequence[Any],
+    ) -> Self:
+        """Train a network (`Trainer.fit`) and keep it; a checkpoint must be of this ``data``."""
+        self._network = network.to(choose_device(self.device))
+        trainer = Trainer.of(self, *data)
+        self.history_ = trainer.fit(network, batches, loss, evaluate, self.callback)
+        state = network.state_dict()
+        self.weights_ = {name: tensor.cpu().numpy().copy() for name, tensor in state.items()}
+        return self
+
+    def _restored(self) -> Network:
+        """The network that has learned ``weights_``; ValueError if they are of another one."""
+        return restore(self._build, self.weights_)
+
+    def _check_state(self) -> None:
+        self._restored()
+
+
+def device_of(network: nn.Module) -> device:
+    """Where the parameters of a network are."""
+    return next(network.parameters()).device

@@ -1,0 +1,1 @@
+from didyma.applications.parsing.parser import DependencyParser as DependencyParser

@@ -1,0 +1,405 @@
+"""DependencyParser: from sentences with trees to trees of other sentences."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from os import PathLike
+from typing import ClassVar, Self, TypeVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from didyma.applications.networks.estimator import NetworkEstimator, device_of
+from didyma.applications.networks.trainer import Step
+from didyma.applications.networks.weights import restore
+from didyma.applications.parsing.arc_factored import ArcFactored, Batch
+from didyma.applications.parsing.lexicon import NumberedSentence, ParserLexicon, buckets, collate
+from didyma.applications.parsing.measures import LabelledTree, evaluate
+from didyma.data.conll import Field, Sentence
+from didyma.errors import DataError
+from didyma.nn.layers import sparsemap
+from didyma.nn.losses import FenchelYoungLoss
+from didyma.polytope.distributions import Distribution
+from didyma.protocol import check_is_fitted
+from didyma.structures import ProjectiveTree, Tree
+
+__all__ = ["LOSSES", "DependencyParser"]
+
+# The regulariser of a loss, and whether a wrong head has a cost in it.
+LOSSES = {
+    "sparsemap": ("sparsemap", False),
+    "margin-sparsemap": ("sparsemap", True),
+    "crf": ("crf", False),
+    "margin-crf": ("crf", True),
+    "perceptron": ("perceptron", False),
+    "svm": ("perceptron", True),
+}
+TAGS = {"upos": Field.UPOS, "xpos": Field.XPOS, None: None}
+TOL = 1e-3  # of SparseMAP in training: 0.02 % of the gradient, and half the time of 1e-6
+AT_ONCE = 64  # sentences that are parsed together
+
+Integers = NDArray[np.int64]
+T = TypeVar("T")
+
+
+class DependencyParser(NetworkEstimator[ArcFactored]):
+    """Parses sentences whose words are given, and learns from ones whose trees are given too.
+
+    Parameters
+    ----------
+    loss : {"sparsemap", "margin-sparsemap", "crf", "margin-crf", "perceptron", "svm"}
+        How heads are learned; "svm" is the perceptron with a margin. Relations are learned by
+        cross-entropy, whatever the loss.
+    margin : float
+        Cost of a wrong head, for "svm", "margin-sparsemap" and "margin-crf".
+    projective : bool
+        Whether arcs may not cross.
+    single_root : bool
+        Whether one word only hangs from the root.
+    word_size, tag_size, character_size : int
+        Sizes of embeddings.
+    hidden, layers, mlp : int
+        LSTM states in each direction, LSTM layers, and hidden units of the scorers.
+    dropout : float
+        Share of the LSTM's inputs and outputs that are dropped in training.
+    word_dropout : float
+        α: training takes a word of frequency c for an unknown one with probability α / (c + α).
+    tags : {"upos", "xpos", None}
+        Tags that are read, of training data and of input alike.
+    characters : bool
+        Whether letters of words are read.
+    epochs, learning_rate, batch_size, patience, random_state, checkpoint
+        As in `Trainer`; a batch has that many sentences, of similar lengths.
+    device : {"auto", "cpu", "cuda", "mps"}
+        Of the network; trees are always found on the CPU.
+    callback : callable, optional
+        Called with a `Step` after each step and each epoch.
+
+    Attributes
+    ----------
+    weights_ : dict of arrays
+        Parameters of the network, an `ArcFactored`.
+    words_, tags_, characters_, labels_ : list of str
+        What was seen in training; all else is unknown.
+    history_ : History
+        Loss and dev UAS of each epoch.
+
+    Examples
+    --------
+    >>> from didyma.data import conll
+    >>> train = conll.read("train.conllu", trees=True)         # doctest: +SKIP
+    >>> parser = DependencyParser(loss="sparsemap").fit(train) # doctest: +SKIP
+    >>> parsed = parser.predict(conll.read("test.conllu"))     # doctest: +SKIP
+    """
+
+    _state: ClassVar[tuple[str, ...]] = ("weights_", "words_", "tags_", "characters_", "labels_")
+
+    words_: list[str]
+    tags_: list[str]
+    characters_: list[str]
+    labels_: list[str]
+
+    def __init__(
+        self,
+        loss: str = "sparsemap",
+        *,
+        margin: float = 1.0,
+        projective: bool = False,
+        single_root: bool = True,
+        word_size: int = 100,
+        tag_size: int = 25,
+        character_size: int = 25,
+        hidden: int = 125,
+        layers: int = 2,
+        mlp: int = 100,
+        dropout: float = 0.2,
+        word_dropout: float = 0.25,
+        tags: str | None = "upos",
+        characters: bool = False,
+        epochs: int = 20,
+        learning_rate: float = 2e-3,
+        batch_size: int = 16,
+        patience: int = 5,
+        random_state: int = 0,
+        device: str = "auto",
+        checkpoint: str | PathLike[str] | None = None,
+        callback: Callable[[Step], None] | None = None,
+    ) -> None:
+        super().__init__(
+            batch_size=batch_size,
+            epochs=epochs,
+            learning_rate=learning_rate,
+            patience=patience,
+            random_state=random_state,
+            device=device,
+            checkpoint=checkpoint,
+            callback=callback,
+        )
+        self.loss = loss
+        self.margin = margin
+        self.projective = projective
+        self.single_root = single_root
+        self.word_size = word_size
+        self.tag_size = tag_size
+        self.character_size = character_size
+        self.hidden = hidden
+        self.layers = layers
+        self.mlp = mlp
+        self.dropout = dropout
+        self.word_dropout = word_dropout
+        self.tags = tags
+        self.characters = characters
+
+    def fit(
+        self, sentences: Sequence[Sentence], eval_set: Sequence[Sentence] | None = None
+    ) -> Self:
+        """Learn from sentences with trees; keep the epoch with the best UAS on ``eval_set``.
+
+        Trees that the parser could not predict (of several roots, or with arcs that cross) are left
+        out of training, and a warning counts them.
+        """
+        loss = self._loss()
+        held_out = [sentence for sentence in eval_set or () if len(sentence)]
+        if eval_set is not None and not held_out:
+            raise DataError("expected sentences with words, found none", field="eval_set")
+        for sentence in (*sentences, *held_out):
+            sentence.check_tree()
+        trees = self._possible(sentences)
+        lexicon = ParserLexicon.learn(trees, self._tag_field(), self.characters)
+        self.words_, self.tags_ = lexicon.words.words, lexicon.tags.words
+        self.characters_, self.labels_ = lexicon.characters.words, lexicon.labels
+        self._lexicon = lexicon
+        network = self._begin()
+        examples = [lexicon.encode(tree, tree.heads) for tree in trees]
+        unseen = [lexicon.encode(sentence) for sentence in held_out]
+        lengths = np.array([len(example) for example in examples])
+        network.allowed.copy_(self._relations(examples))
+        forgotten = self._forgotten(examples)
+
+        def batches(random: np.random.Generator) -> list[Batch]:
+            order = random.permutation(len(examples))
+            rows = list(buckets(order, lengths, self.batch_size))
+            return [
+                collate([examples[i].forget(forgotten, random) for i in rows[k]])
+                for k in random.permutation(len(rows))
+            ]
+
+        def uas() -> float:
+            found = self._each(unseen, self._best_heads)
+            right = [heads == s.heads for heads, s in zip(found, held_out)]
+            return float(np.concatenate(right).mean())
+
+        return self._train(
+            network,
+            batches,
+            lambda batch: self._batch_loss(batch, loss),
+            uas if held_out else None,
+            (sentences, eval_set),
+        )
+
+    def predict(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+        """The sentences with heads and relations in the place of those that they had."""
+        trees = self._each(self._encode(sentences), self._best_trees)
+        return [
+            sentence.replaced({Field.HEAD: tree[0], Field.DEPREL: tree[1]}) if tree else sentence
+            for sentence, tree in zip(sentences, trees)
+        ]
+
+    def score(self, sentences: Sequence[Sentence]) -> float:
+        """Unlabelled attachment score."""
+        golds, found = list(map(_tree, sentences)), list(map(_tree, self.predict(sentences)))
+        return evaluate(golds, found).uas
+
+    def arc_scores(self, sentences: Sequence[Sentence]) -> list[NDArray[np.float64]]:
+        """Scores (n + 1, n + 1) of each sentence: [m, h] is that of head h for word m."""
+        found = self._each(self._encode(sentences), self._own_scores)
+        return [np.zeros((1, 1)) if scores is None else scores for scores in found]
+
+    def alternatives(
+        self, sentences: Sequence[Sentence], temperature: float = 1.0
+    ) -> list[Distribution]:
+        """The few trees of each sentence that SparseMAP selects, with their probabilities.
+
+        ``structures`` has the heads of one tree in each row, after a −1 for the root. A higher
+        temperature selects more trees.
+        """
+        return [
+            self._posterior(scores, temperature) if len(scores) > 1 else NOTHING
+            for scores in self.arc_scores(sentences)
+        ]
+
+    def label(self, sentences: Sequence[Sentence], heads: Sequence[Integers]) -> list[list[str]]:
+        """Relations of the words of each sentence to given heads (n,)."""
+        examples = self._encode(sentences, heads)
+        return [labels or [] for labels in self._each(examples, self._best_labels)]
+
+    def _loss(self) -> FenchelYoungLoss:
+        if self.loss not in LOSSES:
+            known = ", ".join(LOSSES)
+            raise DataError(f"expected one of {known}, found {self.loss!r}", field="loss")
+        regularizer, costly = LOSSES[self.loss]
+        margin = self.margin if costly else 0.0
+        return FenchelYoungLoss(
+            self._structure, regularizer, margin=margin, reduction="sum", tol=TOL
+        )
+
+    def _tag_field(self) -> Field | None:
+        if self.tags not in TAGS:
+            raise DataError(f"expected upos, xpos or None, found {self.tags!r}", field="tags")
+        return TAGS[self.tags]
+
+    @property
+    def _structure(self) -> Tree | ProjectiveTree:
+        return (ProjectiveTree if self.projective else Tree)(single_root=self.single_root)
+
+    @cached_property
+    def _lexicon(self) -> ParserLexicon:
+        check_is_fitted(self, "words_")
+        texts = self.words_, self.tags_, self.characters_, self.labels_
+        return ParserLexicon(*texts, self._tag_field())
+
+    def _build(self) -> ArcFactored:
+        lexicon = self._lexicon
+        return ArcFactored(
+            len(lexicon.words),
+            len(lexicon.tags) if self.tags else 0,
+            len(lexicon.characters) if self.characters else 0,
+            len(lexicon.labels),
+            word_size=self.word_size,
+            tag_size=self.tag_size,
+            character_size=self.character_size,
+            hidden=self.hidden,
+            layers=self.layers,
+            mlp=self.mlp,
+            dropout=self.dropout,
+        )
+
+    def _restored(self) -> ArcFactored:
+        return restore(self._build, self.weights_, self.layers)
+
+    def _possible(self, sentences: Sequence[Sentence]) -> list[Sentence]:
+        """Those whose trees are structures of this parser."""
+        spoken = [sentence for sentence in sentences if len(sentence)]
+        possible = [sentence for sentence in spoken if self._can_predict(sentence)]
+        if not possible:
+            raise DataError(
+                f"there is nothing to learn from: of {len(spoken)} sentences with words, none has "
+                "a tree that the parser could predict"
+            )
+        if left_out := len(spoken) - len(possible):
+            found = "crossing arcs or several roots" if self.projective else "several roots"
+            warnings.warn(
+                f"{left_out} of {len(spoken)} trees have {found}, which the parser could not "
+                "predict; training leaves them out",
+                stacklevel=3,
+            )
+        return possible
+
+    def _can_predict(self, sentence: Sentence) -> bool:
+        assert sentence.heads is not None
+        heads = np.concatenate([[-1], sentence.heads]).astype(np.int32)
+        try:
+            self._structure.check(heads[None], np.array([len(sentence)]))
+        except DataError:
+            return False
+        return True
+
+    def _relations(self, examples: Sequence[NumberedSentence]) -> Tensor:
+        """Which relations occur on arcs from the root (row 0) and from words (row 1)."""
+        heads, labels = (
+            np.concatenate([getattr(e, name) for e in examples]) for name in ("heads", "labels")
+        )
+        found = torch.zeros(2, len(self.labels_), dtype=torch.bool)
+        found[(heads > 0).astype(int), labels] = True
+        return found
+
+    def _forgotten(self, examples: Sequence[NumberedSentence]) -> NDArray[np.float64]:
+        """How likely training takes each word for an unknown one."""
+        words = np.concatenate([example.words for example in examples])
+        counts = np.bincount(words, minlength=len(self._lexicon.words))
+        return self.word_dropout / np.maximum(counts + self.word_dropout, 1e-12)
+
+    def _batch_loss(self, batch: Batch, loss: FenchelYoungLoss) -> Tensor:
+        """Per word: loss of heads, and cross-entropy of relations given the gold heads."""
+        batch = batch.to(device_of(self.network))
+        states = self.network(batch)
+        heads = loss(self.network.arc_scores(states), batch.heads, batch.lengths)
+        labels = self.network.label_scores(states, batch.heads)
+        relations = torch.nn.functional.cross_entropy(
+            labels.flatten(0, 1), batch.labels.flatten(), ignore_index=-1
+        )
+        return heads / batch.lengths.sum() + relations
+
+    def _encode(
+        self, sentences: Sequence[Sentence], heads: Sequence[Integers] | None = None
+    ) -> list[NumberedSentence]:
+        given = [None] * len(sentences) if heads is None else heads
+        return [self._lexicon.encode(*pair) for pair in zip(sentences, given, strict=True)]
+
+    def _each(
+        self, examples: Sequence[NumberedSentence], function: Callable[[Batch, Tensor], Sequence[T]]
+    ) -> list[T | None]:
+        """What a function of batches and states finds for each example; None for an empty one."""
+        found: list[T | None] = [None] * len(examples)
+        lengths = np.array([len(example) for example in examples], np.int64)
+        training = self.network.training
+        self.network.eval()
+        with torch.no_grad():
+            for rows in buckets(np.flatnonzero(lengths), lengths, AT_ONCE):
+                batch = collate([examples[i] for i in rows]).to(device_of(self.network))
+                for i, value in zip(rows, function(batch, self.network(batch))):
+                    found[i] = value
+        self.network.train(training)
+        return found
+
+    def _own_scores(self, batch: Batch, states: Tensor) -> list[NDArray[np.float64]]:
+        scores = self.network.arc_scores(states).cpu().double().numpy()
+        return [own[: n + 1, : n + 1] for own, n in zip(scores, batch.lengths.tolist())]
+
+    def _argmax(self, batch: Batch, states: Tensor) -> Integers:
+        scores = self.network.arc_scores(states).cpu().double().numpy()
+        heads: Integers = self._structure.predict(scores, batch.lengths.cpu().numpy())
+        return heads
+
+    def _best_heads(self, batch: Batch, states: Tensor) -> list[Integers]:
+        return _cut(self._argmax(batch, states)[:, 1:], batch)
+
+    def _best_labels(self, batch: Batch, states: Tensor) -> list[list[str]]:
+        numbers = self.network.label_scores(states, batch.heads).argmax(dim=2).cpu().numpy()
+        return [[self.labels_[number] for number in row] for row in _cut(numbers, batch)]
+
+    def _best_trees(self, batch: Batch, states: Tensor) -> list[tuple[Integers, list[str]]]:
+        heads = self._argmax(batch, states)
+        parsed = replace(batch, heads=torch.from_numpy(heads).to(device_of(self.network)))
+        return list(zip(_cut(heads[:, 1:], batch), self._best_labels(parsed, states)))
+
+    def _posterior(self, scores: NDArray[np.float64], temperature: float) -> Distribution:
+        _, solution = sparsemap(
+            torch.from_numpy(scores)[None],
+            self._structure,
+            temperature=temperature,
+            return_solution=True,
+        )
+        found: Distribution = solution[0]
+        return found
+
+
+# The posterior over the trees of no words.
+NOTHING = Distribution(
+    *(np.full((1, 1), -1), np.ones(1), np.zeros((1, 1)), 0.0, True, 0),
+    *(np.zeros((1, 0), np.int32), np.zeros((1, 0), np.int32)),
+)
+
+
+def _tree(sentence: Sentence) -> LabelledTree:
+    return ([] if sentence.heads is None else sentence.heads), sentence.column(Field.DEPREL)
+
+
+def _cut(rows: NDArray[np.int64], batch: Batch) -> list[NDArray[np.int64]]:
+    """Rows without their padding."""
+    return [row[:n] for row, n in zip(rows, batch.lengths.tolist())]

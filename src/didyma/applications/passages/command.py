@@ -1,0 +1,328 @@
+"""`didyma passage fit/eval/rank/embed`: a network that ranks passages by how well they answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from didyma.applications.networks import options as neural
+from didyma.cli import options
+from didyma.cli.output import aligned, check_output, print_json, say, waiting
+from didyma.errors import DataError
+from didyma.files import format_suffix, replace_when_done
+from didyma.report.table import decimal
+
+if TYPE_CHECKING:
+    from didyma.applications.passages.ranker import PassageRanker
+    from didyma.data.lists import Lists
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    help="""Rank passages by how well they answer a question, from their words.
+
+    [bold]Train, evaluate, apply:[/bold]
+
+    didyma passage fit train.tsv --dev dev.tsv --loss ap -o passage.didyma.safetensors
+
+    didyma passage eval passage.didyma.safetensors test.tsv
+
+    didyma passage rank passage.didyma.safetensors test.tsv -o ranked.tsv
+
+    [bold]Its sentence vectors as features of other rankers:[/bold]
+
+    didyma passage embed passage.didyma.safetensors train.tsv -o train.npz
+
+    didyma fit train.npz --model-type latent-perceptron
+
+    Data are lines of question, sentence and label, with tabs between them, as
+    WikiQA has them, with or without a header; or a TREC QA folder.""",
+)
+
+DATA = "Question, sentence, label on each line (.gz too), or a TREC QA folder."
+MEASURES = {"MAP": "AP", "MRR": "RR", "P@1": "P@1"}
+
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model that didyma passage fit has saved.")
+]
+Data = Annotated[Path, typer.Argument(metavar="DATA", help=DATA)]
+
+
+@app.command()
+def fit(
+    train: Annotated[Path, typer.Argument(metavar="TRAIN", help=DATA)],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
+    ] = Path("passage.didyma.safetensors"),
+    dev: Annotated[
+        Path | None,
+        typer.Option("--dev", metavar="FILE", help="Held-out questions, to choose the epoch by."),
+    ] = None,
+    loss: Annotated[
+        str,
+        typer.Option(
+            "--loss",
+            metavar="NAME",
+            help="cross-entropy judges each passage alone; ap, rr, ndcg@10, … is the structured "
+            "hinge of that measure over all passages of a question.",
+        ),
+    ] = "cross-entropy",
+    feature_map: Annotated[
+        str,
+        typer.Option(
+            "--feature-map",
+            metavar="NAME",
+            help="Feature map of the structured hinge: pairwise, positional, truncated, top@10.",
+        ),
+    ] = "pairwise",
+    vectors: neural.Vectors = None,
+    fixed: neural.FixedVectors = False,
+    dimension: neural.Dimension = 50,
+    filters: Annotated[
+        int,
+        typer.Option(
+            "--filters", min=1, rich_help_panel=neural.NETWORK, help="Size of a sentence's vector."
+        ),
+    ] = 100,
+    width: Annotated[
+        int,
+        typer.Option("--width", min=1, rich_help_panel=neural.NETWORK, help="Words in a window."),
+    ] = 5,
+    hidden: Annotated[
+        int,
+        typer.Option(
+            "--hidden", min=1, rich_help_panel=neural.NETWORK, help="Units of the joint layer."
+        ),
+    ] = 100,
+    similarity: Annotated[
+        bool,
+        typer.Option(
+            "--similarity",
+            rich_help_panel=neural.NETWORK,
+            help="Add a learned similarity of both sentences' vectors.",
+        ),
+    ] = False,
+    dropout: neural.Dropout = 0.3,
+    epochs: neural.Epochs = 20,
+    learning_rate: neural.LearningRate = 1e-3,
+    batch_size: neural.BatchSize = 32,
+    patience: neural.Patience = 5,
+    seed: options.Seed = 0,
+    jobs: options.Jobs = None,
+    device: neural.Device = neural.DeviceName.auto,
+    checkpoint: neural.Checkpoint = None,
+    as_json: options.Json = False,
+) -> None:
+    """Train on questions with judged passages and save the ranker.
+
+    An example is a question with all its passages. Ctrl-C ends training early
+    and keeps the best epoch so far (exit code 130).
+
+    [bold]Examples[/bold]
+
+    didyma passage fit train.tsv --dev dev.tsv -o passage.didyma.safetensors
+
+    didyma passage fit train.tsv --dev dev.tsv --loss ap --epochs 12
+
+    didyma passage fit train.tsv --dev dev.tsv --vectors glove.txt.gz --fixed-vectors
+    """
+    if fixed and vectors is None:
+        raise typer.BadParameter("there are none without --vectors", param_hint="--fixed-vectors")
+    check_output(output, train, dev, vectors)
+    check_output(checkpoint, train, dev, vectors, output)
+    questions = _read(train)
+    held_out = None if dev is None else _read(dev)
+
+    from didyma.applications.passages.ranker import PassageRanker
+    from didyma.data import item_vectors as vectors_file
+
+    given = None if vectors is None else vectors_file.read(vectors)
+    with neural.training("MAP") as callback:
+        ranker = PassageRanker(
+            loss,
+            feature_map=feature_map,
+            dimension=dimension,
+            filters=filters,
+            width=width,
+            hidden=hidden,
+            similarity=similarity,
+            dropout=dropout,
+            tune_vectors=not fixed,
+            batch_size=batch_size,
+            epochs=epochs,
+            learning_rate=learning_rate,
+            patience=patience,
+            random_state=seed,
+            device=device.value,
+            checkpoint=checkpoint,
+            callback=callback,
+        ).fit(questions, held_out, given)
+    about = {"path": str(train), "questions": len(questions.groups)}
+    neural.conclude(ranker, output, about, dev, "MAP", {"loss": loss}, as_json=as_json)
+
+
+@app.command("eval")
+def evaluate(
+    model: Model,
+    data: Data,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Count questions whose passages are all of one kind, too."),
+    ] = False,
+    device: neural.Device = neural.DeviceName.auto,
+    jobs: options.Jobs = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show MAP, MRR and P@1 of a model.
+
+    Questions whose passages are all answers, or none of them, have the same value
+    in any order. They are left out, unless --all is given. Passages with equal
+    scores are put in a random order.
+
+    [bold]Example[/bold]
+
+    didyma passage eval passage.didyma.safetensors test.tsv --json
+    """
+    import numpy as np
+
+    from didyma.metrics import evaluate as measure
+
+    ranker, asked = _load(model, device), _read(data)
+    questions = asked if every else asked.select_lists(np.flatnonzero(asked.mixed))
+    if not len(questions):
+        raise DataError("no question has passages that answer it and others", path=data)
+    with waiting("scoring"):
+        scores = ranker.predict(questions)
+    found = measure(scores, questions.y, questions.groups, ", ".join(MEASURES.values()))
+    means = {name: float(found[ir_name].mean()) for name, ir_name in MEASURES.items()}
+    n_questions = len(questions.groups)
+    counts = {"questions": n_questions, "left_out": len(asked.groups) - n_questions}
+    if as_json:
+        print_json({**means, **counts})
+    else:
+        rows = [*((name, decimal(value)) for name, value in means.items())]
+        rows += [(name.replace("_", " "), str(count)) for name, count in counts.items()]
+        typer.echo(aligned(rows))
+
+
+@app.command()
+def rank(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="A table (.tsv) of question, rank, score and sentence, or else a TREC run.",
+        ),
+    ],
+    device: neural.Device = neural.DeviceName.auto,
+    jobs: options.Jobs = None,
+) -> None:
+    """Rank the passages of each question, best first.
+
+    In a TREC run the n-th question of DATA is called n, and its k-th passage
+    n-k. Labels of DATA are not looked at.
+
+    [bold]Examples[/bold]
+
+    didyma passage rank passage.didyma.safetensors test.tsv -o ranked.tsv
+
+    didyma passage rank passage.didyma.safetensors test.tsv -o run.txt
+    """
+    check_output(output, model, None if data.is_dir() else data)
+    ranker, questions = _load(model, device), _read(data)
+    with waiting("scoring"):
+        scores = ranker.predict(questions)
+    if format_suffix(output) == ".tsv":
+        _write_table(output, questions, scores)
+    else:
+        from didyma.data.trec import write_run
+
+        write_run(*_names(questions), scores, output)
+    say(f"{output}: {len(scores)} passages for {len(questions.groups)} questions")
+
+
+@app.command()
+def embed(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="A NumPy archive (.npz) to write."),
+    ],
+    device: neural.Device = neural.DeviceName.auto,
+    jobs: options.Jobs = None,
+) -> None:
+    """Write the vectors of question and passage as features of judged results.
+
+    didyma fit, eval and all other commands read the archive as data. Questions
+    are called 1, 2, …, and the k-th passage of the n-th question n-k.
+
+    [bold]Examples[/bold]
+
+    didyma passage embed passage.didyma.safetensors train.tsv -o train.npz
+
+    didyma fit train.npz --model-type latent-perceptron --C 100
+    """
+    if format_suffix(output) != ".npz":
+        raise typer.BadParameter("expected a name that ends in .npz", param_hint="--output")
+    check_output(output, model, None if data.is_dir() else data)
+
+    import numpy as np
+
+    from didyma.applications.passages.embedding import PassageEmbedding
+    from didyma.data.lists import Lists
+    from didyma.data.numpy_file import write
+
+    embedding, questions = PassageEmbedding(_load(model, device)), _read(data)
+    with waiting("embedding"):
+        X = embedding.transform(questions)
+    qid, docid = map(np.array, _names(questions))
+    write(Lists(X, questions.y, qid, docid, embedding.names), output)
+    size = f"{X.shape[0]} rows of {X.shape[1]} features"
+    say(f"{output}: {size} for {len(questions.groups)} questions")
+
+
+def _read(path: Path) -> Lists:
+    from didyma.data.texts import qa
+
+    questions = qa.read_trecqa(path, lowercase=False)
+    say(f"{path}: {len(questions.groups)} questions, {len(questions)} passages")
+    return questions
+
+
+def _load(model: Path, device: neural.DeviceName) -> PassageRanker:
+    from didyma.applications.passages.ranker import PassageRanker
+
+    return PassageRanker.load(model).set_params(device=device.value)
+
+
+def _names(questions: Lists) -> tuple[list[str], list[str]]:
+    """A name for the question and the passage of each row."""
+    pairs = [
+        (f"{n}", f"{n}-{k}")
+        for n, size in enumerate(questions.groups.sizes.tolist(), start=1)
+        for k in range(1, size + 1)
+    ]
+    qid, docid = map(list, zip(*pairs))
+    return qid, docid
+
+
+def _write_table(path: Path, questions: Lists, scores: Any) -> None:
+    import numpy as np
+
+    groups, sentences = questions.groups, questions.texts
+    with replace_when_done(path) as file:
+        file.write("question\trank\tscore\tsentence\n")
+        for text, first, stop in zip(questions.query_texts, groups.starts, groups.starts[1:]):
+            order = first + np.argsort(-scores[first:stop], kind="stable")
+            for place, k in enumerate(order.tolist(), start=1):
+                file.write(f"{text}\t{place}\t{scores[k]:.6g}\t{sentences[k]}\n")

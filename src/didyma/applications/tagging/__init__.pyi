@@ -1,0 +1,1 @@
+from didyma.applications.tagging.tagger import TrigramTagger as TrigramTagger

@@ -1,0 +1,108 @@
+"""Scores of rows and texts where they are, and measures of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from didyma.cluster.shards import Shards, shards_of, text_shards_of
+from didyma.cluster.workers import active_client
+from didyma.data.lists import Lists
+
+if TYPE_CHECKING:
+    from didyma.metrics import Evaluation
+
+__all__ = [
+    "evaluate_on_cluster",
+    "evaluate_texts_on_cluster",
+    "predict_on_cluster",
+    "predict_texts_on_cluster",
+]
+
+
+def predict_on_cluster(ranker: Any, X: Any) -> Any:
+    """Scores of a Dask array or data frame, as lazy as it is; of `Shards`, an array.
+
+    The columns of a data frame must be those that the ranker was fitted on.
+    """
+    if isinstance(X, Shards):
+        return _of_files(_read_and_score, X, ranker)
+    if hasattr(X, "chunks"):
+        X = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+        return X.map_blocks(ranker.predict, dtype=np.float64, drop_axis=1, meta=np.empty(0))
+    return X.map_partitions(_score_frame, ranker, meta=("score", np.float64))
+
+
+def predict_texts_on_cluster(reranker: Any, shards: Shards) -> Any:
+    """Scores of the texts of files, each of which has whole queries, in their order."""
+    return _of_files(_read_and_score_texts, shards, _traveller(reranker))
+
+
+def evaluate_on_cluster(ranker: Any, X: Any, y: Any, qid: Any, measures: Any) -> Evaluation:
+    """Values of measures for each query, of which none is split."""
+    client = active_client()
+    return _evaluated(client, shards_of(client, X, y, qid), _evaluate, ranker, measures)
+
+
+def evaluate_texts_on_cluster(reranker: Any, data: Any, measures: Any) -> Evaluation:
+    """The same for lists of texts."""
+    client, model = active_client(), _traveller(reranker)
+    return _evaluated(client, text_shards_of(client, data), _evaluate_texts, model, measures)
+
+
+def _of_files(score: Callable[..., Any], shards: Shards, model: Any) -> Any:
+    client = active_client()
+    parts = client.map(score, [path for path, *_ in shards.sources(1)], model=model, pure=False)
+    return np.concatenate(client.gather(parts))
+
+
+def _evaluated(
+    client: Any, shards: list[Any], evaluate: Callable[..., Any], model: Any, measures: Any
+) -> Evaluation:
+    from didyma.metrics import Evaluation
+
+    parts = client.map(evaluate, shards, model=model, measures=measures, pure=False)
+    try:
+        return Evaluation.joined(client.gather(parts))
+    finally:
+        client.cancel([*parts, *shards], force=True)
+
+
+def _evaluate(lists: Lists, model: Any, measures: Any) -> Evaluation:
+    from didyma.metrics import evaluate
+
+    return evaluate(model.predict(lists), lists.y, lists.groups, measures, docid=lists.docid)
+
+
+def _evaluate_texts(lists: Lists, model: Any, measures: Any) -> Evaluation:
+    found: Evaluation = _arrived(*model).evaluate(lists, measures)
+    return found
+
+
+def _traveller(reranker: Any) -> tuple[type, Any]:
+    """What a reranker has learned, which can be sent to workers."""
+    return type(reranker), reranker.state()
+
+
+def _arrived(kind: Any, state: Any) -> Any:
+    return kind.from_state(*state)
+
+
+def _read_and_score(path: Any, model: Any) -> Any:
+    from didyma.data import judged
+
+    return model.predict(judged.read(path, like=model))
+
+
+def _read_and_score_texts(path: Any, model: Any) -> Any:
+    reranker = _arrived(*model)
+    return reranker.predict(reranker._read_file(path))
+
+
+def _score_frame(frame: Any, ranker: Any) -> Any:
+    names = tuple(map(str, frame.columns))
+    scores = ranker.predict(Lists(frame.to_numpy(np.float64), feature_names=names))
+    series = type(frame.iloc[:, 0])
+    return series(scores, index=frame.index, name="score")

@@ -1,0 +1,373 @@
+"""Data that stand in many places, as futures of `Lists` on the workers of a cluster.
+
+Whatever the data are, Dask arrays, data frames or files, a shard has whole queries. A query that
+stands in several partitions moves to the first of them, and nothing else moves. Dask knows how each
+future was made, and makes those of a lost worker again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from didyma.data.lists import Features, Groups, Lists
+from didyma.data.matrix import is_sparse
+from didyma.data.queries import rows_of, stacked
+from didyma.errors import DataError, placed
+from didyma.files import PathName
+
+__all__ = ["Placed", "Shards", "is_sharded", "shards_of", "text_shards_of"]
+
+
+@dataclass(frozen=True)
+class Shards:
+    """Judged results in files that the workers of a Dask cluster read, to fit a ranker on.
+
+    ``path`` is a folder whose files, in any format that `didyma.read` knows, are the shards; a
+    folder of lists (`didyma convert train.txt train.lists`), of which each worker reads a range; or
+    one file. Those of a `didyma.Reranker` hold texts, in any format that `didyma.data.texts.reader`
+    knows. Workers must see it under the same name.
+
+    >>> from dask.distributed import Client                        # doctest: +SKIP
+    >>> with Client("tcp://scheduler:8786"):                       # doctest: +SKIP
+    ...     ranker = SVMRanker().fit(Shards("/data/train"))
+    """
+
+    path: PathName
+
+    def sources(self, n_parts: int) -> list[tuple[Path, int, int]]:
+        """Files to read, each with the part that is wanted and the number of its parts."""
+        from didyma.data import lists_folder
+
+        folder = Path(self.path).absolute()
+        if not folder.exists():
+            raise DataError("no such file or folder", path=self.path)
+        if not folder.is_dir():
+            return [(folder, 0, 1)]
+        if lists_folder.is_lists_folder(folder):
+            return [(folder, part, n_parts) for part in range(n_parts)]
+        files = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
+        if not files:
+            raise DataError("expected files of judged results, found none", path=self.path)
+        return [(file, 0, 1) for file in files]
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Lists that are on workers already, as futures."""
+
+    futures: tuple[Any, ...]
+
+
+def is_sharded(X: Any) -> bool:
+    """Whether data are on a cluster: `Shards` or a Dask collection, which is not imported.
+
+    >>> is_sharded(np.eye(2)), is_sharded(Shards("train"))
+    (False, True)
+    """
+    return isinstance(X, Shards | Placed) or type(X).__module__.partition(".")[0] == "dask"
+
+
+def shards_of(client: Any, X: Any, y: Any = None, qid: Any = None) -> list[Any]:
+    """Futures of lists of whole queries with the same columns: at most one for each thread.
+
+    More would make learners slower, as each shard is solved on its own.
+    """
+    tasks = _Tasks(client)
+    try:
+        return _shards_of(tasks, X, y, qid)
+    except BaseException:
+        tasks.cancel()
+        raise
+
+
+def text_shards_of(client: Any, data: Any) -> list[Any]:
+    """The same of lists of texts: `Shards`, or a data frame with columns query, passage, label.
+
+    A query is known by its text, as files have ids of their own, or none.
+    """
+    tasks = _Tasks(client)
+    try:
+        if isinstance(data, Shards):
+            found = tasks.map(_read_texts, [path for path, *_ in data.sources(1)])
+        elif hasattr(data, "columns"):
+            from dask.delayed import delayed
+
+            as_texts = delayed(_as_texts)
+            parts = np.ravel(data.to_delayed())
+            found = tasks.compute([as_texts(k, part) for k, part in enumerate(parts)])
+        else:
+            raise DataError("expected texts: Shards, or a data frame of Dask", field="lists")
+        about = tasks.ask(_about, found)
+        return _few(tasks, *_whole(tasks, found, about), _n_threads(client))
+    except BaseException:
+        tasks.cancel()
+        raise
+
+
+class _Tasks:
+    """What a client was asked for, none of which is left if one of them fails."""
+
+    def __init__(self, client: Any) -> None:
+        self.client, self._made = client, list[Any]()
+
+    def submit(self, function: Any, *arguments: Any) -> Any:
+        """A task."""
+        self._made.append(self.client.submit(function, *arguments, pure=False))
+        return self._made[-1]
+
+    def map(self, function: Any, values: Sequence[Any]) -> list[Any]:
+        """A task for each value."""
+        return [self.submit(function, value) for value in values]
+
+    def compute(self, parts: list[Any]) -> list[Any]:
+        """Futures of delayed values."""
+        found: list[Any] = self.client.compute(parts)
+        self._made += found
+        return found
+
+    def ask(self, function: Any, values: Sequence[Any]) -> list[Any]:
+        """What a function makes of each value, here."""
+        found: list[Any] = self.client.gather(self.map(function, values))
+        return found
+
+    def cancel(self) -> None:
+        """Let go of all."""
+        self.client.cancel(self._made, force=True)
+
+
+def _shards_of(tasks: _Tasks, X: Any, y: Any, qid: Any) -> list[Any]:
+    n_threads = _n_threads(tasks.client)
+    if isinstance(X, Shards | Placed) and (y is not None or qid is not None):
+        raise DataError("shards have a y and a qid already: give no others")
+    if isinstance(X, Placed):
+        named, found = ["a shard"] * len(X.futures), [*X.futures]
+    elif isinstance(X, Shards):
+        places = X.sources(n_threads)
+        named = [str(path) for path, *_ in places]
+        found = tasks.map(_read, places)
+    else:
+        parts = _partitions(X, y, qid)
+        named = [f"partition {k}" for k in range(len(parts))]
+        found = tasks.compute(parts)
+    about = tasks.ask(_about, found)
+    features = _merged([own.features for own in about])
+    found = [
+        shard if own.features == features else tasks.submit(_conformed, shard, features, place)
+        for shard, own, place in zip(found, about, named)
+    ]
+    return _few(tasks, *_whole(tasks, found, about), n_threads)
+
+
+def _n_threads(client: Any) -> int:
+    return max(1, sum(client.nthreads().values()))
+
+
+@dataclass(frozen=True)
+class _About:
+    """What has to be known of a shard; texts have no features yet."""
+
+    features: Any
+    n_rows: int
+    n_queries: int
+    lowest: Any
+    highest: Any
+
+
+def _about(lists: Lists) -> _About:
+    names = lists.groups.names.tolist()
+    least, most = (min(names), max(names)) if names else (None, None)
+    features = lists.features if lists.queries is None else None
+    return _About(features, len(lists), len(names), least, most)
+
+
+def _read(source: tuple[Path, int, int]) -> Lists:
+    from didyma.data import judged
+
+    path, part, n_parts = source
+    lists = judged.read(path)
+    if lists.labels is None:
+        raise DataError("expected judged results, found no labels", path=path)
+    return lists if n_parts == 1 else _range(lists, part, n_parts)
+
+
+def _range(lists: Lists, part: int, n_parts: int) -> Lists:
+    """A range of the lists, about as long as others; of a memory map only that is read."""
+    starts = lists.groups.starts
+    cuts = np.searchsorted(starts, np.linspace(0, len(lists), n_parts + 1))
+    first, last = cuts[part], cuts[part + 1]
+    if not np.array_equal(lists.groups.rows, np.arange(len(lists))):
+        return lists.select_lists(np.arange(first, last))
+    return rows_of(lists, int(starts[first]), int(starts[last]))
+
+
+def _read_texts(path: Path) -> Lists:
+    from didyma.data.texts import reader as texts
+
+    return _by_text(texts.read(path), path)
+
+
+def _as_texts(number: int, frame: Any) -> Lists:
+    from didyma.data.texts import reader as texts
+
+    place = f"partition {number}"
+    with placed(place):
+        return _by_text(texts.from_frame(frame), place)
+
+
+def _by_text(lists: Lists, place: PathName) -> Lists:
+    """Lists whose queries are called by what their texts are; those of the same text are one."""
+    if lists.labels is None:
+        raise DataError("expected judged texts, found no labels", path=place)
+    names = np.array([sha256(text.encode()).hexdigest()[:32] for text in lists.query_texts])
+    qid = names[lists.groups.codes]
+    texts = dict(zip(names.tolist(), lists.query_texts))
+    queries = [texts[name] for name in Groups.from_qid(qid).names.tolist()]
+    return replace(lists, qid=qid, queries=queries, grouping=None)
+
+
+def _partitions(X: Any, y: Any, qid: Any) -> list[Any]:
+    """Delayed lists, one for each partition of a Dask array or data frame."""
+    from dask.delayed import delayed
+
+    if y is None:
+        raise DataError("expected the grade of each row", field="y")
+    if qid is None:
+        raise DataError("expected the query of each row, for none to be split", field="qid")
+    sizes = None
+    if hasattr(X, "chunks"):
+        if X.ndim != 2:
+            raise DataError(f"expected a matrix, found shape {X.shape}", field="X")
+        X = X if X.numblocks[1] == 1 else X.rechunk({1: -1})
+        sizes = X.chunks[0]
+    blocks = np.ravel(X.to_delayed())
+    columns = {"y": _blocks(y, sizes), "qid": _blocks(qid, sizes)}
+    for name, own in columns.items():
+        if len(own) != len(blocks):
+            raise DataError(
+                f"expected {len(blocks)} partitions as X has, found {len(own)}", field=name
+            )
+    as_lists = delayed(_as_lists)
+    return [as_lists(k, *block) for k, block in enumerate(zip(blocks, *columns.values()))]
+
+
+def _blocks(column: Any, sizes: Sequence[int] | None) -> Any:
+    """The parts of a column that belong to partitions of these sizes."""
+    if hasattr(column, "to_delayed"):
+        if sizes is not None and hasattr(column, "chunks") and column.chunks[0] != sizes:
+            column = column.rechunk((sizes,))
+        return np.ravel(column.to_delayed())
+    if sizes is None:
+        return []  # which is of no use: a data frame does not tell how long its partitions are
+    return np.split(np.asarray(column), np.cumsum(sizes)[:-1])
+
+
+def _as_lists(number: int, X: Any, y: Any, qid: Any) -> Lists:
+    names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
+    labels, queries = np.asarray(y), np.asarray(qid)
+    with placed(f"partition {number}"):
+        if labels.dtype.kind not in "biuf":
+            raise DataError(f"expected numbers, found {labels.dtype}", field="y")
+        if queries.dtype == object:
+            queries = queries.astype(str)
+        matrix = X if is_sparse(X) else np.asarray(X)
+        return Lists(matrix, labels.astype(np.float64), queries, feature_names=names)
+
+
+def _merged(found: Sequence[Features]) -> Features:
+    """The columns of all shards: files with indices may lack the last ones, or index 0."""
+    first = found[0]
+    if first.zero_based is None or first.names is not None:
+        return first
+    zero_based = any(own.zero_based for own in found)
+    widths = [own.count + int(zero_based and not own.zero_based) for own in found]
+    return Features(max(widths), None, zero_based)
+
+
+def _conformed(lists: Lists, features: Features, place: str) -> Lists:
+    if lists.zero_based is not None and lists.zero_based != features.zero_based:
+        from didyma.data import judged
+
+        return judged.read(place, like=features)
+    return features.arrange(lists, place)
+
+
+def _whole(
+    tasks: _Tasks, shards: Sequence[Any], about: Sequence[_About]
+) -> tuple[list[Any], list[int]]:
+    """Shards of whole queries, and how many rows each has."""
+    homes = _split(tasks, shards, about)
+    leaving: list[list[Any]] = [[] for _ in shards]
+    pieces: list[list[Any]] = [[] for _ in shards]
+    for home, other, names in _moves(homes):
+        leaving[other] += names
+        pieces[home].append(tasks.submit(_chosen, shards[other], names, True))
+    found, sizes = [], []
+    for k, (shard, own) in enumerate(zip(shards, about)):
+        if len(leaving[k]) == own.n_queries:
+            continue  # nothing is left
+        if leaving[k]:
+            shard = tasks.submit(_chosen, shard, leaving[k], False)
+        if pieces[k]:
+            shard = tasks.submit(stacked, [shard, *pieces[k]])
+        found.append(shard)
+        sizes.append(own.n_rows)
+    return found, sizes
+
+
+def _split(tasks: _Tasks, shards: Sequence[Any], about: Sequence[_About]) -> dict[Any, list[int]]:
+    """Queries that stand in several shards, and in which.
+
+    Where the shards are ranges of ascending queries, only those at their ends can. Else the names
+    of all queries must be compared.
+    """
+    full = [k for k, own in enumerate(about) if own.n_queries]
+    ends = [{about[k].lowest, about[k].highest} for k in full]
+    if not all(
+        type(about[a].highest) is type(about[b].lowest) and about[a].highest <= about[b].lowest
+        for a, b in pairwise(full)
+    ):
+        ends = tasks.ask(_names, [shards[k] for k in full])
+    places: dict[Any, list[int]] = {}
+    for k, names in zip(full, ends):
+        for name in names:
+            places.setdefault(name, []).append(k)
+    return {name: own for name, own in places.items() if len(own) > 1}
+
+
+def _moves(homes: dict[Any, list[int]]) -> Iterable[tuple[int, int, list[Any]]]:
+    """Home, other shard, and the queries that move from there to their home."""
+    moves: dict[tuple[int, int], list[Any]] = {}
+    for name, (home, *others) in homes.items():
+        for other in others:
+            moves.setdefault((home, other), []).append(name)
+    return [(home, other, names) for (home, other), names in moves.items()]
+
+
+def _names(lists: Lists) -> list[Any]:
+    names: list[Any] = lists.groups.names.tolist()
+    return names
+
+
+def _chosen(lists: Lists, names: list[Any], inside: bool) -> Lists:
+    """The queries of these names, or all others."""
+    known = np.isin(lists.groups.names, np.array(names))
+    return lists.select(known[lists.groups.codes] == inside)
+
+
+def _few(tasks: _Tasks, shards: list[Any], sizes: Sequence[int], most: int) -> list[Any]:
+    """Neighbours joined until there are few enough shards, of about the same number of rows."""
+    if len(shards) <= most:
+        return shards
+    middle = np.cumsum(sizes) - np.array(sizes) / 2
+    groups = np.minimum((middle * most / np.sum(sizes)).astype(int), most - 1)
+    return [
+        tasks.submit(stacked, [shards[k] for k in np.flatnonzero(groups == group)])
+        for group in np.unique(groups)
+    ]

@@ -1,0 +1,11 @@
+from didyma.data import letor as letor
+from didyma.data import lists_folder as lists_folder
+from didyma.data import numpy_file as numpy_file
+from didyma.data import table as table
+from didyma.data import trec as trec
+from didyma.data.judged import blocks as blocks
+from didyma.data.judged import format_of as format_of
+from didyma.data.judged import read as read
+from didyma.data.judged import write as write
+from didyma.data.judged import write_blocks as write_blocks
+from didyma.data.lists import Lists as Lists

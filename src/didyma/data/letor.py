@@ -1,0 +1,491 @@
+"""LETOR and svmlight files: ``label qid:TEXT index:value ... # comment``, one document a line."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice, zip_longest
+from operator import add
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from didyma.data.lists import Groups, Lists
+from didyma.data.matrix import Matrix
+from didyma.data.source import Source
+from didyma.errors import DataError
+from didyma.execution import n_cores
+from didyma.files import PathName, replace_when_done, stream_lines
+
+__all__ = ["blocks", "read", "write", "write_blocks"]
+
+DENSE_FROM = 0.25  # share of all entries that the file lists, from which a dense matrix suits
+PIECE = 1 << 19  # bytes that a thread parses at a time
+MISSING = (b"NULL", b"NaN")
+GROUP_SUFFIXES = (".query", ".group")
+LONGEST_SIZE = 18  # digits of what fits into 64 bits
+
+_QID = re.compile(r"[^\s#]+", re.ASCII)
+_DOCID = re.compile(r"(?!docid\s*=)(\S([^\r\n]*\S)?)?", re.ASCII)
+
+
+def read(
+    path: PathName,
+    *,
+    group: PathName | ArrayLike | None = None,
+    n_features: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    dtype: DTypeLike = np.float64,
+    sparse: bool | None = None,
+    missing: bool = False,
+) -> Lists:
+    """Read a LETOR / svmlight file, plain or gzip.
+
+    Query ids are any text without white space or ``#``. Without them, ``group`` gives the size of
+    each query in turn: a list, or a file with one size per line; ``<path>.query`` (LightGBM) or
+    ``<path>.group`` (XGBoost) is found by itself.
+
+    The document id is X in a comment ``#docid = X ...``, and the whole text of any other comment;
+    it is empty for a line without one, and ``docid`` is None where no line has one.
+
+    Indices count from 1, or from 0 in a file where index 0 occurs; ``zero_based`` decides it for
+    a file that may lack index 0, and the result remembers it. ``n_features`` fixes the width, so
+    that the files of a collection agree; `didyma.read` with ``like`` gives both. The matrix is
+    dense where the file lists a quarter of all entries or more, else CSR, unless ``sparse``
+    decides. Values are those of ``float()``, to the last bit; with ``missing``, NULL and NaN are
+    values too, and are read as NaN.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "train.letor")
+    >>> _ = path.write_text("1 qid:apple 1:0.5 2:3 # d1\\n0 qid:apple 2:1e-3 # d2\\n")
+    >>> data = read(path)
+    >>> data, data.X.tolist(), data.docid.tolist()
+    (Lists(2 rows, 2 features, 1 queries), [[0.5, 3.0], [0.0, 0.001]], ['d1', 'd2'])
+    """
+    form = _Form(np.dtype(dtype), n_features, zero_based, sparse, missing)
+    sources = _sources(path)
+    with ThreadPoolExecutor(n_cores()) as pool:
+        shape = _measure(sources(), path, pool, form)
+        whole = _Room.of(shape, shape.n_rows, shape.n_entries, form.dtype)
+        starts = np.zeros(1 if shape.dense else shape.n_rows + 1, np.int64)
+        qid, docid, row, entry = [], [], 0, 0
+        for part in _parse(sources(), path, pool, shape, form, group, whole):
+            if not shape.dense:
+                starts[row + 1 : row + 1 + len(part.ends)] = entry + part.ends
+            row, entry = row + len(part.ends), entry + int(part.ends[-1])
+            qid.append(part.qid)
+            docid.append(part.docid)
+    X = _matrix(shape, whole, starts)
+    names = np.concatenate(docid) if shape.named else None
+    return Lists(X, whole.y, np.concatenate(qid), names, zero_based=shape.base == 0)
+
+
+def blocks(
+    path: PathName,
+    *,
+    group: PathName | ArrayLike | None = None,
+    n_features: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    dtype: DTypeLike = np.float64,
+    sparse: bool | None = None,
+    missing: bool = False,
+) -> Iterator[Lists]:
+    """The rows that `read` gives, some at a time, in constant memory.
+
+    The file is read twice, as its width and how full it is must be known first.
+    """
+    form = _Form(np.dtype(dtype), n_features, zero_based, sparse, missing)
+    sources = _sources(path)
+    with ThreadPoolExecutor(n_cores()) as pool:
+        shape = _measure(sources(), path, pool, form)
+        for part in _parse(sources(), path, pool, shape, form, group):
+            X = _matrix(shape, part.room, np.concatenate([[0], part.ends]))
+            docid = part.docid if shape.named else None
+            yield Lists(X, part.room.y, part.qid, docid, zero_based=shape.base == 0)
+
+
+def write(data: Lists, path: PathName) -> None:
+    """Write a LETOR file: every feature of a dense matrix, the stored entries of a sparse one.
+
+    Indices count from 0 if the data are zero-based, else from 1. Numbers are written so that
+    reading gives them back exactly, document ids become comments, and a name that ends in ``.gz``
+    is compressed.
+    """
+    write_blocks([data], path)
+
+
+def write_blocks(parts: Iterable[Lists], path: PathName) -> None:
+    """The same of rows that come some at a time."""
+    with replace_when_done(path) as file:
+        for number, part in enumerate(parts):
+            docids = [""] * len(part) if part.docid is None else part.docid.astype(str).tolist()
+            _check_writable(part, docids, path)
+            entries = _entries(part, first=number == 0)
+            for label, qid, own, docid in zip(part.y.tolist(), part.qid, entries, docids):
+                comment = f" # {docid}" if docid else ""
+                file.write(f"{repr(label).removesuffix('.0')} qid:{qid}{own}{comment}\n")
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What the caller says about the matrix; see `read`."""
+
+    dtype: np.dtype[Any]
+    n_features: int | None
+    zero_based: bool | Literal["auto"]
+    sparse: bool | None
+    missing: bool
+
+    def __post_init__(self) -> None:
+        if self.dtype not in (np.float32, np.float64):
+            raise DataError(f"expected float64 or float32, found {self.dtype}", field="dtype")
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What the first pass learns.
+
+    ``pieces`` has, for each block of the file, a row (start, stop, rows, entries) for each piece.
+    """
+
+    pieces: list[NDArray[np.int64]]
+    n_rows: int
+    n_entries: int
+    base: int
+    width: int
+    dense: bool
+    named: bool  # whether a row has a document id
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Arrays for labels and entries, which `didyma._core.formats.parse` fills."""
+
+    y: NDArray[np.float64]
+    values: NDArray[Any]
+    columns: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, shape: _Shape, rows: int, entries: int, dtype: np.dtype[Any]) -> _Room:
+        values = np.zeros(rows * shape.width if shape.dense else entries, dtype)
+        return cls(np.empty(rows), values, np.empty(0 if shape.dense else entries, np.int32))
+
+    def part(self, shape: _Shape, rows: slice, entries: slice) -> _Room:
+        """That of some rows and of their entries."""
+        places = slice(rows.start * shape.width, rows.stop * shape.width)
+        return _Room(
+            self.y[rows], self.values[places if shape.dense else entries], self.columns[entries]
+        )
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The rows of a block; ``ends`` are one past the last entry of each."""
+
+    room: _Room
+    ends: NDArray[np.int64]
+    qid: NDArray[Any]
+    docid: NDArray[Any]
+
+
+def _sources(path: PathName) -> Callable[[], Iterable[Source]]:
+    """The blocks of a file, as often as they are asked for; an only one is read once."""
+    found = list(islice(Source.blocks(path), 2))
+    return (lambda: Source.blocks(path)) if len(found) > 1 else (lambda: found)
+
+
+def _measure(
+    sources: Iterable[Source], path: PathName, pool: ThreadPoolExecutor, form: _Form
+) -> _Shape:
+    from didyma._core.formats import scan
+
+    pieces, least, greatest, named = [], 2**31, -1, 0
+    for source in sources:
+        spans = list(source.pieces(PIECE))
+        found = [*pool.map(lambda span, codes=source.codes: scan(codes, *span), spans)]
+        counts = np.array(found, np.int64).reshape(-1, 5)
+        pieces.append(np.hstack([np.array(spans, np.int64), counts[:, :2]]))
+        least, greatest = min(least, counts[:, 2].min()), max(greatest, counts[:, 3].max())
+        named += int(counts[:, 4].sum())
+    n_rows, n_entries = (sum(int(block[:, k].sum()) for block in pieces) for k in (2, 3))
+    if n_rows == 0:
+        raise DataError("expected lines 'label qid:TEXT index:value ...', found none", path=path)
+    zero_based = bool(least == 0) if form.zero_based == "auto" else form.zero_based
+    base = 0 if zero_based else 1
+    width = max(int(greatest) - base + 1, 0) if form.n_features is None else form.n_features
+    sparse = bool(n_entries < DENSE_FROM * n_rows * width) if form.sparse is None else form.sparse
+    return _Shape(pieces, n_rows, n_entries, base, width, not sparse, named > 0)
+
+
+def _parse(
+    sources: Iterable[Source],
+    path: PathName,
+    pool: ThreadPoolExecutor,
+    shape: _Shape,
+    form: _Form,
+    group: PathName | ArrayLike | None,
+    whole: _Room | None = None,
+) -> Iterator[_Part]:
+    """The rows of each block in turn: in arrays of their own, or in their place in a ``whole``."""
+    queries, row, entry = _Queries(path, shape.n_rows, group), 0, 0
+    for source, pieces in zip_longest(sources, shape.pieces):
+        if source is None or pieces is None or len(source.text) != pieces[-1, 1]:
+            raise _changed(path)
+        rows, entries = (int(count) for count in pieces[:, 2:].sum(axis=0))
+        if rows == 0:
+            continue
+        if whole is None:
+            room = _Room.of(shape, rows, entries, form.dtype)
+        else:
+            room = whole.part(shape, slice(row, row + rows), slice(entry, entry + entries))
+        yield _parse_block(source, pool, pieces, shape, form, room, queries)
+        row, entry = row + rows, entry + entries
+
+
+def _parse_block(
+    source: Source,
+    pool: ThreadPoolExecutor,
+    pieces: NDArray[np.int64],
+    shape: _Shape,
+    form: _Form,
+    room: _Room,
+    queries: _Queries,
+) -> _Part:
+    from didyma._core.formats import BAD_LABEL, BAD_VALUE, FINE, parse
+
+    bound = float(np.finfo(form.dtype).max)
+    ends, docids = np.empty(len(room.y), np.int64), np.empty((len(room.y), 2), np.int64)
+    until = np.cumsum(pieces[:, 2:], axis=0)
+
+    def fill(k: int) -> tuple[NDArray[np.int64], int, int, bool]:
+        start, stop, rows_here, entries_here = pieces[k].tolist()
+        rows, entries = until[k].tolist()
+        seen = np.zeros(shape.width if shape.dense else 0, np.int64)
+        runs = np.empty((rows_here, 3), np.int64)
+        unsure = np.empty((rows_here + entries_here, 2), np.int64)
+        code, at, n_runs, n_unsure, with_qid, without_qid, increasing = parse(
+            *(source.codes, start, stop, rows - rows_here, rows, entries - entries_here, entries),
+            *(shape.base, shape.width, bound, form.missing, shape.dense),
+            *(room.y, room.values, room.columns, ends, docids, seen, runs, unsure),
+        )
+        for place, target in unsure[:n_unsure].tolist():
+            word = source.word(place).rpartition(b":")[2]
+            if word in MISSING:  # the kernel has stored it
+                continue
+            value = float(word)
+            if abs(value) > (bound if target >= 0 else sys.float_info.max):
+                _explain(source, shape, BAD_VALUE if target >= 0 else BAD_LABEL, place)
+            if target >= 0:
+                room.values[target] = value
+            else:
+                room.y[-1 - target] = value
+        if code != FINE:
+            _explain(source, shape, code, at)
+        return runs[:n_runs].copy(), with_qid, without_qid, increasing
+
+    runs, with_qid, without_qid, increasing = zip(*pool.map(fill, range(len(pieces))))
+    qid = queries.of_block(source, np.concatenate(runs), len(ends), with_qid, without_qid)
+    if not shape.dense and not all(increasing):
+        _sort_columns(source, shape, room, ends, docids)
+    named = np.any(np.diff(docids))
+    docid = source.texts(docids, "docid") if named else np.zeros(len(ends), "U1")
+    return _Part(room, ends, qid, docid)
+
+
+def _changed(path: PathName) -> DataError:
+    return DataError("changed while it was being read", path=path)
+
+
+def _explain(source: Source, shape: _Shape, code: int, at: int) -> NoReturn:
+    """Raise the error for what the parser found at a place."""
+    from didyma._core import formats
+
+    if code == formats.CHANGED:
+        raise _changed(source.path)
+    token = source.word(at).decode(errors="backslashreplace")
+    feature = f"feature {token.partition(':')[0]}"
+    last = shape.width - 1 + shape.base
+    field, problem = {
+        formats.BAD_LABEL: ("label", f"expected a finite number, found {token!r}"),
+        formats.BAD_INDEX: (
+            "feature",
+            f"expected index:value with an index from {shape.base}, found {token!r}",
+        ),
+        formats.BAD_VALUE: (
+            feature,
+            f"expected a finite number after the colon, found {token!r}",
+        ),
+        formats.WIDE_INDEX: (feature, f"expected an index up to {last}, the last feature"),
+        formats.REPEATED_INDEX: (feature, "expected each index once a line, found it again"),
+        formats.EMPTY_QID: ("qid", f"expected text after the colon, found {token!r}"),
+        formats.REPEATED_QID: ("qid", f"expected one query id a line, found also {token!r}"),
+    }[code]
+    source.fail(at, field, problem)
+
+
+def _sort_columns(
+    source: Source,
+    shape: _Shape,
+    room: _Room,
+    ends: NDArray[np.int64],
+    docids: NDArray[np.int64],
+) -> None:
+    """Put the entries of each row into the order of their columns, in place."""
+    from scipy.sparse import csr_array
+
+    starts = np.concatenate([[0], ends])
+    X = csr_array((room.values, room.columns, starts), shape=(len(ends), shape.width))
+    X.sort_indices()
+    room.values[:], room.columns[:] = X.data, X.indices
+    row = np.repeat(np.arange(len(ends)), np.diff(starts))
+    repeated = (X.indices[1:] == X.indices[:-1]) & (row[1:] == row[:-1])
+    if repeated.any():
+        entry = int(repeated.argmax())
+        source.fail(
+            int(docids[row[entry], 0]),
+            f"feature {X.indices[entry] + shape.base}",
+            "expected each index once a line, found it again",
+        )
+
+
+def _matrix(shape: _Shape, room: _Room, starts: NDArray[np.int64]) -> Matrix:
+    n_rows = len(room.y)
+    if shape.dense:
+        return room.values.reshape(n_rows, shape.width)
+    from scipy.sparse import csr_array
+
+    narrow = starts.astype(np.int32) if starts[-1] < 2**31 else starts
+    return csr_array((room.values, room.columns, narrow), shape=(n_rows, shape.width))
+
+
+class _Queries:
+    """The query of each row, block by block: its qid, or the group that the row falls into."""
+
+    def __init__(self, path: PathName, n_rows: int, group: PathName | ArrayLike | None) -> None:
+        self._path, self._n_rows, self._group = path, n_rows, group
+        self._with = self._without = 0  # the first line that has a qid, and that has none
+        self._row = 0
+
+    def of_block(
+        self,
+        source: Source,
+        runs: NDArray[np.int64],
+        n_rows: int,
+        with_qid: tuple[int, ...],
+        without_qid: tuple[int, ...],
+    ) -> NDArray[Any]:
+        """Those of a block; the places are of lines that have a qid, or none."""
+        first_with = min((at for at in with_qid if at >= 0), default=-1)
+        first_without = min((at for at in without_qid if at >= 0), default=-1)
+        at = -1  # of the later of these two lines
+        if first_with >= 0 and not self._with:
+            self._with, at = source.line(first_with), first_with
+        if first_without >= 0 and not self._without:
+            self._without, at = source.line(first_without), max(at, first_without)
+        if self._with and self._without:
+            if self._with < self._without:
+                problem = f"missing, but line {self._with} has one"
+            else:
+                problem = f"unexpected, as line {self._without} has none"
+            source.fail(at, "qid", problem)
+        start, self._row = self._row, self._row + n_rows
+        if self._without:
+            names = np.searchsorted(self._ends, np.arange(start, self._row), side="right")
+            return names.astype(str)
+        if self._group is not None:
+            raise DataError("expected no group sizes, as the lines have qid", path=self._path)
+        names = source.texts(runs[:, 1:], "qid")
+        return np.repeat(names, np.diff(runs[:, 0], append=n_rows))
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        """One past the last row of each group."""
+        group = _group_file(Path(self._path)) if self._group is None else self._group
+        sizes = _read_sizes(group) if isinstance(group, str | PathLike) else group
+        try:
+            return Groups.from_sizes(sizes, self._n_rows).starts[1:]
+        except DataError as error:
+            place = group if isinstance(group, str | PathLike) else self._path
+            raise DataError(error.problem, path=place, field=error.field) from None
+
+
+def _group_file(path: Path) -> Path:
+    stem = path.with_suffix("") if path.suffix == ".gz" else path
+    for suffix in GROUP_SUFFIXES:
+        if (found := stem.with_name(stem.name + suffix)).is_file():
+            return found
+    raise DataError(
+        f"no line has a query id: expected 'label qid:TEXT ...', or the sizes of the queries "
+        f"as group= or in {stem.name}{GROUP_SUFFIXES[0]}",
+        path=path,
+        field="qid",
+    )
+
+
+def _read_sizes(path: PathName) -> list[int]:
+    sizes = []
+    for line, text in enumerate(stream_lines(path), 1):
+        if text.strip():
+            if not text.strip().isdigit() or len(text.strip()) > LONGEST_SIZE:
+                found = text.strip().decode(errors="backslashreplace")
+                raise DataError(
+                    f"expected a number of rows, found {found!r:.40}",
+                    path=path,
+                    line=line,
+                    field="group",
+                )
+            sizes.append(int(text))
+    return sizes
+
+
+def _check_writable(data: Lists, docids: list[str], path: PathName) -> None:
+    for name in map(str, data.groups.names):
+        if not _QID.fullmatch(name):
+            raise DataError(
+                f"expected text without white space or '#', found {name!r}", path=path, field="qid"
+            )
+    for row, docid in enumerate(docids):
+        if not _DOCID.fullmatch(docid):
+            raise DataError(
+                f"expected text that can stand in a comment, found {docid!r} in row {row}",
+                path=path,
+                field="docid",
+            )
+    stored = data.X if isinstance(data.X, np.ndarray) else data.X.data
+    for field, numbers in (("X", stored), ("y", data.y)):
+        if not np.isfinite(numbers).all():
+            raise DataError("expected finite numbers only", path=path, field=field)
+
+
+def _entries(data: Lists, *, first: bool) -> Iterator[str]:
+    """The text `` index:value ...`` of each row; the ``first`` ones also tell the width."""
+    X, base = data.X, 0 if data.zero_based else 1
+    width = X.shape[1]
+    if isinstance(X, np.ndarray):
+        names = [f" {index}:" for index in range(base, base + width)]
+        for values in X:
+            yield "".join(map(add, names, map(repr, values.tolist())))
+        return
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+
+    # A zero in the last column keeps the width, and one in column 0 that indices count from there:
+    # the file has no other place for either.
+    def mark(column: int) -> str:
+        return "" if np.any(X.indices == column) else f" {column + base}:0"
+
+    beginning = mark(0) if first and base == 0 and width > 1 else ""
+    ending = mark(width - 1) if first and width else ""
+    for start, stop in zip(X.indptr[:-1].tolist(), X.indptr[1:].tolist()):
+        indices, values = (X.indices[start:stop] + base).tolist(), X.data[start:stop].tolist()
+        entries = "".join(f" {index}:{value!r}" for index, value in zip(indices, values))
+        yield beginning + entries + ending
+        beginning = ending = ""

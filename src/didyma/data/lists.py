@@ -1,0 +1,539 @@
+"""Lists of candidates: the container that every reader, featuriser, ranker and measure shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from itertools import chain
+from os import PathLike
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.data.matrix import Matrix, as_csr, is_sparse, plain, widened
+from didyma.errors import DataError
+from didyma.lazy import cached_property
+from didyma.values import as_array, kind_of, shown
+
+__all__ = ["Features", "Groups", "Lists", "group_rows", "joined", "judgements"]
+
+Rows: TypeAlias = "Sequence[int] | NDArray[Any]"
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The rows of each query, without moving any row.
+
+    Query ``q`` owns the rows ``rows[starts[q]:starts[q + 1]]``, in input order; queries are
+    numbered by first appearance, so rows of one query need not be contiguous.
+
+    >>> groups = Groups.from_qid(["b", "a", "b"])
+    >>> groups.names.tolist(), groups.rows.tolist(), groups.starts.tolist()
+    (['b', 'a'], [0, 2, 1], [0, 2, 3])
+    """
+
+    names: NDArray[Any]
+    rows: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def from_qid(cls, qid: ArrayLike) -> Groups:
+        """Group rows by a query identifier per row, stably."""
+        try:
+            labels = np.asarray(qid)
+        except ValueError:  # rows of different lengths
+            raise DataError("expected one query id per row", field="qid") from None
+        if labels.ndim != 1:
+            raise DataError(
+                f"expected one query id per row, found shape {labels.shape}", field="qid"
+            )
+        if labels.dtype == object:
+            labels = labels.astype(str)
+        changed = np.concatenate([[True], labels[1:] != labels[:-1]])[: len(labels)]
+        heads = np.flatnonzero(changed)  # sorting one row of each run is enough
+        names, first, code = np.unique(labels[heads], return_index=True, return_inverse=True)
+        order = np.argsort(first, kind="stable")
+        rank = np.empty_like(order)
+        rank[order] = np.arange(len(order))
+        code = np.repeat(rank[code], np.diff(heads, append=len(labels)))
+        rows = np.argsort(code, kind="stable").astype(np.int64, copy=False)
+        return cls(names[order], rows, _starts(np.bincount(code, minlength=len(names))))
+
+    @classmethod
+    def from_lists(cls, sizes: ArrayLike, names: Sequence[Any] | None = None) -> Groups:
+        """Consecutive rows by the size of each list, of which some may be empty.
+
+        Lists are called 0, 1, … if they have no names.
+        """
+        found = np.asarray(sizes, dtype=np.int64)
+        called = np.arange(len(found)) if names is None else np.array(names)
+        if called.shape != found.shape:
+            raise DataError(f"{len(called)} names for {len(found)} lists", field="names")
+        return cls(called, np.arange(found.sum()), _starts(found))
+
+    @classmethod
+    def from_sizes(cls, group: ArrayLike, n_rows: int) -> Groups:
+        """Group consecutive rows by the size of each query, as LightGBM and XGBoost do."""
+        try:
+            given = as_array(group)
+        except ValueError:  # rows of different lengths
+            given = np.empty(0, object)
+        if given.ndim != 1 or given.dtype.kind not in "iuf":
+            raise DataError("expected a list of query sizes", field="group")
+        if not np.all((given >= 0) & (given < np.inf) & (given == np.floor(given))):
+            raise DataError("expected sizes that are nonnegative integers", field="group")
+        total = sum(map(int, given.tolist()))  # of integers that cannot wrap
+        if total != n_rows:
+            raise DataError(f"sizes add up to {total} but there are {n_rows} rows", field="group")
+        sizes = given[given > 0].astype(np.int64)
+        names = np.arange(len(sizes))
+        return cls(names, np.arange(n_rows, dtype=np.int64), _starts(sizes))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def rows_of(self, number: int) -> NDArray[np.int64]:
+        """The rows of a query, by its number."""
+        return self.rows[self.starts[number] : self.starts[number + 1]]
+
+    def mixed(self, relevant: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Whether each query has relevant rows and others, so that their order matters."""
+        counts = np.bincount(self.codes, weights=relevant, minlength=len(self))
+        return (counts > 0) & (counts < self.sizes)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of rows of each query."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def codes(self) -> NDArray[np.int64]:
+        """Query number of each row, in input order."""
+        codes = np.empty(len(self.rows), dtype=np.int64)
+        codes[self.rows] = np.repeat(np.arange(len(self)), self.sizes)
+        return codes
+
+    def choose(self, values: ArrayLike) -> NDArray[np.int64]:
+        """The place in its list of the row of highest value, the first of several.
+
+        An empty list has none, which −1 says. Values may have a second axis, one choice each.
+
+        >>> Groups.from_lists([2, 0, 3]).choose([0.0, 1.0, 2.0, 2.0, 1.0])
+        array([ 1, -1,  0])
+        """
+        own = np.asarray(values, dtype=np.float64)[self.rows]
+        choice = np.full((len(self), *own.shape[1:]), -1, np.int64)
+        full = self.sizes > 0
+        if not full.any():
+            return choice
+        first, sizes = self.starts[:-1][full], self.sizes[full]
+        highest = np.repeat(np.maximum.reduceat(own, first), sizes, axis=0)
+        place = np.arange(len(own)) - np.repeat(first, sizes)
+        axes = (slice(None),) + (None,) * (own.ndim - 1)
+        place = np.where(own == highest, place[axes], len(own))
+        choice[full] = np.minimum.reduceat(place, first)
+        return choice
+
+
+def _starts(sizes: NDArray[Any]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def group_rows(n_rows: int, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> Groups:
+    """Resolve ``qid=`` (one per row) or ``group=`` (sizes); all rows are one query without."""
+    if qid is not None and group is not None:
+        raise DataError("give either qid (one per row) or group (sizes), not both")
+    if group is not None:
+        return Groups.from_sizes(group, n_rows)
+    if qid is None:
+        return Groups.from_sizes([n_rows], n_rows)
+    groups = Groups.from_qid(qid)
+    if len(groups.rows) != n_rows:
+        raise DataError(f"{len(groups.rows)} query ids for {n_rows} rows", field="qid")
+    return groups
+
+
+@dataclass(frozen=True)
+class Features:
+    """What the columns of a matrix are: how many, their names, and the index of the first.
+
+    ``zero_based`` says whether a LETOR file calls the first column 0 or 1. It is None where columns
+    never had an index, as those of a table.
+
+    >>> train = Lists(np.eye(2), np.ones(2), np.zeros(2), feature_names=("bm25", "age"))
+    >>> test = Lists(np.eye(2), np.ones(2), np.zeros(2), feature_names=("age", "bm25"))
+    >>> train.features.arrange(test).X.tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+
+    count: int
+    names: tuple[str, ...] | None = None
+    zero_based: bool | None = None
+
+    @classmethod
+    def of(cls, owner: Any) -> Features:
+        """The features of judged results, or those that a fitted estimator or pipeline asks for."""
+        if isinstance(owner, Features):
+            return owner
+        if isinstance(getattr(owner, "features", None), Features):
+            return owner.features
+        first = owner.steps[0][1] if hasattr(owner, "steps") else owner
+        if not hasattr(first, "n_features_in_"):
+            raise DataError(
+                f"expected judged results or a fitted model, found {kind_of(owner)}",
+                field="like",
+            )
+        names = getattr(first, "feature_names_in_", None)
+        return cls(
+            int(first.n_features_in_),
+            None if names is None else tuple(map(str, names)),
+            getattr(first, "zero_based_in_", None),
+        )
+
+    @property
+    def labels(self) -> list[str]:
+        """What to call each column: its name, or its index as in a file."""
+        first = 0 if self.zero_based else 1
+        return list(self.names or map(str, range(first, first + self.count)))
+
+    def places(self, labels: Iterable[str], field: str | None = None) -> tuple[int, ...]:
+        """The columns of some of the `labels`; ``field`` is what an error names.
+
+        >>> Features(3, zero_based=False).places(["3", "1"])
+        (2, 0)
+        """
+        known = {label: place for place, label in enumerate(self.labels)}
+        wanted = tuple(labels)
+        for label in wanted:
+            if label not in known:
+                raise DataError(f"there is no feature {label!r}", field=field)
+        return tuple(known[label] for label in wanted)
+
+    def remember(self, estimator: Any) -> None:
+        """Make these the features that a fitted estimator asks for."""
+        estimator.n_features_in_ = self.count
+        estimator.zero_based_in_ = self.zero_based
+        if self.names is not None:
+            estimator.feature_names_in_ = np.array(self.names, dtype=object)
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+
+    def arrange(self, data: Lists, path: str | PathLike[str] | None = None) -> Lists:
+        """The same rows with these columns: by name where both have names, by place otherwise.
+
+        Data with indices may lack the last columns, as a LETOR file does that never lists them.
+        ``path`` is what errors name.
+        """
+        if data.features == self:
+            return data
+        if self.names is not None and data.feature_names is not None:
+            return self._chosen(data, self.names, data.feature_names, path)
+        if None not in (self.zero_based, data.zero_based) and self.zero_based != data.zero_based:
+            raise DataError(
+                f"expected features that count from {int(not self.zero_based)}, found some that "
+                f"count from {int(not data.zero_based)}: read the file with like= the other data",
+                path=path,
+            )
+        width = data.X.shape[1]
+        if width > self.count or (width < self.count and data.zero_based is None):
+            raise DataError(f"expected {self.count} features, found {width}", path=path)
+        return replace(
+            data,
+            items=widened(data.X, self.count),
+            feature_names=self.names,
+            zero_based=data.zero_based if self.zero_based is None else self.zero_based,
+        )
+
+    @staticmethod
+    def _chosen(
+        data: Lists,
+        names: tuple[str, ...],
+        present: tuple[str, ...],
+        path: str | PathLike[str] | None,
+    ) -> Lists:
+        place = {name: k for k, name in enumerate(present)}
+        if missing := [name for name in names if name not in place]:
+            raise DataError(f"expected also the features {', '.join(missing)}", path=path)
+        return replace(data, items=data.X[:, [place[name] for name in names]], feature_names=names)
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """For each query its candidates, and what is known about them: one row for each candidate.
+
+    ``items`` are the candidates: a matrix of features (a dense or a SciPy CSR array), or a sequence
+    of texts or other outputs, which a featuriser turns into one. ``qid`` says which list a row
+    belongs to; without it all rows are one list, and with ``grouping`` in its place lists may be
+    empty. Rows keep the order of their source.
+
+    Of each row may be known ``labels`` (grades, or the values that a teacher gives; higher is
+    better), ``losses`` (what choosing it costs), ``scores`` of the stage before, and ``docid``; of
+    each list, in the order of `groups`, ``queries`` (texts, or whatever the items are outputs of)
+    and ``weights``. ``feature_names`` and ``zero_based`` are as in `Features`.
+
+    >>> lists = Lists(np.eye(3), np.array([1.0, 0, 1]), np.array(["a", "b", "a"]))
+    >>> lists
+    Lists(3 rows, 3 features, 2 queries)
+    >>> Lists.of_texts(["who wrote Emma?"], [["Jane Austen wrote it.", "A clock has hands."]])
+    Lists(2 rows of str, 1 queries)
+    """
+
+    items: Matrix | Sequence[Any]
+    labels: NDArray[np.float64] | None = None
+    qid: NDArray[Any] = None  # type: ignore[assignment]  # set below
+    docid: NDArray[Any] | None = None
+    feature_names: tuple[str, ...] | None = None
+    zero_based: bool | None = None
+    _: KW_ONLY
+    queries: Sequence[Any] | None = None
+    scores: NDArray[np.float64] | None = None
+    losses: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None
+    grouping: Groups | None = None
+
+    @classmethod
+    def of_texts(
+        cls,
+        queries: Sequence[str],
+        passages: Sequence[Sequence[str]],
+        labels: Sequence[ArrayLike] | None = None,
+        scores: Sequence[ArrayLike] | None = None,
+        docid: Sequence[Sequence[str]] | None = None,
+    ) -> Lists:
+        """Lists with ``passages[q]`` as the candidates of ``queries[q]``, and so all others."""
+        sizes = [len(own) for own in passages]
+        if len(sizes) != len(queries):
+            raise DataError(
+                f"{len(sizes)} lists for {len(queries)} queries: expected one for each",
+                field="passages",
+            )
+        groups = Groups.from_lists(sizes)
+        names = None if docid is None else np.array(list(chain.from_iterable(docid)))
+        return cls(
+            [text for own in passages for text in own],
+            joined(labels, sizes, "labels"),
+            docid=names,
+            queries=list(queries),
+            scores=joined(scores, sizes, "scores"),
+            grouping=groups,
+        )
+
+    def __post_init__(self) -> None:
+        if is_sparse(self.items):
+            object.__setattr__(self, "items", as_csr(self.items))
+        for name in ("labels", "qid", "docid", "scores", "losses", "weights"):
+            if isinstance(getattr(self, name), (list, tuple)):
+                object.__setattr__(self, name, np.array(getattr(self, name)))
+        if self._is_matrix:
+            object.__setattr__(self, "items", plain(self.items))
+            self._check_matrix()
+        elif self.feature_names is not None:
+            raise DataError("only the columns of a matrix have names", field="feature_names")
+        n_rows = len(self)
+        if self.grouping is not None and len(self.grouping.rows) != n_rows:
+            found = len(self.grouping.rows)
+            raise DataError(f"expected {n_rows} rows, found {found}", field="grouping")
+        if self.qid is None:
+            groups = self.grouping or group_rows(n_rows)
+            object.__setattr__(self, "qid", groups.names[groups.codes])
+        labels = "y" if self._is_matrix else "labels"  # what files and scikit-learn call them
+        numbers = {labels: self.labels, "scores": self.scores, "losses": self.losses}
+        for name, column in {**numbers, "qid": self.qid, "docid": self.docid}.items():
+            if column is not None and column.shape != (n_rows,):
+                raise DataError(f"expected {n_rows} values, found shape {column.shape}", field=name)
+        for name, column in {**numbers, "weights": self.weights}.items():
+            if column is not None and not _are_finite(column):
+                raise DataError("expected finite numbers", field=name)
+        if self.losses is not None and self.losses.min(initial=0.0) < 0:
+            raise DataError("expected losses of 0 or more", field="losses")
+        for name, known in (("queries", self.queries), ("weights", self.weights)):
+            if known is not None and len(known) != len(self.groups):
+                raise DataError(
+                    f"{len(known)} for {len(self.groups)} lists: expected one for each", field=name
+                )
+
+    def _check_matrix(self) -> None:
+        X = self.X
+        if not (X.ndim == 2 and X.dtype.kind in "biuf"):
+            raise DataError(
+                f"expected a matrix of numbers, found {X.dtype} of shape {X.shape}", field="X"
+            )
+        if self.feature_names is not None and len(self.feature_names) != X.shape[1]:
+            raise DataError(
+                f"{len(self.feature_names)} names for {X.shape[1]} features", field="feature_names"
+            )
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0]) if self._is_matrix else len(self.items)
+
+    def __repr__(self) -> str:
+        if self._is_matrix:
+            rows, features = self.X.shape
+            what = f"{rows} rows, {features} features"
+        else:
+            kinds = sorted({type(item).__name__ for item in self.items})
+            what = (
+                " or ".join([f"{len(self)} rows of {kinds[0]}", *kinds[1:]]) if kinds else "empty"
+            )
+        return f"Lists({what}, {len(self.groups)} queries)"
+
+    @property
+    def _is_matrix(self) -> bool:
+        items: Any = self.items
+        return isinstance(items, np.ndarray) or (hasattr(items, "dtype") and items.ndim == 2)
+
+    @property
+    def X(self) -> Matrix:
+        """The matrix of features."""
+        if not self._is_matrix:
+            raise DataError("expected a matrix: a featuriser makes one of these", field="items")
+        return cast("Matrix", self.items)
+
+    @property
+    def y(self) -> NDArray[np.float64]:
+        """The labels, which must be known."""
+        if self.labels is None:
+            raise DataError("expected judged lists, found no labels", field="labels")
+        return self.labels
+
+    @property
+    def texts(self) -> list[str]:
+        """The items, which must be texts."""
+        if self._is_matrix:
+            raise DataError("expected texts, found a matrix", field="items")
+        for row, text in enumerate(self.items):
+            if not isinstance(text, str):
+                number = self.groups.codes[row]
+                place = int((self.groups.codes[:row] == number).sum())
+                raise DataError(_expected_text(text), field=f"query {number}, passage {place}")
+        return list(self.items)
+
+    @property
+    def query_texts(self) -> list[str]:
+        """The queries, which must be known, and texts."""
+        if self.queries is None:
+            raise DataError("expected the text of each query, found none", field="queries")
+        for number, query in enumerate(self.queries):
+            if not isinstance(query, str):
+                raise DataError(_expected_text(query), field=f"query {number}")
+        return list(self.queries)
+
+    @property
+    def features(self) -> Features:
+        """What the columns are, which other data and models can be compared with."""
+        return Features(self.X.shape[1], self.feature_names, self.zero_based)
+
+    @cached_property
+    def groups(self) -> Groups:
+        """Which rows belong to which list."""
+        return Groups.from_qid(self.qid) if self.grouping is None else self.grouping
+
+    @property
+    def mixed(self) -> NDArray[np.bool_]:
+        """Whether each list has rows of label 1 or more and others, so that their order matters."""
+        return self.groups.mixed(self.y >= 1)
+
+    def gathered(self) -> Lists:
+        """The same with the rows of each list together, list after list."""
+        if np.array_equal(self.groups.rows, np.arange(len(self))):
+            return self
+        return self.select_lists(np.arange(len(self.groups)))
+
+    def loss_of(self, choice: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The loss of the row of each list that stands at this place; 0 for none (−1).
+
+        >>> lists = Lists(np.eye(3), losses=np.array([2.0, 0, 1]))
+        >>> lists.loss_of(lists.groups.choose([0.1, 0.2, 0.3])).tolist()
+        [1.0]
+        """
+        if self.losses is None:
+            raise DataError("expected a loss for each candidate, found none", field="losses")
+        if not len(self):
+            return np.zeros(choice.shape)
+        axes = (slice(None),) + (None,) * (choice.ndim - 1)
+        places = self.groups.starts[:-1][axes] + choice
+        return np.where(choice >= 0, self.losses[self.groups.rows[np.maximum(places, 0)]], 0.0)
+
+    def with_items(self, items: Any, feature_names: Sequence[str] | None = None) -> Lists:
+        """The same lists of other items, such as their features."""
+        names = None if feature_names is None else tuple(feature_names)
+        return replace(self, items=items, feature_names=names, zero_based=None)
+
+    def select(self, rows: Rows) -> Lists:
+        """The same lists restricted to some rows (indices or a mask); empty ones disappear."""
+        rows = np.asarray(rows)
+        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        groups = Groups.from_qid(self.groups.codes[rows])
+        return self._part(rows, groups.names, groups)
+
+    def select_lists(self, numbers: Rows) -> Lists:
+        """Some of the lists, by their numbers, in this order."""
+        groups = self.groups
+        numbers = np.asarray(numbers, dtype=np.int64)
+        own = [groups.rows_of(n) for n in numbers.tolist()]
+        rows = np.concatenate([np.empty(0, np.int64), *own])
+        return self._part(rows, numbers, Groups.from_lists(groups.sizes[numbers]))
+
+    def _part(self, rows: NDArray[Any], numbers: NDArray[Any], groups: Groups) -> Lists:
+        """Those rows, which form these lists; ``numbers`` are those that the lists have here."""
+
+        def per_row(values: Any) -> Any:
+            return None if values is None else values[rows]
+
+        named = replace(groups, names=self.groups.names[numbers])
+        return replace(
+            self,
+            items=self.X[rows] if self._is_matrix else [self.items[row] for row in rows.tolist()],
+            labels=per_row(self.labels),
+            qid=per_row(self.qid),
+            docid=per_row(self.docid),
+            scores=per_row(self.scores),
+            losses=per_row(self.losses),
+            queries=None if self.queries is None else [self.queries[n] for n in numbers.tolist()],
+            weights=None if self.weights is None else self.weights[numbers],
+            grouping=None if self.grouping is None else named,
+        )
+
+
+def _expected_text(found: object) -> str:
+    return f"expected a text, found {shown(found)}"
+
+
+def _are_finite(column: NDArray[Any]) -> bool:
+    return column.dtype.kind in "biuf" and bool(np.isfinite(column).all())
+
+
+def joined(
+    values: Sequence[ArrayLike] | None, sizes: Iterable[int], field: str
+) -> NDArray[np.float64] | None:
+    """Numbers of all lists in one array, which must have the sizes of the lists."""
+    if values is None:
+        return None
+    sizes = list(sizes)
+    if len(values) != len(sizes):
+        raise DataError(f"{len(values)} lists for {len(sizes)} queries", field=field)
+    parts = [np.empty(0)]
+    for number, (own, size) in enumerate(zip(values, sizes)):
+        try:
+            part = np.asarray(own, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"expected numbers in list {number}", field=field) from None
+        if part.shape != (size,):
+            found = part.shape[0] if part.ndim == 1 else f"shape {part.shape}"
+            raise DataError(f"expected {size} values in list {number}, found {found}", field=field)
+        if not _are_finite(part):
+            raise DataError(f"expected finite numbers in list {number}", field=field)
+        parts.append(part)
+    return np.concatenate(parts)
+
+
+def judgements(
+    X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: ArrayLike | None
+) -> tuple[Any, Any]:
+    """``y`` and ``qid``, which `Lists` in place of ``X`` bring along."""
+    if not isinstance(X, Lists):
+        return y, qid
+    if not (y is None and qid is None and group is None):
+        raise DataError("lists have a y and a qid already: give no others")
+    return X.labels, X.qid

@@ -1,0 +1,251 @@
+"""Write a lists folder from rows that come some at a time, in constant memory.
+
+Rows go to their files as they come. Where those of a query do not stand together, the runs of rows
+of one query are sorted (`didyma.data.external_sort`), and all files written again in that order.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from didyma.data.array_folder import mapped
+from didyma.data.external_sort import CHUNK, read_records, sort_records
+from didyma.data.lists import Features, Lists
+from didyma.data.lists_manifest import NUMBERS, ListsManifest
+from didyma.data.matrix import is_sparse
+from didyma.data.npy import BLOCK, NpyWriter, read_rows
+from didyma.data.text import WIDEST
+from didyma.errors import DataError
+
+__all__ = ["ListsWriter"]
+
+
+class ListsWriter:
+    """The files of a folder as they grow."""
+
+    def __init__(self, place: Path, dtype: DTypeLike | None, sparse: bool | None) -> None:
+        self.place, self.sparse = place, sparse
+        self.dtype = None if dtype is None else np.dtype(dtype)
+        self.features: Features | None = None
+        self.missing = False
+        self.n_rows = self.n_lists = 0
+        self._texts: dict[str, _Texts] = {}
+        self._columns: dict[str, NpyWriter] = {}
+        self._kinds: tuple[str, ...] = ()
+        self._last: str | None = None  # the query of the last row
+        self._stack = ExitStack()
+
+    def __enter__(self) -> ListsWriter:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if error[0] is None and self.features is None:
+            raise DataError("expected at least one row, found none")
+        if error[0] is None:
+            self._columns["starts"].add(np.array([self.n_rows]))
+            if self.sparse:
+                self._columns["indptr"].add(np.array([self._entries]))
+        self._stack.__exit__(*error)
+        if error[0] is None:
+            self._finish_texts()
+
+    def add(self, part: Lists) -> None:
+        """Add rows to all files."""
+        if self.features is None:
+            self._begin(part)
+        assert self.features is not None
+        if part.features != self.features:
+            raise DataError(f"expected {self.features}, found {part.features}", field="features")
+        self._add_matrix(part)
+        for kind in self._kinds:
+            numbers = getattr(part, kind)
+            if numbers is None:
+                raise DataError("expected some, as the first rows have them", field=kind)
+            self._columns[kind].add(numbers)
+        qid = _text(part.qid, "qid")
+        self._texts["qid"].add(qid)
+        docid = np.zeros(len(part), "U1") if part.docid is None else _text(part.docid, "docid")
+        self._texts["docid"].add(docid)
+        self._add_runs(qid)
+        self.n_rows += len(part)
+
+    def _begin(self, part: Lists) -> None:
+        if part.queries is not None or part.weights is not None:
+            raise DataError("expected rows of features only", field="queries")
+        self.features = part.features
+        if self.sparse is None:
+            self.sparse = is_sparse(part.X)
+        if self.dtype is None:
+            self.dtype = part.X.dtype
+        self._kinds = tuple(kind for kind in NUMBERS if getattr(part, kind) is not None)
+        types: dict[str, Any] = dict.fromkeys(self._kinds, np.float64)
+        types |= {"starts": np.int64, "hashes": np.int64}
+        if self.sparse:
+            index = np.int32 if self.features.count < 2**31 else np.int64
+            types |= {"data": self.dtype, "indices": index, "indptr": np.int64}
+        self._entries = 0
+        for name, kind in types.items():
+            self._columns[name] = self._open(name, kind)
+        if not self.sparse:
+            self._columns["X"] = self._open("X", self.dtype, self.features.count)
+        for name in ("qid", "docid", "names"):
+            self._texts[name] = _Texts(self.place / name)
+            self._stack.callback(self._texts[name].close)
+
+    def _open(self, name: str, dtype: DTypeLike, width: int | None = None) -> NpyWriter:
+        return self._stack.enter_context(NpyWriter(self.place / f"{name}.npy", dtype, width))
+
+    def _add_matrix(self, part: Lists) -> None:
+        X: Any = part.X
+        values = X.data if is_sparse(X) else X
+        with np.errstate(over="ignore"):
+            numbers = values.astype(self.dtype, copy=False)
+        if not np.isfinite(numbers).all():
+            if np.isinf(numbers).any():
+                wrong = np.isinf(numbers)
+                row = int(np.argmax(wrong if wrong.ndim == 1 else wrong.any(axis=1)))
+                if is_sparse(X):
+                    row = int(np.searchsorted(X.indptr, row, side="right")) - 1
+                raise DataError(
+                    f"a value in row {self.n_rows + row + 1} is too large for {self.dtype}",
+                    field="X",
+                )
+            self.missing = True
+        if not self.sparse:
+            self._columns["X"].add(X.toarray() if is_sparse(X) else numbers)
+            return
+        import scipy.sparse as sp
+
+        rows = sp.csr_array(X)
+        rows.sum_duplicates()
+        self._columns["data"].add(rows.data)
+        self._columns["indices"].add(rows.indices)
+        self._columns["indptr"].add(rows.indptr[:-1].astype(np.int64) + self._entries)
+        self._entries += int(rows.indptr[-1])
+
+    def _add_runs(self, qid: NDArray[Any]) -> None:
+        """The first rows of runs of one query, their names, and a number that tells names apart."""
+        begins = np.empty(len(qid), np.bool_)
+        begins[1:] = qid[1:] != qid[:-1]
+        begins[0] = self._last is None or qid[0] != self._last
+        self._last = str(qid[-1])
+        heads = np.flatnonzero(begins)
+        self._columns["starts"].add(self.n_rows + heads)
+        names = qid[heads]
+        self._texts["names"].add(names)
+        hashes = np.fromiter(map(hash, names.tolist()), np.int64, len(names))
+        self._columns["hashes"].add(hashes)
+        self.n_lists += len(heads)
+
+    def _finish_texts(self) -> None:
+        for name, texts in self._texts.items():
+            if name != "docid" or texts.widest > 0:
+                with NpyWriter(self.place / f"{name}.npy", f"U{max(1, texts.widest)}") as file:
+                    for part in texts:
+                        file.add(part)
+            texts.path.unlink()
+
+    def scattered(self) -> bool:
+        """Whether a query has rows in several places; if so, `order` knows the right one."""
+        hashes, starts = (mapped(self.place / f"{name}.npy") for name in ("hashes", "starts"))
+        records = self.place / "records"
+        with open(records, "xb") as file:
+            for first in range(0, self.n_lists, CHUNK):
+                last = min(first + CHUNK, self.n_lists)
+                rows = read_rows(starts, first, last + 1)
+                columns = (read_rows(hashes, first, last), rows[:-1], np.diff(rows))
+                np.column_stack(columns).tofile(file)
+        (self.place / "hashes.npy").unlink()
+        sort_records(records, 3)
+        repeated = self._by_first_row(records)
+        if repeated:
+            sort_records(records, 3)
+            self._order = records
+        else:
+            records.unlink()
+        return repeated
+
+    @staticmethod
+    def _by_first_row(records: Path) -> bool:
+        """Replace the number of each query by its first row; whether a query has several runs."""
+        repeated, last, first = False, None, 0
+        numbered = records.with_suffix(".first")
+        with open(numbered, "xb") as file:
+            for part in read_records(records, 3):
+                begins = np.empty(len(part), np.bool_)
+                begins[1:] = part[1:, 0] != part[:-1, 0]
+                begins[0] = last is None or part[0, 0] != last
+                repeated |= not begins.all()
+                last = int(part[-1, 0])
+                heads = np.flatnonzero(begins)
+                firsts = np.concatenate([[first], part[heads, 1]])[np.cumsum(begins)]
+                first = int(firsts[-1])
+                np.column_stack([firsts, part[:, 1:]]).tofile(file)
+        os.replace(numbered, records)
+        return repeated
+
+    def order(self, size: int) -> Iterator[NDArray[np.int64]]:
+        """The rows in an order in which those of each query stand together, ``size`` at a time."""
+        for records in read_records(self._order, 3):
+            ends = np.cumsum(records[:, 2])
+            for begin in range(0, int(ends[-1]), size):
+                places = np.arange(begin, min(begin + size, int(ends[-1])))
+                run = np.searchsorted(ends, places, side="right")
+                yield places - (ends - records[:, 2])[run] + records[run, 1]
+        self._order.unlink()
+
+    def finish(self) -> tuple[list[str], ListsManifest]:
+        """The files that the folder holds, once all are complete, and what they are."""
+        assert self.features is not None
+        if self.sparse and self._entries >= 2**31 > self.features.count:
+            _widen(self.place / "indices.npy", self._entries)
+        matrix = ("data", "indices", "indptr") if self.sparse else ("X",)
+        texts = [name for name, own in self._texts.items() if name != "docid" or own.widest > 0]
+        files = [f"{name}.npy" for name in (*matrix, *self._kinds, *texts, "starts")]
+        return files, ListsManifest(self.n_rows, self.n_lists, self.features, self.missing)
+
+
+class _Texts:
+    """Texts that come some at a time, kept as they are until the widest is known."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.widest = path, 0
+        self._file = open(path, "xb")  # noqa: SIM115 - the writer closes it
+
+    def add(self, texts: NDArray[Any]) -> None:
+        self.widest = max(self.widest, int(np.strings.str_len(texts).max(initial=0)))
+        np.save(self._file, texts)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        size = os.path.getsize(self.path)
+        with open(self.path, "rb") as file:
+            while file.tell() < size:
+                yield np.load(file)
+
+
+def _widen(path: Path, count: int) -> None:
+    """Columns as 64-bit integers, which a matrix with so many entries needs."""
+    old, new = mapped(path), path.with_suffix(".wide")
+    with NpyWriter(new, np.int64) as file:
+        for first in range(0, count, BLOCK):
+            file.add(read_rows(old, first, min(first + BLOCK, count)))
+    os.replace(new, path)
+
+
+def _text(column: NDArray[Any], name: str) -> NDArray[Any]:
+    """Ids as text of a width that a file can have."""
+    if column.dtype == object:
+        longest = max(map(len, column.tolist()))
+        if longest > WIDEST:
+            raise DataError(f"expected at most {WIDEST} characters, found {longest}", field=name)
+    return column.astype(str)

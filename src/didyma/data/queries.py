@@ -1,0 +1,212 @@
+"""Rows that come some at a time, cut anew: into whole queries, or by a number of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Groups, Lists
+from didyma.data.matrix import is_sparse
+from didyma.errors import DataError
+
+__all__ = [
+    "QueryCount",
+    "ScatteredError",
+    "collected",
+    "in_blocks_of",
+    "rows_of",
+    "stacked",
+    "whole_queries",
+]
+
+
+class ScatteredError(DataError):
+    """Rows of a query that do not stand together, where they must."""
+
+
+def whole_queries(parts: Iterable[Lists]) -> Iterator[Lists]:
+    """The same rows, with all rows of a query in one block.
+
+    Refuses a query that comes again after another. To tell, eight bytes are kept of each.
+
+    >>> parts = [Lists(np.eye(2), qid=np.array(qid)) for qid in (["a", "b"], ["b", "c"])]
+    >>> [part.qid.tolist() for part in whole_queries(parts)]
+    [['a'], ['b', 'b'], ['c']]
+    """
+    seen, pending = _Seen(), list[Lists]()
+    for part in parts:
+        heads = np.flatnonzero(part.qid[1:] != part.qid[:-1]) + 1
+        new = not pending or part.qid[0] != pending[-1].qid[-1]
+        first = np.concatenate([[0] * new, heads]).astype(np.int64)
+        seen.add(part.qid[first])
+        if not len(first):
+            pending.append(part)
+            continue
+        if first[-1] > 0 or pending:
+            yield stacked([*pending, *([rows_of(part, 0, int(first[-1]))] if first[-1] else [])])
+        pending = [rows_of(part, int(first[-1]), len(part))]
+    if pending:
+        yield stacked(pending)
+
+
+def in_blocks_of(size: int, parts: Iterable[Lists]) -> Iterator[Lists]:
+    """The same rows, a multiple of ``size`` at a time, until the last ones."""
+    pending = list[Lists]()
+    count = 0
+    for part in parts:
+        pending.append(part)
+        count += len(part)
+        if count >= size:
+            whole = stacked(pending)
+            cut = count - count % size
+            yield rows_of(whole, 0, cut)
+            pending = [rows_of(whole, cut, count)] if cut < count else []
+            count -= cut
+    if pending:
+        yield stacked(pending)
+
+
+def collected(parts: Iterable[Lists]) -> Lists:
+    """All rows as one, of dense features; the matrix grows in its place and is never held twice."""
+    X, names, kept = np.empty(0), None, list[Lists]()
+    for part in parts:
+        rows: Any = part.X
+        if not kept:
+            X, names = np.empty((0, rows.shape[1]), rows.dtype), part.feature_names
+        n_rows = len(X)
+        X.resize((n_rows + len(rows), rows.shape[1]), refcheck=False)
+        X[n_rows:] = rows
+        kept.append(part.with_items(np.empty((len(rows), 0))))
+    return replace(stacked(kept), items=X, feature_names=names)
+
+
+def rows_of(part: Lists, start: int, stop: int) -> Lists:
+    """Rows that stand together."""
+
+    def of(column: Any) -> Any:
+        return None if column is None else column[start:stop]
+
+    if (start, stop) == (0, len(part)):
+        return part
+    return replace(
+        part,
+        items=part.X[start:stop],
+        labels=of(part.labels),
+        qid=of(part.qid),
+        docid=of(part.docid),
+        scores=of(part.scores),
+        losses=of(part.losses),
+        grouping=None,
+    )
+
+
+def stacked(parts: Sequence[Lists]) -> Lists:
+    """Rows of several blocks as one; a query that goes on has the text of its first block."""
+    if len(parts) == 1:
+        return parts[0]
+    qid = np.concatenate([part.qid for part in parts])
+    queries = None
+    if parts[0].queries is not None:
+        known = {
+            name: text
+            for part in reversed(parts)
+            for name, text in zip(part.groups.names.tolist(), part.queries or ())
+        }
+        queries = [known[name] for name in Groups.from_qid(qid).names.tolist()]
+    return replace(
+        parts[0],
+        items=_stacked([part.items for part in parts]),
+        labels=_joined([part.labels for part in parts]),
+        qid=qid,
+        docid=_joined([part.docid for part in parts]),
+        queries=queries,
+        scores=_joined([part.scores for part in parts]),
+        losses=_joined([part.losses for part in parts]),
+        grouping=None,
+    )
+
+
+def _stacked(items: Sequence[Any]) -> Any:
+    """Matrices below each other, sparse if one is, or sequences after each other."""
+    if any(map(is_sparse, items)):
+        from scipy.sparse import csr_array, vstack
+
+        return vstack([csr_array(own) for own in items], format="csr")
+    if isinstance(items[0], np.ndarray):
+        return np.concatenate(items)
+    return list(chain.from_iterable(items))
+
+
+def _joined(columns: Sequence[NDArray[Any] | None]) -> Any:
+    known = [column for column in columns if column is not None]
+    return np.concatenate(known) if len(known) == len(columns) else None
+
+
+class QueryCount:
+    """How many rows and how many different queries have been, eight bytes for each query.
+
+    >>> count = QueryCount()
+    >>> for qid in (["a", "b"], ["a"]):
+    ...     count.add(np.array(qid))
+    >>> count.n_rows, count.n_queries
+    (3, 2)
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._known, self._new = np.empty(0, np.int64), list[NDArray[np.int64]]()
+
+    def add(self, qid: NDArray[Any]) -> None:
+        """Count rows of these queries."""
+        self.n_rows += len(qid)
+        names = qid[np.flatnonzero(np.append(True, qid[1:] != qid[:-1]))].tolist()
+        self._new.append(np.fromiter(map(hash, names), np.int64, len(names)))
+        if sum(map(len, self._new)) > len(self._known):
+            self._known = np.unique(np.concatenate([self._known, *self._new]))
+            self._new = []
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries, told apart by 64 bits."""
+        return len(np.unique(np.concatenate([self._known, *self._new])))
+
+
+class _Seen:
+    """Names that have been, as sorted 64-bit numbers: a few arrays, each half of the one before."""
+
+    def __init__(self) -> None:
+        self._sorted: list[NDArray[np.int64]] = []
+
+    def add(self, names: NDArray[Any]) -> None:
+        texts = names.tolist()
+        numbers = np.fromiter(map(hash, texts), np.int64, len(texts))
+        for own in self._sorted:
+            if (known := _among(numbers, own)).any():
+                self._fail(texts[int(known.argmax())])
+        ordered, first = np.unique(numbers, return_index=True)
+        if len(ordered) < len(texts):
+            self._fail(texts[int(np.setdiff1d(np.arange(len(texts)), first)[0])])
+        self._sorted.append(ordered)
+        while len(self._sorted) > 1 and len(self._sorted[-2]) < 2 * len(self._sorted[-1]):
+            last = self._sorted.pop()
+            self._sorted[-1] = np.sort(np.concatenate([self._sorted[-1], last]))
+
+    @staticmethod
+    def _fail(name: object) -> None:
+        raise ScatteredError(
+            f"expected the rows of each query together, found query {name!r:.60} again after "
+            "another; a lists folder (didyma convert) has them together",
+            field="qid",
+        )
+
+
+def _among(numbers: NDArray[np.int64], ordered: NDArray[np.int64]) -> NDArray[np.bool_]:
+    if not len(ordered):
+        return np.zeros(len(numbers), np.bool_)
+    places = np.minimum(np.searchsorted(ordered, numbers), len(ordered) - 1)
+    return ordered[places] == numbers

@@ -1,0 +1,132 @@
+"""Rows of texts, gathered one by one as a file has them, and the lists that they make."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any, NoReturn
+
+import numpy as np
+
+from didyma.data.lists import Lists
+from didyma.data.text import text_array
+from didyma.errors import DataError, LeftOutWarning, warn
+from didyma.files import PathName
+
+__all__ = ["TextRows", "number_of"]
+
+
+def number_of(value: Any, field: str) -> float:
+    """A finite number, of a value as JSON has it."""
+    if isinstance(value, Real):
+        try:
+            if math.isfinite(number := float(value)):
+                return number
+        except OverflowError:
+            pass
+    found = "none" if value is None else f"{value!r:.40}"
+    raise DataError(f"expected a finite number, found {found}", field=field)
+
+
+class TextRows:
+    """Queries and passages of a file, or of a data frame where there is no path.
+
+    Rows of a query need not stand together. A query is known by its id or, in files without ids,
+    by its text. Labels, scores and ids are known of all rows or of none.
+
+    >>> rows = TextRows("pairs.tsv")
+    >>> rows.add(1, "who wrote Emma?", "Jane Austen.", label=1.0)
+    >>> rows.add(2, "who wrote Emma?", "It is late.", label=0.0)
+    >>> lists = rows.lists()
+    >>> lists.queries, lists.labels.tolist(), lists.qid.tolist()
+    (['who wrote Emma?'], [1.0, 0.0], ['1', '1'])
+    """
+
+    def __init__(self, path: PathName | None, unit: str = "line") -> None:
+        self.path, self._unit = path, unit
+        self.n_empty = 0  # queries without passages, which make no list
+        self._number: dict[str, int] = {}  # of a query, by its id or text
+        self._queries: list[str] = []
+        self._first: dict[str, Any] = {}  # what the first row knows
+        self._first_line = 0
+        self._place: dict[tuple[str, str], int] = {}  # of rows that are added once
+        self._query_of_row: list[int] = []
+        self._texts: list[str] = []
+        self._columns: dict[str, list[Any]] = {"label": [], "score": [], "docid": []}
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def add(
+        self,
+        line: int,
+        query: str,
+        passage: str,
+        *,
+        qid: str | None = None,
+        label: float | None = None,
+        score: float | None = None,
+        docid: str | None = None,
+    ) -> None:
+        """Add a row, which stands on a line of the file (or is a row of a table)."""
+        known = {"qid": qid, "label": label, "score": score, "docid": docid}
+        if not self._texts:
+            self._first, self._first_line = known, line
+        for name, value in known.items():
+            if (value is None) != (self._first[name] is None):
+                has = "none" if value is not None else "one"
+                first = f"{self._unit} {self._first_line}"
+                self._fail(line, name, f"expected {has}, as {first} has {has}")
+        number = self._number.setdefault(query if qid is None else qid, len(self._queries))
+        if number == len(self._queries):
+            self._queries.append(query)
+        elif self._queries[number] != query:
+            self._fail(line, "query", f"expected the text that query {qid} had before")
+        self._query_of_row.append(number)
+        self._texts.append(passage)
+        for name, column in self._columns.items():
+            column.append(known[name])
+
+    def add_once(
+        self,
+        line: int,
+        query: str,
+        passage: str,
+        *,
+        label: float,
+        qid: str | None = None,
+        docid: str | None = None,
+    ) -> None:
+        """The same, unless the query has the passage already: then it gets the higher label."""
+        key = query if qid is None else qid, passage if docid is None else docid
+        place = self._place.setdefault(key, len(self))
+        if place < len(self):
+            self._columns["label"][place] = max(label, self._columns["label"][place])
+        else:
+            self.add(line, query, passage, label=label, qid=qid, docid=docid)
+
+    def lists(self) -> Lists:
+        """The list of each query."""
+        if not self._texts:
+            raise DataError("expected queries and passages, found none", path=self.path)
+        if self.n_empty:
+            place = "" if self.path is None else f"{self.path}: "
+            warn(f"{place}{self.n_empty} queries without passages are left out", LeftOutWarning)
+        has_ids = self._first["qid"] is not None
+        names = list(self._number) if has_ids else [str(n + 1) for n in range(len(self._queries))]
+        label, score, docid = (
+            None if self._first[name] is None else column for name, column in self._columns.items()
+        )
+        return Lists(
+            self._texts,
+            None if label is None else np.array(label, np.float64),
+            text_array(names)[self._query_of_row],
+            None if docid is None else text_array(docid),
+            queries=self._queries,
+            scores=None if score is None else np.array(score, np.float64),
+        )
+
+    def _fail(self, line: int, field: str, problem: str) -> NoReturn:
+        if self._unit == "row":
+            raise DataError(f"{problem}, in row {line}", path=self.path, field=field)
+        raise DataError(problem, path=self.path, line=line, field=field)

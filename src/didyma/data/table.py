@@ -1,0 +1,298 @@
+"""Tables with a column per feature: CSV, TSV and Parquet files, and any dataframe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data import delimited, parquet
+from didyma.data.frame import ids, numbers, opened, require
+from didyma.data.lists import Lists
+from didyma.data.matrix import Matrix
+from didyma.data.queries import collected, rows_of, stacked
+from didyma.data.text import first_repeated
+from didyma.errors import DataError, placed
+from didyma.files import PathName, format_suffix, replace_when_done
+
+__all__ = [
+    "TableRoles",
+    "blocks",
+    "dense_rows",
+    "from_frame",
+    "id_columns",
+    "named_columns",
+    "read",
+    "write",
+    "write_blocks",
+]
+
+GROUP = 1 << 22  # numbers in a row group of a Parquet file
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+
+
+def read(
+    path: PathName,
+    *,
+    label: str = "label",
+    qid: str = "qid",
+    docid: str | None = None,
+    features: Sequence[str] | None = None,
+    judged: bool = True,
+) -> Lists:
+    """Read a ``.csv``, ``.tsv`` or ``.parquet`` file, also gzip; columns as in `from_frame`.
+
+    Only Parquet needs an extra.
+    """
+    roles = TableRoles(label, qid, docid, features, judged)
+    if format_suffix(path) == ".parquet":
+        with placed(path):
+            return _read_parquet(path, roles)
+    return collected(_blocks(path, roles))
+
+
+def blocks(
+    path: PathName,
+    *,
+    label: str = "label",
+    qid: str = "qid",
+    docid: str | None = None,
+    features: Sequence[str] | None = None,
+    judged: bool = True,
+) -> Iterator[Lists]:
+    """The rows that `read` gives, some at a time, in constant memory."""
+    return _blocks(path, TableRoles(label, qid, docid, features, judged))
+
+
+def _blocks(path: PathName, roles: TableRoles) -> Iterator[Lists]:
+    with placed(path):
+        if (suffix := format_suffix(path)) == ".parquet":
+            before = 0
+            for frame in parquet.blocks(path):
+                yield (part := _from_frame(frame, roles, before))
+                before += len(part)
+        else:
+            yield from _delimited(path, DELIMITERS.get(suffix, ","), roles)
+
+
+def _read_parquet(path: PathName, roles: TableRoles) -> Lists:
+    """All rows of a file, column by column straight into the matrix."""
+    with parquet.open_parquet(path) as file:
+        schema, n_rows = file.schema, file.metadata.num_rows
+        if not n_rows:
+            raise DataError("expected at least one row, found none")
+        label, qid, docid, features = roles.among(schema.names)
+        single = {str(schema.field(name).type) for name in features} == {"float"}
+        X = np.empty((n_rows, len(features)), np.float32 if single else np.float64)
+        places, labels = dict(zip(features, X.T)), np.zeros(n_rows)
+        texts: dict[str, list[NDArray[Any]]] = {n: [] for n in (qid, docid) if n is not None}
+        wanted = dict.fromkeys([*([] if label is None else [label]), *texts, *places])
+        for before, piece in file.pieces([*wanted]):
+            part = opened(piece)
+            rows = slice(before, before + len(part))
+            for name in part.columns:
+                if name in texts:
+                    texts[name].append(ids(part[name], before))
+                if name == label:
+                    labels[rows] = numbers(part[name], before)
+                if name in places:
+                    places[name][rows] = numbers(part[name], before)
+        named = {name: np.concatenate(parts) for name, parts in texts.items()}
+        return Lists(X, labels, named[qid], None if docid is None else named[docid], features)
+
+
+def from_frame(
+    frame: Any,
+    *,
+    label: str = "label",
+    qid: str = "qid",
+    docid: str | None = None,
+    features: Sequence[str] | None = None,
+    judged: bool = True,
+) -> Lists:
+    """Judged results from a dataframe of pandas, Polars, PyArrow or any other that narwhals knows.
+
+    Document ids come from a column named ``docid`` where there is one, features from all other
+    columns, which must be numeric. Query and document ids become text. Without ``judged`` there
+    need not be labels, and where there are none all are 0.
+
+    >>> import polars
+    >>> frame = polars.DataFrame({"label": [1, 0], "qid": ["a", "a"], "bm25": [2.5, 1.0]})
+    >>> from_frame(frame).feature_names
+    ('bm25',)
+    """
+    return _from_frame(frame, TableRoles(label, qid, docid, features, judged))
+
+
+@dataclass(frozen=True)
+class TableRoles:
+    """What the caller says about columns; see `from_frame`."""
+
+    label: str
+    qid: str
+    docid: str | None
+    features: Sequence[str] | None
+    judged: bool
+
+    def among(self, names: Sequence[str]) -> _Columns:
+        """The columns of a table with these names."""
+        label: str | None = self.label
+        if not self.judged and (label not in names or label in (self.features or ())):
+            label = None
+        docid = self.docid
+        if docid is None and "docid" in names and "docid" not in (label, self.qid):
+            docid = "docid"
+        taken = [name for name in (label, self.qid, docid) if name is not None]
+        for name in taken:
+            if name not in names:
+                raise DataError(f"no such column among {', '.join(names)}", field=name)
+        features = self.features
+        if features is None:
+            features = [name for name in names if name not in taken]
+        if missing := sorted(set(features) - set(names), key=list(features).index):
+            raise DataError(f"expected also the features {', '.join(missing)}")
+        if (again := first_repeated([*taken, *features])) is not None:
+            problem = "expected a column that is one of label, query, document and feature"
+            raise DataError(problem, field=again)
+        if "" in features:
+            raise DataError(f"column {list(names).index('') + 1} has no name", field="header")
+        return _Columns(label, self.qid, docid, tuple(features))
+
+
+class _Columns(NamedTuple):
+    """The column of labels and of document ids, if there is one, of queries, and of features."""
+
+    label: str | None
+    qid: str
+    docid: str | None
+    features: tuple[str, ...]
+
+
+def _from_frame(frame: Any, roles: TableRoles, before: int = 0) -> Lists:
+    nw, table = require("narwhals", "reading a dataframe"), opened(frame)
+    label, qid, docid, features = roles.among(table.columns)
+    single = {table[name].dtype for name in features} == {nw.Float32}
+    X = np.empty((len(table), len(features)), np.float32 if single else np.float64)
+    for column, name in zip(X.T, features):
+        column[:] = numbers(table[name], before)
+    labels = np.zeros(len(table)) if label is None else numbers(table[label], before)
+    return Lists(
+        X,
+        labels.astype(np.float64),
+        ids(table[qid], before),
+        None if docid is None else ids(table[docid], before),
+        features,
+    )
+
+
+def _delimited(path: PathName, delimiter: str, roles: TableRoles) -> Iterator[Lists]:
+    reader = delimited.DelimitedFile(path, delimiter)
+    label, qid, docid, features = roles.among(reader.header)
+    labels = [] if label is None else [label]
+    ids = [qid] if docid is None else [qid, docid]
+    for values, texts in reader.blocks([*labels, *features], ids):
+        yield Lists(
+            np.ascontiguousarray(values[:, len(labels) :]),
+            values[:, 0].copy() if labels else np.zeros(len(values)),
+            texts[0],
+            None if docid is None else texts[1],
+            features,
+        )
+
+
+def named_columns(parts: Iterable[Lists], path: PathName) -> Iterator[tuple[list[str], Lists]]:
+    """Rows that come some at a time, each with the names of the columns of all.
+
+    These are label, qid, docid if there are any, and the features.
+    """
+    header = list[str]()
+    for part in parts:
+        if not header:
+            base = 0 if part.zero_based else 1
+            names = part.feature_names or tuple(f"f{base + k}" for k in range(part.X.shape[1]))
+            header = ["label", "qid", *([] if part.docid is None else ["docid"]), *names]
+            if (again := first_repeated(header)) is not None:
+                raise DataError("expected columns with different names", path=path, field=again)
+        yield header, part
+
+
+def id_columns(data: Lists) -> list[NDArray[Any]]:
+    """Query ids, and document ids if there are any."""
+    return [column for column in (data.qid, data.docid) if column is not None]
+
+
+def dense_rows(X: Matrix) -> Iterator[list[Any]]:
+    """The numbers of each row."""
+    for start in range(0, X.shape[0], delimited.BLOCK):
+        block = X[start : start + delimited.BLOCK]
+        yield from (block if isinstance(block, np.ndarray) else block.toarray()).tolist()
+
+
+def write(data: Lists, path: PathName) -> None:
+    """Write a ``.csv`` or ``.tsv`` (also ``.gz``) or ``.parquet`` file that `read` gives back."""
+    write_blocks([data], path)
+
+
+def write_blocks(parts: Iterable[Lists], path: PathName) -> None:
+    """The same of rows that come some at a time."""
+    if (suffix := format_suffix(path)) == ".parquet":
+        _write_parquet(parts, path)
+    else:
+        lines = _lines(named_columns(parts, path), path)
+        delimited.write(lines, path, DELIMITERS.get(suffix, ","))
+
+
+def _lines(parts: Iterable[tuple[list[str], Lists]], path: PathName) -> Iterator[list[Any]]:
+    """The header, then the fields of each row."""
+    for number, (header, part) in enumerate(parts):
+        ids = [column.astype(str).tolist() for column in id_columns(part)]
+        for field, texts in zip(("header", "qid", "docid"), (header, *ids)):
+            if any("\r" in text for text in texts):  # which would read as the end of a line
+                raise DataError("expected text without a carriage return", path=path, field=field)
+        if number == 0:
+            yield header
+        labels = (repr(label).removesuffix(".0") for label in part.y.tolist())
+        for *texts, values in zip(labels, *ids, dense_rows(part.X)):
+            yield [*texts, *values]
+
+
+def _write_parquet(parts: Iterable[Lists], path: PathName) -> None:
+    """Write label, qid, docid if there are any, and one column for each feature."""
+    arrow, writers = (require(m, f"writing {path}") for m in ("pyarrow", "pyarrow.parquet"))
+    with ExitStack() as stack:
+        target, file = stack.enter_context(replace_when_done(path, "wb")), None
+        for header, part in named_columns(_row_groups(parts), path):
+            ids = (column.astype(str) for column in id_columns(part))
+            columns = (part.y, *ids, *_columns(part.X))
+            table = arrow.table({n: arrow.array(c) for n, c in zip(header, columns)})
+            if file is None:
+                file = stack.enter_context(writers.ParquetWriter(target, table.schema))
+            file.write_table(table)
+
+
+def _row_groups(parts: Iterable[Lists]) -> Iterator[Lists]:
+    """The same rows in groups of `GROUP` numbers, which a reader takes as a whole."""
+    waiting, count = list[Lists](), 0
+    for part in parts:
+        size = max(1, GROUP // max(1, part.X.shape[1]))
+        for start in range(0, len(part), size):
+            waiting.append(rows_of(part, start, min(start + size, len(part))))
+            count += len(waiting[-1])
+            if count >= size:
+                yield stacked(waiting)
+                waiting, count = [], 0
+    if waiting:
+        yield stacked(waiting)
+
+
+def _columns(X: Matrix) -> Iterator[NDArray[Any]]:
+    if isinstance(X, np.ndarray):
+        yield from X.T
+    else:
+        by_column = X.tocsc()
+        for k in range(X.shape[1]):
+            yield by_column[:, [k]].toarray().ravel()

@@ -1,0 +1,1 @@
+"""Readers of judged texts and of collections: queries and passages as `Lists`."""

@@ -1,0 +1,306 @@
+"""A collection: queries and passages by id, judgements, and candidates for each query.
+
+A folder is read by the names of its files, all of which may be packed (``.gz``):
+
+    queries.jsonl, .tsv                          text of each query
+    corpus, collection, passages, documents      text of each passage, .jsonl or .tsv
+    qrels/test.tsv, qrels.test.tsv, qrels.tsv    judgements
+    candidates, run, top1000                     .tsv, .txt, .trec or none of these; may be absent
+    split.tsv                                    qid and the part it belongs to; may be absent
+
+with or without the name of a part (``run.dev.tsv``). So BEIR's folders and those of MS MARCO are
+read, and with `read_files` any TREC collection. ``top1000`` has lines of qid, docid, query and
+passage (`didyma.data.texts.msmarco`); all others are as in `didyma.data.texts.ids` and
+`didyma.data.trec`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Lists
+from didyma.data.passage import Passage
+from didyma.data.text import text_array
+from didyma.data.texts import ids as text_ids
+from didyma.data.texts import msmarco
+from didyma.data.trec import Qrels, Run, read_qrels, read_run
+from didyma.errors import DataError, LeftOutWarning, warn
+from didyma.files import PathName, format_suffix
+
+__all__ = [
+    "IndexedPassages",
+    "Retriever",
+    "TextCollection",
+    "corpus_of",
+    "read_files",
+    "read_folder",
+]
+
+PASSAGES = ("corpus", "collection", "passages", "documents")
+CANDIDATES = ("candidates", "run", "top1000")
+SUFFIXES = ("", ".tsv", ".jsonl", ".txt", ".trec")
+
+
+class Retriever(Protocol):
+    """What finds candidates among all passages, such as `didyma.text.BM25`."""
+
+    def fit(self, passages: Sequence[str]) -> Self:
+        """Index passages; a passage is known by its place."""
+        ...
+
+    def top(
+        self, queries: Sequence[str], k: int
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """For each query places and scores of k passages, best first."""
+        ...
+
+
+@runtime_checkable
+class IndexedPassages(Protocol):
+    """What has passages of its own and finds candidates among them: a `didyma.PassageIndex`."""
+
+    def __len__(self) -> int:
+        """How many passages there are."""
+        ...
+
+    def passage(self, place: int) -> Passage:
+        """The passage at a place."""
+        ...
+
+    def top(
+        self, queries: Sequence[str], k: int
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """For each query places and scores of k passages, best first."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class TextCollection:
+    """Texts by id, and what is known about pairs of them; ``path`` is what messages name.
+
+    >>> qrels = Qrels(np.array(["q"]), np.array(["d1"]), np.array([1]))
+    >>> run = Run(np.array(["q", "q"]), np.array(["d2", "d1"]), np.array([3.0, 2.0]), "bm25")
+    >>> texts = {"d1": "Jane Austen.", "d2": "It is late."}
+    >>> lists = TextCollection("a folder", {"q": "who wrote Emma?"}, texts, qrels, run).lists()
+    >>> lists.items, lists.labels.tolist()
+    (['It is late.', 'Jane Austen.'], [0.0, 1.0])
+    """
+
+    path: PathName
+    queries: dict[str, str]
+    passages: dict[str, str]
+    qrels: Qrels | None
+    run: Run | None
+
+    def with_candidates(
+        self, first_stage: Retriever | IndexedPassages, depth: int
+    ) -> TextCollection:
+        """The same with the best passages of a first stage as candidates of each query.
+
+        An index finds them among its own passages, which take the place of those that were read.
+        """
+        asked, passages = list(self.queries.values()), self.passages
+        if isinstance(first_stage, IndexedPassages):
+            found = first_stage.top(asked, depth)
+        else:
+            found = first_stage.fit(list(passages.values())).top(asked, depth)
+        sizes = [len(places) for places, _ in found]
+        places = np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)])
+        names = list(passages)
+        if isinstance(first_stage, IndexedPassages):
+            wanted = set() if self.qrels is None else set(self.qrels.docid.tolist())
+            used, passages, names = set(places.tolist()), {}, []
+            for place in range(len(first_stage)):
+                text, name, _ = first_stage.passage(place)
+                names.append(str(name))
+                if place in used or names[-1] in wanted:
+                    passages[names[-1]] = text
+        run = Run(
+            np.repeat(text_array(list(self.queries)), sizes),
+            text_array(names)[places],
+            np.concatenate([np.empty(0), *(scores for _, scores in found)]),
+            type(first_stage).__name__,
+        )
+        return replace(self, passages=passages, run=run)
+
+    def lists(self) -> Lists:
+        """The candidates of each query, judged if there are judgements: then of judged queries.
+
+        A candidate without a judgement has label 0. Scores that are all equal tell nothing and are
+        left out. What else is left out is counted, and a warning says so.
+        """
+        if self.run is None:
+            raise DataError(
+                "expected candidates: give a run, or a first stage such as didyma.text.BM25()",
+                path=self.path,
+            )
+        left, wanted = _LeftOut(), list(self.queries)
+        if self.qrels is not None:
+            judged = set(self.qrels.qid.tolist())
+            left.add(len(judged - self.queries.keys()), "judged queries without a text")
+            wanted = [name for name in wanted if name in judged]
+        place = {name: n for n, name in enumerate(wanted)}
+        query = np.array([place.get(name, -1) for name in self.run.qid.tolist()], np.int64)
+        known = np.array([name in self.passages for name in self.run.docid.tolist()], bool)
+        left.add(int(np.sum((query >= 0) & ~known)), "candidates that are unknown passages")
+        rows = np.flatnonzero((query >= 0) & known)
+        rows = rows[np.argsort(query[rows], kind="stable")]
+        if not len(rows):
+            raise DataError("expected candidates of some query, found none", path=self.path)
+        asked = np.unique(query[rows])
+        left.add(len(wanted) - len(asked), "queries without candidates")
+        qid, docid, scores = self.run.qid[rows], self.run.docid[rows], self.run.score[rows]
+        labels = None if self.qrels is None else self._labels(self.qrels, qid, docid, left)
+        left.say(self.path)
+        return Lists(
+            [self.passages[name] for name in docid.tolist()],
+            labels,
+            qid,
+            docid,
+            queries=[self.queries[wanted[n]] for n in asked.tolist()],
+            scores=scores if scores.min() < scores.max() else None,
+        )
+
+    def _labels(
+        self, qrels: Qrels, qid: NDArray[Any], docid: NDArray[Any], left: _LeftOut
+    ) -> NDArray[np.float64]:
+        """The judgement of each candidate."""
+        pairs = zip(qrels.qid.tolist(), qrels.docid.tolist())
+        grades = dict(zip(pairs, qrels.relevance.tolist()))
+        candidates, asked = list(zip(qid.tolist(), docid.tolist())), set(qid.tolist())
+        missed = grades.keys() - set(candidates)
+        unknown = {pair for pair in missed if pair[1] not in self.passages}
+        left.add(len(unknown), "judgements of unknown passages")
+        relevant = sum(pair[0] in asked and grades[pair] > 0 for pair in missed - unknown)
+        left.add(relevant, "relevant passages that are no candidates")
+        return np.array([grades.get(pair, 0) for pair in candidates], np.float64)
+
+
+class _LeftOut:
+    """Counts of what is not used, for one warning in the end."""
+
+    def __init__(self) -> None:
+        self._counts: list[str] = []
+
+    def add(self, count: int, what: str) -> None:
+        if count:
+            self._counts.append(f"{count} {what}")
+
+    def say(self, path: PathName) -> None:
+        if self._counts:
+            warn(f"{path}: left out {', '.join(self._counts)}", LeftOutWarning)
+
+
+def read_folder(
+    folder: PathName,
+    *,
+    part: str | None = None,
+    run: PathName | None = None,
+    indexed: bool = False,
+) -> TextCollection:
+    """Read a folder whose files have the names above; ``part`` is its part, such as "test".
+
+    ``run`` is a file of candidates elsewhere. If passages are ``indexed`` elsewhere, neither they
+    nor candidates are read.
+    """
+    root = Path(folder)
+    queries = _found(root, ("queries",), part)
+    passages = None if indexed else _found(root, PASSAGES, part)
+    candidates = Path(run) if run is not None else _found(root, CANDIDATES, part)
+    candidates = None if indexed else candidates
+    qrels = _qrels(root, part)
+    whole = candidates is not None and msmarco.has_texts(candidates)
+    for name, path in (("queries", queries), ("corpus", passages)):
+        if path is None and not whole and not (indexed and name == "corpus"):
+            raise DataError(f"expected a file {name}.jsonl or {name}.tsv", path=folder)
+    collection = read_files(
+        queries=queries, passages=passages, qrels=qrels, run=candidates, path=folder
+    )
+    splits = _found(root, ("split",), None)
+    if part is None or splits is None:
+        return collection
+    names = text_ids.read(splits)
+    own = {name: text for name, text in collection.queries.items() if names.get(name) == part}
+    if not own:
+        known = ", ".join(dict.fromkeys(names.values()))
+        raise DataError(f"expected one of {known}, found {part!r}", path=splits, field="part")
+    return replace(collection, queries=own, qrels=_of(collection.qrels, own))
+
+
+def corpus_of(folder: PathName) -> Path | None:
+    """The file of a folder that has its passages, if there is one."""
+    found = _found(Path(folder), PASSAGES, None)
+    return found if found and format_suffix(found) in (".tsv", ".jsonl") else None
+
+
+def read_files(
+    *,
+    queries: PathName | None,
+    passages: PathName | None,
+    qrels: PathName | None = None,
+    run: PathName | None = None,
+    path: PathName | None = None,
+) -> TextCollection:
+    """Read the files of a collection; queries and passages may stand in ``run`` themselves, and
+    passages in an index.
+
+    Of the passages only those are kept that the run or the judgements name, if there is a run, and
+    of the queries those that are judged, if there are judgements.
+    """
+    place = path or passages or run or queries or "the collection"
+    judged = None if qrels is None else read_qrels(qrels)
+    if run is not None and msmarco.has_texts(run):
+        asked, texts, candidates = msmarco.read_top(run)
+        return TextCollection(place, asked, texts, judged, candidates)
+    if queries is None or (passages is None and run is not None):
+        raise DataError("expected both queries and passages", path=place)
+    found = None if run is None else read_run(run)
+    wanted = None
+    if found is not None:
+        wanted = set(found.docid.tolist())
+        wanted |= set() if judged is None else set(judged.docid.tolist())
+    own = None if judged is None else set(judged.qid.tolist())
+    texts = {} if passages is None else text_ids.read(passages, wanted)
+    return TextCollection(place, text_ids.read(queries, own), texts, judged, found)
+
+
+def _found(root: Path, names: Sequence[str], part: str | None) -> Path | None:
+    """The first file that is there under one of these names."""
+    for name in names:
+        for stem in (name,) if part is None else (f"{name}.{part}", name):
+            for suffix in SUFFIXES:
+                for packed in ("", ".gz"):
+                    if (path := root / f"{stem}{suffix}{packed}").is_file():
+                        return path
+    return None
+
+
+def _qrels(root: Path, part: str | None) -> Path | None:
+    """The judgements of a part; without one, those that are there if there are no others."""
+    if (found := _found(root, ("qrels",), part)) is not None:
+        return found
+    folder = root / "qrels"
+    if folder.is_dir():
+        parts = {path.name.partition(".")[0]: path for path in sorted(folder.iterdir())}
+    else:
+        parts = {path.name.split(".")[1]: path for path in sorted(root.glob("qrels.*.*"))}
+    if part is None and len(parts) == 1:
+        (only,) = parts.values()
+        return only
+    if parts and part not in parts:
+        expected = f"expected a part, one of {', '.join(parts)}"
+        raise DataError(expected + ("" if part is None else f", found {part!r}"), path=root)
+    return parts.get(part) if part is not None else None
+
+
+def _of(qrels: Qrels | None, queries: dict[str, str]) -> Qrels | None:
+    if qrels is None:
+        return None
+    kept = np.array([name in queries for name in qrels.qid.tolist()], bool)
+    return Qrels(qrels.qid[kept], qrels.docid[kept], qrels.relevance[kept])

@@ -1,0 +1,148 @@
+"""Queries, passages and judgements in any file or folder that users have, as `Lists` of texts.
+
+>>> import pathlib, tempfile
+>>> path = pathlib.Path(tempfile.mkdtemp(), "judged.tsv")
+>>> _ = path.write_text("query\\tpassage\\tlabel\\nwho?\\tJane.\\t1\\nwho?\\tIt is late.\\t0\\n")
+>>> read(path)
+Lists(2 rows of str, 1 queries)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from didyma.data.lists import Lists
+from didyma.data.roles import Roles
+from didyma.data.texts import collection, msmarco, qa
+from didyma.data.texts import json_lines as json_texts
+from didyma.data.texts import table as text_table
+from didyma.data.texts.collection import IndexedPassages, Retriever
+from didyma.errors import DataError, placed
+from didyma.files import PathName, format_suffix, stream_lines
+
+__all__ = ["from_frame", "read", "read_files"]
+
+DEPTH = 50
+KNOWN = "JSON lines, a table with columns query and passage, question, sentence and label"
+
+
+def read(
+    path: PathName,
+    *,
+    part: str | None = None,
+    run: PathName | None = None,
+    first_stage: Retriever | IndexedPassages | None = None,
+    depth: int = DEPTH,
+    **names: str | None,
+) -> Lists:
+    """Read texts, whatever their layout: name and first line of the path tell.
+
+    ============================ ===============================================================
+    ``.jsonl``, ``.json``        JSON lines, an object a query, a pair or a contrast
+                                 (`didyma.data.texts.json_lines`)
+    ``.csv``, ``.parquet``       a table with columns ``query``, ``passage``, ``label``, …
+                                 (`didyma.data.texts.table`)
+    ``triples*``                 query, positive and negative, as MS MARCO has them
+    other files                  the same table with tabs, or WikiQA's: question, sentence and label
+    folder with ``a.toks``       TREC QA
+    other folders                BEIR, MS MARCO, … (`didyma.data.texts.collection`)
+    ============================ ===============================================================
+
+    All may be packed (``.gz``). Labels, scores of the first stage, and ids are there if the files
+    have them. What cannot be used is counted, and a warning says so.
+
+    Parameters
+    ----------
+    path : path
+        A file or a folder.
+    part : str, optional
+        Of a folder with several: "train", "dev", "test".
+    run : path, optional
+        Candidates of a folder.
+    first_stage : Retriever or PassageIndex, optional
+        What finds candidates in a folder that has none, such as ``didyma.text.BM25()``. A
+        `didyma.PassageIndex` always does, among its own passages: the folder then needs no others.
+    depth : int
+        How many it finds for a query.
+    **names
+        What columns or fields are called: ``query``, ``passage``, ``label``, ``score``, ``qid``,
+        ``docid``. A teacher's scores are labels: ``label="score"``.
+    """
+    place, roles = Path(path), Roles(**names)
+    if place.is_dir():
+        _check_nameless(path, roles)
+        if any((place / name).exists() for name in qa.FILES):
+            return qa.read_trecqa(place)
+        indexed = isinstance(first_stage, IndexedPassages)
+        found = collection.read_folder(place, part=part, run=run, indexed=indexed)
+        if found.run is None and first_stage is not None:
+            found = found.with_candidates(first_stage, depth)
+        return found.lists()
+    if isinstance(first_stage, IndexedPassages):
+        raise DataError("expected a folder of queries and judgements beside an index", path=path)
+    suffix = format_suffix(path)
+    if suffix in (".jsonl", ".json", ".ndjson"):
+        return json_texts.read(path, roles)
+    if suffix in (".csv", ".parquet"):
+        return text_table.read(path, roles)
+    if place.name.lower().startswith("triples"):
+        _check_nameless(path, roles)
+        return msmarco.read_triples(path)
+    return _read_tabs(path, roles)
+
+
+def read_files(
+    *,
+    queries: PathName,
+    passages: PathName | None = None,
+    qrels: PathName | None = None,
+    run: PathName | None = None,
+    first_stage: Retriever | IndexedPassages | None = None,
+    depth: int = DEPTH,
+) -> Lists:
+    """Read the files of a collection, such as one of TREC: texts by id, judgements, candidates.
+
+    Queries and passages are lines of an id, a tab and a text, or JSON lines; without a run the
+    candidates come from a first stage, as in `read`, which may have the passages as well.
+    """
+    if passages is None and not isinstance(first_stage, IndexedPassages):
+        raise DataError("expected passages, or an index of them", path=queries, field="passages")
+    found = collection.read_files(queries=queries, passages=passages, qrels=qrels, run=run)
+    if run is None and first_stage is not None:
+        found = found.with_candidates(first_stage, depth)
+    return found.lists()
+
+
+def from_frame(frame: Any, **names: str | None) -> Lists:
+    """Texts of a data frame: columns ``query``, ``passage``, ``label``, …, named as in `read`.
+
+    >>> import polars
+    >>> table = {"query": ["who?", "who?"], "passage": ["Jane Austen.", "Late."], "label": [1, 0]}
+    >>> from_frame(polars.DataFrame(table))
+    Lists(2 rows of str, 1 queries)
+    """
+    return text_table.from_frame(frame, Roles(**names))
+
+
+def _read_tabs(path: PathName, roles: Roles) -> Lists:
+    first = next((line for line in stream_lines(path) if line.strip()), b"")
+    if not first:
+        raise DataError(f"expected {KNOWN}, found an empty file", path=path)
+    if first.lstrip().startswith(b"{"):
+        return json_texts.read(path, roles)
+    header = first.decode(errors="replace").split("\t")
+    with placed(path, 1):
+        found = roles.among(header)
+    if "query" in found and "passage" in found:
+        return text_table.read(path, roles)
+    if len(header) == len(qa.COLUMNS):
+        _check_nameless(path, roles)
+        return qa.read_wikiqa(path)
+    raise DataError(f"expected {KNOWN}, found {len(header)} other fields", path=path, line=1)
+
+
+def _check_nameless(path: PathName, roles: Roles) -> None:
+    """Refuse names for what is read by its place rather than by a name."""
+    if roles.given:
+        raise DataError("its fields have no names that could be given", path=path)

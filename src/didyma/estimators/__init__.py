@@ -1,1 +1,0 @@
-"""Rankers with the interface of scikit-learn."""

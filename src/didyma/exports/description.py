@@ -1,0 +1,222 @@
+"""What a fitted ranker computes, as plain numbers that any engine can be told.
+
+    score(x) = constant + Σ_lines weight · (min(max(x_j, low), high) − centre) / scale
+                        + Σ_tables value of the cell in which x_j, or x_j and x_k, stand
+
+A linear ranker is lines, its scalers their centres, scales and limits. An additive one is tables
+over stairs, which know missing values. This is the only place that looks into a model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Features
+from didyma.errors import DataError
+from didyma.learning.scoring import LEVELS, SCALERS, step_layout, step_tables
+from didyma.model import Model
+
+__all__ = ["ColumnLine", "Description", "StairTable", "Stairs", "describe_ranker"]
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ColumnLine:
+    """What a column adds to a score if that is linear between ``low`` and ``high``."""
+
+    column: int
+    weight: float
+    centre: float = 0.0
+    scale: float = 1.0
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def clipped(self) -> bool:
+        """Whether it is flat somewhere."""
+        return self.low > -math.inf or self.high < math.inf
+
+
+@dataclass(frozen=True)
+class Stairs:
+    """Which cell a value of a column is in.
+
+    ``edges`` ascend. A number is in cell ``cells[k]`` if k edges are below it, and a missing value
+    in ``cells[-1]``.
+    """
+
+    column: int
+    edges: tuple[float, ...]
+    cells: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class StairTable:
+    """What the cells of one column, or of two, add to a score: ``values`` has an axis for each."""
+
+    stairs: tuple[Stairs, ...]
+    values: Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Description:
+    """A ranker over columns; either lines or tables."""
+
+    features: Features
+    constant: float
+    lines: tuple[ColumnLine, ...] = ()
+    tables: tuple[StairTable, ...] = ()
+
+    @property
+    def columns(self) -> list[int]:
+        """Those that matter."""
+        stairs = {own.column for table in self.tables for own in table.stairs}
+        return sorted({line.column for line in self.lines} | stairs)
+
+    def magnitude(self, rows: Vector) -> Vector:
+        """The sum of the sizes of all that is added up for each row: rounding is relative to it."""
+        total = np.full(len(rows), abs(self.constant))
+        for line in self.lines:
+            sizes = np.abs(np.clip(rows[:, line.column], line.low, line.high)) + abs(line.centre)
+            total += abs(line.weight) * sizes / line.scale
+        return total + sum(float(np.abs(table.values).max()) for table in self.tables)
+
+
+def describe_ranker(model: Model) -> Description:
+    """Describe a model that ranks rows by a sum over their columns.
+
+    >>> from didyma.ranking.svm import SVMRanker
+    >>> ranker = SVMRanker(C=1).fit([[3.0, 0.0], [1.0, 0.0]], [1, 0])
+    >>> describe_ranker(Model.of(ranker)).lines
+    (ColumnLine(column=0, weight=0.125, centre=0.0, scale=1.0, low=-inf, high=inf),)
+    """
+    *scalers, (name, learned) = model.states
+    if name not in RANKERS:
+        raise DataError(
+            f"a {name} cannot be exported: it is not a sum over columns of rows, as linear and "
+            "additive rankers are"
+        )
+    for scaler, _ in scalers:
+        if scaler not in SCALINGS:
+            reason = "scales columns within queries" if scaler in SCALERS else "is no scaler"
+            raise DataError(
+                f"a model behind a {scaler} cannot be exported: it {reason}, which engines that "
+                "see one row at a time cannot do"
+            )
+    return RANKERS[name](model, scalers, learned)
+
+
+def _linear(model: Model, scalers: Sequence[Any], learned: dict[str, Any]) -> Description:
+    scaling = _Scaling.of(scalers, model.features.count)
+    every = [
+        ColumnLine(j, *map(float, values))
+        for j, values in enumerate(
+            zip(learned["coef_"], scaling.centre, scaling.scale, scaling.low, scaling.high)
+        )
+    ]
+    lines = [line for line in every if line.weight] or every[:1]
+    return Description(model.features, float(learned.get("intercept_", 0.0)), tuple(lines))
+
+
+@dataclass(frozen=True, eq=False)
+class _Scaling:
+    """What scalers, one after the other, make of columns, as lines without weights."""
+
+    centre: Vector
+    scale: Vector
+    low: Vector
+    high: Vector
+
+    @classmethod
+    def of(cls, scalers: Sequence[Any], n: int) -> _Scaling:
+        found = cls(np.zeros(n), np.ones(n), np.full(n, -np.inf), np.full(n, np.inf))
+        for name, learned in scalers:
+            found = found.then(*SCALINGS[name](learned, n))
+        return found
+
+    def then(self, centre: Vector, scale: Vector, limits: tuple[float, float]) -> _Scaling:
+        """The same and then (x − centre) / scale within limits."""
+        centre, scale = self.centre + self.scale * centre, self.scale * scale
+        low, high = (centre + scale * limit for limit in limits)
+        return _Scaling(centre, scale, np.clip(self.low, low, high), np.clip(self.high, low, high))
+
+
+UNLIMITED = (-math.inf, math.inf)
+
+
+def _max_abs(learned: dict[str, Any], n: int) -> tuple[Any, Any, tuple[float, float]]:
+    return np.zeros(n), learned["scale_"], (-1.0, 1.0) if learned.get("clip") else UNLIMITED
+
+
+def _standard(learned: dict[str, Any], n: int) -> tuple[Any, Any, tuple[float, float]]:
+    centre = learned["mean_"] if learned["with_mean"] else np.zeros(n)
+    return centre, learned["scale_"] if learned["with_std"] else np.ones(n), UNLIMITED
+
+
+def _minmax(learned: dict[str, Any], n: int) -> tuple[Any, Any, tuple[float, float]]:
+    scale = 1.0 / learned["scale_"]
+    limits = tuple(map(float, learned["feature_range"])) if learned["clip"] else UNLIMITED
+    return -learned["min_"] * scale, scale, limits  # type: ignore[return-value]
+
+
+def _additive(model: Model, scalers: Sequence[Any], learned: dict[str, Any]) -> Description:
+    if scalers:
+        raise DataError(
+            "an additive model behind a scaler cannot be exported: bins need no scaling, so fit "
+            "it without"
+        )
+    values = step_tables(learned["coef_"], *step_layout(learned))
+    n, pairs = len(learned["edges_"]), learned["pairs_"].tolist()
+    tables = [_column(learned, j, values[:, j]) for j in range(n)]
+    tables += [_pair(learned, a, b, own) for (a, b), own in zip(pairs, values[:, n:].T)]
+    known = [table for table in tables if table.values.any()]
+    return Description(model.features, 0.0, tables=tuple(known or tables[:1]))
+
+
+def _column(learned: dict[str, Any], j: int, values: Vector) -> StairTable:
+    """The function of one column; bins of equal value are one cell."""
+    distinct, cells = np.unique(values, return_inverse=True)
+    return StairTable((_stairs(learned, j, cells.tolist()),), distinct)
+
+
+def _pair(learned: dict[str, Any], first: int, second: int, values: Vector) -> StairTable:
+    """The table of two columns, whose cells are levels; level 0 adds nothing."""
+    grid = np.full((LEVELS + 1, LEVELS + 1), values[0])
+    grid[1:, 1:] = values[1 : LEVELS**2 + 1].reshape(LEVELS, LEVELS)
+    stairs = (_stairs(learned, j, learned["levels_"][j].tolist()) for j in (first, second))
+    return StairTable(tuple(stairs), grid)
+
+
+def _stairs(learned: dict[str, Any], j: int, cells: list[int]) -> Stairs:
+    """The stairs of a column, given the cell of each bin, the last for missing values."""
+    own = learned["edges_"][j]
+    edges = own[np.isfinite(own)].tolist()
+    numbers = cells[: len(edges) + 1]
+    if learned["nominal_"][j]:  # a category is the interval between it and the number before it
+        numbers = [cells[0], *(cell for known in numbers[1:] for cell in (known, cells[0]))]
+        edges = [place for edge in edges for place in (float(np.nextafter(edge, -np.inf)), edge)]
+    kept = [k for k, (low, high) in enumerate(pairwise(numbers)) if low != high]
+    steps = [numbers[0], *(numbers[k + 1] for k in kept)]
+    return Stairs(j, tuple(edges[k] for k in kept), (*steps, cells[-1]))
+
+
+SCALINGS: dict[str, Callable[..., Any]] = {
+    "MaxAbsScaler": _max_abs,
+    "MinMaxScaler": _minmax,
+    "StandardScaler": _standard,
+}
+RANKERS: dict[str, Callable[..., Description]] = {
+    "AdditiveSVMRanker": _additive,
+    "ClassificationRanker": _linear,
+    "LatentPerceptronRanker": _linear,
+    "LatentSVMRanker": _linear,
+    "SVMRanker": _linear,
+}

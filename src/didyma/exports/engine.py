@@ -1,0 +1,85 @@
+"""What an engine is to an export: names that it can hold, a file, and how it reads that."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Features
+from didyma.errors import DataError
+from didyma.exports.description import Description
+
+__all__ = ["Engine", "refuse_clipping", "refuse_lines", "spelled"]
+
+
+class Engine(ABC):
+    """Renders descriptions, and scores rows by what it has rendered as the engine would.
+
+    Scoring looks at the contents alone, so that comparing it with the model's own scores tells
+    whether the file says what the model does.
+    """
+
+    title: ClassVar[str]
+    precision: ClassVar[type[np.floating[Any]]] = np.float64
+    """In which the engine computes."""
+    adds_constant: ClassVar[bool] = True
+    """Whether a model of it can add a constant to all scores."""
+    by_name: ClassVar[bool] = False
+    """Whether it finds columns by their names, not by their places."""
+    illegal: ClassVar[str] = ""
+    """A pattern of what names cannot hold."""
+    hint: ClassVar[str] = ""
+    """What else to tell whoever has such a file."""
+
+    def names(self, features: Features) -> list[str]:
+        """What columns are called in the file."""
+        if features.names is None:
+            return [f"column_{label}" for label in features.labels]
+        return spelled(features.names, self.illegal) if self.illegal else list(features.names)
+
+    @abstractmethod
+    def render(self, description: Description, names: Sequence[str], name: str) -> bytes:
+        """The file of the model of that name, whose columns are called ``names``."""
+
+    @abstractmethod
+    def score(
+        self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Scores of rows of all columns, by the contents of a file."""
+
+
+def spelled(names: Sequence[str], illegal: str) -> list[str]:
+    """Names with an underscore for each part that matches a pattern, and still no two alike.
+
+    >>> spelled(["title bm25", "title.bm25", "age"], "[^A-Za-z0-9_]")
+    ['title_bm25', 'title_bm25_2', 'age']
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        stem = re.sub(illegal, "_", name) or "_"
+        number, unique = 1, stem
+        while unique in found or (unique != name and unique in names):
+            number += 1
+            unique = f"{stem}_{number}"
+        found[unique] = None
+    return list(found)
+
+
+def refuse_lines(description: Description, title: str) -> None:
+    """Refuse a linear model."""
+    if description.lines:
+        raise DataError(f"{title} holds trees: a linear model cannot be one; choose another format")
+
+
+def refuse_clipping(description: Description, names: Sequence[str], title: str) -> None:
+    """Refuse a linear model with columns that count no further than some limit."""
+    if clipped := [names[line.column] for line in description.lines if line.clipped]:
+        raise DataError(
+            f"{title} has no normaliser that clips, as the scaler of this model does (column "
+            f"{clipped[0]!r}{' and others' if len(clipped) > 1 else ''}); choose another format"
+        )

@@ -1,0 +1,134 @@
+"""Write a model for another engine, once it is clear that the file says what the model does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from didyma.data.lists import Lists
+from didyma.errors import DataError
+from didyma.exports.description import Description, describe_ranker
+from didyma.exports.engine import Engine
+from didyma.exports.parity import Parity, compare_scores, telling_rows
+from didyma.files import PathName, replace_when_done
+from didyma.model import Model
+
+__all__ = ["ENGINES", "Exported", "engine_of", "export", "ranker_of"]
+
+# Where each engine is, by the name of its format.
+ENGINES = {
+    "elasticsearch": "elasticsearch.Elasticsearch",
+    "json": "plain.PlainJson",
+    "lightgbm": "lightgbm.LightGBM",
+    "onnx": "onnx.Onnx",
+    "solr": "solr.Solr",
+    "vespa": "vespa.Vespa",
+    "xgboost": "xgboost.XGBoost",
+}
+SHOWN = 3  # names in a note
+
+
+@dataclass(frozen=True)
+class Exported:
+    """How scores compare, and what one must know to use the file."""
+
+    parity: Parity
+    notes: tuple[str, ...]
+
+
+def export(model: Any, path: PathName, format: str, data: Lists | None = None) -> Exported:
+    """Write a ranker as a model of ``format``, whole or not at all.
+
+    Before anything is written, rows are scored by the model and by what would be written, and a
+    file that says anything else than the model is refused.
+
+    Parameters
+    ----------
+    model : estimator, pipeline, Reranker or Model
+        A linear or additive ranker, behind scalers or not. Of a `Reranker` it is the ranker over
+        its features that is written: what loads the file must be given these.
+    path : path
+        The model is named after the file where models have names.
+    format : str
+        "elasticsearch" (also for OpenSearch), "json", "lightgbm", "onnx", "solr", "vespa" or
+        "xgboost".
+    data : Lists, optional
+        Rows to compare scores of, in place of rows that are made from what the model knows.
+
+    >>> import tempfile
+    >>> from didyma.ranking.svm import SVMRanker
+    >>> ranker = SVMRanker(C=1).fit([[3.0], [1.0]], [1, 0])
+    >>> path = Path(tempfile.mkdtemp(), "linear.json")
+    >>> export(ranker, path, "solr").parity.swapped
+    0
+    >>> '"name": "linear"' in path.read_text()
+    True
+    """
+    engine = engine_of(format)
+    ranker, notes = ranker_of(model)
+    description = describe_ranker(ranker)
+    names = engine.names(description.features)
+    contents = engine.render(description, names, _stem(path))
+    if data is None:
+        rows = telling_rows(description, engine.precision, missing=ranker.allows_missing)
+    else:
+        rows = ranker.features.arrange(data)
+    parity = compare_scores(ranker, description, engine, contents, rows)
+    with replace_when_done(path, "wb") as file:
+        file.write(contents)
+    return Exported(parity, (*notes, *_notes(description, engine, names)))
+
+
+def engine_of(format: str) -> Engine:
+    """The engine that reads files of a format."""
+    if format not in ENGINES:
+        names = ", ".join(map(repr, ENGINES))
+        raise DataError(f"expected one of {names}, found {format!r}", field="format")
+    module, _, name = ENGINES[format].partition(".")
+    engine: Engine = getattr(import_module(f"didyma.exports.{module}"), name)()
+    return engine
+
+
+def _stem(path: PathName) -> str:
+    """The name of a file without its endings."""
+    return Path(path).name.partition(".")[0] or "didyma"
+
+
+def ranker_of(model: Any) -> tuple[Model, list[str]]:
+    """What ranks rows, and what is left to those who use it."""
+    if isinstance(model, Model):
+        if "state" not in model.record:
+            return model, []
+        model = model.estimator
+    from didyma.text.features.union import IN_LIST
+    from didyma.text.reranker import Reranker
+
+    if not isinstance(model, Reranker):
+        return Model.of(model), []
+    ranker = model.model_
+    names = [*(ranker.features.names or ())]
+    notes = [f"whoever uses the file computes the features: {', '.join(names)}"]
+    if within := [name for name in names if name.endswith(IN_LIST)]:
+        notes.append(
+            f"features that end in {IN_LIST.strip()!r} compare a passage with the others of its "
+            f"query ({len(within)} of {len(names)})"
+        )
+    notes.append("scores are raw ones, of one window of a passage: calibration is not in the file")
+    return ranker, notes
+
+
+def _notes(description: Description, engine: Engine, names: list[str]) -> list[str]:
+    notes = [engine.hint] if engine.hint else []
+    given = description.features.names
+    if given is None and engine.by_name:
+        notes.append(f"columns have no names, so they are called {names[0]} to {names[-1]}")
+    renamed = [pair for pair in zip(given or (), names) if pair[0] != pair[1]]
+    if renamed:
+        shown = ", ".join(f"{old!r} is {new}" for old, new in renamed[:SHOWN])
+        others = f" and {len(renamed) - SHOWN} others" if len(renamed) > SHOWN else ""
+        notes.append(f"{engine.title} cannot hold the names of some columns: {shown}{others}")
+    if description.constant and not engine.adds_constant:
+        notes.append(f"scores lack the constant {description.constant:.6g}, which changes no order")
+    return notes

@@ -1,0 +1,140 @@
+"""Whether a file says what the model does: the same rows, scored both ways."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Groups, Lists
+from didyma.errors import DataError
+from didyma.exports.description import Description
+from didyma.exports.engine import Engine
+from didyma.model import Model
+
+__all__ = ["Parity", "compare_scores", "telling_rows"]
+
+ROWS = 1024  # that are made, unless a column has more values to tell
+CELLS = 1 << 22  # that are looked at together
+DEVIATIONS = np.array([-1e6, -10, -3, -1, -0.3, 0, 0.3, 1, 3, 10, 1e6])
+FAR = np.array([-1e30, -1.0, 0.0, 1.0, 1e30])
+TINY = 1e-30  # to LightGBM smaller numbers are 0
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Parity:
+    """How scores by a file compare with those of the model.
+
+    ``difference`` is the greatest there is, ``relative`` the greatest in relation to the size of
+    what is added up. ``swapped`` counts neighbours in the model's order that stand the other way
+    round by the file, as scores that are nearly equal may.
+    """
+
+    rows: int
+    difference: float
+    relative: float
+    swapped: int
+
+    def __str__(self) -> str:
+        order = f"{self.swapped} neighbours swapped" if self.swapped else "in the same order"
+        return (
+            f"{self.rows} rows scored both ways, {order}, relative difference {self.relative:.0e}"
+        )
+
+
+def telling_rows(
+    description: Description, precision: type[np.floating[Any]], *, missing: bool
+) -> Lists:
+    """Rows with all values that could tell a wrong file from a right one.
+
+    For each column its edges and limits, numbers right beside them and between them, zero, far
+    values and, if the model knows such, missing ones; each at least once, in random company.
+    """
+    random, marks = np.random.default_rng(0), _marks(description)
+    columns = []
+    for j in range(description.features.count):
+        known = _beside(np.concatenate(marks.get(j, [FAR])), precision)
+        columns.append(np.append(known, np.nan) if missing and j in marks else known)
+    n = max(min(ROWS, CELLS // len(columns)), *map(len, columns))
+    X = np.empty((n, len(columns)))
+    for j, values in enumerate(columns):
+        X[:, j] = random.permutation(np.resize(random.permutation(values), n))
+    return _as_lists(X, description)
+
+
+def _marks(description: Description) -> dict[int, list[Vector]]:
+    """Where something happens to the score, by columns."""
+    found: dict[int, list[Vector]] = defaultdict(list)
+    for line in description.lines:
+        spread = line.centre + line.scale * DEVIATIONS
+        found[line.column] += [spread, np.array([line.low, line.high, 0.0])]
+    for stairs in (own for table in description.tables for own in table.stairs):
+        found[stairs.column] += [FAR, np.array(stairs.edges)]
+    return found
+
+
+def _beside(marks: Vector, precision: type[np.floating[Any]]) -> Vector:
+    """Marks as numbers of a precision, their neighbours, and what is between them."""
+    exact = np.unique(marks[np.isfinite(marks)].astype(precision))
+    neighbours = [np.nextafter(exact, precision(way)) for way in (-np.inf, np.inf)]
+    between = (exact[1:] + exact[:-1]) / 2
+    found = np.unique(np.concatenate([exact, *neighbours, between])).astype(np.float64)
+    return found[(np.abs(found) > TINY) | (found == 0)]
+
+
+def _as_lists(X: Vector, description: Description) -> Lists:
+    features = description.features
+    return Lists(X, feature_names=features.names, zero_based=features.zero_based)
+
+
+def compare_scores(
+    model: Model, description: Description, engine: Engine, contents: bytes, rows: Lists
+) -> Parity:
+    """Compare, or refuse a file whose scores differ by more than rounding explains.
+
+    Rows are rounded to the precision of the engine first, as it would.
+    """
+    if not len(rows):
+        raise DataError("expected rows to compare scores of, found none")
+    names = engine.names(description.features)
+    moved = 0.0 if engine.adds_constant else description.constant
+    expected, found, magnitude = np.empty((3, len(rows)))
+    block = max(1, CELLS // description.features.count)
+    for start in range(0, len(rows), block):
+        own = slice(start, start + block)
+        X = _rounded(rows.X[own], engine.precision)
+        expected[own] = model.predict(_as_lists(X, description)) - moved
+        with np.errstate(over="ignore", invalid="ignore"):
+            found[own] = engine.score(contents, names, X)
+        magnitude[own] = np.maximum(description.magnitude(X), np.finfo(np.float32).tiny)
+    terms = 8 + len(description.lines) + len(description.tables)
+    relative = np.abs(found - expected) / magnitude
+    wrong = ~(relative <= terms * float(np.finfo(engine.precision).eps))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise DataError(
+            f"nothing was written, as the model's score of row {row} is {float(expected[row])!r} "
+            f"but {engine.title} would compute {float(found[row])!r}"
+        )
+    difference = float(np.abs(found - expected).max())
+    return Parity(
+        len(rows), difference, float(relative.max()), _swapped(expected, found, rows.groups)
+    )
+
+
+def _rounded(X: Any, precision: type[np.floating[Any]]) -> Vector:
+    """Rows as dense ones that hold nothing but numbers of a precision."""
+    dense = X if isinstance(X, np.ndarray) else X.toarray()
+    return dense.astype(precision).astype(np.float64)
+
+
+def _swapped(expected: Vector, found: Vector, groups: Groups) -> int:
+    """How many neighbours in the order of each query stand the other way round."""
+    order = np.lexsort((-expected, groups.codes))
+    neighbours = np.diff(groups.codes[order]) == 0
+    return int(np.sum(neighbours & (np.diff(expected[order]) < 0) & (np.diff(found[order]) > 0)))

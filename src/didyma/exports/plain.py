@@ -1,0 +1,81 @@
+"""Plain JSON, which says what `Description` does, for the scorer in ``score.js`` and for others."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.exports.description import ColumnLine, Description, StairTable
+from didyma.exports.engine import Engine
+
+__all__ = ["SCORER", "PlainJson"]
+
+SCORER = Path(__file__).with_name("score.js")
+"""A module of JavaScript that scores rows by such a file, in browsers and in Node."""
+
+
+class PlainJson(Engine):
+    """Lines and tables as JSON."""
+
+    title = "JSON"
+    hint = f"{SCORER} scores rows by such files, in browsers and in Node"
+
+    def render(self, description: Description, names: Sequence[str], name: str) -> bytes:
+        """The JSON of a model."""
+        model = {
+            "format": "didyma",
+            "version": 1,
+            "name": name,
+            "columns": list(names),
+            "constant": description.constant,
+            "lines": [_line(line) for line in description.lines],
+            "tables": [_table(table) for table in description.tables],
+        }
+        return (json.dumps(model) + "\n").encode()
+
+    def score(
+        self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Scores as ``score.js`` computes them."""
+        model = json.loads(contents)
+        total = np.full(len(rows), model["constant"])
+        for line in model["lines"]:
+            x = rows[:, line["column"]]
+            if line["low"] is not None:
+                x = np.maximum(x, line["low"])
+            if line["high"] is not None:
+                x = np.minimum(x, line["high"])
+            total += line["weight"] * (x - line["centre"]) / line["scale"]
+        for table in model["tables"]:
+            cells = []
+            for stairs in table["stairs"]:
+                x = rows[:, stairs["column"]]
+                step = np.where(np.isnan(x), -1, np.searchsorted(stairs["edges"], x))
+                cells.append(np.array(stairs["cells"])[step])
+            total += np.array(table["values"])[tuple(cells)]
+        return total
+
+
+def _line(line: ColumnLine) -> dict[str, Any]:
+    return {
+        **{key: getattr(line, key) for key in ("column", "weight", "centre", "scale")},
+        **{key: _finite(getattr(line, key)) for key in ("low", "high")},
+    }
+
+
+def _finite(limit: float) -> float | None:
+    return limit if math.isfinite(limit) else None
+
+
+def _table(table: StairTable) -> dict[str, Any]:
+    stairs = [
+        {"column": own.column, "edges": list(own.edges), "cells": list(own.cells)}
+        for own in table.stairs
+    ]
+    return {"stairs": stairs, "values": table.values.tolist()}

@@ -1,0 +1,120 @@
+"""XGBoost's JSON files, which it reads and compares in single precision."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Features
+from didyma.exports.description import Description
+from didyma.exports.engine import Engine, refuse_lines
+from didyma.exports.trees import Branch, BranchOrLeaf, descend, first_above, trees_of
+
+__all__ = ["XGBoost"]
+
+NO_PARENT = 2147483647
+
+
+class XGBoost(Engine):
+    """Trees of XGBoost, whose margins are the scores."""
+
+    title = "XGBoost"
+    precision = np.float32
+    illegal = r"[\[\]<]"
+
+    def names(self, features: Features) -> list[str]:
+        """Columns without names are called as XGBoost calls them."""
+        if features.names is None:
+            return [f"f{j}" for j in range(features.count)]
+        return super().names(features)
+
+    def render(self, description: Description, names: Sequence[str], name: str) -> bytes:
+        """The JSON of a model."""
+        refuse_lines(description, self.title)
+        branches = trees_of(description)
+        trees = [_tree(number, tree, len(names)) for number, tree in enumerate(branches)]
+        named = description.features.names is not None
+        model = {
+            "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(trees))},
+            "iteration_indptr": list(range(len(trees) + 1)),
+            "tree_info": [0] * len(trees),
+            "trees": trees,
+        }
+        learner = {
+            "attributes": {},
+            "feature_names": list(names) if named else [],
+            "feature_types": ["float"] * len(names) if named else [],
+            "gradient_booster": {"model": model, "name": "gbtree"},
+            "learner_model_param": {
+                "base_score": "0E0",
+                "boost_from_average": "1",
+                "num_class": "0",
+                "num_feature": str(len(names)),
+                "num_target": "1",
+            },
+            "objective": {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}},
+        }
+        return json.dumps({"learner": learner, "version": [2, 0, 0]}).encode()
+
+    def score(
+        self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Scores by the rules of the format."""
+        values, total = rows.astype(np.float32), np.zeros(len(rows), np.float32)
+        for tree in json.loads(contents)["learner"]["gradient_booster"]["model"]["trees"]:
+            total += descend(0, values, partial(_read, tree)).astype(np.float32)
+        return total.astype(np.float64)
+
+
+def _read(tree: dict[str, list[Any]], node: int, rows: NDArray[np.float32]) -> Any:
+    condition = np.float32(tree["split_conditions"][node])
+    low = tree["left_children"][node]
+    if low < 0:
+        return float(condition)
+    x = rows[:, tree["split_indices"][node]]
+    to_low = np.where(np.isnan(x), bool(tree["default_left"][node]), x < condition)
+    return to_low, low, low + 1  # XGBoost takes for granted that children are neighbours
+
+
+def _tree(number: int, tree: Branch, n_columns: int) -> dict[str, Any]:
+    # The children of a node must be neighbours, so nodes stand level by level.
+    nodes: list[BranchOrLeaf] = [tree]
+    left, right, parents = [], [], [NO_PARENT]
+    for place, node in enumerate(nodes):  # which grows
+        inner = isinstance(node, Branch)
+        left.append(len(nodes) if inner else -1)
+        right.append(len(nodes) + 1 if inner else -1)
+        if isinstance(node, Branch):
+            nodes += [node.low, node.high]
+            parents += [place, place]
+    filler = [0.0] * len(nodes)
+    return {
+        "base_weights": filler,
+        "categories": [],
+        "categories_nodes": [],
+        "categories_segments": [],
+        "categories_sizes": [],
+        "default_left": [0] * len(nodes),
+        "id": number,
+        "left_children": left,
+        "loss_changes": filler,
+        "parents": parents,
+        "right_children": right,
+        "split_conditions": [
+            first_above(node.threshold) if isinstance(node, Branch) else node for node in nodes
+        ],
+        "split_indices": [node.column if isinstance(node, Branch) else 0 for node in nodes],
+        "split_type": [0] * len(nodes),
+        "sum_hessian": filler,
+        "tree_param": {
+            "num_deleted": "0",
+            "num_feature": str(n_columns),
+            "num_nodes": str(len(nodes)),
+            "size_leaf_vector": "1",
+        },
+    }

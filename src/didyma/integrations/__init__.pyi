@@ -1,0 +1,5 @@
+from didyma.integrations.cross_encoder import RerankEncoder as RerankEncoder
+from didyma.integrations.haystack import RerankComponent as RerankComponent
+from didyma.integrations.langchain import RerankCompressor as RerankCompressor
+from didyma.integrations.llama_index import RerankPostprocessor as RerankPostprocessor
+from didyma.integrations.pyterrier import RerankTransformer as RerankTransformer

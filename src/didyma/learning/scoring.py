@@ -1,0 +1,249 @@
+"""From rows to scores: what fitted scalers and rankers compute, given what they have learned.
+
+The estimators call these functions. `didyma.model.Model` also scales by them where a file names a
+scaler of scikit-learn, which is not imported for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Groups
+from didyma.data.matrix import Matrix, is_sparse
+
+__all__ = [
+    "LEVELS",
+    "SCALERS",
+    "cross_bins",
+    "learn_scaling",
+    "linear_scores",
+    "minmax_in_query",
+    "name_categories",
+    "percentile_in_query",
+    "polynomial_scores",
+    "standard_in_query",
+    "step_layout",
+    "step_scores",
+    "step_tables",
+]
+
+# Rows that are scored at a time, so that single precision is never widened all at once.
+BLOCK = 8192
+LEVELS = 8  # of a column that is crossed with another
+# Of the indicators of a cell. Weights of cells stand alone while those of bins add up, so that with
+# a unit of 1 a table would cost hundreds of times what a function that rises as far does.
+UNIT = 16.0
+
+Record: TypeAlias = dict[str, Any]
+Scores: TypeAlias = NDArray[np.float64]
+Attributes: TypeAlias = Mapping[str, Any]
+"""What an estimator is: its parameters and what it has learned, by name."""
+
+
+def linear_scores(X: Matrix, w: NDArray[np.float64]) -> Scores:
+    """X w in double precision."""
+    scores = np.empty(X.shape[0])
+    for start in range(0, len(scores), BLOCK):
+        scores[start : start + BLOCK] = X[start : start + BLOCK] @ w
+    return scores
+
+
+def polynomial_scores(
+    X: Matrix, vectors: Matrix, dual: NDArray[np.float64], gamma: float, degree: int
+) -> Scores:
+    """Σ_v dual_v (γ x·v + 1)^degree of each row x."""
+    scores = np.empty(X.shape[0])
+    for start in range(0, len(scores), BLOCK):
+        products = X[start : start + BLOCK] @ vectors.T
+        scores[start : start + BLOCK] = (gamma * products + 1.0) ** degree @ dual
+    return scores
+
+
+def step_tables(
+    w: NDArray[np.float64], running: NDArray[np.bool_], units: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """What each bin of each column adds to a score, (n_bins, n_columns); see `Binned`.
+
+    >>> step_tables(np.array([1.0, 10.0, 100.0]), np.array([True]), np.ones(1)).ravel().tolist()
+    [0.0, 1.0, 11.0, 100.0]
+    """
+    steps = units * w.reshape(-1, len(running))
+    tables = np.concatenate([np.zeros((1, len(running))), steps])
+    tables[:-1, running] = np.cumsum(tables[:-1, running], axis=0)
+    return tables
+
+
+def step_scores(bins: NDArray[np.uint8], tables: NDArray[np.float64]) -> Scores:
+    """The sum over columns of what the bins of each row add, from the first column to the last."""
+    scores = np.zeros(len(bins))
+    for own, table in zip(bins.T, tables.T):
+        scores += table[own]
+    return scores
+
+
+def name_categories(values: NDArray[Any], bins: NDArray[np.uint8], state: Attributes) -> None:
+    """Bins of nominal columns, in place, where the numbers of edges below values have been."""
+    edges = state["edges_"]
+    missing = edges.shape[1]
+    for j in np.flatnonzero(state["nominal_"]):
+        own = bins[:, j]
+        known = values[:, j] == edges[j, np.minimum(own, missing - 1)]
+        bins[:, j] = np.where(own == missing, own, np.where(known, own + 1, 0))
+
+
+def cross_bins(bins: NDArray[np.uint8], state: Attributes) -> None:
+    """Fill the columns of pairs, which stand behind those of features."""
+    levels = state["levels_"]
+    for k, (first, second) in enumerate(state["pairs_"], len(levels)):
+        a, b = levels[first][bins[:, first]], levels[second][bins[:, second]]
+        bins[:, k] = np.where((a > 0) & (b > 0), LEVELS * (a - 1) + b, 0)
+
+
+def step_layout(state: Attributes) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Which columns of bins run, and their units: first those of features, then those of pairs."""
+    n, n_pairs = len(state["nominal_"]), len(state["pairs_"])
+    running = np.concatenate([~state["nominal_"], np.zeros(n_pairs, bool)])
+    return running, np.repeat([1.0, UNIT], [n, n_pairs])
+
+
+def minmax_in_query(rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
+    """(x − least) / (greatest − least) of each feature within each query."""
+
+    def scale(rows: NDArray[Any]) -> NDArray[Any]:
+        low, high = _extremes(rows, groups)
+        return _divide(rows - _per_row(low, groups), _per_row(high - low, groups))
+
+    return _by_query(rows, groups, scale)
+
+
+def standard_in_query(rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
+    """(x − mean) / deviation of each feature within each query."""
+
+    def scale(rows: NDArray[Any]) -> NDArray[Any]:
+        low, high = _extremes(rows, groups)
+        centred = rows - _per_row(_mean(rows, groups), groups)
+        deviation = np.sqrt(_mean(centred**2, groups))
+        # The rounded mean of equal values may miss them, so constancy is asked of the values.
+        return _divide(centred, _per_row(np.where(low == high, 0, deviation), groups))
+
+    return _by_query(rows, groups, scale)
+
+
+def percentile_in_query(rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
+    """The share of the other rows of its query that have a lower value, of each feature."""
+
+    def scale(rows: NDArray[Any]) -> NDArray[Any]:
+        query = np.repeat(np.arange(len(groups)), groups.sizes)
+        place = np.arange(len(rows))
+        lower = np.empty_like(rows)
+        for column, values in enumerate(rows.T):
+            order = np.lexsort((values, query))
+            ranked = values[order]
+            new = np.ones(len(rows), dtype=np.bool_)  # neither the value nor the query of before
+            new[1:] = (ranked[1:] != ranked[:-1]) | (query[1:] != query[:-1])
+            first = np.maximum.accumulate(np.where(new, place, 0))
+            lower[order, column] = first - groups.starts[query]
+        others = _sum(~np.isnan(rows), groups) - 1
+        shares = _divide(lower, _per_row(others, groups))
+        shares[np.isnan(rows)] = np.nan
+        return shares
+
+    return _by_query(rows, groups, scale)
+
+
+def _by_query(
+    rows: NDArray[Any], groups: Groups, scale: Callable[[NDArray[Any]], NDArray[Any]]
+) -> NDArray[Any]:
+    """What ``scale`` makes of rows that stand query by query, in their own order again."""
+    scaled = np.empty_like(rows)
+    scaled[groups.rows] = scale(rows[groups.rows])
+    return scaled
+
+
+def _sum(rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
+    return np.add.reduceat(rows, groups.starts[:-1], axis=0, dtype=np.float64)
+
+
+def _mean(rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
+    return _sum(np.nan_to_num(rows), groups) / np.maximum(_sum(~np.isnan(rows), groups), 1)
+
+
+def _extremes(rows: NDArray[Any], groups: Groups) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Least and greatest value of each query, NaN only where all are missing."""
+    starts = groups.starts[:-1]
+    return np.fmin.reduceat(rows, starts, axis=0), np.fmax.reduceat(rows, starts, axis=0)
+
+
+def _per_row(values: NDArray[Any], groups: Groups) -> NDArray[Any]:
+    return np.repeat(values, groups.sizes, axis=0)
+
+
+def _divide(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[Any]:
+    """The ratio, and 0 where a feature is constant; missing values stay missing."""
+    return np.where(whole > 0, part, part * 0) / np.where(whole > 0, whole, 1)
+
+
+def _max_abs(X: Matrix, _: Groups, state: Attributes) -> Matrix:
+    return _divided(X, state["scale_"])
+
+
+def _standard(X: Matrix, _: Groups, state: Attributes) -> Matrix:
+    if state["with_mean"]:
+        X = X - state["mean_"].astype(X.dtype)
+    return _divided(X, state["scale_"]) if state["with_std"] else X
+
+
+def _minmax(X: NDArray[Any], _: Groups, state: Attributes) -> NDArray[Any]:
+    scaled = X * state["scale_"].astype(X.dtype) + state["min_"].astype(X.dtype)
+    return np.clip(scaled, *state["feature_range"]) if state["clip"] else scaled
+
+
+def _divided(X: Matrix, scale: NDArray[Any]) -> Matrix:
+    """Each column over its scale; of a sparse matrix times the reciprocal, as scikit-learn does."""
+    if isinstance(X, np.ndarray):
+        return X / scale.astype(X.dtype)
+    scaled = X.copy()
+    scaled.data *= (1.0 / scale).take(X.indices)
+    return scaled
+
+
+def learn_scaling(name: str, X: Matrix, groups: Groups) -> Record:
+    """What the scaler of that name learns from rows: its parameters and attributes."""
+    if name == "StandardScaler":
+        mean = sum(part.sum(axis=0, dtype=np.float64) for part in _parts(X)) / len(X)
+        variance = sum(((part - mean) ** 2).sum(axis=0) for part in _parts(X)) / len(X)
+        # A constant column has a variance of rounding only; it is centred and not scaled.
+        noise = len(X) * np.finfo(np.float64).eps
+        constant = variance <= noise * variance + (noise * mean) ** 2
+        scale = np.where(constant, 1.0, np.sqrt(variance))
+        learned = {"mean_": mean, "var_": variance, "scale_": scale, "n_samples_seen_": len(X)}
+        return {"copy": True, "with_mean": True, "with_std": True, **learned}
+    if name == "MaxAbsScaler":
+        greatest = np.zeros(X.shape[1], X.dtype)
+        for part in _parts(X):
+            found = abs(part).max(axis=0)
+            np.maximum(greatest, found.toarray() if is_sparse(X) else found, out=greatest)
+        scale = np.where(greatest == 0, 1.0, greatest)
+        learned = {"max_abs_": greatest, "scale_": scale, "n_samples_seen_": X.shape[0]}
+        return {"copy": True, "clip": False, **learned}
+    return {"n_queries_": len(groups)}
+
+
+def _parts(X: Matrix) -> Iterator[Any]:
+    """Some rows at a time, so that what is computed of them is small."""
+    return (X[start : start + BLOCK] for start in range(0, X.shape[0], BLOCK))
+
+
+# What each scaler does to rows, by its name.
+SCALERS: dict[str, Callable[[Any, Groups, Attributes], Any]] = {
+    "QueryMinMaxScaler": lambda X, groups, _: minmax_in_query(X, groups),
+    "QueryStandardScaler": lambda X, groups, _: standard_in_query(X, groups),
+    "QueryPercentileScaler": lambda X, groups, _: percentile_in_query(X, groups),
+    "MaxAbsScaler": _max_abs,
+    "MinMaxScaler": _minmax,
+    "StandardScaler": _standard,
+}

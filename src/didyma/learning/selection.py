@@ -1,0 +1,132 @@
+"""Choosing C: a ranker is fitted for each value, and the best one on held-out lists is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Lists
+from didyma.protocol import clone
+
+__all__ = ["Contender", "Contest", "HeldOut", "contest", "fits"]
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """A fitted ranker, and the value by which it competes."""
+
+    ranker: Any
+    value: float | None
+
+    def summary(self) -> dict[str, Any]:
+        """How training ended, ready for JSON, without the time it took."""
+        result = self.ranker.result_
+        found = {
+            "C": self.ranker.C,
+            "objective": result.value,
+            "converged": result.converged,
+            "n_iter": result.n_iter,
+        }
+        if hasattr(result, "status"):
+            found |= {"status": result.status, "passes": result.passes}
+        if hasattr(self.ranker, "solver"):  # of a convex problem, so the gap bounds something
+            gap = max(0.0, result.gap / result.value) if result.value > 0 else 0.0
+            found |= {"relative_gap": gap, "bound": result.bound}
+            if result.bound == "ramp":
+                found |= {"rounds": result.rounds, "start": result.start}
+        if getattr(result, "grades", None) is not None:
+            found["grades"] = result.grades
+        if hasattr(self.ranker, "best_epoch_"):
+            found["best_epoch"] = self.ranker.best_epoch_
+        return found | ({} if self.value is None else {"dev": self.value})
+
+    @property
+    def seconds(self) -> float | None:
+        """The time that training took, where it was counted."""
+        counted = getattr(self.ranker.result_, "seconds", None)
+        return None if counted is None else float(counted["total"])
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C cut its training short."""
+        return getattr(self.ranker.result_, "status", None) == "interrupted"
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether it came through an iteration, or through the start of a ramp."""
+        result = self.ranker.result_
+        begun = getattr(result, "bound", None) == "ramp" and self.ranker.coef_.any()
+        return bool(result.n_iter > 0 or begun)
+
+
+@dataclass(frozen=True, eq=False)
+class Contest:
+    """All who took part, in the order of C, and whether Ctrl-C ended it early."""
+
+    contenders: list[Contender]
+    interrupted: bool
+
+    @property
+    def best(self) -> Contender:
+        """The contender of highest value; of equals, the one of least C."""
+        return max(self.contenders, key=lambda contender: contender.value or 0.0)
+
+
+class HeldOut:
+    """A measure on lists that nothing is learned from."""
+
+    def __init__(self, lists: Lists, measure: str) -> None:
+        from didyma.metrics import Evaluator
+
+        self.lists = lists
+        self._evaluator = Evaluator(lists.y, lists.groups, measure, docid=lists.docid)
+        (self.measure,) = self._evaluator.measures
+
+    def value(self, scores: NDArray[np.float64]) -> float:
+        """Mean of the measure at these scores."""
+        return self._evaluator(scores).mean(self.measure)
+
+    def __call__(self, ranker: Any) -> float:
+        """Mean of the measure at the scores of a fitted ranker."""
+        return self.value(ranker.predict(self.lists))
+
+
+def fits(
+    ranker: Any, lists: Lists, Cs: Iterable[float], eval_set: Lists | None = None
+) -> Iterator[Any]:
+    """The ranker fitted for each C, in ascending order, each on its own.
+
+    An SVM has a ``path``, where each fit starts from the one before.
+    """
+    for C in sorted(Cs):
+        fitted = clone(ranker).set_params(C=C)
+        yield fitted.fit(lists.X, lists.y, qid=lists.qid, eval_set=eval_set)
+
+
+def contest(rankers: Iterable[Any], judge: Callable[[Any], float] | None = None) -> Contest:
+    """Judge rankers as they are fitted.
+
+    After Ctrl-C, what was being trained takes part if it has learned something.
+
+    >>> from didyma import SVMRanker
+    >>> lists = Lists(np.array([[2.0], [1.0]]), np.array([1.0, 0.0]), np.zeros(2))
+    >>> contest(SVMRanker().path(lists, None, [0.1, 10.0]), HeldOut(lists, "AP")).best.ranker.C
+    0.1
+    """
+    contenders: list[Contender] = []
+    try:
+        for ranker in rankers:
+            contender = Contender(ranker, None)
+            if contender.interrupted and not contender.has_learned:
+                return Contest(contenders, True)
+            value = None if judge is None else judge(ranker)
+            contenders.append(Contender(ranker, value))
+            if contender.interrupted:
+                return Contest(contenders, True)
+    except KeyboardInterrupt:  # in rankers that do not catch it themselves
+        return Contest(contenders, True)
+    return Contest(contenders, False)

@@ -1,0 +1,15 @@
+from didyma.metrics.evaluation import Evaluation as Evaluation
+from didyma.metrics.evaluation import Evaluator as Evaluator
+from didyma.metrics.evaluation import evaluate as evaluate
+from didyma.metrics.evaluation import expected as expected
+from didyma.metrics.measures import ROCArea as ROCArea
+from didyma.metrics.measures import parse as parse
+from didyma.metrics.measures import parse_all as parse_all
+from didyma.metrics.runs import RunEvaluator as RunEvaluator
+from didyma.metrics.runs import evaluate_run as evaluate_run
+from didyma.metrics.significance import Comparison as Comparison
+from didyma.metrics.significance import compare as compare
+from didyma.metrics.significance import randomisation as randomisation
+from didyma.metrics.significance import t_test as t_test
+from didyma.metrics.significance import wilcoxon as wilcoxon
+from didyma.metrics.significance import wins_losses as wins_losses

@@ -1,0 +1,98 @@
+"""What n-best lists are made of: inputs, and outputs that a decoder proposes for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.data.lists import Groups, Lists, joined
+from didyma.errors import DataError
+from didyma.values import kind_of
+
+__all__ = ["Input", "Output", "inputs_of", "of_outputs", "outputs_of"]
+
+Vector: TypeAlias = "NDArray[np.float64]"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Output:
+    """A proposed output: its text, and what is known about it besides its score and its loss.
+
+    ``features`` are named numbers, ``vector`` its representation, ``other`` further fields of its
+    file. Texts are tokens with white space between them; what a token needs inside is another sign.
+    """
+
+    text: str
+    features: Mapping[str, float] | None = None
+    vector: Vector | None = None
+    other: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Input:
+    """What outputs are proposed for: its text, the right output as far as it is known, vectors."""
+
+    text: str | None = None
+    reference: str | None = None
+    vector: Vector | None = None
+    reference_vector: Vector | None = None
+    other: Mapping[str, Any] = field(default_factory=dict)
+
+
+def of_outputs(
+    inputs: Sequence[Input | str],
+    outputs: Sequence[Sequence[Output | str]],
+    *,
+    scores: Sequence[ArrayLike] | None = None,
+    losses: Sequence[ArrayLike] | None = None,
+    references: Sequence[str] | None = None,
+    ids: Sequence[str] | None = None,
+) -> Lists:
+    """Lists with ``outputs[i]`` for ``inputs[i]``, in the decoder's order, and so all others.
+
+    >>> of_outputs(["time flies"], [["NN NNS", "NN VBZ"]], references=["NN VBZ"])
+    Lists(2 rows of Output, 1 queries)
+    """
+    known = [own if isinstance(own, Input) else Input(own) for own in inputs]
+    if references is not None:
+        known = [
+            Input(own.text, reference, own.vector, own.reference_vector, own.other)
+            for own, reference in zip(known, references, strict=True)
+        ]
+    sizes = [len(own) for own in outputs]
+    if len(sizes) != len(known):
+        raise DataError(f"{len(sizes)} lists for {len(known)} inputs", field="outputs")
+    return Lists(
+        [own if isinstance(own, Output) else Output(own) for own in chain.from_iterable(outputs)],
+        grouping=Groups.from_lists(sizes, ids),
+        queries=known,
+        scores=joined(scores, sizes, "scores"),
+        losses=joined(losses, sizes, "losses"),
+    )
+
+
+def outputs_of(lists: Lists) -> Sequence[Output]:
+    """The items, which must be outputs."""
+    if not isinstance(lists, Lists):
+        raise DataError(f"expected Lists, found {kind_of(lists)}", field="lists")
+    if not isinstance(lists.items, list) or not all(map(_is_output, lists.items)):
+        raise DataError("expected Lists of outputs: see didyma.nbest.formats", field="items")
+    return cast("Sequence[Output]", lists.items)
+
+
+def _is_output(item: object) -> bool:
+    return isinstance(item, Output)
+
+
+def inputs_of(lists: Lists) -> Sequence[Input]:
+    """The queries, which must be inputs; such without anything known where there are none."""
+    if lists.queries is None:
+        return [Input()] * len(lists.groups)
+    if not all(isinstance(query, Input) for query in lists.queries):
+        raise DataError("expected Lists of outputs: see didyma.nbest.formats", field="queries")
+    return lists.queries

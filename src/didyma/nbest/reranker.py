@@ -1,0 +1,573 @@
+"""The preset for n-best lists: features, a model and the decoder's score together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.data.lists import Lists
+from didyma.data.matrix import Matrix
+from didyma.data.passage import Passage
+from didyma.errors import DataError
+from didyma.files import PathName
+from didyma.learning.scoring import linear_scores
+from didyma.model import Model
+from didyma.nbest.bags import KINDS, Bag
+from didyma.nbest.boosting import BoostingReranker
+from didyma.nbest.formats import Input, Output, inputs_of, losses, of_outputs, outputs_of, read
+from didyma.nbest.given import GivenVectors
+from didyma.nbest.joint import DECODER, JointFeatures
+from didyma.nbest.low_rank import LowRankReranker
+from didyma.protocol import Estimator
+from didyma.ranking.featuriser import State
+from didyma.ranking.latent import LatentPerceptronRanker
+from didyma.ranking.ranked import read_documents
+from didyma.ranking.svm import SVMRanker
+from didyma.ranking.windowed import Windowed
+from didyma.text.explanation import FeatureContribution, MatchedSpan, PassageExplanation
+from didyma.text.reranker import MEASURES, Reranker
+from didyma.values import kind_of
+
+if TYPE_CHECKING:
+    from didyma.metrics import Evaluation
+
+__all__ = ["DECODERS_OWN", "MODELS", "NBestReranker"]
+
+Vector = NDArray[np.float64]
+
+# What each model is, and how it differs from the defaults of its class.
+MODELS: dict[str, tuple[type[Any], dict[str, Any]]] = {
+    "low-rank": (LowRankReranker, {}),
+    "boosting": (BoostingReranker, {}),
+    "ridge-boosting": (BoostingReranker, {"ridge": 1.0}),
+    "svm": (SVMRanker, {"solver": "one-slack"}),
+    "perceptron": (LatentPerceptronRanker, {"loss": None, "weights": (1.0,), "epochs": 20}),
+    "latent-perceptron": (LatentPerceptronRanker, {"epochs": 20}),
+}
+# Parameters that are chosen on dev lists unless they are given.
+GRIDS: dict[str, dict[str, list[Any]]] = {"svm": {"C": [100.0, 1000.0, 10000.0]}}
+# Parameters of the low-rank model that it can tune faster than one by one, and their names there.
+TUNED = {"tau": "taus", "lam": "lams", "n_components": "components"}
+WEIGHTS = np.arange(101.0)
+VECTORS = "vectors"
+DECODERS_OWN = "decoder's own score"  # what it adds by its share, beside any feature made of it
+TINY = 1e-12  # what is smaller, relative to the values, is rounding
+
+
+class NBestReranker(Reranker, Estimator):
+    """Chooses among the candidates of n-best lists, by a model and the decoder's score together.
+
+    With s the decoder's score and p the model's, a candidate scores
+
+        (1 − w/100) s + (w/100) c p,
+
+    where c brings p to the scale of s: it is the ratio of their deviations within the training
+    lists. The weight w is in per cent: 0 is the decoder's own choice, 100 that of the model alone.
+    Without decoder scores s is 0, and 0 is the first candidate.
+
+    `rank` and `explain` take an input (a text or an `Input`) and its outputs: texts, `Output`, or
+    mappings with ``text`` and, if wanted, ``features`` and ``vector``; their scores are s.
+
+    Parameters
+    ----------
+    model : str
+        "low-rank" projects inputs and outputs separately, so that they need not be aligned
+        (`LowRankReranker`). The others are linear in joint features of both, the decoder's score
+        among them: "boosting" and "ridge-boosting" (`BoostingReranker`), "svm" (`SVMRanker`),
+        "perceptron" and "latent-perceptron" (`LatentPerceptronRanker`, the former for the first
+        place only). They learn to put the candidates of least loss first.
+    parameters : mapping, optional
+        Parameters of that model. Of several values, in a list, the best on ``eval_set`` is taken;
+        with it, those of C for "svm" are 100, 1000 and 10000 unless C is given.
+    features : {"auto", "suffix", "n-gram", "text"}
+        Joint features; see `JointFeatures`.
+    input_view, output_view : {"auto", "suffixes", "n-grams", "characters", "vectors"}
+        What "low-rank" sees of inputs and outputs; see `Bag`. "auto" takes vectors where all lists
+        have them, otherwise suffixes of the input's words, and n-grams of the output's.
+    min_count : int
+        How often a feature must occur in training (joint ones: make a difference).
+    loss : {"auto", "hamming", "edit"}
+        How losses come from references, for lists without any; see `didyma.nbest.formats.losses`.
+    weight : float, optional
+        w. None takes the best on ``eval_set`` of 0, 1, … 100, the smallest among equals; without
+        it w is 100 for joint features, and chosen by cross-validation for "low-rank".
+    callback : callable, optional
+        Given to the model.
+
+    Attributes
+    ----------
+    model_ : estimator
+    weight_ : float
+        w.
+    scale_ : float
+        c.
+    uses_decoder_ : bool
+        Whether training lists had decoder scores.
+    tuning_ : list of dict
+        Parameters, weight and mean loss on ``eval_set`` of each model that was tried.
+    interrupted_ : bool
+        Whether Ctrl-C ended training early; the best so far is kept.
+
+    >>> from didyma.nbest.formats import of_outputs
+    >>> train = of_outputs(
+    ...     ["the ring", "they ring"],
+    ...     [["DT VB", "DT NN"], ["PR VB", "PR NN"]],
+    ...     scores=[[-3.0, -4.0], [-3.0, -4.0]],
+    ...     references=["DT NN", "PR VB"],
+    ... )
+    >>> reranker = NBestReranker("perceptron").fit(train)
+    >>> reranker.rerank(train)
+    array([1, 0])
+    >>> [own.text for own in reranker.rank("the ring", ["DT VB", "DT NN"], scores=[-3.0, -4.0])]
+    ['DT NN', 'DT VB']
+    """
+
+    _state: ClassVar[tuple[str, ...]] = (
+        *("model_", "joint_", "input_view_", "output_view_"),
+        *("weight_", "scale_", "uses_decoder_"),
+    )
+    _transient: ClassVar[tuple[str, ...]] = ("callback",)
+
+    model_: Any
+    joint_: JointFeatures | None
+    input_view_: Bag | GivenVectors | None
+    output_view_: Bag | GivenVectors | None
+    weight_: float
+    scale_: float
+    uses_decoder_: bool
+    tuning_: list[dict[str, Any]]
+    interrupted_: bool
+
+    def __init__(
+        self,
+        model: str = "low-rank",
+        parameters: Mapping[str, Any] | None = None,
+        *,
+        features: str = "auto",
+        input_view: str = "auto",
+        output_view: str = "auto",
+        min_count: int = 1,
+        loss: str = "auto",
+        weight: float | None = None,
+        callback: Callable[[Any], bool | None] | None = None,
+    ) -> None:
+        self.model = model
+        self.parameters = parameters
+        self.features = features
+        self.input_view = input_view
+        self.output_view = output_view
+        self.min_count = min_count
+        self.loss = loss
+        self.weight = weight
+        self.callback = callback
+
+    def fit(self, lists: Lists, eval_set: Lists | None = None) -> Self:
+        """Learn from lists of outputs; ``eval_set`` are others, to choose weight and parameters by.
+
+        Empty lists teach nothing and are left out, as are those whose candidates have all the same
+        loss where a model learns an order only, that is, with joint features.
+        """
+        self._refuse_shards(lists)
+        grid = self._grid(eval_set is not None)
+        judged = self._judged(lists)
+        judged = judged.select_lists(np.flatnonzero(self._teaches(judged)))
+        if not len(judged):
+            raise DataError(
+                "there is nothing to learn from: no list has candidates of different losses"
+            )
+        self.uses_decoder_ = judged.scores is not None
+        self._learn_features(judged)
+        train = self._seen(judged)
+        right = self._right_outputs(judged) if self._has_views else None
+        held_out = None if eval_set is None else self._seen(self._judged(eval_set))
+        best = np.inf
+        self.tuning_ = []
+        self.interrupted_ = False
+        try:
+            for fitted in self._models(grid, train, right, held_out):
+                found = self._model_scores(fitted, train)
+                scale = _deviation(train, _decoder(train)) / _deviation(train, found)
+                weight, loss = self._choose_weight(fitted, scale, held_out)
+                chosen = {name: getattr(fitted, name) for name in grid}
+                self.tuning_.append({**chosen, "weight": weight, "loss": loss})
+                if loss is None or loss < best:
+                    best = np.inf if loss is None else loss
+                    self.model_, self.scale_, self.weight_ = fitted, scale, weight
+                if _was_interrupted(fitted):
+                    self.interrupted_ = True
+                    break
+        except KeyboardInterrupt:
+            if not self.tuning_:
+                raise
+            self.interrupted_ = True
+        return self
+
+    @property
+    def uses_scores(self) -> bool:
+        """Whether it was trained with decoder scores."""
+        return self.uses_decoder_
+
+    def rerank(self, lists: Lists) -> NDArray[np.int64]:
+        """The place of the best output of each list, the first among equals; −1 if empty."""
+        return lists.groups.choose(self.predict(lists))
+
+    def evaluate(self, lists: Lists, measures: Any = MEASURES) -> Evaluation:
+        """Measures of the rankings, in which the outputs of least loss of a list are relevant."""
+        self._refuse_shards(lists)
+        return super().evaluate(_best(self._judged(lists)), measures)
+
+    def _read_file(self, path: PathName) -> Lists:
+        return read(path)
+
+    def _read(self, documents: Iterable[Any]) -> list[Passage]:
+        return read_documents(documents, _passage)
+
+    def _list(self, query: Any, documents: list[Passage], scores: list[ArrayLike] | None) -> Lists:
+        if not isinstance(query, str | Input):
+            found = kind_of(query)
+            raise DataError(f"expected a text or an Input, found {found}", field="query")
+        outputs = [_output(document, n) for n, document in enumerate(documents)]
+        return of_outputs([query], [outputs], scores=scores)
+
+    def _rows(self, lists: Lists) -> tuple[Windowed, Lists]:
+        self._check_fitted()
+        data = self._seen(lists)
+        return Windowed(data.X, np.arange(len(data))), data
+
+    def _raw(self, rows: Lists) -> Vector:
+        found = np.empty(len(rows))
+        found[rows.groups.rows] = self._combined(rows.gathered())
+        return found
+
+    def _reasons(self, rows: Lists, wanted: NDArray[np.int64]) -> list[PassageExplanation]:
+        """What decoder and features add; each output of a list has the same features."""
+        share, decoder = self.weight_ / 100, _decoder(rows)
+        unit = share * self.scale_
+        parts = [(name, unit * a, x) for name, a, x in self._contributions(rows)]
+        if self.uses_decoder_:
+            parts.append((DECODERS_OWN, (1 - share) * decoder, decoder))
+        found = []
+        for n in wanted.tolist():
+            own = [
+                FeatureContribution(name, float(a[n]), None if x is None else float(x[n]))
+                for name, a, x in parts
+            ]
+            own.sort(key=lambda part: -abs(part.amount))
+            raw = sum(part.amount for part in own)
+            found.append(PassageExplanation(raw, raw, 0.0, tuple(own)))
+        return found
+
+    def _matched(
+        self, lists: Lists, windows: dict[int, tuple[int, int]]
+    ) -> list[list[MatchedSpan]]:
+        return [[] for _ in range(len(lists))]
+
+    def state(self) -> State:
+        """What was learned, as arrays and values that JSON can hold."""
+        self._check_fitted()
+        model = Model.of(self)
+        return model.tensors, model.record
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
+        """The reranker that has learned this."""
+        found: Self = Model.restored(record, arrays).estimator
+        return found
+
+    def _check_state(self) -> None:
+        model, weighted = self.model_, list[tuple[Any, Any]]()
+        if self._has_views:
+            for name, weights in (("input_view_", model.A_), ("output_view_", model.B_)):
+                if getattr(self, name) is None:  # as vectors were kept once
+                    vectors = GivenVectors()
+                    vectors.length_ = len(weights)
+                    setattr(self, name, vectors)
+            weighted += [(self.input_view_, model.A_), (self.output_view_, model.B_)]
+        else:
+            weighted += [(self.joint_, model.coef_)]
+        for features, weights in weighted:
+            if features is not None and len(features.names) != len(weights):
+                raise ValueError(f"{len(features.names)} features have {len(weights)} weights")
+
+    @property
+    def _has_views(self) -> bool:
+        return self.model == "low-rank"
+
+    def _grid(self, can_choose: bool) -> dict[str, list[Any]]:
+        """The values of each parameter of the model, after a check of all parameters."""
+        if self.model not in MODELS:
+            names = ", ".join(map(repr, MODELS))
+            raise DataError(f"expected one of {names}, found {self.model!r}", field="model")
+        if self.weight is not None and not 0 <= self.weight <= 100:
+            raise DataError(f"expected 0 to 100 per cent, found {self.weight}", field="weight")
+        for name in ("input_view", "output_view"):
+            if (kind := getattr(self, name)) not in ("auto", VECTORS, *KINDS):
+                names = ", ".join(map(repr, ("auto", *KINDS, VECTORS)))
+                raise DataError(f"expected one of {names}, found {kind!r}", field=name)
+        known = MODELS[self.model][0]().get_params()
+        grid = dict(GRIDS.get(self.model, {})) if can_choose else {}
+        for name, value in (self.parameters or {}).items():
+            if name not in known:
+                raise DataError(f"{self.model} has no parameter {name!r}", field="parameters")
+            grid[name] = list(value) if isinstance(value, (list, tuple)) else [value]
+            if len(grid[name]) != 1 and not can_choose:
+                raise DataError(
+                    f"several values of {name} need held-out lists to choose by", field="eval_set"
+                )
+        return grid
+
+    def _judged(self, lists: Lists) -> Lists:
+        """The lists with their losses, and with the rows of each together."""
+        return replace(lists, losses=losses(lists, self.loss)).gathered()
+
+    def _teaches(self, lists: Lists) -> NDArray[np.bool_]:
+        """Whether there is something to learn from each list."""
+        assert lists.losses is not None
+        full = lists.groups.sizes > 0
+        if self._has_views:
+            return full
+        starts = lists.groups.starts[:-1][full]
+        differs = np.zeros(len(full), np.bool_)
+        least, most = (f.reduceat(lists.losses, starts) for f in (np.minimum, np.maximum))
+        differs[full] = least < most
+        return differs
+
+    def _learn_features(self, lists: Lists) -> None:
+        self.joint_ = self.input_view_ = self.output_view_ = None
+        if not self._has_views:
+            boosted = MODELS[self.model][0] is BoostingReranker
+            joint = JointFeatures(
+                self.features, self.min_count, decoder=not boosted, binary=boosted
+            )
+            self.joint_ = joint.fit(lists)
+            return
+        inputs, outputs = inputs_of(lists), outputs_of(lists)
+        kind = _view_of(self.input_view, "suffixes", inputs)
+        self.input_view_ = self._view(kind).fit(
+            Lists(inputs if kind == VECTORS else _written(lists))
+        )
+        kind = _view_of(self.output_view, "n-grams", outputs)
+        right = [Output(own.reference) for own in inputs if own.reference is not None]
+        self.output_view_ = self._view(kind).fit(
+            Lists(outputs if kind == VECTORS else [*right, *outputs])
+        )
+
+    def _view(self, kind: str) -> Bag | GivenVectors:
+        return GivenVectors() if kind == VECTORS else Bag(kind, min_count=self.min_count)
+
+    def _seen(self, lists: Lists) -> Lists:
+        """Lists as the model sees them: of features, and of the scores that it was trained with."""
+        if not len(lists.groups):
+            raise DataError("expected at least one list, found none", field="lists")
+        if self.uses_decoder_ and lists.scores is None and len(lists):
+            raise DataError("expected a score for each candidate, as in training", field="scores")
+        outputs = outputs_of(lists)
+        rows = self._outputs(outputs) if self.joint_ is None else self.joint_.transform(lists)
+        return replace(lists, items=rows, scores=lists.scores if self.uses_decoder_ else None)
+
+    def _inputs(self, lists: Lists) -> Matrix:
+        assert self.input_view_ is not None
+        counts = isinstance(self.input_view_, Bag)
+        return self.input_view_.transform(Lists((_written if counts else inputs_of)(lists)))
+
+    def _outputs(self, outputs: Sequence[Output]) -> Matrix:
+        assert self.output_view_ is not None
+        return self.output_view_.transform(Lists(outputs))
+
+    def _right_outputs(self, lists: Lists) -> Matrix:
+        """References, or the best candidates where there are none."""
+        assert lists.losses is not None
+        best = lists.groups.starts[:-1] + lists.groups.choose(-lists.losses)
+        outputs = outputs_of(lists)
+        right = []
+        for input, row in zip(inputs_of(lists), best.tolist()):
+            counts = isinstance(self.output_view_, Bag)
+            known = input.reference if counts else input.reference_vector
+            reference = Output(input.reference or "", vector=input.reference_vector)
+            right.append(outputs[row] if known is None else reference)
+        return self._outputs(right)
+
+    def _models(
+        self, grid: Mapping[str, list[Any]], train: Lists, right: Matrix | None, dev: Lists | None
+    ) -> Iterator[Any]:
+        """A fitted model for each combination of parameters."""
+        kind, defaults = MODELS[self.model]
+        tuned = {name: grid[name] for name in grid if self._has_views and name in TUNED}
+        others = {name: grid[name] for name in grid if name not in tuned}
+        for values in product(*others.values()):
+            fitted = kind(**{**defaults, **dict(zip(others, values)), "callback": self.callback})
+            if self._has_views:
+                self._fit_views(fitted, tuned, train, right, dev)
+            elif kind is BoostingReranker:
+                fitted.fit(train, eval_set=dev)
+            else:
+                _fit_ranker(fitted, train, dev)
+            yield fitted
+
+    def _fit_views(
+        self,
+        fitted: LowRankReranker,
+        tuned: Mapping[str, list[Any]],
+        train: Lists,
+        right: Matrix | None,
+        dev: Lists | None,
+    ) -> None:
+        """Fit the low-rank model; of ``tuned`` parameters, the best on dev lists are taken."""
+        fitted.set_params(**{name: values[0] for name, values in tuned.items()})
+        if dev is not None:
+            fitted.set_params(weight=1.0)  # no cross-validation: dev lists tell
+        fitted.fit(self._inputs(train), right, train)
+        if dev is not None and tuned:
+            choices = {TUNED[name]: values for name, values in tuned.items()}
+            fitted.tune(self._inputs(dev), dev, **choices)
+
+    def _model_scores(self, fitted: Any, data: Lists) -> Vector:
+        """The score p of each candidate."""
+        if not len(data):
+            return np.zeros(0)
+        if self._has_views:
+            return np.concatenate(fitted.similarities(self._inputs(data), data))
+        if isinstance(fitted, BoostingReranker):
+            return np.concatenate(fitted.score_candidates(data))
+        return linear_scores(data.X, fitted.coef_)
+
+    def _combined(self, data: Lists) -> Vector:
+        """The score of each candidate."""
+        found = self._model_scores(self.model_, data)
+        return self._mix(data, found, self.scale_, self.weight_)
+
+    def _mix(self, data: Lists, found: Vector, scale: float, weight: Any) -> Vector:
+        share = weight / 100
+        return (1 - share) * _decoder(data) + share * (scale * found)
+
+    def _choose_weight(
+        self, fitted: Any, scale: float, dev: Lists | None
+    ) -> tuple[float, float | None]:
+        """The weight of a model, and its mean loss on dev lists."""
+        if dev is None:
+            if self.weight is not None:
+                return float(self.weight), None
+            if not (self._has_views and self.uses_decoder_):
+                return 100.0, None
+            return 100.0 * fitted.weight_ / (fitted.weight_ + scale), None
+        weights = WEIGHTS if self.weight is None else np.array([float(self.weight)])
+        found = self._model_scores(fitted, dev)
+        chosen = (dev.groups.choose(self._mix(dev, found, scale, weight)) for weight in weights)
+        total = np.array([dev.loss_of(choice).sum() for choice in chosen])
+        best = int(np.argmin(total))
+        n_lists = max(1, np.count_nonzero(dev.groups.sizes))
+        return float(weights[best]), float(total[best] / n_lists)
+
+    def _contributions(self, data: Lists) -> Iterator[tuple[str, Vector, Vector | None]]:
+        """What each feature adds to p of each row, and its values unless it is a pair of such."""
+        fitted = self.model_
+        if self._has_views:
+            assert self.input_view_ is not None
+            assert self.output_view_ is not None
+            names = {
+                "input_names": self.input_view_.names,
+                "output_names": self.output_view_.names,
+            }
+            inputs = self._inputs(data)
+            pairs: dict[str, Vector] = {}
+            for n in range(len(data)):
+                found = fitted.explain(inputs, data.X[[n]], None, **names)
+                for source, target, value in found.pairs:
+                    pairs.setdefault(f"{source} ~ {target}", np.zeros(len(data)))[n] += value
+            yield from ((name, amounts, None) for name, amounts in pairs.items())
+            return
+        assert self.joint_ is not None
+        rows, columns = sp.csc_array(data.X), self.joint_.names
+        if isinstance(fitted, BoostingReranker):
+            rows = sp.csc_array(rows > 0, dtype=np.float64)
+            yield DECODER, fitted.decoder_weight_ * _decoder(data), _decoder(data)
+        for k in np.flatnonzero(np.diff(rows.indptr) * (fitted.coef_ != 0)).tolist():
+            values = rows[:, [k]].toarray()[:, 0]
+            yield columns[k], values * fitted.coef_[k], values
+
+
+def _passage(value: Any) -> Passage:
+    """An output as what was given to rank, or what else is given."""
+    if not isinstance(value, Output):
+        return Passage.of(value)
+    known = {"features": value.features, "vector": value.vector}
+    rest = {**value.other, **{name: own for name, own in known.items() if own is not None}}
+    return Passage(value.text, rest.pop("id", None), rest)
+
+
+def _output(document: Passage, n: int) -> Output:
+    """The output that a document is."""
+    features, vector = (document.metadata.get(name) for name in ("features", "vector"))
+    try:
+        numbers = None if features is None else {str(k): float(features[k]) for k in features}
+        entries = None if vector is None else np.asarray(vector, np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            "expected features with numbers, and a vector of numbers", field=f"document {n}"
+        ) from None
+    known = [*(numbers or {}).values(), *np.ravel([] if entries is None else entries)]
+    if not np.isfinite(known).all() or (entries is not None and entries.ndim != 1):
+        raise DataError("expected finite numbers", field=f"document {n}")
+    return Output(document.text, numbers, entries)
+
+
+def _decoder(data: Lists) -> Vector:
+    """The decoder's score of each candidate, 0 if there is none."""
+    return np.zeros(len(data)) if data.scores is None else data.scores
+
+
+def _best(data: Lists) -> Lists:
+    """The same lists with labels: 1 for the candidates of least loss of their list."""
+    assert data.losses is not None
+    groups = data.groups
+    full = groups.sizes > 0
+    least = np.full(len(groups), np.inf)
+    least[full] = np.minimum.reduceat(data.losses, groups.starts[:-1][full])
+    return replace(data, labels=(data.losses == least[groups.codes]).astype(np.float64))
+
+
+def _fit_ranker(fitted: Any, train: Lists, dev: Lists | None) -> None:
+    """Fit a ranker of rows; dev lists tell the best epoch of a perceptron."""
+    watched = None
+    if dev is not None and isinstance(fitted, LatentPerceptronRanker):
+        watched = _best(dev)
+    fitted.fit(_best(train), eval_set=watched)
+
+
+def _was_interrupted(fitted: Any) -> bool:
+    """Whether a model kept what it had when Ctrl-C came."""
+    result = getattr(fitted, "result_", None)
+    status = getattr(result, "status", None)
+    return status == "interrupted" or getattr(fitted, "interrupted_", False)
+
+
+def _view_of(kind: str, usual: str, items: Sequence[Any]) -> str:
+    """What is asked for; by default vectors, where all items have them."""
+    if kind != "auto":
+        return kind
+    return usual if any(item.vector is None for item in items) else VECTORS
+
+
+def _written(lists: Lists) -> list[Input]:
+    """The inputs, once it is sure that all of them have texts."""
+    inputs = list(inputs_of(lists))
+    for name, own in zip(lists.groups.names, inputs):
+        if own.text is None:
+            raise DataError("expected an input, found none", field=f"list {str(name)!r}")
+    return inputs
+
+
+def _deviation(data: Lists, values: Vector) -> float:
+    """The root mean square of values less the mean of their list; 1 if that is 0."""
+    groups = data.groups
+    means = np.add.reduceat(values, groups.starts[:-1]) / groups.sizes
+    compared = groups.sizes[groups.codes] > 1
+    centred = (values - means[groups.codes])[compared]
+    deviation = float(np.sqrt(np.mean(centred**2))) if len(centred) else 0.0
+    return deviation if deviation > TINY * float(np.abs(values).max()) else 1.0

@@ -1,0 +1,12 @@
+from didyma.ranking.additive import AdditiveSVMRanker as AdditiveSVMRanker
+from didyma.ranking.classification import ClassificationRanker as ClassificationRanker
+from didyma.ranking.featuriser import Featuriser as Featuriser
+from didyma.ranking.featuriser import Joined as Joined
+from didyma.ranking.latent import LatentPerceptronRanker as LatentPerceptronRanker
+from didyma.ranking.latent import LatentSVMRanker as LatentSVMRanker
+from didyma.ranking.losses import StepLoss as StepLoss
+from didyma.ranking.scaling import QueryMinMaxScaler as QueryMinMaxScaler
+from didyma.ranking.scaling import QueryPercentileScaler as QueryPercentileScaler
+from didyma.ranking.scaling import QueryStandardScaler as QueryStandardScaler
+from didyma.ranking.scorer import scorer as scorer
+from didyma.ranking.svm import SVMRanker as SVMRanker

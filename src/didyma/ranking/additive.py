@@ -1,0 +1,386 @@
+"""An additive ranker: step functions of features and of a few pairs, optimal for a measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.cluster.prediction import predict_on_cluster
+from didyma.cluster.shards import is_sharded
+from didyma.data.lists import Groups, Lists, group_rows
+from didyma.data.matrix import Matrix
+from didyma.errors import DataError
+from didyma.execution import on_threads
+from didyma.learning.row_bcfw import RowBCFW
+from didyma.learning.scoring import step_scores
+from didyma.learning.solution import Callback
+from didyma.protocol import check_is_fitted
+from didyma.ranking.binned import Binned
+from didyma.ranking.bins import SAMPLE, Bins
+from didyma.ranking.feature_maps import FeatureMap
+from didyma.ranking.interactions import rank_pairs
+from didyma.ranking.losses import ItemwiseLoss
+from didyma.ranking.svm import SVMRanker
+from didyma.values import is_whole
+
+__all__ = ["AdditiveSVMRanker"]
+
+Columns = Sequence[int | str]
+
+FOLDS = 3
+NUMBERS = (0, 4, 8, 16, 32)  # of pairs, from which "auto" chooses
+LOOSE = 0.01  # relative gap at which it is clear which pairs are promising
+
+
+class AdditiveSVMRanker(SVMRanker):
+    """`SVMRanker` over bins: the score of a row is a sum of step functions of its features.
+
+        score(x) = Σ_j T_j(x_j),   T_j piecewise constant, with a step of height w_jk at edge k
+
+    It is the problem of `SVMRanker` over the indicators 1[x_j > edge], of which none is stored: a
+    feature is one byte. ½‖w‖² penalises the squared steps, so that functions are smooth unless the
+    data say otherwise, and flat where there are none.
+
+    Parameters
+    ----------
+    loss, C, feature_map, grades, bound, solver, tol, max_iter, measure, patience, n_jobs
+        Those of `SVMRanker`, and so are ``random_state`` and ``callback``. C is 1 if not given, 100
+        with the ramp bound: that suits bins of any features, whose scale does not matter here.
+    bins : int
+        Bins of a feature, 2 to 254.
+    strategy : {"quantile", "even", "geometric", "unit"}
+        Where edges are placed; see `ScoreBinner`.
+    categorical : sequence of column names or indices
+        Columns whose values are categories: each has a weight of its own.
+    increasing, decreasing : sequence of column names or indices
+        Columns whose step functions must never fall, or never rise.
+    interactions : int or "auto"
+        How many pairs of features have a table of their own, of 8 × 8 cells. They are those for
+        which the subgradient of the risk, once features alone have been fitted at C, shows most
+        beyond a sum over both. "auto" chooses the number by cross-validation over queries: the
+        least that is within a standard error of the best, and so none unless they clearly pay.
+
+    A missing value (NaN) is a bin of its own, with a weight that is learned; a category that was
+    never seen adds nothing.
+
+    Attributes
+    ----------
+    bins_ : Bins
+        Edges and categories of each column.
+    tables_ : array of shape (n_bins, n_columns)
+        What each bin adds to a score; the last row is for missing values.
+    pairs_ : array of shape (n_pairs, 2)
+        Indices of the columns that interact, whose tables follow those of the columns.
+    feature_importances_ : array of shape (n_features,)
+        Deviation of what each feature adds to the scores of the training rows.
+    pair_importances_ : array of shape (n_pairs,)
+        The same for pairs.
+
+    >>> X = [[3.0, 1.0], [1.0, 2.0], [2.0, 0.0], [np.nan, 1.0]]
+    >>> ranker = AdditiveSVMRanker(bins=4).fit(X, [0, 1, 0, 1], qid=["a", "a", "b", "b"])
+    >>> ranker.rank(X, qid=["a", "a", "b", "b"]).tolist()
+    [2, 1, 2, 1]
+    """
+
+    _allows_missing = True
+    _hinge_C = 1.0
+    _layout: ClassVar[tuple[str, ...]] = (
+        *("edges_", "nominal_", "signs_", "levels_", "pairs_", "mass_"),
+    )
+    _state = (*SVMRanker._state, *_layout)
+    edges_: NDArray[np.float64]
+    nominal_: NDArray[np.bool_]
+    signs_: NDArray[np.int8]
+    levels_: NDArray[np.uint8]
+    pairs_: NDArray[np.int64]
+    mass_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        loss: str | ItemwiseLoss = "ap",
+        C: float | None = None,
+        *,
+        bins: int = 64,
+        strategy: str = "quantile",
+        categorical: Columns = (),
+        increasing: Columns = (),
+        decreasing: Columns = (),
+        interactions: int | str = 0,
+        feature_map: str | FeatureMap = "pairwise",
+        grades: str = "auto",
+        bound: str = "auto",
+        solver: str = "bcfw",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        measure: str = "AP",
+        patience: int | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        super().__init__(
+            loss,
+            C,
+            feature_map=feature_map,
+            grades=grades,
+            bound=bound,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            measure=measure,
+            patience=patience,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            callback=callback,
+        )
+        self.bins = bins
+        self.strategy = strategy
+        self.categorical = categorical
+        self.increasing = increasing
+        self.decreasing = decreasing
+        self.interactions = interactions
+
+    @property
+    def bins_(self) -> Bins:
+        """Edges and categories of each column."""
+        return Bins(self.edges_, self.nominal_, self.signs_, self.levels_, self.pairs_)
+
+    @property
+    def tables_(self) -> NDArray[np.float64]:
+        """What each bin of each column adds to a score, (n_bins, n_columns)."""
+        return self.bins_.empty.tables(self.coef_)
+
+    @property
+    def means_(self) -> NDArray[np.float64]:
+        """What each column adds to the score of a training row on average, (n_columns,)."""
+        means: NDArray[np.float64] = (self.mass_ * self.tables_).sum(axis=0)
+        return means
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Deviation of what each feature adds to the scores of the training rows."""
+        return self._deviations()[: len(self.edges_)]
+
+    @property
+    def pair_importances_(self) -> NDArray[np.float64]:
+        """Deviation of what each pair adds to the scores of the training rows."""
+        return self._deviations()[len(self.edges_) :]
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score of each row; higher ranks first."""
+        check_is_fitted(self)
+        if is_sharded(X):
+            return predict_on_cluster(self, X)
+        return self._score_rows(self._read_rows(X, reset=False))
+
+    def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
+        return step_scores(self._binned(X).bins, self.tables_)
+
+    def changed_orders(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.float64]:
+        """The share of queries whose order would change without each column, (n_columns,)."""
+        check_is_fitted(self)
+        binned = self._binned(self._read_rows(X, reset=False))
+        groups = group_rows(len(binned.bins), qid)
+        scores, tables = binned @ self.coef_, self.tables_
+        order = np.lexsort((-scores, groups.codes))
+        share = np.empty(binned.bins.shape[1])
+        for j, bins in enumerate(binned.bins.T):
+            other = np.lexsort((-(scores - tables[bins, j]), groups.codes))
+            share[j] = len(np.unique(groups.codes[order[order != other]])) / len(groups)
+        return share
+
+    def _check_state(self) -> None:
+        n, edges = self.n_features_in_, self.edges_.shape[-1]
+        columns = n + len(self.pairs_)
+        expected = {
+            "edges_": (n, edges),
+            "nominal_": (n,),
+            "signs_": (n,),
+            "levels_": (n, edges + 1),
+            "pairs_": (len(self.pairs_), 2),
+            "mass_": (edges + 1, columns),
+            "coef_": (edges * columns,),
+        }
+        for name, shape in expected.items():
+            if (found := getattr(self, name).shape) != shape:
+                raise ValueError(f"{name} should be of shape {shape}, but is {found}")
+
+    def _binned(self, X: Matrix) -> Binned:
+        return self.bins_.transform(X, on_threads(self.n_jobs))
+
+    def _deviations(self) -> NDArray[np.float64]:
+        tables = self.tables_
+        return np.sqrt((self.mass_ * (tables - self.means_) ** 2).sum(axis=0))
+
+    def _design(
+        self,
+        X: Matrix,
+        y: NDArray[np.float64],
+        groups: Groups,
+        query_weight: NDArray[np.float64] | None,
+        evaluation: Lists | None,
+    ) -> tuple[Any, Lists | None]:
+        execute = on_threads(self.n_jobs)
+        wanted = self._interactions()
+        bins = Bins.of(
+            *(X, self.bins, self.strategy, self._nominal(), self._signs()), crossable=wanted != 0
+        )
+        binned = bins.transform(X, execute)
+        if wanted:
+            bins = bins.levelled(binned.bins)
+            judged = Lists(binned, y, grouping=groups, weights=query_weight)
+            if wanted == "auto":
+                wanted = self._choose_number(bins, judged)
+            bins = bins.crossed(self._pairs(bins, judged)[:wanted])
+            binned = bins.added(binned)
+        self._keep(bins, binned)
+        if evaluation is not None:
+            evaluation = evaluation.with_items(self._binned(evaluation.X))
+        return binned, evaluation
+
+    def _design_shards(
+        self, workers: Any, evaluation: Lists | None
+    ) -> tuple[int, Any, Lists | None]:
+        """Edges are read off a sample of the rows of all shards, in proportion to their number."""
+        from didyma.ranking.cluster import bin_counts, categories, sample_of
+
+        if self._interactions() != 0:
+            raise DataError("are not looked for on a cluster: expected 0", field="interactions")
+        nominal, signs = self._nominal(), self._signs()
+        if signs.any() and self._bound() == "ramp":
+            raise DataError("monotone columns need bound='hinge' on a cluster", field="bound")
+        known = categories(workers, nominal)
+        sample = sample_of(workers, SAMPLE)
+        bins = Bins.of(sample, self.bins, self.strategy, nominal, signs, categories=known)
+        self._remember(bins)
+        self.mass_ = bin_counts(workers, bins)
+        if evaluation is not None:
+            evaluation = evaluation.with_items(self._binned(evaluation.X))
+        feasible = bins.empty.feasible if signs.any() else None
+        return bins.empty.shape[1], feasible, evaluation
+
+    def _weighed(self, X: Matrix) -> Binned:
+        return self._binned(X)
+
+    def _interactions(self) -> Any:
+        wanted: Any = self.interactions
+        if wanted != "auto" and not (is_whole(wanted) and wanted >= 0):
+            raise DataError(
+                f"expected a number of pairs or 'auto', found {wanted!r}", field="interactions"
+            )
+        return wanted
+
+    def _pairs(self, bins: Bins, judged: Lists) -> NDArray[np.int64]:
+        """Pairs of columns, the most promising first, at the weights of columns alone.
+
+        Monotone columns are not crossed, as a pair could break their promise.
+        """
+        descent = self._descent(judged.X, judged.y, judged.groups, judged.weights)
+        w = self._weights(descent, max(self.tol, LOOSE))
+        coefficients, _ = descent.problem.respond(descent.problem.scores(w))
+        levels = bins.coarse(cast("Binned", judged.X).bins)
+        return rank_pairs(levels, coefficients, bins.signs == 0, on_threads(self.n_jobs))[0]
+
+    def _weights(self, descent: Any, tol: float) -> NDArray[np.float64]:
+        """The weights at C; what is learned on the way is not watched."""
+        solver = replace(self._solver(), tol=tol)
+        solution, result = descent.solve(solver, self.weight(), lambda _: None)
+        if result.status == "interrupted":
+            raise KeyboardInterrupt
+        w: NDArray[np.float64] = solution.w
+        return w
+
+    def _choose_number(self, bins: Bins, judged: Lists) -> int:
+        """The least number of pairs whose measure is within a standard error of the best."""
+        from didyma.metrics import Evaluator
+
+        fold = np.random.default_rng(0).permutation(len(judged.groups)) % FOLDS
+        found = []
+        for held_out in range(FOLDS):
+            is_test = (fold == held_out)[judged.groups.codes]
+            train, test = judged.select(~is_test), judged.select(is_test)
+            if not np.any(self._trainable(train.y, train.groups)):
+                continue
+            pairs = self._pairs(bins, train)
+            evaluator = Evaluator(test.y, test.groups, self.measure)
+            (measure,) = evaluator.measures
+            values = []
+            for number in NUMBERS:
+                crossed = bins.crossed(pairs[:number])
+                own, other = (crossed.added(cast("Binned", part.X)) for part in (train, test))
+                descent = self._descent(own, train.y, train.groups, train.weights)
+                scores = other @ self._weights(descent, self.tol)
+                values.append(evaluator(scores)[measure])
+            found.append(np.array(values))
+        return NUMBERS[_within_an_error(np.concatenate(found, axis=1))] if found else 0
+
+    def _keep(self, bins: Bins, binned: Binned) -> None:
+        self._remember(bins)
+        self.mass_ = binned.counts() / max(1, len(binned.bins))
+
+    def _remember(self, bins: Bins) -> None:
+        self.edges_, self.nominal_, self.signs_ = bins.edges, bins.nominal, bins.signs
+        self.levels_, self.pairs_ = bins.levels, bins.pairs
+
+    def _nominal(self) -> NDArray[np.bool_]:
+        nominal = np.zeros(self.n_features_in_, np.bool_)
+        nominal[self._places("categorical")] = True
+        return nominal
+
+    def _signs(self) -> NDArray[np.int8]:
+        signs = np.zeros(self.n_features_in_, np.int8)
+        signs[self._places("increasing")] = 1
+        falling = self._places("decreasing")
+        if np.any(signs[falling]) or np.any(self._nominal()[signs != 0]):
+            raise DataError(
+                "expected columns that are neither categorical nor increasing", field="decreasing"
+            )
+        signs[falling] = -1
+        if signs.any() and self.solver != "bcfw":
+            raise DataError(
+                f"monotone columns need solver='bcfw', found {self.solver!r}", field="solver"
+            )
+        return signs
+
+    def _places(self, parameter: str) -> list[int]:
+        """Indices of the columns that a parameter names."""
+        names = list(getattr(self, "feature_names_in_", ()))
+        found = []
+        for column in getattr(self, parameter):
+            if isinstance(column, str) and column in names:
+                found.append(names.index(column))
+            elif is_whole(column) and 0 <= column < self.n_features_in_:
+                found.append(int(column))
+            else:
+                raise DataError(
+                    f"expected names of columns, or indices from 0 to {self.n_features_in_ - 1}, "
+                    f"found {column!r}",
+                    field=parameter,
+                )
+        return found
+
+    def _solver(self) -> Any:
+        solver = super()._solver()
+        if self.solver != "bcfw":
+            return solver
+        return RowBCFW(
+            tol=solver.tol, max_passes=solver.max_passes, random_state=solver.random_state
+        )
+
+
+def _within_an_error(values: NDArray[np.float64]) -> int:
+    """The first row of values (settings × queries) that is within a standard error of the best.
+
+    The error is that of the paired differences from the best row.
+
+    >>> _within_an_error(np.array([[0.1, 0.5, 0.2], [0.2, 0.5, 0.1], [0.8, 0.9, 1.0]]))
+    2
+    """
+    best = values[int(np.argmax(values.mean(axis=1)))]
+    behind = best - values
+    error = behind.std(axis=1, ddof=1) / np.sqrt(values.shape[1]) if values.shape[1] > 1 else 0.0
+    return int(np.argmax(behind.mean(axis=1) <= error))

@@ -1,0 +1,212 @@
+"""Rankers that learn on a cluster: what each worker does with its rows, by the ranker's own code.
+
+The ranker itself travels, and reads its shard as it would read all rows. What it asks of the rows
+of all shards is a sum.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.cluster.cocoa import CoCoA
+from didyma.cluster.problem import ShardedProblem, ShardState
+from didyma.cluster.shards import shards_of
+from didyma.cluster.workers import Cluster, Workers, active_client, refuse_on_cluster
+from didyma.data.lists import Features, Groups, Lists
+from didyma.data.matrix import Matrix, is_sparse
+from didyma.errors import NothingLearnedWarning, warn
+from didyma.learning.bcfw import BCFW
+from didyma.learning.cutting_plane import OneSlack
+from didyma.learning.solution import Callback, Solution
+from didyma.ranking.bins import Bins, categories_of
+from didyma.ranking.problem import count_trainable
+from didyma.ranking.svm_training import Hinge, Ramp, RankingResult
+
+__all__ = [
+    *("JudgedRows", "ShardedHinge", "ShardedRamp"),
+    *("bin_counts", "categories", "check_learned", "fit_on_cluster", "reading", "sample_of"),
+    *("sharded", "traveller"),
+]
+
+AnyShardedProblem = TypeVar("AnyShardedProblem", bound=ShardedProblem)
+
+READ, SOLVE = 0, 1  # places in the recipe of a shard's state
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """The rows of a shard as its ranker has read them."""
+
+    X: Matrix
+    y: NDArray[np.float64]
+    groups: Groups
+    features: Features
+    trainable: NDArray[np.bool_]
+
+
+def fit_on_cluster(
+    ranker: Any,
+    X: Any,
+    y: Any,
+    qid: Any,
+    group: Any,
+    sample_weight: Any,
+    evaluated: dict[str, Any],
+) -> None:
+    """Fit a ranker where its rows are, with the active Dask client."""
+    with reading(ranker, X, y, qid, group, sample_weight) as (workers, weights, n_jobs):
+        evaluation = ranker._read_evaluation(**evaluated)
+        ranker._fit_shards(workers, weights, n_jobs, evaluation)
+        check_learned(ranker, workers)
+
+
+@contextmanager
+def reading(
+    ranker: Any, X: Any, y: Any, qid: Any, group: Any, sample_weight: Any
+) -> Iterator[tuple[Cluster, NDArray[np.float64], int]]:
+    """Workers that have read their shards, the shares of these, and threads for each.
+
+    What the ranker has to know of all rows it knows then. In the end all is released.
+    """
+    refuse_on_cluster(group=group, sample_weight=sample_weight)
+    client = active_client()
+    with Cluster(client, shards_of(client, X, y, qid)) as workers:
+        n_jobs = max(1, sum(client.nthreads().values()) // workers.n_shards)
+        workers.follow(partial(_read, traveller(ranker, n_jobs)), READ)
+        features, trainable = zip(*workers.ask(_summary))
+        features[0].remember(ranker)
+        ranker.n_queries_ = count_trainable(np.concatenate(trainable), None)
+        counts = np.array([int(own.sum()) for own in trainable])
+        workers.keep(np.flatnonzero(counts).tolist())
+        yield workers, counts[counts > 0] / counts.sum(), n_jobs
+
+
+def traveller(ranker: Any, n_jobs: int) -> Any:
+    """A copy that can be sent to workers."""
+    twin = copy(ranker)
+    twin.callback = None
+    if hasattr(ranker, "n_jobs"):
+        twin.n_jobs = n_jobs
+    return twin
+
+
+def sharded(
+    kind: type[AnyShardedProblem],
+    workers: Workers,
+    weights: NDArray[np.float64],
+    make: Any,
+    n_features: int,
+    feasible: Any = None,
+) -> AnyShardedProblem:
+    """The sum of the problems that ``make(X=, y=, groups=)`` makes of each shard's rows.
+
+    Shards must agree on the bound over grades. Where they would not choose the same one, it is the
+    one by thresholds, which is never slow.
+    """
+    workers.follow(partial(_with_problem, make), SOLVE)
+    chosen = {grades for grades in workers.ask(_grades) if grades is not None}
+    if len(chosen) > 1:
+        workers.follow(partial(_with_problem, partial(make, grades="thresholds")), SOLVE)
+        chosen = {"thresholds"}
+    return kind(workers, n_features, weights, grades=next(iter(chosen), None), feasible=feasible)
+
+
+class ShardedHinge(Hinge):
+    """`Hinge` over shards, on which BCFW is CoCoA+."""
+
+    def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
+        """See `Hinge`."""
+        if isinstance(solver, BCFW):
+            solver = CoCoA(solver)
+        return super().solve(solver, C, callback)
+
+
+class ShardedRamp(Ramp):
+    """`Ramp` over shards: by one-slack, whose cuts move from round to round at no cost."""
+
+    def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
+        """See `Ramp`."""
+        if isinstance(solver, BCFW):
+            solver = OneSlack(solver.tol, solver.max_passes)
+        return super().solve(solver, C, callback)
+
+
+def sample_of(workers: Workers, size: int) -> NDArray[np.float64]:
+    """A sample of about ``size`` rows: of each shard as many as its share of all rows."""
+    n_rows = np.array(workers.ask(_n_rows))
+    wanted = np.ceil(size * n_rows / n_rows.sum()).astype(int)
+    return np.concatenate(workers.ask(_sample, each=wanted.tolist()))
+
+
+def categories(workers: Workers, nominal: NDArray[np.bool_]) -> dict[int, NDArray[Any]]:
+    """The values of nominal columns in all shards."""
+    columns = np.flatnonzero(nominal).tolist()
+    found = workers.ask(_categories, columns) if columns else []
+    return {j: np.unique(np.concatenate([own[j] for own in found])) for j in columns}
+
+
+def bin_counts(workers: Workers, bins: Bins) -> NDArray[np.float64]:
+    """The share of the rows of all shards in each bin of each column."""
+    counts = np.sum(workers.ask(_counts, bins), axis=0)
+    return np.asarray(counts / counts[:, 0].sum())
+
+
+def _n_rows(part: ShardState) -> int:
+    return len(part.data.y)
+
+
+def _sample(part: ShardState, size: int) -> NDArray[Any]:
+    X = part.data.X
+    rows = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:size])
+    return np.asarray(X[rows].toarray() if is_sparse(X) else X[rows])
+
+
+def _categories(part: ShardState, columns: list[int]) -> dict[int, NDArray[Any]]:
+    return {j: categories_of(part.data.X, j) for j in columns}
+
+
+def _counts(part: ShardState, bins: Bins) -> NDArray[np.float64]:
+    return bins.transform(part.data.X).counts()
+
+
+def _with_problem(make: Any, part: ShardState) -> ShardState:
+    rows = part.data
+    return ShardState(rows, make(X=rows.X, y=rows.y, groups=rows.groups))
+
+
+def _read(ranker: Any, lists: Lists) -> ShardState:
+    reader = copy(ranker)
+    X, y = reader._read_training(lists, lists.y)
+    groups = lists.groups
+    return ShardState(JudgedRows(X, y, groups, lists.features, reader._trainable(y, groups)))
+
+
+def _summary(part: ShardState) -> tuple[Features, NDArray[np.bool_]]:
+    return part.data.features, part.data.trainable
+
+
+def _grades(part: ShardState) -> str | None:
+    return getattr(part.problem, "grades", None)
+
+
+def check_learned(ranker: Any, workers: Workers) -> None:
+    """Warn if on no shard the fit was worth anything."""
+    found = workers.ask(_doubts, traveller(ranker, 1))
+    if all(found):
+        warn(found[0], NothingLearnedWarning)
+
+
+def _doubts(part: ShardState, ranker: Any) -> str:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ranker._check_learned(part.data.X, part.data.y, part.data.groups)
+    return "".join(str(one.message) for one in caught[:1])

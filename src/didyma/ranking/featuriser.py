@@ -1,0 +1,165 @@
+"""The contract of what turns candidates into rows of numbers, and several such side by side."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Lists
+from didyma.data.matrix import Matrix, is_sparse
+from didyma.model import class_of
+from didyma.ranking.windowed import Windowed
+
+__all__ = ["Featuriser", "Joined", "State", "check_array", "packed", "under", "unpacked"]
+
+State: TypeAlias = "tuple[dict[str, NDArray[Any]], dict[str, Any]]"
+"""What was learned: arrays by name, and values that JSON can hold."""
+
+
+class Featuriser(ABC):
+    """Turns the items of `Lists` into features, one row for each; labels are never seen.
+
+    What it is and has learned can be saved as arrays and plain values, and needs no pickle.
+
+    >>> class Length(Featuriser):
+    ...     "The number of letters of a passage."
+    ...     names = ("length",)
+    ...     def fit(self, lists):
+    ...         return self
+    ...     def transform(self, lists):
+    ...         return np.array([[len(text)] for text in lists.items], float)
+    ...     def state(self):
+    ...         return {}, {}
+    ...     @classmethod
+    ...     def from_state(cls, arrays, record):
+    ...         return cls()
+    >>> from didyma import Lists
+    >>> lists = Lists.of_texts(["who?"], [["Ida.", "Nobody."]])
+    >>> Length().fit(lists).transform(lists).tolist()
+    [[4.0], [7.0]]
+    """
+
+    @property
+    @abstractmethod
+    def names(self) -> tuple[str, ...]:
+        """Name of each column."""
+
+    @property
+    def uses_scores(self) -> bool:
+        """Whether the first stage's scores make features."""
+        return False
+
+    @abstractmethod
+    def fit(self, lists: Lists) -> Self:
+        """Learn from the lists that a model is trained on."""
+
+    @abstractmethod
+    def transform(self, lists: Lists) -> Matrix:
+        """Features of each row; shape (n_rows, n_columns)."""
+
+    def windowed(self, lists: Lists) -> Windowed:
+        """Features of the windows of each row: of itself, unless long items are cut."""
+        return Windowed(self.transform(lists), np.arange(len(lists)))
+
+    @abstractmethod
+    def state(self) -> State:
+        """What was chosen and learned."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
+        """The featuriser that has this state; ValueError if it does not fit together."""
+
+
+class Joined(Featuriser):
+    """The columns of several featurisers side by side.
+
+    >>> from didyma.text.features import FirstStage, SmallFeatures, TextFeatures
+    >>> lists = Lists.of_texts(["a ship"], [["ships sail", "a tree"]], scores=[[2.0, 1.0]])
+    >>> joined = Joined([TextFeatures([SmallFeatures()]), TextFeatures([FirstStage()])])
+    >>> joined.fit(lists).transform(lists).shape
+    (2, 18)
+    """
+
+    def __init__(self, featurisers: Sequence[Featuriser]) -> None:
+        self.featurisers = tuple(featurisers)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each column."""
+        return tuple(name for part in self.featurisers for name in part.names)
+
+    @property
+    def uses_scores(self) -> bool:
+        """Whether the first stage's scores make features of one of them."""
+        return any(part.uses_scores for part in self.featurisers)
+
+    def fit(self, lists: Lists) -> Self:
+        """Fit all of them."""
+        for part in self.featurisers:
+            part.fit(lists)
+        return self
+
+    def transform(self, lists: Lists) -> Matrix:
+        """Features of each row; sparse if some of them are."""
+        parts = [part.transform(lists) for part in self.featurisers]
+        if not any(map(is_sparse, parts)):
+            return np.hstack(parts)
+        import scipy.sparse as sp
+
+        return sp.csr_array(sp.hstack(parts, format="csr"))
+
+    def state(self) -> State:
+        """The states of all of them."""
+        arrays: dict[str, NDArray[Any]] = {}
+        records = []
+        for n, part in enumerate(self.featurisers):
+            own, record = packed(part)
+            arrays |= {f"{n}/{name}": array for name, array in own.items()}
+            records.append(record)
+        return arrays, {"featurisers": records}
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
+        """The featurisers that have these states."""
+        return cls(
+            [unpacked(under(f"{n}/", arrays), own) for n, own in enumerate(record["featurisers"])]
+        )
+
+
+def packed(featuriser: Featuriser) -> State:
+    """The state of a featuriser with the name of its class."""
+    arrays, record = featuriser.state()
+    return arrays, {"class": type(featuriser).__name__, "state": record}
+
+
+def unpacked(arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Featuriser:
+    """The featuriser that `packed` packed."""
+    kind = class_of(record["class"])
+    if not issubclass(kind, Featuriser):
+        raise ValueError(f"{record['class']} is no featuriser")
+    return kind.from_state(arrays, record["state"])
+
+
+def under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays whose names begin with ``prefix``, by what follows it."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+
+
+def check_array(
+    name: str, array: NDArray[Any], dtype: type[np.generic], shape: tuple[int, ...]
+) -> None:
+    """Raise ValueError if an array that was read is not of this type and shape."""
+    if array.dtype != dtype or array.shape != shape:
+        raise ValueError(
+            f"{name} should be {np.dtype(dtype)} of shape {shape}, but is {array.dtype} of shape "
+            f"{array.shape}"
+        )

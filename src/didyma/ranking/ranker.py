@@ -1,0 +1,324 @@
+"""What all rankers share: reading of input, ranks, score, files and scikit-learn's conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.cluster.prediction import evaluate_on_cluster, predict_on_cluster
+from didyma.cluster.shards import is_sharded
+from didyma.cluster.workers import refuse_on_cluster
+from didyma.data.lists import Features, Groups, Lists, group_rows, judgements
+from didyma.data.matrix import Matrix, as_csr, is_sparse
+from didyma.errors import DataError
+from didyma.learning.learned import Learner
+from didyma.learning.scoring import linear_scores
+from didyma.model import Savable
+from didyma.protocol import Estimator, check_is_fitted, validate_data
+from didyma.ranking.problem import LARGEST, all_moderate, check_magnitude, count_trainable
+
+__all__ = ["LinearRanker", "Ranker", "weights_of_queries"]
+
+LabelledRows: TypeAlias = "tuple[ArrayLike, ArrayLike]"
+
+
+class Ranker(Savable, Estimator):
+    """Scores rows so that sorting those of one query by score ranks them.
+
+    A subclass implements `_fit` and `predict`. Everywhere, ``qid`` gives the query of each row (of
+    any type, in any order) or ``group`` the sizes of consecutive queries; without either, all rows
+    are one query. A row is relevant if its grade ``y`` is at least 1. ``qid`` and ``group`` are
+    requested from scikit-learn's metadata routing. ``n_queries_`` counts the queries that were
+    learned from.
+    """
+
+    __metadata_request__fit: ClassVar = {"qid": True, "group": True}
+    __metadata_request__score: ClassVar = {"qid": True, "group": True, "docid": True}
+
+    _allows_missing: ClassVar[bool] = False  # NaN in rows
+
+    _state: ClassVar[tuple[str, ...]] = ("n_queries_",)
+    """Learned attributes that a model file keeps."""
+
+    n_queries_: int
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        eval_set: LabelledRows | Sequence[LabelledRows] | None = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from judged rows.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_rows, n_features), or Lists
+            Rows of float32 or float64 in C order, or CSR, are used in place. `Lists` bring
+            their y and qid, and what their columns are: `predict` then checks it. A Dask array or
+            data frame, with ``y`` and ``qid``, or `Shards`: the rows stay on the workers of the
+            active Dask client, and rankers that learn by sums over them are fitted there.
+        y : array of shape (n_rows,)
+            Grades. Negative ones (junk in TREC judgements, or labels of -1) count as 0.
+        qid, group
+            The query of each row, or the size of each query.
+        eval_set : (X, y), [(X, y)] or Lists
+            Rows to evaluate on during training.
+        eval_qid, eval_group
+            Their queries: an array, or a list that holds one.
+        sample_weight : array of shape (n_rows,)
+            A query counts as often as the mean weight of its rows says: a weight of 2 is the same
+            as the query given twice.
+        """
+        self._check_restored()
+        if is_sharded(X):
+            from didyma.ranking.cluster import fit_on_cluster
+
+            evaluated = {"eval_set": eval_set, "eval_qid": eval_qid, "eval_group": eval_group}
+            fit_on_cluster(self, X, y, qid, group, sample_weight, evaluated)
+            return self
+        y, qid = judgements(X, y, qid, group)
+        rows, grades = self._read_training(X, y)
+        groups = group_rows(len(grades), qid, group)
+        weight = None if sample_weight is None else weights_of_queries(sample_weight, groups)
+        evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
+        self._count_trainable(grades, groups, weight)
+        self._fit(rows, grades, groups, weight, evaluation)
+        self._check_learned(rows, grades, groups)
+        return self
+
+    def _check_learned(self, X: Matrix, y: NDArray[np.float64], groups: Groups) -> None:
+        """Warn if the fit was in vain, where that can be told: see `Learner`."""
+
+    def _count_trainable(
+        self,
+        grades: NDArray[np.float64],
+        groups: Groups,
+        weight: NDArray[np.float64] | None,
+    ) -> None:
+        """Set ``n_queries_``; warn of queries that are skipped, refuse if that leaves none."""
+        trainable = self._trainable(grades, groups)
+        self.n_queries_ = count_trainable(trainable, weight)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score of each row; higher ranks first."""
+        raise NotImplementedError
+
+    def rank(
+        self, X: Any, qid: ArrayLike | None = None, group: ArrayLike | None = None
+    ) -> NDArray[np.int64]:
+        """Rank of each row within its query, from 1; ties as `didyma.metrics.ranking` says."""
+        from didyma.metrics.ranking import order, tie_break
+
+        scores = self.predict(X)
+        _, qid = judgements(X, None, qid, group)
+        groups = group_rows(len(scores), qid, group)
+        ranks = np.empty(len(scores), dtype=np.int64)
+        place = np.arange(len(scores)) - np.repeat(groups.starts[:-1], groups.sizes)
+        ranks[order(scores, groups, tie_break(groups))] = place + 1
+        return ranks
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        docid: ArrayLike | None = None,
+    ) -> float:
+        """Mean over the queries, weighted as in `fit`, of ``measure`` if the ranker has one, or AP.
+
+        Rows with equal scores are ranked by ``docid``, as everywhere (`didyma.metrics.ranking`).
+        ``X`` may be on a cluster, as in `fit`.
+        A ranker that was fitted on several queries must be told those of ``X``: silence most likely
+        means that a search or a pipeline lost them.
+        """
+        from didyma.metrics import evaluate, parse_all
+
+        measure = parse_all(getattr(self, "measure", "AP"))[0]
+        if is_sharded(X):
+            refuse_on_cluster(group=group, sample_weight=sample_weight, docid=docid)
+            return evaluate_on_cluster(self, X, y, qid, measure).mean(measure)
+        scores = self.predict(X)
+        if docid is None and isinstance(X, Lists):
+            docid = X.docid
+        y, qid = judgements(X, y, qid, group)
+        if qid is None and group is None and self.n_queries_ > 1:
+            raise DataError(
+                f"the ranker was fitted on {self.n_queries_} queries, so its score needs qid or "
+                "group too; inside scikit-learn's tools enable metadata routing"
+            )
+        groups = group_rows(len(scores), qid, group)
+        found = evaluate(scores, y, groups, measure, docid=docid)
+        if sample_weight is None:
+            return found.mean(measure)
+        known = ~np.isnan(found[measure])
+        weight = weights_of_queries(sample_weight, groups)
+        return float(np.average(found[measure][known], weights=weight[known]))
+
+    def _fit(
+        self,
+        X: Matrix,
+        y: NDArray[np.float64],
+        groups: Groups,
+        query_weight: NDArray[np.float64] | None,
+        evaluation: Lists | None,
+    ) -> None:
+        """Learn from input that has been checked; ``query_weight`` has one entry per query."""
+        raise NotImplementedError
+
+    def _fit_shards(
+        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
+    ) -> None:
+        """Learn from rows that workers have read; see `didyma.ranking.cluster`."""
+        raise DataError(
+            f"{type(self).__name__} does not learn on a cluster: give it rows", field="X"
+        )
+
+    def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
+        """Which queries there is something to learn from."""
+        return groups.mixed(y >= 1)
+
+    def _read_rows(self, X: Any, *, reset: bool, check: bool = True, **judged: Any) -> Any:
+        """Rows as arrays whose columns are those of training, and ``y`` if it is given.
+
+        Without ``check`` the numbers in X are not looked at.
+        """
+        finite = check and ("allow-nan" if self._allows_missing else True)
+        data = None
+        if isinstance(X, Lists):
+            data = X if reset else Features.of(self).arrange(X)
+        elif is_sparse(X):
+            X = as_csr(X)
+        rows, named = (X, True) if data is None else (data.X, False)
+        try:
+            read = validate_data(
+                self, rows, reset=reset, finite=finite, sparse=True, named=named, **judged
+            )
+        except ValueError as error:  # scikit-learn's, whose first line says what is wrong
+            raise DataError(str(error)) from None
+        if reset and data is None:
+            self.zero_based_in_ = None
+        elif reset and data is not None:
+            data.features.remember(self)
+        return read
+
+    def _read_judged(
+        self, X: Any, y: ArrayLike | None, *, reset: bool, check: bool = True
+    ) -> tuple[Matrix, NDArray[np.float64]]:
+        rows, grades = self._read_rows(X, reset=reset, check=check, y=y)
+        if grades.dtype.kind not in "biuf":
+            raise DataError(f"expected numbers, found {grades.dtype}", field="y")
+        grades = grades.astype(np.float64, copy=False)
+        return _as_matrix(rows), np.maximum(grades, 0.0) if np.any(grades < 0) else grades
+
+    def _read_training(self, X: Any, y: ArrayLike) -> tuple[Matrix, NDArray[np.float64]]:
+        rows, grades = self._read_judged(X, y, reset=True, check=False)
+        if not all_moderate(rows):  # one look tells; only then look for what is wrong
+            self._check_numbers(rows)
+        return rows, grades
+
+    def _check_numbers(self, X: Matrix) -> None:
+        from sklearn.utils.validation import assert_all_finite
+
+        name = type(self).__name__
+        try:
+            assert_all_finite(
+                X, allow_nan=self._allows_missing, estimator_name=name, input_name="X"
+            )
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        check_magnitude(X, getattr(self, "feature_names_in_", None))
+
+    def _read_evaluation(self, eval_set: Any, eval_qid: Any, eval_group: Any) -> Lists | None:
+        if eval_set is None:
+            if eval_qid is not None or eval_group is not None:
+                raise DataError("eval_qid and eval_group need eval_set")
+            return None
+        if isinstance(eval_set, Lists):
+            _, eval_qid = judgements(eval_set, None, eval_qid, eval_group)
+            eval_set = (eval_set, eval_set.y)
+        pair = eval_set[0] if isinstance(eval_set, list) and len(eval_set) == 1 else eval_set
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            raise DataError("expected (X, y) or [(X, y)]", field="eval_set")
+        rows, grades = self._read_judged(*pair, reset=False)
+        groups = group_rows(len(grades), _only(eval_qid), _only(eval_group))
+        return Lists(rows, grades, grouping=groups)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._allows_missing
+        return tags
+
+
+class LinearRanker(Learner, Ranker):
+    """A ranker whose score is a weighted sum of features, x · ``coef_``."""
+
+    _state = (*Ranker._state, "coef_")
+    coef_: NDArray[np.float64]
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score of each row, X @ coef_, in double precision; higher ranks first.
+
+        Those of a Dask array or data frame are computed when Dask is asked to.
+        """
+        check_is_fitted(self)
+        if is_sharded(X):
+            return predict_on_cluster(self, X)
+        rows = _as_matrix(self._read_rows(X, reset=False))
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = self._score_rows(rows)
+        if not np.isfinite(scores).all():
+            row = int(np.argmin(np.isfinite(scores)))
+            raise DataError(f"the features in row {row} are too large to score", field="X")
+        return scores
+
+    def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
+        return linear_scores(X, self.coef_)
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Magnitude of each feature's weight; the sign, and so the direction, is in `coef_`."""
+        return np.abs(self.coef_)
+
+
+def _as_matrix(rows: Any) -> Matrix:
+    if not is_sparse(rows):
+        return rows
+    import scipy.sparse as sp
+
+    return sp.csr_array(rows)
+
+
+def weights_of_queries(sample_weight: ArrayLike, groups: Groups) -> NDArray[np.float64]:
+    """Mean weight of each query's rows."""
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.shape != groups.rows.shape:
+        raise DataError(
+            f"expected {len(groups.rows)} weights, found shape {weight.shape}",
+            field="sample_weight",
+        )
+    if not np.all((weight >= 0) & (weight <= LARGEST)):
+        raise DataError(
+            f"expected finite weights of 0 or more, none beyond {LARGEST:g}", field="sample_weight"
+        )
+    if not weight.any():
+        raise DataError("all weights are zero", field="sample_weight")
+    return np.bincount(groups.codes, weights=weight, minlength=len(groups)) / groups.sizes
+
+
+def _only(values: Any) -> Any:
+    """The array in a list of one array (one for each evaluation set); others as they are."""
+    if isinstance(values, (list, tuple)) and len(values) == 1 and np.ndim(values[0]) == 1:
+        return values[0]
+    return values

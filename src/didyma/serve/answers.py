@@ -1,0 +1,40 @@
+"""Answers as they are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from didyma.serve.dialects import JINA
+from didyma.serve.refusal import Refused
+
+__all__ = ["JsonResponse", "refusal_response"]
+
+PIECE = 1 << 16  # bytes
+
+
+class JsonResponse(Response):
+    """JSON, sent piece by piece.
+
+    The next piece waits until the client has taken most of those before it, so that an answer
+    that nobody takes is known as one, and counted, until its connection is ended.
+    """
+
+    media_type = "application/json"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send head and pieces."""
+        head = {"type": "http.response.start", "status": self.status_code}
+        await send({**head, "headers": self.raw_headers})
+        for begin in range(0, max(len(self.body), 1), PIECE):
+            more = begin + PIECE < len(self.body)
+            piece = bytes(self.body[begin : begin + PIECE])
+            await send({"type": "http.response.body", "body": piece, "more_body": more})
+
+
+def refusal_response(refused: Refused, headers: Mapping[str, str] | None = None) -> JsonResponse:
+    """A refusal outside of any dialect, in the shape that most clients know."""
+    found = refused.headers if headers is None else headers
+    return JsonResponse(JINA.refuse(refused), refused.status, found)

@@ -1,0 +1,118 @@
+"""How much a request may ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from didyma._core.formats import count_values
+from didyma.serve.memory import FREE, BodyShare
+from didyma.serve.refusal import Refused
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+    from didyma.serve.dialects import Question
+    from didyma.serve.searching import SearchQuestion
+
+__all__ = ["Limits", "values_of"]
+
+VALUES = 64  # of JSON, for each document
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most of everything that is accepted.
+
+    Attributes
+    ----------
+    body : int
+        Bytes of a request.
+    documents : int
+        Of a request.
+    characters : int
+        Of a query, and of each document.
+    text : int
+        Characters of a query and its documents together.
+    seconds : float
+        To read a request, and again to answer it.
+    waiting : int
+        Requests that wait while all threads work.
+    connections : int
+        At the same time; fewer if fewer files may be open.
+    in_flight : int
+        Bytes of all bodies that are read, ranked or answered at the same time.
+    """
+
+    body: int = 16 << 20
+    documents: int = 1000
+    characters: int = 100_000
+    text: int = 2_000_000
+    seconds: float = 30.0
+    waiting: int = 64
+    connections: int = 512
+    in_flight: int = 32 << 20
+
+    async def read(self, request: Request, share: BodyShare) -> bytearray:
+        """The body of a request, refused as soon as it is known to be too long."""
+        declared = request.headers.get("content-length", "")
+        expected = int(declared) if declared.isdecimal() else self.body
+        self._check_body(expected)
+        body, has_room = bytearray(), False
+        async with share.waiting(self.seconds):
+            async for piece in request.stream():
+                body += piece
+                share.received(len(piece))
+                self._check_body(len(body))
+                if len(body) > FREE and not has_room:
+                    await share.take(expected)
+                    has_room = True
+        share.resize(len(body))
+        return body
+
+    def _check_body(self, size: int) -> None:
+        if size > self.body:
+            raise Refused(413, f"expected a body of at most {self.body} bytes")
+
+    def check_values(self, body: bytes | bytearray) -> None:
+        """Refuse a body of more values than a request can need, before objects are made of it."""
+        most = VALUES * (self.documents + 1)
+        if len(body) > most and values_of(body, most) > most:  # each takes a byte
+            raise Refused(413, f"expected at most {most} values, which are {VALUES} a document")
+
+    def check(self, question: Question) -> None:
+        """Refuse what is too much or too long."""
+        if len(question.documents) > self.documents:
+            raise Refused(
+                413,
+                f"expected at most {self.documents} documents, found {len(question.documents)}",
+            )
+        self._check_query(question.query)
+        size = len(question.query) + sum(len(document.text) for document in question.documents)
+        if size > self.text:
+            raise Refused(413, f"expected at most {self.text} characters in all, found {size}")
+        for n, document in enumerate(question.documents):
+            if len(document.text) > self.characters:
+                raise Refused(
+                    413,
+                    f"expected documents of at most {self.characters} characters, "
+                    f"found {len(document.text)} in document {n}",
+                )
+
+    def check_search(self, question: SearchQuestion) -> None:
+        """Refuse a query that is too long, or that asks for too many passages."""
+        self._check_query(question.query)
+        asked = max(question.top_n or 0, question.candidates or 0)
+        if asked > self.documents:
+            raise Refused(400, f"expected at most {self.documents} candidates, found {asked}")
+
+    def _check_query(self, query: str) -> None:
+        if len(query) > self.characters:
+            raise Refused(413, f"expected a query of at most {self.characters} characters")
+
+
+def values_of(body: bytes | bytearray, most: int) -> int:
+    """How many values a body of JSON has; counting ends beyond ``most``."""
+    return int(count_values(np.frombuffer(memoryview(body).toreadonly(), np.uint8), most))

@@ -1,0 +1,174 @@
+"""Memory: how much all requests may have together, and how it is given back.
+
+A request has room for its body from before that is read until its answer is taken. A body in the
+room is one that is being read, ranked or answered; as small ones are bounded by the number of
+connections, the first bytes of each need no room.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+
+from didyma.serve.refusal import Refused
+
+__all__ = ["BodyRoom", "BodyShare", "give_memory_back", "keep_memory_steady"]
+
+FREE = 1 << 16  # bytes of each body that need no room
+GRACE = 2.0  # seconds that a client may be idle, or late, while others wait for room
+RATE = 1 << 20  # bytes a second, at which a client is not late
+LARGE = 1 << 20  # bytes, after which memory is given back
+
+# Of glibc's mallopt.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
+
+
+class BodyShare:
+    """What one request has of the room."""
+
+    def __init__(self, room: BodyRoom) -> None:
+        self._room = room
+        self._limit: asyncio.Timeout | None = None  # of the wait for the client
+        self.size = 0
+
+    @asynccontextmanager
+    async def waiting(self, seconds: float) -> AsyncIterator[None]:
+        """Wait for the client, at most so long, and less if others need the room."""
+        async with asyncio.timeout(seconds) as self._limit:
+            try:
+                self._room.waits_for_client(self)
+                yield
+            finally:
+                self._room.waits_no_longer(self)
+
+    async def take(self, size: int) -> None:
+        """Wait, while the client does, until there is room for so many bytes."""
+        assert self._limit is not None
+        left = (self._limit.when() or 0.0) - _now()
+        self._limit.reschedule(None)
+        self._room.waits_no_longer(self)
+        await self._room.take(self, max(0, size - FREE))
+        self._room.waits_for_client(self)
+        self._limit.reschedule(_now() + left)
+
+    def received(self, size: int) -> None:
+        """The client has sent so many bytes."""
+        self._room.credit(self, size / RATE)
+
+    def resize(self, size: int) -> None:
+        """Have so many bytes instead, room or not."""
+        self._room.resize(self, max(0, size - FREE))
+
+    def give_way(self) -> None:
+        """Wait for the client no longer."""
+        assert self._limit is not None
+        self._limit.reschedule(_now())
+
+
+class BodyRoom:
+    """Bytes of all requests that are under way.
+
+    Where there is no room, requests give way that have waited longest for their clients.
+
+    Parameters
+    ----------
+    most : int
+        Bytes; a single body may have more.
+    seconds : float
+        To wait for room.
+    """
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self.most, self.taken = most, 0
+        self.had_large = False
+        self._seconds = seconds
+        self._line: dict[BodyShare, None] = {}  # those that wait for room
+        self._waiting: dict[BodyShare, float] = {}  # those that wait for clients, and since when
+        self._changed = asyncio.Event()
+
+    @contextmanager
+    def share(self) -> Iterator[BodyShare]:
+        """For one request, from its head to the end of its answer."""
+        share = BodyShare(self)
+        try:
+            yield share
+        finally:
+            self.resize(share, 0)
+
+    async def take(self, share: BodyShare, size: int) -> None:
+        """Wait for room, in line."""
+        ends = _now() + self._seconds
+        self._line[share] = None
+        try:
+            while next(iter(self._line)) is not share or self.taken + size > max(self.most, size):
+                if _now() >= ends:
+                    raise Refused(503, "too many large requests are under way", retry_after=1)
+                self._make_room(size, before=_now() - GRACE)
+                self._changed.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(GRACE / 4, ends - _now())):
+                        await self._changed.wait()
+            self.resize(share, size)
+        finally:
+            del self._line[share]
+            self._changed.set()
+
+    def resize(self, share: BodyShare, size: int) -> None:
+        """Change what a request has; if that is more than there is, others give way."""
+        self.had_large |= share.size >= LARGE
+        self.taken += size - share.size
+        share.size = size
+        self._changed.set()
+        self._make_room(0, before=_now(), but=share)
+
+    def waits_for_client(self, share: BodyShare) -> None:
+        """Remember it, and since when."""
+        self._waiting[share] = _now()
+
+    def credit(self, share: BodyShare, seconds: float) -> None:
+        """Let a wait count from later on, but from now at the latest."""
+        self._waiting[share] = min(self._waiting[share] + seconds, _now())
+
+    def waits_no_longer(self, share: BodyShare) -> None:
+        """Forget it."""
+        self._waiting.pop(share, None)
+
+    def _make_room(self, size: int, *, before: float, but: BodyShare | None = None) -> None:
+        """Let requests give way that have waited long enough, the longest wait first."""
+        missing = self.taken + size - self.most
+        if missing <= 0:
+            return
+        late = [share for share in self._waiting if self._waiting[share] <= before and share.size]
+        for share in sorted(late, key=lambda share: self._waiting[share]):
+            if missing > 0 and share is not but:
+                missing -= share.size
+                self.waits_no_longer(share)
+                share.give_way()
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def keep_memory_steady() -> None:
+    """Have large blocks given back to the system when they are free, where the C library can."""
+    if (libc := _glibc()) is not None:
+        libc.mallopt(M_MMAP_THRESHOLD, LARGE)
+        libc.mallopt(M_TRIM_THRESHOLD, 16 * LARGE)
+        libc.mallopt(M_ARENA_MAX, 4)
+
+
+def give_memory_back() -> None:
+    """Give what is free back to the system."""
+    if (libc := _glibc()) is not None:
+        libc.malloc_trim(0)
+
+
+def _glibc() -> ctypes.CDLL | None:
+    if not sys.platform.startswith("linux"):
+        return None
+    libc = ctypes.CDLL(None)
+    return libc if hasattr(libc, "gnu_get_libc_version") else None

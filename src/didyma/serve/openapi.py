@@ -1,0 +1,165 @@
+"""What the server understands and answers, for machines: OpenAPI 3.1, from the dialects' types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+
+from didyma import __version__
+from didyma.serve.dialects import COHERE, DIALECTS, JINA, TEI, Dialect
+from didyma.serve.limits import Limits
+from didyma.serve.searching import SEARCH
+
+__all__ = ["description"]
+
+# Where each is asked for; any base may stand before these.
+PATHS: dict[str, tuple[Dialect[Any, Any], ...]] = {
+    "/v2/rerank": (COHERE,),
+    "/v1/rerank": (JINA, TEI),
+    "/rerank": (JINA, TEI),
+    "/v1/search": (SEARCH,),
+}
+SUMMARIES = {"/v1/search": "Find the passages of an index that are relevant to a query."}
+REFERENCE = re.compile('"#/components/schemas/([^"]+)"')
+RANK = "Rank documents by their relevance to a query."
+
+REFUSALS = {
+    "400": "The request cannot be understood (but by TEI's).",
+    "401": "There is no valid token.",
+    "403": "The server is not to be asked for by this name, or by pages of this site.",
+    "404": "There is no model, or index, of that name.",
+    "408": "The request did not arrive in time.",
+    "413": "There are too many documents, or too long ones.",
+    "422": "The request cannot be understood (TEI).",
+    "429": "The server is busy: ask again after Retry-After seconds.",
+    "500": "The server failed; its log says why.",
+    "503": "There are too many large requests, or connections: ask again, as for 429.",
+}
+
+# What the server tells about itself: in which form, and how else it may answer.
+GUARDED = {status: REFUSALS[status] for status in ("401", "403")}
+JSON, TEXT = "application/json", "text/plain"
+ABOUT: dict[str, tuple[str, str, dict[str, str]]] = {
+    "/health": ("Whether the server lives.", JSON, {}),
+    "/ready": ("Whether it has room for a request.", JSON, {"503": "It has none."}),
+    "/info": ("Its models and limits.", JSON, GUARDED),
+    "/metrics": ("Counts and durations, for Prometheus.", TEXT, GUARDED),
+    "/openapi.json": ("This description.", JSON, GUARDED),
+}
+SCHEMAS = {JSON: {"type": "object"}, TEXT: {"type": "string"}}
+PROBES = ("/health", "/ready")  # which need no token
+
+
+def description(
+    limits: Limits, *, with_tokens: bool, uses_scores: Collection[bool], has_indexes: bool
+) -> dict[str, Any]:
+    """The OpenAPI document of what a server accepts; ``uses_scores`` tells that of each model."""
+    every: tuple[Dialect[Any, Any], ...] = (*DIALECTS, SEARCH)
+    types = [kind for one in every for kind in (one.body, one.answered, one.refused)]
+    found, components = msgspec.json.schema_components(
+        types, ref_template="#/components/schemas/{name}"
+    )
+    schemas = {
+        one.name: found[3 * n : 3 * n + 3] for n, one in enumerate(every)
+    }  # body, answer, refusal
+
+    def content(dialects: tuple[Dialect[Any, Any], ...], part: int) -> dict[str, Any]:
+        options = [schemas[one.name][part] for one in dialects]
+        schema = options[0] if len(options) == 1 else {"anyOf": options}
+        return {"content": {JSON: {"schema": schema}}}
+
+    paths: dict[str, Any] = {
+        path: {
+            "post": {
+                "summary": SUMMARIES.get(path, RANK),
+                "requestBody": {"required": True, **content(dialects, 0)},
+                "responses": {
+                    "200": {"description": "The best first.", **content(dialects, 1)},
+                    **{
+                        status: {"description": text, **content(dialects, 2)}
+                        for status, text in REFUSALS.items()
+                    },
+                },
+            }
+        }
+        for path, dialects in PATHS.items()
+        if (has_indexes if dialects == (SEARCH,) else uses_scores)
+    }
+    for path, (text, form, others) in ABOUT.items():
+        answer = {"description": text, "content": {form: {"schema": SCHEMAS[form]}}}
+        responses = {"200": answer}
+        responses |= {status: {"description": why} for status, why in others.items()}
+        about: dict[str, Any] = {"summary": text, "responses": responses}
+        paths[path] = {"get": about | ({"security": []} if path in PROBES else {})}
+    _say_counts(components)
+    _say_limits(components, limits)
+    _say_scores(components, uses_scores)
+    document: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "didyma serve",
+            "version": __version__,
+            "description": f"At most {limits.documents} documents of {limits.characters} "
+            f"characters each, {limits.text} characters and {limits.body} bytes in all.",
+        },
+        "paths": paths,
+        "components": {"schemas": _used(components, paths)},
+    }
+    if with_tokens:
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        document["security"] = [{"token": []}]
+    return document
+
+
+def _say_counts(schema: Any) -> None:
+    """Call numbers without a fraction what they are."""
+    if isinstance(schema, dict):
+        if schema.pop("multipleOf", None) == 1:
+            schema["type"] = "integer"
+        schema = list(schema.values())
+    if isinstance(schema, list):
+        for part in schema:
+            _say_counts(part)
+
+
+def _say_limits(components: dict[str, Any], limits: Limits) -> None:
+    """Put the limits where they hold; those that are answered by 413 in words."""
+    for body in ("DocumentsBody", "TextsBody", "SearchBody"):
+        query = components[body]["properties"]["query"]
+        query["description"] = f"Of at most {limits.characters} characters."
+    each = f"At most {limits.documents}, of at most {limits.characters} characters each."
+    components["DocumentsBody"]["properties"]["documents"]["description"] = each
+    components["TextsBody"]["properties"]["texts"]["description"] = each
+    for name in ("top_n", "candidates"):
+        count, _ = components["SearchBody"]["properties"][name]["anyOf"]
+        count["maximum"] = limits.documents
+
+
+def _say_scores(components: dict[str, Any], uses_scores: Collection[bool]) -> None:
+    """Say whether scores of a first stage, and reasons of a search, can be asked for."""
+    for name in ("DocumentsBody", "TextsBody"):
+        body = components[name]
+        scores, _ = body["properties"]["scores"]["anyOf"]
+        scores["description"] = "One for each document."
+        if not any(uses_scores):
+            body["properties"]["scores"] = {"type": "null"}
+        elif all(uses_scores):
+            body["properties"]["scores"] = scores
+            body["required"] = [*body["required"], "scores"]
+    if not uses_scores:
+        components["SearchBody"]["properties"]["explain"] = {"enum": [False, None]}
+
+
+def _used(components: dict[str, Any], paths: dict[str, Any]) -> dict[str, Any]:
+    """The components that paths refer to, themselves or by others."""
+    used: dict[str, Any] = {}
+    waiting = [paths]
+    while waiting:
+        for name in REFERENCE.findall(msgspec.json.encode(waiting.pop()).decode()):
+            if name not in used:
+                used[name] = components[name]
+                waiting.append(components[name])
+    return used

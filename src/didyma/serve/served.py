@@ -1,0 +1,114 @@
+"""Files and folders that are served, by name, each as it is at the moment."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+
+from didyma.data.array_folder import MANIFEST
+from didyma.errors import DataError
+from didyma.serve.refusal import Refused
+
+__all__ = ["NamedSource", "Served"]
+
+
+Stamp: TypeAlias = tuple[int, int, int]
+T = TypeVar("T")
+
+
+class NamedSource(NamedTuple):
+    """A file or a folder, and the name that it is asked for by.
+
+    >>> NamedSource.of("news=models/news.didyma.safetensors").name
+    'news'
+    >>> NamedSource.of("models/news.didyma.safetensors").name is None
+    True
+    """
+
+    path: Path
+    name: str | None
+
+    @classmethod
+    def of(cls, text: str) -> NamedSource:
+        """Read ``NAME=FILE`` or ``FILE``."""
+        name, equals, path = text.partition("=")
+        if not equals or Path(text).exists():
+            return cls(Path(text), None)
+        if not name or not path:
+            raise DataError(f"expected NAME=FILE, found {text!r:.80}")
+        return cls(Path(path), name)
+
+
+class Served(ABC, Generic[T]):
+    """Several things by name; one without a name answers to every name that no other has.
+
+    A thing is replaced as a whole: a request keeps the one that it has begun with.
+    """
+
+    kind: ClassVar[str]  # of which there are several
+
+    def __init__(self, sources: Sequence[NamedSource]) -> None:
+        names = [_name(source) for source in sources]
+        nameless = [name for name, source in zip(names, sources) if source.name is None]
+        if len(nameless) > 1:
+            raise DataError(
+                f"expected names (NAME=FILE) for all {self.kind} but one, found {nameless}"
+            )
+        if len(set(names)) < len(names):
+            raise DataError(f"expected different names, found {', '.join(names)}")
+        self._any = nameless[0] if nameless else None
+        self._paths = {name: source.path for name, source in zip(names, sources)}
+        self._seen: dict[str, Stamp | None] = {}
+        self.by_name: dict[str, T] = {}
+        for name in names:
+            self.reload(name)
+
+    @abstractmethod
+    def _load(self, name: str, path: Path) -> T:
+        """What there is at a path, ready to answer; ``name`` is for messages."""
+
+    @property
+    def default(self) -> str | None:
+        """The one for requests that name none, if there is any."""
+        return self._any or next(iter(self.by_name), None)
+
+    def resolve(self, asked: str | None) -> str:
+        """The name of the one that answers to a name."""
+        if asked is not None and asked in self.by_name:
+            return asked
+        found = self.default if asked is None else self._any
+        if found is None:
+            known = ", ".join(self.by_name)
+            expected = f"expected one of the {self.kind} {known}" if known else f"no {self.kind}"
+            raise Refused(404, expected if known else f"{expected} are served")
+        return found
+
+    def changed(self) -> list[str]:
+        """Names of those that are not what they were at the last try to load them."""
+        return [
+            name
+            for name, path in self._paths.items()
+            if _stamp(path) not in (None, self._seen[name])
+        ]
+
+    def reload(self, name: str) -> None:
+        """Load one anew; if that fails, the old one goes on answering."""
+        path = self._paths[name]
+        self._seen[name] = _stamp(path)  # before it is read: it may change meanwhile
+        self.by_name[name] = self._load(name, path)
+
+
+def _name(source: NamedSource) -> str:
+    return source.name or source.path.name.partition(".")[0] or source.path.name
+
+
+def _stamp(path: Path) -> Stamp | None:
+    """What tells a file, or a folder by its manifest, from another; None if there is none."""
+    try:
+        found = os.stat(path / MANIFEST if path.is_dir() else path)
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,72 @@
+"""Who may ask."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Self
+
+from didyma.errors import DataError
+from didyma.files import read_lines
+from didyma.serve.refusal import Refused
+
+__all__ = ["VARIABLE", "BearerTokens"]
+
+VARIABLE = "DIDYMA_TOKENS"
+NOT_ASCII = "expected tokens of ASCII characters, as headers can have no others"
+
+
+class BearerTokens:
+    """Secrets, one of which a request must have; without any, everybody may ask.
+
+    >>> tokens = BearerTokens(["first", "second"])
+    >>> tokens.check("Bearer second") == tokens.check("second")
+    True
+    >>> tokens.check("third")
+    Traceback (most recent call last):
+    didyma.serve.refusal.Refused: expected a valid token as Authorization: Bearer …
+    """
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        listed = list(tokens)
+        if not all(token.isascii() for token in listed):
+            raise DataError(NOT_ASCII)
+        self._digests = [_digest(token) for token in listed]
+
+    @classmethod
+    def read(cls, path: Path | None) -> Self:
+        """Those of a file, one a line, and those of the environment, separated by spaces."""
+        tokens = os.environ.get(VARIABLE, "").split()
+        if path is not None:
+            listed = [line.strip() for line in read_lines(path)]
+            for number, line in enumerate(listed, 1):
+                if not line.startswith("#") and not line.isascii():
+                    raise DataError(NOT_ASCII, path=path, line=number)
+            tokens += [line for line in listed if line and not line.startswith("#")]
+            if not tokens:
+                raise DataError("expected a token, found none", path=path)
+        return cls(tokens)
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    def check(self, authorization: str | None) -> bytes | None:
+        """Refuse a header of no token; how long that takes tells nothing about the tokens.
+
+        Returns what tells the token from others, if there are tokens.
+        """
+        if not self._digests:
+            return None
+        given = authorization or ""
+        scheme, _, token = given.partition(" ")
+        found = _digest((token if scheme.lower() == "bearer" else given).strip())
+        if not sum([hmac.compare_digest(found, digest) for digest in self._digests]):
+            raise Refused(401, "expected a valid token as Authorization: Bearer …")
+        return found
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

@@ -1,0 +1,256 @@
+"""Threads that answer, turns at the processor, and a line of limited length.
+
+As many requests work at the same time as there are turns. Work that takes long gives its turn away
+between two steps, and comes back later the longer it has worked, so that short requests pass it.
+Turns and places in the line are shared between clients: one that asks for much waits for those who
+ask for little.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+from didyma.interruption import interruptible
+from didyma.serve.refusal import Refused
+
+__all__ = ["WorkQueue", "on_own_thread"]
+
+T = TypeVar("T")
+
+SLICE = 0.02  # seconds of a turn after which it is given away, if others wait
+BACK_AFTER = 8  # times as long as a turn took, others go first
+
+
+class WorkQueue:
+    """Runs work on threads, so that the event loop is always free to accept and to refuse.
+
+    Work ends at its deadline if it calls `didyma.interruption.check_interruption` now and then. If
+    not, it keeps its thread, its turn and its place in the line until it is done.
+    """
+
+    def __init__(self, threads: int, waiting: int) -> None:
+        self.room = threads + waiting
+        self._threads = _DaemonThreads()
+        self._lock = threading.Lock()
+        self._free_turns = threads
+        self._pending: dict[_Work[Any], None] = {}
+        self._line: list[_Work[Any]] = []  # those of them that wait for a turn
+        self._last_turn: dict[object, int] = {}  # of each client, counted
+        self._turns = 0
+
+    @property
+    def pending(self) -> int:
+        """Requests at work or waiting."""
+        return len(self._pending)
+
+    @property
+    def full(self) -> bool:
+        """Whether the next request would be refused."""
+        return self.pending >= self.room
+
+    async def run(self, work: Callable[[], T], seconds: float, client: object = None) -> T:
+        """The result of the work, if there is room for it and it is done in time."""
+        one = _Work(self, work, seconds, client)
+        self._enter(one)
+        try:
+            self._threads.start(one.run)
+            async with asyncio.timeout(seconds):
+                return await asyncio.wrap_future(one.future)
+        except TimeoutError:
+            raise one.too_late() from None
+        finally:
+            self._withdraw(one)
+            del one  # which has the exception that this frame belongs to
+
+    def _enter(self, one: _Work[Any]) -> None:
+        with self._lock:
+            if self.full and not self._make_room(one.client):
+                raise Refused(429, f"{self.pending} requests are under way", retry_after=1)
+            self._pending[one] = None
+            self._line.append(one)
+            self._give_turns()
+
+    def _make_room(self, client: object) -> bool:
+        """Refuse the last request of the client that has most, if it has more than this one."""
+        counts = Counter(one.client for one in self._pending)
+        for greedy, count in counts.most_common():
+            waiting = [one for one in self._line if one.client == greedy and not one.has_begun]
+            if count > counts[client] + 1 and waiting:
+                self._leave(waiting[-1])
+                message = f"{self.pending + 1} requests are under way, {count} of them from here"
+                waiting[-1].future.set_exception(Refused(429, message, retry_after=1))
+                return True
+        return False
+
+    def _give_turns(self) -> None:
+        while self._free_turns and self._line:
+            one = min(self._line, key=self._place)
+            self._line.remove(one)
+            self._free_turns -= 1
+            self._turns += 1
+            self._last_turn[one.client] = self._turns
+            one.begin_turn()
+
+    def _place(self, one: _Work[Any]) -> tuple[bool, int, float]:
+        """Those that are due come first, and of them the client whose last turn is longest ago."""
+        is_early = one.due > time.monotonic()
+        return is_early, 0 if is_early else self._last_turn.get(one.client, 0), one.due
+
+    def give_turn_away(self, one: _Work[Any], worked: float) -> None:
+        """Let others go first, if there are any."""
+        with self._lock:
+            if not self._line:
+                return
+            one.wait_until(time.monotonic() + BACK_AFTER * worked)
+            self._line.append(one)
+            self._free_turns += 1
+            self._give_turns()
+
+    def end(self, one: _Work[Any]) -> None:
+        """Take work out that has ended, and give its turn to the next."""
+        with self._lock:
+            self._free_turns += one.has_turn
+            self._leave(one)
+            self._give_turns()
+
+    def _withdraw(self, one: _Work[Any]) -> None:
+        """Nobody waits for the work any longer: if it has no turn, it is not done."""
+        with self._lock:
+            if not one.has_turn:
+                self._leave(one)
+            one.ends = 0.0
+
+    def _leave(self, one: _Work[Any]) -> None:
+        self._pending.pop(one, None)
+        if one in self._line:
+            self._line.remove(one)
+            one.drop()
+        if not any(other.client == one.client for other in self._pending):
+            self._last_turn.pop(one.client, None)
+
+    def close(self) -> None:
+        """End the threads, each when it is done; nobody waits for them."""
+        self._threads.close()
+
+
+class _Work(Generic[T]):
+    """One request in the queue."""
+
+    def __init__(
+        self, queue: WorkQueue, work: Callable[[], T], seconds: float, client: object
+    ) -> None:
+        self.future: Future[T] = Future()
+        self.client = client
+        self.due = time.monotonic()
+        self.ends = self.due + seconds
+        self.has_begun = self.has_turn = False
+        self._queue, self._call, self._seconds = queue, work, seconds
+        self._began = 0.0
+        self._called = threading.Event()
+
+    def begin_turn(self) -> None:
+        """Work from now on."""
+        self.has_begun = self.has_turn = True
+        self._began = time.monotonic()
+        self._called.set()
+
+    def wait_until(self, due: float) -> None:
+        """Wait for the next turn."""
+        self.has_turn, self.due = False, due
+        self._called.clear()
+
+    def drop(self) -> None:
+        """There will be no turn."""
+        self._called.set()
+
+    def too_late(self) -> Refused:
+        """Why there is no answer."""
+        return Refused(429, f"no answer within {self._seconds:g} s", retry_after=1)
+
+    def run(self) -> None:
+        """Wait for a turn, and work; on a thread of its own."""
+        self._called.wait()
+        if not self.has_turn:
+            return
+        result: Any = None
+        failed: BaseException | None = None
+        try:
+            with interruptible(self._check):
+                result = self._call()
+        except Refused as refused:
+            # Where it came from has all that the work has seen, and nobody asks for that.
+            refused.__context__ = None
+            failed = refused.with_traceback(None)
+        except BaseException as error:
+            failed = error
+        self._queue.end(self)
+        if not self.future.set_running_or_notify_cancel():
+            return
+        if failed is None:
+            self.future.set_result(result)
+        else:
+            self.future.set_exception(failed)
+
+    def _check(self) -> None:
+        """Between two steps: end when it is too late, and let others go first."""
+        now = time.monotonic()
+        if now > self.ends:
+            raise self.too_late()
+        if now - self._began > SLICE:
+            self._queue.give_turn_away(self, now - self._began)
+            self._called.wait()
+            if not self.has_turn:
+                raise self.too_late()
+
+
+class _DaemonThreads:
+    """Threads that are started when they are needed, used again, and never waited for."""
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._lock = threading.Lock()
+        self._idle = self._count = 0
+
+    def start(self, call: Callable[[], None]) -> None:
+        """Call it on a thread."""
+        with self._lock:
+            if self._idle:
+                self._idle -= 1
+            else:
+                self._count += 1
+                threading.Thread(target=self._loop, name="didyma-serve", daemon=True).start()
+        self._calls.put(call)
+
+    def _loop(self) -> None:
+        while (call := self._calls.get()) is not None:
+            call()
+            del call  # and all that it has
+            with self._lock:
+                self._idle += 1
+
+    def close(self) -> None:
+        """Let each thread end when it has nothing to do."""
+        for _ in range(self._count):
+            self._calls.put(None)
+
+
+async def on_own_thread(work: Callable[[], T]) -> T:
+    """The result of work that may never end: nothing waits for its thread, not even the end."""
+    future: Future[T] = Future()
+    future.set_running_or_notify_cancel()  # so that it has a result whoever waits for it
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await asyncio.wrap_future(future)

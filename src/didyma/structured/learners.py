@@ -1,0 +1,552 @@
+"""Learners for any task: structured perceptrons and structural SVMs, with and without latents.
+
+    >>> from didyma.structured.learners import StructuredSVM
+    >>> model = StructuredSVM(task, C=10.0).fit(examples, labels)   # doctest: +SKIP
+    >>> model.predict(examples)                                     # doctest: +SKIP
+
+A task (`didyma.Task`) brings features, inference and loss. Labels are what is observed
+of an output; where a task has latent parts, the latent learners complete them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.cluster.shards import is_sharded
+from didyma.cluster.workers import refuse_on_cluster
+from didyma.errors import DataError, ModelFileError
+from didyma.learning.bcfw import BCFW
+from didyma.learning.bundle import ProximalBundle
+from didyma.learning.cccp import CCCP, LatentResult, best_of
+from didyma.learning.cutting_plane import NSlack, OneSlack
+from didyma.learning.learned import gain_over_zero, warn_of_zero
+from didyma.learning.monitor import Watch
+from didyma.learning.perceptron import Perceptron
+from didyma.learning.solution import Callback, Result, Solution, check_C
+from didyma.model import Savable
+from didyma.protocol import Estimator, check_is_fitted, check_random_state, warn_of_convergence
+from didyma.structured.task import Task
+
+__all__ = [
+    "LatentStructuredPerceptron",
+    "LatentStructuredSVM",
+    "StructuredPerceptron",
+    "StructuredSVM",
+]
+
+Vector = NDArray[np.float64]
+OutputMeasure = Callable[[Sequence[Any], Sequence[Any]], float]
+
+SOLVERS = {"one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
+
+
+class _Structured(Savable, Estimator):
+    """What the four learners share: reading examples, held-out evaluation, prediction, files."""
+
+    _state: ClassVar[tuple[str, ...]] = ("coef_",)
+    _transient: ClassVar[tuple[str, ...]] = ("task", "callback")
+
+    task: Task | None
+    measure: OutputMeasure | None
+    patience: int | None
+    callback: Callback | None
+    random_state: Any
+    warm_start: bool
+    tol: float
+    _gain: float = np.inf  # over zero weights, where there is an objective
+    coef_: Vector
+    result_: Result
+    history_: list[dict[str, Any]]
+
+    def fit(
+        self,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        sample_weight: ArrayLike | None = None,
+        eval_set: tuple[Sequence[Any], Sequence[Any]] | None = None,
+    ) -> Self:
+        """Learn from examples with their labels.
+
+        Of perceptrons both may be Dask bags, partition by partition: these stay on the workers of
+        the active Dask client, and weights are mixed after each epoch.
+
+        An example of weight 2 counts as if it were given twice: c_i = sample_weight[i] / Σ_j
+        sample_weight[j]. With ``eval_set`` = (examples, labels) the held-out measure is recorded in
+        ``history_`` after each iteration.
+        """
+        return self._fit(examples, labels, sample_weight, eval_set)
+
+    def _fit(
+        self,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        sample_weight: ArrayLike | None,
+        eval_set: tuple[Sequence[Any], Sequence[Any]] | None,
+        **start: Any,
+    ) -> Self:
+        self._check_restored()
+        self._task()
+        if eval_set is None and self.patience is not None:
+            raise DataError("expected an eval_set to watch", field="patience")
+        watch = Watch(
+            None if eval_set is None else lambda w: self._judge(w, *eval_set),
+            "score",
+            self.patience,
+            self.callback,
+            getattr(self, "C", None),
+        )
+        if is_sharded(examples):
+            refuse_on_cluster(sample_weight=sample_weight, warm_start=self.warm_start or None)
+            solution = self._learn_shards(examples, labels, watch)
+        else:
+            weights = _weights(len(examples), len(labels), sample_weight)
+            solution = self._learn(examples, labels, weights, watch, **start)
+        self.coef_ = solution.w
+        if eval_set is not None and self.patience is not None and watch.best_w is not None:
+            self.coef_ = watch.best_w
+        self.result_ = solution.result
+        self.history_ = watch.history
+        self._solution = solution
+        if self._gain <= getattr(self, "tol", 0.0):
+            warn_of_zero(self.tol, "try another C, start or loss, or scale the features")
+        if solution.result.status == "limit":
+            warn_of_convergence(
+                f"stopped after {solution.result.n_iter} iterations, short of tol; raise max_iter "
+                "or tol, or lower C",
+                stacklevel=3,
+            )
+        return self
+
+    def predict(self, examples: Any) -> Any:
+        """Best output of each example: a list, or of a Dask bag another one."""
+        check_is_fitted(self)
+        task = self._task()
+        if is_sharded(examples):
+            return examples.map(partial(task.argmax, self.coef_))
+        return [task.argmax(self.coef_, x) for x in examples]
+
+    def score(self, examples: Any, labels: Any) -> float:
+        """The measure over the examples: minus the mean loss unless ``measure`` says otherwise.
+
+        Outputs of a Dask bag are found where its examples are, and judged here.
+        """
+        check_is_fitted(self)
+        self._check_restored()
+        if is_sharded(examples):
+            outputs, labels = self.predict(examples).compute(), labels.compute()
+            return self._measured(labels, outputs)
+        return self._judge(self.coef_, examples, labels)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], task: Task) -> Self:  # type: ignore[override]
+        """Read what `save` wrote; the task itself is code, stays with its owner and is given."""
+        found = super().load(path)
+        if len(found.coef_) != task.n_features:
+            raise ModelFileError(
+                f"{path}: has {len(found.coef_)} weights, the task {task.n_features} features"
+            )
+        return found.set_params(task=task)
+
+    def _learn(
+        self,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        weights: Vector,
+        watch: Watch,
+    ) -> Solution:
+        raise NotImplementedError
+
+    def _learn_shards(self, examples: Any, labels: Any, watch: Watch) -> Solution:
+        raise DataError(
+            f"{type(self).__name__} does not learn on a cluster: give it a list", field="examples"
+        )
+
+    def _judge(self, w: Vector, examples: Sequence[Any], labels: Sequence[Any]) -> float:
+        task = self._task()
+        return self._measured(labels, [task.argmax(w, x) for x in examples])
+
+    def _measured(self, labels: Sequence[Any], outputs: Sequence[Any]) -> float:
+        if self.measure is not None:
+            return float(self.measure(labels, outputs))
+        loss = self._task().loss
+        return -float(np.mean([loss(y, output) for y, output in zip(labels, outputs)]))
+
+    def _task(self) -> Task:
+        if not isinstance(self.task, Task):
+            raise DataError(f"expected a didyma.Task, found {self.task!r}", field="task")
+        return self.task
+
+    def _observed(self) -> Task:
+        task = self._task()
+        if task.latent:
+            raise DataError(
+                f"{type(task).__name__} has latent parts; use Latent{type(self).__name__}",
+                field="task",
+            )
+        return task
+
+    def _hidden(self) -> Task:
+        task = self._task()
+        if not task.latent:
+            raise DataError(
+                f"{type(task).__name__} defines no complete(w, x, y); use "
+                f"{type(self).__name__.removeprefix('Latent')}",
+                field="task",
+            )
+        return task
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _former(self) -> Solution | None:
+        return getattr(self, "_solution", None) if self.warm_start else None
+
+
+class StructuredPerceptron(_Structured):
+    """Averaged perceptron: w ← w + Ψ(x, y) − Ψ(x, ŷ) whenever ŷ is wrong.
+
+    Parameters
+    ----------
+    task : Task
+        Features, inference and loss.
+    epochs : int
+        Passes over the examples.
+    loss_scale : float, optional
+        Inference during training adds this times the loss; None adds nothing.
+    measure, patience
+        With an ``eval_set``: ``measure(labels, outputs)``, higher is better (minus the mean loss if
+        None), and the number of epochs without improvement after which to stop at the best.
+    random_state : int
+        Order of the examples.
+    warm_start : bool
+        A further `fit` goes on from the last one.
+    callback : callable, optional
+        Called with a `Progress` after each epoch; True stops.
+
+    >>> class Signs(Task):
+    ...     "Is the number positive? The sign of a weight tells."
+    ...     n_features = 1
+    ...     def features(self, x, output):
+    ...         return np.array([x * output])
+    ...     def argmax(self, w, x):
+    ...         return 1 if w[0] * x > 0 else -1
+    ...     def loss(self, y, output):
+    ...         return float(y != output)
+    ...     def loss_augmented(self, w, x, y, scale=1.0):
+    ...         return max((1, -1), key=lambda output: scale * (output != y) + w[0] * x * output)
+    >>> StructuredPerceptron(Signs()).fit([1.0, -2.0], [1, -1]).predict([3.0])
+    [1]
+    """
+
+    _online: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        task: Task | None = None,
+        epochs: int = 10,
+        *,
+        loss_scale: float | None = None,
+        measure: OutputMeasure | None = None,
+        patience: int | None = None,
+        random_state: Any = 0,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+    ) -> None:
+        self.task = task
+        self.epochs = epochs
+        self.loss_scale = loss_scale
+        self.measure = measure
+        self.patience = patience
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def _learn(
+        self,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        weights: Vector,
+        watch: Watch,
+    ) -> Solution:
+        problem = self._pose()(examples, labels, weights / weights.sum())
+        learner = Perceptron(self.epochs, self._seed())
+        return learner.solve(problem, multiplicity=weights, start=self._former(), callback=watch)
+
+    def _learn_shards(self, examples: Any, labels: Any, watch: Watch) -> Solution:
+        from didyma.cluster.examples import posed
+        from didyma.cluster.mixing import MixedPerceptron
+
+        with posed(self._pose(), self._task().n_features, examples, labels) as problem:
+            return MixedPerceptron(self.epochs, self._seed()).solve(problem, callback=watch)
+
+    def _pose(self) -> Callable[..., Any]:
+        """What makes a problem of examples, labels and weights."""
+        task = self._hidden() if self._online else self._observed()
+        return partial(
+            task.problem,
+            augmented=self.loss_scale is not None,
+            loss_scale=1.0 if self.loss_scale is None else float(self.loss_scale),
+            online=self._online,
+        )
+
+
+class LatentStructuredPerceptron(StructuredPerceptron):
+    """`StructuredPerceptron` that completes the label at the current weights before each update.
+
+    >>> class Bags(Task):
+    ...     "Which item of a bag makes it positive? Labels do not say."
+    ...     n_features = 2
+    ...     def features(self, x, output):
+    ...         return np.zeros(2) if output is None else x[output]
+    ...     def argmax(self, w, x):
+    ...         return int(np.argmax(x @ w)) if (x @ w).max() > 0 else None
+    ...     def loss(self, y, output):
+    ...         return float(y != (output is not None))
+    ...     def loss_augmented(self, w, x, y, scale=1.0):
+    ...         item = int(np.argmax(x @ w))
+    ...         return item if x[item] @ w + scale * (not y) > scale * y else None
+    ...     def complete(self, w, x, y):
+    ...         return int(np.argmax(x @ w)) if y else None
+    >>> bags = [np.array([[2.0, 1.0], [-1.0, 1.0]]), np.array([[-2.0, 1.0], [-1.0, 1.0]])]
+    >>> learner = LatentStructuredPerceptron(Bags()).fit(bags, [True, False])
+    >>> learner.predict(bags)
+    [0, None]
+    """
+
+    _online: ClassVar[bool] = True
+
+
+class StructuredSVM(_Structured):
+    """Structural SVM: ½‖w‖² + C Σ_i c_i max_ŷ [Δ(y_i, ŷ) + w·(Ψ(x_i, ŷ) − Ψ(x_i, y_i))].
+
+    Parameters
+    ----------
+    task : Task
+        Features, loss-augmented inference and loss.
+    C : float
+        Weight of the loss against the norm.
+    solver : {"one-slack", "bcfw", "n-slack", "bundle"}
+        All minimise the same objective, to a relative duality gap of ``tol``.
+    max_iter : int
+        Most iterations (passes for "bcfw").
+    measure, patience, random_state, warm_start, callback
+        As in `StructuredPerceptron`; a warm start keeps cuts and works for any C.
+
+    >>> class Signs(Task):
+    ...     "Is the number positive? The sign of a weight tells."
+    ...     n_features = 1
+    ...     def features(self, x, output):
+    ...         return np.array([x * output])
+    ...     def argmax(self, w, x):
+    ...         return 1 if w[0] * x > 0 else -1
+    ...     def loss(self, y, output):
+    ...         return float(y != output)
+    ...     def loss_augmented(self, w, x, y, scale=1.0):
+    ...         return max((1, -1), key=lambda output: scale * (output != y) + w[0] * x * output)
+    >>> StructuredSVM(Signs(), C=10.0).fit([1.0, -2.0], [1, -1]).coef_.round(2)
+    array([0.5])
+    """
+
+    def __init__(
+        self,
+        task: Task | None = None,
+        C: float = 1.0,
+        *,
+        solver: str = "one-slack",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        measure: OutputMeasure | None = None,
+        patience: int | None = None,
+        random_state: Any = 0,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+    ) -> None:
+        self.task = task
+        self.C = C
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.measure = measure
+        self.patience = patience
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def _learn(
+        self,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        weights: Vector,
+        watch: Watch,
+    ) -> Solution:
+        problem = self._observed().problem(examples, labels, weights / weights.sum())
+        if self.solver == "bcfw":
+            solver: Any = BCFW(tol=self.tol, max_passes=self.max_iter, random_state=self._seed())
+        elif self.solver in SOLVERS:
+            solver = SOLVERS[self.solver](tol=self.tol, max_iter=self.max_iter)
+        else:
+            names = ", ".join(map(repr, ("bcfw", *SOLVERS)))
+            raise DataError(f"expected one of {names}, found {self.solver!r}", field="solver")
+        C = check_C(self.C)
+        solution: Solution = solver.solve(problem, C, start=self._former(), callback=watch)
+        self._gain = gain_over_zero(problem, C, solution, self.tol)
+        return solution
+
+
+class LatentStructuredSVM(_Structured):
+    """Latent structural SVM by CCCP (Yu & Joachims 2009); see `didyma.learning.cccp`.
+
+    Parameters
+    ----------
+    task : Task
+        One that defines ``complete`` too.
+    C : float
+        Weight of the loss against the norm.
+    tol : float
+        Stop when a round lowers the objective by less, relative to it.
+    max_iter : int
+        Most rounds.
+    n_restarts : int
+        Runs from different first completions; the one with the lowest objective is kept.
+    ties : int
+        Where a run would end, so many completions that are tied with the last one, or nearly so,
+        are tried; see `didyma.learning.cccp`.
+    measure, patience, random_state, warm_start, callback
+        As in `StructuredPerceptron`, per round; a warm start begins at the last weights.
+
+    Attributes
+    ----------
+    objective_trace_ : list of float
+        Objective after each round of the run that was kept; it never increases if inference is
+        exact.
+    result_ : LatentResult
+        How the kept run ended, which one that was (``kept``), the objectives of all (``values``),
+        and how often a tied completion led on (``escapes``).
+
+    >>> class Bags(Task):
+    ...     "Which item of a bag makes it positive? Labels do not say."
+    ...     n_features = 2
+    ...     def features(self, x, output):
+    ...         return np.zeros(2) if output is None else x[output]
+    ...     def argmax(self, w, x):
+    ...         return int(np.argmax(x @ w)) if (x @ w).max() > 0 else None
+    ...     def loss(self, y, output):
+    ...         return float(y != (output is not None))
+    ...     def loss_augmented(self, w, x, y, scale=1.0):
+    ...         item = int(np.argmax(x @ w))
+    ...         return item if x[item] @ w + scale * (not y) > scale * y else None
+    ...     def complete(self, w, x, y):
+    ...         return int(np.argmax(x @ w)) if y else None
+    >>> bags = [np.array([[2.0, 1.0], [-1.0, 1.0]]), np.array([[-2.0, 1.0], [-1.0, 1.0]])]
+    >>> learner = LatentStructuredSVM(Bags(), C=100.0).fit(bags, [True, False])
+    >>> learner.predict(bags)
+    [0, None]
+    """
+
+    objective_trace_: list[float]
+    result_: LatentResult
+
+    def fit(
+        self,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        sample_weight: ArrayLike | None = None,
+        eval_set: tuple[Sequence[Any], Sequence[Any]] | None = None,
+        coef_init: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from examples with their labels; see `StructuredSVM.fit`.
+
+        The first completions are those of the weights ``coef_init``, or the task's own. A poor
+        choice leads to a poor local optimum: weights of a perceptron are a good one.
+        """
+        first = None
+        if coef_init is not None:
+            first = np.array(coef_init, dtype=np.float64)
+            if first.shape != (self._task().n_features,):
+                raise DataError(
+                    f"expected {self._task().n_features} numbers, found shape {first.shape}",
+                    field="coef_init",
+                )
+        elif (former := self._former()) is not None:
+            first = former.w
+        return self._fit(examples, labels, sample_weight, eval_set, first=first)
+
+    def __init__(
+        self,
+        task: Task | None = None,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        n_restarts: int = 1,
+        ties: int = 4,
+        measure: OutputMeasure | None = None,
+        patience: int | None = None,
+        random_state: Any = 0,
+        warm_start: bool = False,
+        callback: Callback | None = None,
+    ) -> None:
+        self.task = task
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_restarts = n_restarts
+        self.ties = ties
+        self.measure = measure
+        self.patience = patience
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.callback = callback
+
+    def _learn(
+        self,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        weights: Vector,
+        watch: Watch,
+        first: Vector | None = None,
+    ) -> Solution:
+        task = self._hidden()
+        C = check_C(self.C)
+        if self.n_restarts < 1:
+            raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_restarts)
+        solver = CCCP(tol=self.tol, max_iter=self.max_iter, ties=self.ties)
+        starts = [first, *[None] * (self.n_restarts - 1)]
+        problem = task.problem(examples, labels, weights / weights.sum())
+        best = best_of(
+            solver.solve(
+                problem,
+                C,
+                start=start,
+                random_state=seed,
+                callback=watch,
+            )
+            for start, seed in zip(starts, seeds.tolist())
+        )
+        self.objective_trace_ = best.state.trace
+        self._gain = gain_over_zero(problem, C, best, self.tol)
+        return best
+
+
+def _weights(n_examples: int, n_labels: int, sample_weight: ArrayLike | None) -> Vector:
+    if n_examples == 0:
+        raise DataError("expected at least one example", field="examples")
+    if n_labels != n_examples:
+        raise DataError(f"expected {n_examples}, one per example, found {n_labels}", field="labels")
+    if sample_weight is None:
+        return np.ones(n_examples)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n_examples,) or not (weights >= 0).all() or not weights.sum() < np.inf:
+        raise DataError(
+            f"expected {n_examples} numbers from 0 up, one per example", field="sample_weight"
+        )
+    if not weights.any():
+        raise DataError("all weights are zero", field="sample_weight")
+    return weights

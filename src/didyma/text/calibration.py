@@ -1,0 +1,372 @@
+"""Scores that mean something: how likely it is that a passage is relevant, across queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.data.lists import Groups
+from didyma.errors import DataError
+from didyma.ranking.featuriser import State
+
+__all__ = ["Calibration", "Reliability", "Threshold", "wilson"]
+
+FOLDS = 5
+BINS = 10  # of reliability
+FEWEST = 10  # passages above a threshold that its precision is read off
+POINTS = 512  # of the held-out curve that thresholds are read off
+TIE = 2.0**-14  # what tells equal probabilities apart
+CELL = 28  # bits of a score that are not looked at: 24 of its fraction remain
+GREATEST = 1e300  # scores beyond are as good as this one
+LEAST = 1e-290  # scores that are all below have no slope: it would overflow
+
+Vector: TypeAlias = NDArray[np.float64]
+
+
+class Reliability(NamedTuple):
+    """Held-out passages of about one score: their share of relevant ones should be that score.
+
+    ``low`` and ``high`` are Wilson's 95% interval of the share.
+    """
+
+    passages: int
+    score: float
+    share: float
+    low: float
+    high: float
+
+
+class Threshold(NamedTuple):
+    """A score to cut rankings at, and what that did to held-out queries.
+
+    Of the ``passages`` that reach ``score``, the share ``precision`` is relevant (``low`` and
+    ``high`` are Wilson's 95% interval); they are the share ``recall`` of all relevant passages, and
+    the share ``answered`` of queries has one at least.
+    """
+
+    score: float
+    precision: float
+    low: float
+    high: float
+    recall: float
+    answered: float
+    passages: int
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """A rising function from raw scores into (0, 1): the chance that a passage is relevant.
+
+        platt       1 / (1 + exp(−slope (s − centre) − intercept)), slope ≥ 0
+        isotonic    lines between knots, the centres of what pooling adjacent violators pools
+
+    Whichever has the lower log loss on held-out queries is taken. Raw scores that differ in single
+    precision have different images in the same order, so that ranks by either are equal: where the
+    function is flat, or too steep for doubles near 1, a part of 2⁻¹⁴ of the image, which counts up
+    with the score, tells them apart. (Of all doubles a quarter is in (0, 1), so no function can
+    tell all of them apart.)
+
+    >>> scores, labels = [3.0, 1.0, 2.5, 0.5, 2.0, 1.5], [1, 0, 1, 0, 1, 0]
+    >>> calibration = Calibration.fit(scores, labels, Groups.from_sizes([2, 2, 2], 6))
+    >>> calibration([-9.0, 1.0, 2.5, 9.0]).round(2).tolist()
+    [0.0, 0.24, 0.76, 1.0]
+
+    Attributes
+    ----------
+    kind : {"platt", "isotonic"}
+    parameters : array
+        Centre, slope and intercept, or knots above their values.
+    log_losses : by kind
+        On held-out queries; empty if there is but one query.
+    curve : array of shape (4, n_points)
+        Held-out scores, descending, and how many passages, relevant passages and queries with a
+        passage reach each.
+    relevant, n_queries
+        How many of them there are.
+    bins : tuple of Reliability
+        Of held-out passages, by their scores in steps of .1.
+    """
+
+    kind: str
+    parameters: Vector
+    log_losses: dict[str, float]
+    curve: Vector
+    relevant: float
+    n_queries: int
+    bins: tuple[Reliability, ...]
+
+    @classmethod
+    def fit(cls, scores: ArrayLike, relevance: ArrayLike, groups: Groups) -> Self:
+        """Learn from raw scores of models that did not see the query.
+
+        ``relevance`` is 1 or 0 for each row, or between where a teacher is not sure: the image of a
+        score is the mean that is to be expected.
+        """
+        given, share = _numbers(scores, "scores"), _numbers(relevance, "relevance")
+        if not len(given) == len(share) == len(groups.rows) > 0:
+            raise DataError(
+                f"expected as many scores as labels and rows, found {len(given)}, {len(share)} and "
+                f"{len(groups.rows)}",
+                field="scores",
+            )
+        if share.min() < 0 or share.max() > 1:
+            raise DataError("expected numbers from 0 to 1", field="relevance")
+        values = _Cells.of(given).values
+        held_out = {kind: np.empty(len(values)) for kind in FITS}
+        for train, test in _folds(groups):
+            for kind, fit in FITS.items():
+                parameters = fit(values[train], share[train])
+                held_out[kind][test] = _image(kind, parameters, given[test])
+        folded = np.count_nonzero(groups.sizes) > 1
+        losses = {kind: _log_loss(p, share) for kind, p in held_out.items()} if folded else {}
+        kind = min(losses, key=losses.__getitem__, default="platt")
+        known = held_out[kind] if folded else np.zeros(0)
+        return cls(
+            kind,
+            FITS[kind](values, share),
+            losses,
+            _curve(known, share, groups),
+            float(share.sum()),
+            len(groups),
+            tuple(_reliabilities(known, share)),
+        )
+
+    def __call__(self, scores: ArrayLike) -> Vector:
+        """Calibrated scores, strictly between 0 and 1."""
+        return _image(self.kind, self.parameters, _numbers(scores, "scores"))
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: the mean distance of score and share over held-out bins."""
+        passages = sum(own.passages for own in self.bins)
+        distance = sum(own.passages * abs(own.score - own.share) for own in self.bins)
+        return distance / max(passages, 1)
+
+    def threshold(self, precision: float) -> Threshold:
+        """The least score above which held-out passages are relevant as often as is asked."""
+        if not 0 < precision <= 1:
+            raise DataError(f"expected a share above 0, found {precision!r}", field="precision")
+        score, count, relevant, queries = self.curve[:, self.curve[1] >= FEWEST]
+        if not len(score):
+            raise DataError(
+                f"a threshold needs at least {FEWEST} held-out passages of two queries, found "
+                f"{int(self.curve[1].max(initial=0))}"
+            )
+        found = relevant / count
+        if not np.any(found >= precision):
+            raise DataError(
+                f"no threshold reaches {precision:g}: the greatest precision that {FEWEST} or more "
+                f"held-out passages have is {found.max():.3f}",
+                field="precision",
+            )
+        last = int(np.flatnonzero(found >= precision)[-1])
+        low, high = wilson(relevant[last], count[last])
+        return Threshold(
+            score=float(score[last]),
+            precision=float(found[last]),
+            low=low,
+            high=high,
+            recall=float(relevant[last] / self.relevant) if self.relevant else 0.0,
+            answered=float(queries[last] / self.n_queries),
+            passages=int(count[last]),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """How well scores mean what they say, ready for JSON."""
+        return {
+            "kind": self.kind,
+            "log_losses": self.log_losses,
+            "expected_calibration_error": self.error,
+            "bins": [own._asdict() for own in self.bins],
+        }
+
+    def state(self) -> State:
+        """What was learned, as arrays and values that JSON can hold."""
+        values = asdict(self)
+        arrays = {name: values.pop(name) for name in ("parameters", "curve")}
+        return arrays, values
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
+        """The calibration that has learned this."""
+        kind, parameters, curve = values["kind"], arrays["parameters"], arrays["curve"]
+        shapes = {"platt": (3,), "isotonic": (2, parameters.shape[-1] if parameters.ndim else 0)}
+        if parameters.shape != shapes[kind] or curve.ndim != 2 or len(curve) != 4:
+            raise ValueError(f"a calibration has arrays of {parameters.shape} and {curve.shape}")
+        bins = tuple(Reliability(*own) for own in values["bins"])
+        return cls(**{**values, "parameters": parameters, "curve": curve, "bins": bins})
+
+
+def wilson(successes: float, trials: float) -> tuple[float, float]:
+    """Wilson's 95% interval of a share.
+
+    >>> low, high = wilson(9, 10)
+    >>> round(low, 3), round(high, 3)
+    (0.596, 0.982)
+    """
+    z2 = 1.959963984540054**2
+    middle = (successes + z2 / 2) / (trials + z2)
+    spread = np.sqrt(z2 * (successes * (1 - successes / trials) + z2 / 4)) / (trials + z2)
+    return max(0.0, float(middle - spread)), min(1.0, float(middle + spread))
+
+
+class _Cells(NamedTuple):
+    """Scores to single precision, and their places among all such numbers, in (0, 1)."""
+
+    values: Vector
+    places: Vector
+
+    @classmethod
+    def of(cls, scores: Vector) -> _Cells:
+        bits = np.abs(scores).view(np.int64) >> CELL
+        values = np.copysign((bits << CELL).view(np.float64), scores) + 0.0
+        half = 2.0 ** (63 - CELL)
+        places = (half + np.where(scores < 0, -bits, bits) + 0.5) / (2 * half)
+        return cls(np.clip(values, -GREATEST, GREATEST), places)
+
+
+def _image(kind: str, parameters: Vector, scores: Vector) -> Vector:
+    cells = _Cells.of(scores)
+    if kind == "platt":
+        centre, slope, intercept = parameters
+        with np.errstate(over="ignore"):  # as far out as that, all is one
+            image = _logistic(slope * (cells.values - centre) + intercept)
+    else:
+        image = np.interp(cells.values, *parameters)
+    return (1 - TIE) * image + TIE * cells.places
+
+
+def _fit_isotonic(scores: Vector, share: Vector) -> Vector:
+    """Mean score and mean share of each pool, as two rows.
+
+    One relevant passage is imagined below all and one that is not above all, so that no score means
+    that something is certain.
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    scores = np.concatenate([[scores.min()], scores, [scores.max()]])
+    share = np.concatenate([[1.0], share, [0.0]])
+    distinct, place = np.unique(scores, return_inverse=True)
+    weight = np.bincount(place)
+    pooled = isotonic_regression(
+        np.bincount(place, share) / weight, sample_weight=weight.astype(np.float64)
+    )
+    pool = np.cumsum(np.diff(pooled, prepend=pooled[0]) > 0)
+    total = np.bincount(pool, weight)
+    # Weighted by shares of a pool, that huge scores do not overflow.
+    centre = np.bincount(pool, distinct * (weight / total[pool]))
+    value = np.bincount(pool, pooled * (weight / total[pool]))
+    apart = np.concatenate([[True], np.diff(centre) > 0])
+    return np.stack([centre[apart], np.maximum.accumulate(value[apart])])
+
+
+def _fit_platt(scores: Vector, share: Vector) -> Vector:
+    """Centre, slope and intercept of a logistic regression on Platt's smoothed targets.
+
+    A relevant passage counts as (N₊ + 1) / (N₊ + 2), any other as 1 / (N₋ + 2).
+    """
+    size = max(np.abs(scores).max(), LEAST)
+    unit = scores / size
+    centre, deviation = unit.mean(), unit.std()
+    relevant = share.sum()
+    high, low = (relevant + 1) / (relevant + 2), 1 / (len(share) - relevant + 2)
+    target = low + (high - low) * share
+    base = np.log(target.mean() / (1 - target.mean()))
+    flat = np.array([centre * size, 0.0, base])
+    if deviation < 1e-12:
+        return flat
+    columns = np.stack([(unit - centre) / deviation, np.ones(len(unit))])
+    w = _newton(columns, target, np.array([0.0, base]))
+    return np.array([centre * size, w[0] / (deviation * size), w[1]]) if w[0] > 0 else flat
+
+
+def _newton(columns: Vector, target: Vector, w: Vector) -> Vector:
+    """Weights of the least logistic loss, Σ log(1 + exp z) − target · z of z = w·columns."""
+
+    def loss(w: Vector) -> float:
+        z = w @ columns
+        return float(np.sum(np.logaddexp(0, z) - target * z))
+
+    value = loss(w)
+    for _ in range(100):
+        p = _logistic(w @ columns)
+        gradient = columns @ (p - target)
+        hessian = (columns * (p * (1 - p))) @ columns.T
+        step = np.linalg.solve(hessian + 1e-12 * np.trace(hessian) * np.eye(2), gradient)
+        if gradient @ step <= 1e-14 * (1 + value):
+            break
+        size = 1.0
+        while loss(w - size * step) > value - 1e-4 * size * (gradient @ step) and size > 1e-9:
+            size /= 2
+        w = w - size * step
+        value = loss(w)
+    return w
+
+
+FITS: dict[str, Callable[[Vector, Vector], Vector]] = {
+    "platt": _fit_platt,
+    "isotonic": _fit_isotonic,
+}
+
+
+def _logistic(z: Vector) -> Vector:
+    return 1 / (1 + np.exp(-np.clip(z, -700, 700)))
+
+
+def _folds(groups: Groups) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    """Rows to learn from and rows of held-out queries; none if but one query has rows."""
+    present = np.flatnonzero(groups.sizes)
+    fold = np.zeros(len(groups), np.int64)
+    fold[present] = np.random.default_rng(0).permutation(len(present)) % FOLDS
+    for held_out in range(min(FOLDS, len(present)) if len(present) > 1 else 0):
+        test = (fold == held_out)[groups.codes]
+        yield ~test, test
+
+
+def _log_loss(image: Vector, share: Vector) -> float:
+    return float(-np.mean(share * np.log(image) + (1 - share) * np.log1p(-image)))
+
+
+def _curve(image: Vector, share: Vector, groups: Groups) -> Vector:
+    """What reaches each of at most so many scores, closest together at the top; see `curve`."""
+    if not len(image):
+        return np.zeros((4, 0))
+    order = np.argsort(-image, kind="stable")
+    ranked = image[order]
+    last = np.flatnonzero(np.diff(ranked, append=-1.0))  # of equal scores
+    best = np.zeros(len(groups))
+    np.maximum.at(best, groups.codes, image)
+    wanted = np.unique(np.geomspace(1, len(last), POINTS).astype(np.int64)) - 1
+    last = last[wanted]
+    return np.stack(
+        [
+            ranked[last],
+            last + 1.0,
+            np.cumsum(share[order])[last],
+            len(best) - np.searchsorted(np.sort(best), ranked[last]).astype(np.float64),
+        ]
+    )
+
+
+def _reliabilities(image: Vector, share: Vector) -> Iterator[Reliability]:
+    place = np.minimum((image * BINS).astype(np.int64), BINS - 1)
+    for number in range(BINS):
+        own = place == number
+        if count := int(own.sum()):
+            relevant = float(share[own].sum())
+            low, high = wilson(relevant, count)
+            yield Reliability(count, float(image[own].mean()), relevant / count, low, high)
+
+
+def _numbers(values: ArrayLike, field: str) -> Vector:
+    try:
+        given = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise DataError("expected numbers", field=field) from None
+    if given.ndim != 1 or not np.isfinite(given).all():
+        raise DataError("expected a list of finite numbers", field=field)
+    return given

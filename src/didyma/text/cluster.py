@@ -1,0 +1,58 @@
+"""Rerankers whose texts are on a cluster: features are made where the texts are.
+
+What a featuriser learns, such as how many passages have a word, it learns here, from a sample of
+whole lists of all shards; where there are few enough these are all lists.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from didyma.cluster.shards import Placed, text_shards_of
+from didyma.cluster.workers import active_client
+from didyma.data.lists import Lists
+from didyma.data.queries import stacked
+from didyma.errors import DataError
+from didyma.ranking.featuriser import Featuriser, State, packed, unpacked
+
+__all__ = ["SAMPLE", "fit_on_cluster"]
+
+SAMPLE = 100_000  # passages that features are learned from
+
+
+def fit_on_cluster(featuriser: Featuriser, ranker: Any, data: Any, eval_set: Lists | None) -> None:
+    """Fit both, with the active Dask client."""
+    if not hasattr(ranker, "_fit_shards"):
+        name = type(ranker).__name__
+        raise DataError(f"{name} does not learn on a cluster: give a ranker", field="ranker")
+    client, rows = active_client(), list[Any]()
+    shards = text_shards_of(client, data)
+    try:
+        n_rows = sum(client.gather(client.map(len, shards, pure=False)))
+        sample = partial(_sample, share=min(1.0, SAMPLE / n_rows))
+        featuriser.fit(stacked(client.gather(client.map(sample, shards, pure=False))))
+        rows = client.map(_rows_on_worker, shards, learned=packed(featuriser), pure=False)
+        watched = {} if eval_set is None else {"eval_set": _rows(eval_set, featuriser)}
+        ranker.fit(Placed(tuple(rows)), **watched)
+    finally:
+        client.cancel([*rows, *shards], force=True)
+
+
+def _sample(lists: Lists, share: float) -> Lists:
+    """So many of the lists, by chance."""
+    if share == 1.0:
+        return lists
+    numbers = np.random.default_rng(0).permutation(len(lists.groups))
+    return lists.select_lists(np.sort(numbers[: int(np.ceil(share * len(numbers)))]))
+
+
+def _rows_on_worker(lists: Lists, learned: State) -> Lists:
+    return _rows(lists, unpacked(*learned))
+
+
+def _rows(lists: Lists, featuriser: Featuriser) -> Lists:
+    names = featuriser.names
+    return Lists(featuriser.transform(lists), lists.y, lists.qid, feature_names=names)

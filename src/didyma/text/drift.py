@@ -1,0 +1,348 @@
+"""How far new queries are from those that a model was trained on, feature by feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Groups
+from didyma.errors import DataError
+from didyma.ranking.featuriser import State
+
+__all__ = ["Drift", "FeatureDrift", "Ranges", "departures"]
+
+QUANTILES = 33
+RISK = 0.01  # that a batch like training is said to differ
+SURE = 2.33  # standard errors that a mean exceeds with this risk
+SLIGHT = 0.05  # mean distance of features, by importance, that is none to speak of
+DIFFERS, FAR = 0.045, 0.25  # shares of the order that are untried
+UNSURE = 0.4  # distances that a batch cannot show even if they are greater
+NAMED = 3  # features in a verdict
+
+Vector: TypeAlias = NDArray[np.float64]
+
+
+class FeatureDrift(NamedTuple):
+    """A feature in a batch of queries and in training.
+
+    ``distance`` is the greatest difference of both shares of values up to some value (Kolmogorov
+    and Smirnov's), ``shift`` the chance that a value is greater than one in training less that it
+    is smaller, and ``outside`` the share of values outside the range in training.
+    """
+
+    name: str
+    distance: float
+    shift: float
+    outside: float
+
+    def __str__(self) -> str:
+        way = "higher" if self.shift > 0 else "lower"
+        if abs(self.shift) < self.distance / 2:
+            way = "spread otherwise"
+        beyond = f", {self.outside:.0%} outside its range" if self.outside >= 0.005 else ""
+        return f"{self.name} is {way} (distance {self.distance:.2f}{beyond})"
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What `Ranges.compare` found, and a verdict.
+
+    What may do harm is what a reranker changes in the old order, and of that only what training has
+    not tried: changes beyond those of training, and of the others the share that rests on features
+    which differ,
+
+        untried = excess + (departure − excess) · distance.
+
+    Attributes
+    ----------
+    features : tuple of FeatureDrift
+        Those first whose distance weighs most by their importance.
+    distance : float
+        Mean over features, by importance, of the distance of values or spread, whichever is more;
+        what may be chance counts as 0.
+    threshold : float
+        Distances up to this are what so few queries show by chance.
+    n_queries : int
+    departure : float
+        How far the order is from the old one: the mean over queries of 1 less their correlation.
+    excess : float
+        By how much that is more than in training; what may be chance counts as 0.
+    """
+
+    features: tuple[FeatureDrift, ...]
+    distance: float
+    threshold: float
+    n_queries: int
+    departure: float = 1.0
+    excess: float = 0.0
+
+    @property
+    def untried(self) -> float:
+        """The share of the order that rests on what training has not tried."""
+        return self.excess + (self.departure - self.excess) * self.distance
+
+    @property
+    def warns(self) -> bool:
+        """Whether so much of the order is untried that it may be worse than the old one."""
+        return self.untried >= DIFFERS
+
+    @property
+    def level(self) -> str:
+        """One of "like training", "harmless", "differs" and "far"; the last two warn."""
+        if self.warns:
+            return "differs" if self.untried < FAR else "far"
+        return "like training" if self.distance < SLIGHT else "harmless"
+
+    @property
+    def differing(self) -> tuple[FeatureDrift, ...]:
+        """Features that are not as in training, if that matters in all."""
+        if self.level == "like training":
+            return ()
+        return tuple(own for own in self.features if own.distance > self.threshold)
+
+    @property
+    def verdict(self) -> str:
+        """The level, and the features that differ most."""
+        if self.level == "like training":
+            doubt = self.threshold > UNSURE
+            return self.level + f", as far as {_queries(self.n_queries)} can tell" * doubt
+        found = list(map(str, self.differing[:NAMED]))
+        if self.excess >= 0.005:
+            found.insert(0, f"it changes {self.excess:.0%} more of the order than in training")
+        if not self.warns:
+            found.insert(0, "features differ, but the order rests little on that")
+        rest = len(self.differing) - NAMED
+        return f"{self.level}: {'; '.join(found)}" + (f"; and {rest} more" if rest > 0 else "")
+
+    def __str__(self) -> str:
+        return self.verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return {
+            "level": self.level,
+            "verdict": self.verdict,
+            "untried": self.untried,
+            "departure": self.departure,
+            "excess": self.excess,
+            "distance": self.distance,
+            "n_queries": self.n_queries,
+            "threshold": self.threshold,
+            "features": [feature._asdict() for feature in self.features],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """What features were like in training.
+
+    Looked at are the values of each feature, how much they spread within a query, and how many
+    passages a query has. Each query counts as one, whatever its passages: they resemble each other.
+    By the inequality of Dvoretzky, Kiefer and Wolfowitz, and as a mean of distribution functions
+    varies less than a sample of one value from each, m queries from where the n of training came
+    from have a distance above
+
+        √(½ log(2 · number of features / risk) · (1/m + 1/n))
+
+    in some feature with a chance below the risk of 1%, or little more. What such a distance means
+    depends on what the feature means to the ranker: its importance.
+
+    How far its order is from the old one (`departures`) is compared as well, where it is known.
+
+    >>> random = np.random.default_rng(0)
+    >>> X, groups = random.normal(size=(2000, 2)), Groups.from_sizes([10] * 200, 2000)
+    >>> ranges = Ranges.fit(X, groups, ("bm25", "length"))
+    >>> print(ranges.compare(random.normal(size=(500, 2)), Groups.from_sizes([10] * 50, 500)))
+    like training
+    >>> print(ranges.compare(X + [0.0, 2.0], groups))
+    far: length is higher (distance 0.68, 11% outside its range)
+
+    Attributes
+    ----------
+    names : tuple of str
+        What is looked at.
+    edges : array of shape (n_names, n_quantiles)
+        Values in training, the least first and the greatest last.
+    shares : array of shape (n_names, n_quantiles)
+        Share of values in training up to each of them.
+    importance : array of shape (n_features,)
+        Shares of the features in what moves scores.
+    n_queries : int
+    departure : tuple of float
+        How far the order is from the old one: mean and deviation over queries.
+    """
+
+    names: tuple[str, ...]
+    edges: NDArray[np.float32]
+    shares: NDArray[np.float32]
+    importance: Vector
+    n_queries: int
+    departure: tuple[float, float] = (1.0, 0.0)
+
+    @classmethod
+    def fit(
+        cls,
+        X: NDArray[Any],
+        groups: Groups,
+        names: Sequence[str],
+        importance: Vector | None = None,
+        departures: Vector | None = None,
+    ) -> Self:
+        """Look at the features of training, one row a passage; all are as important if not told.
+
+        Without ``departures`` all of the order counts as the ranker's own.
+        """
+        _check(X, groups, len(names))
+        own = np.ones(1) if departures is None or not len(departures) else departures
+        weights = np.ones(len(names)) if importance is None else np.asarray(importance)
+        total = weights.sum()
+        columns = list(_columns(X, groups))
+        edges = np.stack([_quantiles(*column) for column in columns])
+        shares = np.stack([_shares(at, *column)[1] for at, column in zip(edges, columns)])
+        spreads = (f"spread of {name}" for name in names)
+        return cls(
+            (*names, *spreads, "number of passages"),
+            edges,
+            shares.astype(np.float32),
+            weights / total if total else weights,
+            int(np.count_nonzero(groups.sizes)),
+            (float(own.mean()), float(own.std())),
+        )
+
+    def compare(self, X: NDArray[Any], groups: Groups, departures: Vector | None = None) -> Drift:
+        """How far the features of a batch of queries are from those of training, and its order."""
+        _check(X, groups, len(self.names) // 2)
+        found = []
+        columns = _columns(X, groups)
+        for name, edges, shares, column in zip(self.names, self.edges, self.shares, columns):
+            below, upto, above = _shares(edges, *column)
+            distance = max(np.abs(upto - shares).max(), below[0])
+            shift = np.mean(1 - upto - below)
+            outside = below[0] + above
+            found.append(FeatureDrift(name, *map(float, (distance, shift, outside))))
+        n_queries = int(np.count_nonzero(groups.sizes))
+        tests = 0.5 * np.log(2 * len(self.names) / RISK)
+        threshold = float(np.sqrt(tests * (1 / n_queries + 1 / self.n_queries)))
+        # The number of passages is told, but no feature.
+        distances = np.array([own.distance for own in found[:-1]])
+        worst = distances.reshape(2, -1).max(axis=0)
+        mean = float(self.importance @ np.where(worst > threshold, worst, 0.0))
+        order = np.argsort(-np.tile(self.importance, 2) * distances, kind="stable").tolist()
+        listed = tuple(found[n] for n in [*order, len(order)])
+        known, deviation = self.departure
+        departure = known if departures is None or not len(departures) else departures.mean()
+        error = deviation * np.sqrt(1 / n_queries + 1 / self.n_queries)
+        excess = departure - known if departure - known > SURE * error else 0.0
+        return Drift(listed, mean, threshold, n_queries, float(departure), float(excess))
+
+    def state(self) -> State:
+        """What was learned, as arrays and values that JSON can hold."""
+        arrays: dict[str, NDArray[Any]] = {
+            "edges": self.edges,
+            "shares": self.shares,
+            "importance": self.importance,
+        }
+        plain = {"n_queries": self.n_queries, "departure": list(self.departure)}
+        return arrays, {"names": list(self.names), **plain}
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
+        """The ranges that have been learned."""
+        edges, shares, names = arrays["edges"], arrays["shares"], tuple(values["names"])
+        importance = arrays["importance"]
+        expected = 2 * importance.size + 1, QUANTILES
+        sizes = edges.shape, shares.shape, (len(names), QUANTILES)
+        if importance.ndim != 1 or any(found != expected for found in sizes):
+            raise ValueError(f"ranges have {len(names)} names and {edges.shape} edges")
+        departure, deviation = map(float, values.get("departure", (1.0, 0.0)))
+        return cls(names, edges, shares, importance, values["n_queries"], (departure, deviation))
+
+
+def departures(scores: Vector, old: Vector, groups: Groups) -> Vector:
+    """1 less the correlation of new and old scores, for each query that has different ones of both.
+
+    >>> new, old = np.array([1.0, 2, 1, 2, 5, 6]), np.array([3.0, 7, 9, 4, 1, 1])
+    >>> departures(new, old, Groups.from_lists([2, 2, 2])).round(9).tolist()
+    [0.0, 2.0]
+    """
+    full = groups.sizes > 0
+    starts, sizes = groups.starts[:-1][full], groups.sizes[full]
+
+    def unit(values: Vector) -> Vector:
+        """Of length 1 in each query, or 0 where all are the same."""
+        own = values[groups.rows]
+        same = np.minimum.reduceat(own, starts) == np.maximum.reduceat(own, starts)
+        away = own - np.repeat(np.add.reduceat(own, starts) / sizes, sizes)
+        length = np.sqrt(np.add.reduceat(away**2, starts))
+        return away / np.repeat(np.where(same | (length == 0), np.inf, length), sizes)
+
+    a, b = unit(scores), unit(old)
+    known = np.logical_or.reduceat(a != 0, starts) & np.logical_or.reduceat(b != 0, starts)
+    found: Vector = 1 - np.add.reduceat(a * b, starts)[known]
+    return found
+
+
+def _columns(X: NDArray[Any], groups: Groups) -> Iterator[tuple[NDArray[np.float32], Vector]]:
+    """Values to look at and their weights: each feature, its spread in each query, and sizes."""
+    sizes = groups.sizes[groups.sizes > 0]
+    starts = groups.starts[:-1][groups.sizes > 0]
+    rows = X[groups.rows]
+    in_query, by_row = np.full(len(sizes), 1 / len(sizes)), np.repeat(1 / sizes, sizes) / len(sizes)
+    for values in _single(rows).T:
+        yield values, by_row
+    mean = np.add.reduceat(rows, starts, axis=0) / sizes[:, None]
+    squares = (rows - np.repeat(mean, sizes, axis=0)) ** 2
+    spread = np.sqrt(np.add.reduceat(squares, starts, axis=0) / sizes[:, None])
+    # What is constant in a query would otherwise spread by its rounding.
+    constant = np.minimum.reduceat(rows, starts) == np.maximum.reduceat(rows, starts)
+    for values in _single(np.where(constant, 0.0, spread)).T:
+        yield values, in_query
+    yield _single(sizes), in_query
+
+
+def _single(values: NDArray[Any]) -> NDArray[np.float32]:
+    """In single precision, so that values which differ by rounding are the same."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
+
+
+def _quantiles(values: NDArray[np.float32], weights: Vector) -> NDArray[np.float32]:
+    known = ~np.isnan(values)
+    if not known.any():
+        return np.zeros(QUANTILES, np.float32)
+    values, weights = values[known], weights[known]
+    order = np.argsort(values, kind="stable")
+    levels = np.linspace(0, 1, QUANTILES) * weights.sum()
+    places = np.searchsorted(np.cumsum(weights[order]), levels)
+    return values[order[np.minimum(places, len(order) - 1)]]
+
+
+def _shares(
+    edges: NDArray[np.float32], values: NDArray[np.float32], weights: Vector
+) -> tuple[Vector, Vector, float]:
+    """The share of values below each edge and up to it, and above the last."""
+    below, upto = (
+        np.bincount(np.searchsorted(edges, values, side), weights, minlength=len(edges) + 1)
+        for side in ("right", "left")
+    )
+    return np.cumsum(below[:-1]), np.cumsum(upto[:-1]), float(weights[values > edges[-1]].sum())
+
+
+def _check(X: NDArray[Any], groups: Groups, n_features: int) -> None:
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise DataError("expected a dense matrix of numbers", field="X")
+    if X.shape != (len(groups.rows), n_features):
+        raise DataError(
+            f"expected {len(groups.rows)} rows of {n_features} features, found shape {X.shape}",
+            field="X",
+        )
+    if not len(X):
+        raise DataError("expected at least one row", field="X")
+
+
+def _queries(n: int) -> str:
+    return "one query" if n == 1 else f"{n} queries"

@@ -1,0 +1,295 @@
+"""Why a passage has its score: what each feature adds, and which of its words matched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.data.lists import Lists
+from didyma.errors import DataError
+from didyma.model import Model
+from didyma.text.features.reading import Reading
+
+__all__ = [
+    "FeatureContribution",
+    "MatchedSpan",
+    "PassageExplanation",
+    "RelativeExplanation",
+    "contributions",
+    "explain_rows",
+    "matched_spans",
+]
+
+SHOWN = 8  # features that a text lists
+LONGEST = 60  # characters of a passage in it
+
+
+class FeatureContribution(NamedTuple):
+    """What a feature, or a pair of such ("a × b", without a value), adds to a raw score."""
+
+    name: str
+    amount: float
+    value: float | None
+
+
+class MatchedSpan(NamedTuple):
+    """Code points ``start`` to ``stop`` of a passage, and the words of the query that they match.
+
+    ``kind`` is "word" if they are the query's own, "stem" if only their stems are.
+    """
+
+    start: int
+    stop: int
+    matched: tuple[str, ...]
+    kind: str
+
+
+@dataclass(frozen=True)
+class PassageExplanation:
+    """The raw score of a passage as a sum, and what it is the score of.
+
+        raw = intercept + Σ amounts of contributions
+
+    Of a linear ranker a feature adds its weight times its scaled value, of an additive one the
+    value of its function less the mean of that in training; these means add up to the intercept.
+
+    Attributes
+    ----------
+    raw, score : float
+        The raw score, and the calibrated one.
+    intercept : float
+    contributions : tuple of FeatureContribution
+        The greatest amounts, up or down, first.
+    spans : tuple of MatchedSpan
+        Ascending, without overlaps.
+    text : str
+
+    >>> from didyma import SVMRanker
+    >>> X, names = np.array([[3.0, 1.0], [1.0, 0.0]]), ("bm25", "length")
+    >>> lists = Lists(X, np.array([1.0, 0.0]), feature_names=names)
+    >>> model = Model.of(SVMRanker(C=1).fit(lists))
+    >>> [explanation] = explain_rows(model, lists, [0])
+    >>> [part.name for part in explanation.contributions]
+    ['bm25', 'length']
+    >>> bool(np.isclose(explanation.raw, model.predict(lists)[0]))
+    True
+    """
+
+    raw: float
+    score: float
+    intercept: float
+    contributions: tuple[FeatureContribution, ...]
+    spans: tuple[MatchedSpan, ...] = ()
+    text: str = ""
+
+    def above(self, other: PassageExplanation) -> RelativeExplanation:
+        """Why this passage has a higher score than another one, or not."""
+        own, theirs = ({part.name: part for part in e.contributions} for e in (self, other))
+        if own.keys() != theirs.keys():
+            raise DataError("expected explanations of the same model")
+        differences = [
+            FeatureDifference(
+                name, part.amount - theirs[name].amount, part.value, theirs[name].value
+            )
+            for name, part in own.items()
+        ]
+        differences.sort(key=lambda part: -abs(part.amount))
+        return RelativeExplanation(
+            self.raw - other.raw, self.intercept - other.intercept, tuple(differences)
+        )
+
+    def __str__(self) -> str:
+        head = (
+            f"{self.score:.3g}"
+            if self.score == self.raw
+            else f"{self.score:.3g}, raw {self.raw:.3g}"
+        )
+        lines = [f"score {head}: {_short(self.text)}" if self.text else f"score {head}"]
+        lines += _lines(
+            [(part.amount, _valued(part.name, part.value)) for part in self.contributions],
+            self.intercept,
+        )
+        if self.spans:
+            found = (self.text[span.start : span.stop] for span in self.spans)
+            lines.append(f"matched: {', '.join(dict.fromkeys(found))}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it but the text, ready for JSON."""
+        return {
+            "score": self.score,
+            "raw": self.raw,
+            "intercept": self.intercept,
+            "contributions": [part._asdict() for part in self.contributions],
+            "spans": [{**span._asdict(), "matched": list(span.matched)} for span in self.spans],
+        }
+
+
+class FeatureDifference(NamedTuple):
+    """What a feature adds to the distance of two passages, and its value in each."""
+
+    name: str
+    amount: float
+    value: float | None
+    other_value: float | None
+
+
+@dataclass(frozen=True)
+class RelativeExplanation:
+    """The distance of two passages' raw scores as a sum over features, the greatest first."""
+
+    distance: float
+    intercept: float
+    differences: tuple[FeatureDifference, ...]
+
+    def __str__(self) -> str:
+        way = "above" if self.distance >= 0 else "below"
+        listed = [
+            (part.amount, f"{_valued(part.name, part.value)}{_against(part.other_value)}")
+            for part in self.differences
+        ]
+        return "\n".join([f"{way} by {abs(self.distance):.3g}", *_lines(listed, self.intercept)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return {**asdict(self), "differences": [part._asdict() for part in self.differences]}
+
+
+def matched_spans(
+    reading: Reading, row: int, window: tuple[int, int] | None = None
+) -> list[MatchedSpan]:
+    """The words of a row's passage that its query has, as words or as stems.
+
+    Looked for are the query's content words, or all of its words if it has no others. Words that
+    touch or overlap, as the pairs of characters do that stand for words in some scripts, are one
+    span. ``window`` restricts the search to a part of the passage.
+
+    >>> from didyma.text.features.reading import Reader
+    >>> passages = [["Jane Austen writes and wrote novels.", "It is late in the evening."]]
+    >>> lists = Lists.of_texts(["who wrote the novel Emma"], passages)
+    >>> for span in matched_spans(Reader.fit(lists).read(lists), 0):
+    ...     print(span)
+    MatchedSpan(start=23, stop=28, matched=('wrote',), kind='word')
+    MatchedSpan(start=29, stop=35, matched=('novel',), kind='stem')
+    """
+    query = reading.queries[np.searchsorted(reading.bounds, row, side="right") - 1]
+    text = reading.rows[row]
+    asked = np.arange(reading.begins[query], reading.ends[query])
+    content = asked[~reading.is_stop[reading.terms[asked]]]
+    asked = content if len(content) else asked
+    written = [
+        reading.texts[query][reading.tokens.starts[t] : reading.tokens.stops[t]] for t in asked
+    ]
+    of_term = dict(zip(reading.terms[asked].tolist(), written))
+    of_stem = dict(zip(reading.stems[asked].tolist(), written))
+    own = np.arange(reading.begins[text], reading.ends[text])
+    found = own[np.isin(reading.stems[own], reading.stems[asked])]
+    words = []
+    for token in found.tolist():
+        start, stop = int(reading.tokens.starts[token]), int(reading.tokens.stops[token])
+        if window is None or (window[0] <= start and stop <= window[1]):
+            exact = of_term.get(int(reading.terms[token]))
+            matched = of_stem[int(reading.stems[token])] if exact is None else exact
+            words.append(MatchedSpan(start, stop, (matched,), "stem" if exact is None else "word"))
+    return list(_merged(words))
+
+
+def _merged(words: list[MatchedSpan]) -> Iterator[MatchedSpan]:
+    last: MatchedSpan | None = None
+    for word in words:
+        if last is not None and word.start <= last.stop:
+            matched = tuple(dict.fromkeys(last.matched + word.matched))
+            kind = "word" if last.kind == word.kind == "word" else "stem"
+            last = MatchedSpan(last.start, max(last.stop, word.stop), matched, kind)
+            continue
+        if last is not None:
+            yield last
+        last = word
+    if last is not None:
+        yield last
+
+
+def contributions(model: Model, lists: Lists) -> tuple[NDArray[np.float64], float]:
+    """What each feature, and each pair of them, adds to each row's score, and what is added to all.
+
+    Amounts have the shape (n_rows, n_features + n_pairs).
+    """
+    if not model.scales or model.name not in PARTS:
+        raise DataError(
+            f"expected a linear or additive ranker behind scalers, found a {model.name}: "
+            "it has no contributions of features"
+        )
+    return PARTS[model.name](_dense(model.inputs(lists)), model.ranker)
+
+
+def explain_rows(model: Model, lists: Lists, rows: ArrayLike) -> list[PassageExplanation]:
+    """Explain some rows of features, given with all those of their queries.
+
+    What is not known of features alone is left out: the raw score stands for the calibrated one.
+    """
+    wanted, learned = np.asarray(rows, np.int64), model.learned
+    lists = model.features.arrange(lists)
+    amounts, intercept = contributions(model, lists)
+    names, pairs = model.features.labels, learned.get("pairs_", np.zeros((0, 2), np.int64))
+    names += [f"{names[first]} × {names[second]}" for first, second in pairs.tolist()]
+    found = []
+    for own, given in zip(amounts[wanted].tolist(), _dense(lists.X[wanted]).tolist()):
+        values = [*given, *[None] * len(pairs)]
+        parts = sorted(
+            map(FeatureContribution, names, own, values), key=lambda part: -abs(part.amount)
+        )
+        raw = intercept + sum(own)
+        found.append(PassageExplanation(raw, raw, intercept, tuple(parts)))
+    return found
+
+
+def _linear(rows: NDArray[Any], ranker: Any) -> tuple[NDArray[np.float64], float]:
+    """Weights times values."""
+    return rows * ranker.coef_, float(getattr(ranker, "intercept_", 0.0))
+
+
+def _additive(rows: NDArray[Any], ranker: Any) -> tuple[NDArray[np.float64], float]:
+    """Values of functions, of features and of pairs, less their means."""
+    means, bins = ranker.means_, ranker.bins_.transform(rows).bins
+    return ranker.tables_[bins, np.arange(bins.shape[1])] - means, float(means.sum())
+
+
+# What the features of rows add to their scores, by the class of the ranker.
+PARTS = {
+    "SVMRanker": _linear,
+    "ClassificationRanker": _linear,
+    "LatentPerceptronRanker": _linear,
+    "LatentSVMRanker": _linear,
+    "AdditiveSVMRanker": _additive,
+}
+
+
+def _dense(rows: Any) -> NDArray[Any]:
+    return rows if isinstance(rows, np.ndarray) else rows.toarray()
+
+
+def _lines(listed: list[tuple[float, str]], intercept: float) -> list[str]:
+    """The greatest amounts with their names, and the sum of all others."""
+    lines = [f"{amount:+9.3f}  {name}" for amount, name in listed[:SHOWN]]
+    if rest := listed[SHOWN:]:
+        lines.append(f"{sum(amount for amount, _ in rest):+9.3f}  {len(rest)} others")
+    if intercept:
+        lines.append(f"{intercept:+9.3f}  intercept")
+    return lines
+
+
+def _valued(name: str, value: float | None) -> str:
+    return name if value is None else f"{name} = {value:.3g}"
+
+
+def _against(value: float | None) -> str:
+    return "" if value is None else f" against {value:.3g}"
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LONGEST else f"{line[: LONGEST - 2]} …"

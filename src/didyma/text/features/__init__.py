@@ -1,0 +1,23 @@
+"""Features of queries and passages from their texts alone.
+
+A `Reader` turns texts into numbered words: a `Lexicon` finds them, and knows what each
+is (its term, its stem, whether it is a stop word), and a `Vocabulary`, which is what is learned,
+how rare it is. Parts make columns of a `Reading`: `SmallFeatures`, `ExtendedFeatures`,
+`WordVectors`, `FirstStage`. `TextFeatures` joins them.
+"""
+
+from didyma.text.features.extended import ExtendedFeatures
+from didyma.text.features.first_stage import FirstStage
+from didyma.text.features.part import Part
+from didyma.text.features.small import SmallFeatures
+from didyma.text.features.union import TextFeatures
+from didyma.text.features.word_vectors import WordVectors
+
+__all__ = [
+    "ExtendedFeatures",
+    "FirstStage",
+    "Part",
+    "SmallFeatures",
+    "TextFeatures",
+    "WordVectors",
+]

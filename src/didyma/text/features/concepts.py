@@ -1,0 +1,110 @@
+"""Explicit semantic analysis: a text as the concepts that its stems occur in."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma._core.text import concept_cosines
+from didyma.ranking.featuriser import State, check_array
+from didyma.text.features.reading import Reading
+
+__all__ = ["MOST_CONCEPTS", "Concepts"]
+
+MOST_CONCEPTS = 1024  # so that a saved model stays small
+
+
+class Concepts:
+    """Concepts are the lists of passages that a model is trained on, or evenly chosen ones of them.
+
+    The weight of a stem in a concept is (1 + log tf) · log(1 + n / df), each concept scaled to
+    length 1; a text is the sum over its content words of the weights of their stems, times
+    log(1 + n / df).
+
+    Attributes
+    ----------
+    stems : array of shape (n_stems,), int32, ascending
+        Places in the reader's vocabulary.
+    starts : array of shape (n_stems + 1,)
+        Entries ``starts[s]`` to ``starts[s + 1]`` are those of stem s.
+    concepts, weights : arrays
+        Number of the concept, and weight, of each entry.
+    """
+
+    def __init__(
+        self,
+        stems: NDArray[np.int32],
+        starts: NDArray[np.int64],
+        concepts: NDArray[np.int16],
+        weights: NDArray[np.float32],
+    ) -> None:
+        self.stems, self.starts, self.concepts, self.weights = stems, starts, concepts, weights
+
+    @classmethod
+    def fit(cls, reading: Reading) -> Self:
+        """The concepts of a reading's lists."""
+        n_lists = len(reading.queries)
+        n = min(n_lists, MOST_CONCEPTS)
+        chosen = np.arange(n) * n_lists // max(n, 1)
+        lists = [np.unique(reading.rows[a:b]) for a, b in _bounds(reading, chosen)]
+        parts = [
+            reading.stems[reading.begins[text] : reading.ends[text]][
+                ~reading.is_stop[reading.terms[reading.begins[text] : reading.ends[text]]]
+            ]
+            for texts in lists
+            for text in texts
+        ]
+        owner = np.repeat(np.arange(n), list(map(len, lists)))
+        stems = reading.lexicon.stem_places[np.concatenate([np.zeros(0, np.int32), *parts])]
+        concept = np.repeat(owner, list(map(len, parts)))
+        # By stem, and then by concept.
+        entries, tf = np.unique(stems.astype(np.int64) * n + concept, return_counts=True)
+        stem, concept = np.divmod(entries, max(n, 1))
+        present, place, df = np.unique(stem, return_inverse=True, return_counts=True)
+        rarity = np.log1p(n / np.maximum(df, 1))[place]
+        weights = (1 + np.log(tf)) * rarity
+        norms = np.sqrt(np.bincount(concept, weights**2, minlength=n))
+        weights *= rarity / norms[concept]
+        starts = np.concatenate([[0], np.cumsum(df)])
+        return cls(
+            present.astype(np.int32), starts, concept.astype(np.int16), weights.astype(np.float32)
+        )
+
+    def cosines(self, reading: Reading, ends: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Cosine of each row and its query; text i is read to ``ends[i]``."""
+        if not len(self.stems):
+            return np.zeros(len(reading))
+        wanted = reading.lexicon.stem_places
+        at = np.minimum(np.searchsorted(self.stems, wanted), len(self.stems) - 1)
+        places = np.where(self.stems[at] == wanted, at, -1).astype(np.int32)
+        entries = self.starts, self.concepts, self.weights
+        n_concepts = int(self.concepts.max()) + 1
+        return concept_cosines(reading.numbered(ends), places, *entries, n_concepts)
+
+    def state(self) -> State:
+        """What was learned."""
+        return vars(self), {}
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
+        """The concepts that were learned."""
+        found = cls(**arrays)
+        n_stems, n_entries = len(found.stems), len(found.concepts)
+        check_array("stems", found.stems, np.int32, (n_stems,))
+        check_array("starts", found.starts, np.int64, (n_stems + 1,))
+        check_array("concepts", found.concepts, np.int16, (n_entries,))
+        check_array("weights", found.weights, np.float32, (n_entries,))
+        ascends = (np.diff(found.stems, prepend=-1) > 0).all() and (
+            np.diff(found.starts) >= 0
+        ).all()
+        if not ascends or found.starts[0] != 0 or found.starts[-1] != n_entries:
+            raise ValueError("the concepts are not in order")
+        if n_entries and not 0 <= found.concepts.min() <= found.concepts.max() < MOST_CONCEPTS:
+            raise ValueError(f"expected concepts below {MOST_CONCEPTS}")
+        return found
+
+
+def _bounds(reading: Reading, lists: NDArray[np.int64]) -> zip[tuple[int, int]]:
+    return zip(reading.bounds[lists].tolist(), reading.bounds[lists + 1].tolist())

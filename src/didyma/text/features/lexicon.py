@@ -1,0 +1,186 @@
+"""What is to be known of each distinct word of some texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import didyma._core.text as core
+from didyma.interruption import check_interruption
+from didyma.text.features.characters import code_points, fold_lines, properties_of
+from didyma.text.features.cues import cues
+from didyma.text.features.digests import digests_of
+from didyma.text.features.languages import stem_lines, stop_words
+from didyma.text.features.vocabulary import Vocabulary
+
+__all__ = ["Lexicon", "Tokens"]
+
+CHUNK = 1 << 18  # code points split at once, so that memory stays small beside the texts
+_NOTHING = (*(np.zeros(0, np.int32) for _ in range(3)), np.zeros(0, np.bool_))
+
+
+@dataclass(frozen=True, eq=False)
+class Tokens:
+    """Words of texts in order: token t has the term ``terms[t]`` of a lexicon.
+
+    Those of text i are ``begins[i]`` to ``begins[i + 1]``; ``starts`` and ``stops`` are places in
+    that text, in code points; ``is_capital`` says which begin with a capital.
+    """
+
+    terms: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    stops: NDArray[np.int32]
+    is_capital: NDArray[np.bool_]
+    begins: NDArray[np.int64]
+
+
+class Lexicon:
+    """Numbers of the terms and stems of words.
+
+    A *word* is what stands in a text, its *term* what `fold` makes of it, its *stem* the term
+    without its ending; a ``vocabulary`` knows the stems of its terms. A lexicon belongs to whoever
+    reads: one request, or the training of one model.
+
+    >>> lexicon = Lexicon("english")
+    >>> tokens = lexicon.read(["The cats", "the CAT"])
+    >>> [lexicon.terms[n] for n in tokens.terms], len(set(lexicon.stem[tokens.terms]))
+    (['the', 'cats', 'the', 'cat'], 2)
+    """
+
+    def __init__(self, language: str | None, vocabulary: Vocabulary | None = None) -> None:
+        self.language = language
+        self._digest_size = 0 if vocabulary is None else vocabulary.digest_size
+        table = None if vocabulary is None else vocabulary.tables.places
+        self._core = core.Lexicon(table, _traits(language))
+
+    @property
+    def stem(self) -> NDArray[np.int32]:
+        """Stem of each term."""
+        return self._core.stem_of_term()
+
+    @property
+    def terms(self) -> list[str]:
+        """Each term."""
+        return _lines(self._core.terms())
+
+    @property
+    def term_texts(self) -> NDArray[np.uint8]:
+        """The terms in UTF-8, each ended by a newline."""
+        return np.frombuffer(self._core.terms(), np.uint8)
+
+    @property
+    def stem_texts(self) -> NDArray[np.uint8]:
+        """The stems in UTF-8, each ended by a newline."""
+        return np.frombuffer(self._core.stems(), np.uint8)
+
+    @property
+    def n_terms(self) -> int:
+        """How many terms there are."""
+        return self._core.n_terms
+
+    @property
+    def n_stems(self) -> int:
+        """How many stems there are."""
+        return self._core.n_stems
+
+    @property
+    def term_places(self) -> NDArray[np.int32]:
+        """Place of each term in the vocabulary, −1 if it lacks it."""
+        return self._core.term_places()
+
+    @property
+    def stem_places(self) -> NDArray[np.int32]:
+        """Place of each stem in the vocabulary, −1 if it lacks it."""
+        return self._core.stem_places()
+
+    @property
+    def is_stop(self) -> NDArray[np.bool_]:
+        """Whether a term is a stop word."""
+        return self._core.is_stop()
+
+    @property
+    def traits(self) -> NDArray[np.int64]:
+        """Traits of each term (`didyma.text.features.cues`)."""
+        return self._core.traits()
+
+    @property
+    def prefixes(self) -> NDArray[np.int32]:
+        """Number of each term's first four letters."""
+        return self._core.prefixes()
+
+    @property
+    def grams(self) -> tuple[NDArray[np.int32], NDArray[np.int64], int]:
+        """Character n-grams: term n has those numbered ``grams[stops[n]:stops[n + 1]]``.
+
+        They are three characters in a row of ^term$, or the single ones of scripts without spaces;
+        the number of different ones stands behind them.
+        """
+        return self._core.grams()
+
+    def read(self, texts: Iterable[str]) -> Tokens:
+        """Split texts into words, and number the new ones."""
+        pieces, lengths = [_NOTHING], [0]
+        for chunk in _chunks(texts):
+            check_interruption()
+            piece, counts = self._read(chunk)
+            pieces.append(piece)
+            lengths.extend(counts.tolist())
+        terms, starts, stops, is_capital = (np.concatenate(parts) for parts in zip(*pieces))
+        return Tokens(terms, starts, stops, is_capital, np.cumsum(lengths))
+
+    def _read(self, texts: list[str]) -> tuple[tuple[NDArray[Any], ...], NDArray[np.int64]]:
+        codes = code_points("\n".join(texts))
+        self._core.split(codes, properties_of(codes))
+        self._describe()
+        terms, starts, stops, is_capital = self._core.tokens()
+        offsets = np.cumsum([0, *(len(text) + 1 for text in texts)], dtype=np.int32)
+        counts = np.diff(np.searchsorted(starts, offsets))
+        shift = np.repeat(offsets[:-1], counts)
+        return (terms, starts - shift, stops - shift, is_capital), counts
+
+    def _describe(self) -> None:
+        """Find out about new words what needs tables of Unicode or a stemmer."""
+        folded = fold_lines(self._core.unfolded().decode())
+        self._core.fold(folded.encode(), properties_of(code_points(folded)))
+        if self._digest_size:
+            self._core.identify(digests_of(_lines(self._core.unidentified())))
+        stems = stem_lines(_lines(self._core.unstemmed()), self.language).encode()
+        self._core.stem(
+            digests_of(_lines(stems)) if self._digest_size else stems, self._digest_size
+        )
+
+
+def _lines(listed: bytes) -> list[str]:
+    return listed.decode().split("\n")[:-1]
+
+
+def _listed(texts: Iterable[str]) -> bytes:
+    return "".join(f"{text}\n" for text in texts).encode()
+
+
+@cache
+def _traits(language: str | None) -> core.Traits:
+    """The words of a language that have traits or are stop words."""
+    traits = dict(cues(language).traits_of)
+    for word in stop_words(language):
+        traits[word] = traits.get(word, 0) | core.STOP_WORD
+    bits = np.fromiter(traits.values(), np.int64, len(traits))
+    return core.Traits(np.frombuffer(_listed(traits), np.uint8), bits)
+
+
+def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:
+    chunk: list[str] = []
+    size = 0
+    for text in texts:
+        chunk.append(text)
+        size += len(text)
+        if size > CHUNK:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk

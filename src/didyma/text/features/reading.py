@@ -1,0 +1,244 @@
+"""Queries and passages as numbered words, ready for kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+import didyma._core.text as core
+from didyma.data.lists import Lists
+from didyma.ranking.featuriser import State, check_array
+from didyma.text.features.digests import DIGEST_SIZE, with_places
+from didyma.text.features.languages import check_language, detect
+from didyma.text.features.lexicon import Lexicon, Tokens
+from didyma.text.features.vocabulary import Counts, Vocabulary
+
+__all__ = ["LONGEST_QUERY", "SAMPLE", "Reader", "Reading", "language_of"]
+
+LONGEST_QUERY = 512  # words; what a longer query has beyond them is not looked at
+SAMPLE = 1000  # texts that tell the language
+NEWLINE = ord("\n")
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Lists of passages as rows of words, list by list.
+
+    Text i has the tokens ``begins[i]`` to ``ends[i]``; query q is text ``queries[q]``, and its rows
+    ``bounds[q]`` to ``bounds[q + 1]`` are the texts ``rows[bounds[q]:bounds[q + 1]]``. A passage
+    that occurs twice is read once.
+
+    Attributes
+    ----------
+    texts : list of str
+    tokens : Tokens
+    terms, stems : arrays of shape (n_tokens,)
+        Numbers of each token's term and stem in ``lexicon``.
+    term_idf, stem_idf : arrays
+        Weight of each term and stem of the lexicon.
+    is_stop, traits : arrays
+        Of each term of the lexicon.
+    is_capital : array of shape (n_tokens,)
+    first_stage : array of shape (n_rows, 2) or None
+        Score, and 1 / rank by it; of equal scores all have the best rank.
+    """
+
+    vocabulary: Vocabulary
+    lexicon: Lexicon
+    texts: list[str]
+    tokens: Tokens
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    queries: NDArray[np.int64]
+    bounds: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    terms: NDArray[np.int32]
+    stems: NDArray[np.int32]
+    term_idf: NDArray[np.float64]
+    stem_idf: NDArray[np.float64]
+    is_stop: NDArray[np.bool_]
+    traits: NDArray[np.int64]
+    is_capital: NDArray[np.bool_]
+    mean_length: float
+    first_stage: NDArray[np.float64] | None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def language(self) -> str | None:
+        """Language of the texts."""
+        return self.lexicon.language
+
+    @property
+    def query_of_row(self) -> NDArray[np.int64]:
+        """Number of each row's query."""
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.bounds))
+
+    def numbered(self, ends: NDArray[np.int64] | None = None) -> core.Reading:
+        """What kernels look at; texts are read to ``ends``, if given."""
+        return core.Reading(
+            self.terms,
+            self.stems,
+            self.begins,
+            self.ends if ends is None else ends,
+            self.queries,
+            self.bounds,
+            self.rows,
+            self.is_stop,
+            self.term_idf,
+            self.stem_idf,
+        )
+
+    def spans(self, text: int) -> NDArray[np.int32]:
+        """Where the words of a text stand in it, in code points; shape (n_words, 2)."""
+        part = slice(self.begins[text], self.ends[text])
+        return np.stack([self.tokens.starts[part], self.tokens.stops[part]], axis=1)
+
+
+class Reader:
+    """Reads texts; learned are their language and how rare their words are.
+
+    Nothing of what it reads is remembered, so threads share a reader.
+
+    >>> lists = Lists.of_texts(["who wrote Emma"], [["Jane Austen wrote Emma.", "It is late."]])
+    >>> reader = Reader.fit(lists)
+    >>> reader.language
+    'english'
+    >>> reading = reader.read(Lists.of_texts(["wrote"], [["Who wrote Emma?"]]))
+    >>> reading.spans(reading.rows[0]).tolist()
+    [[0, 3], [4, 9], [10, 14]]
+    """
+
+    def __init__(self, language: str | None, vocabulary: Vocabulary) -> None:
+        self.language, self.vocabulary = check_language(language), vocabulary
+
+    @classmethod
+    def fit(cls, lists: Lists, language: str | None = "auto") -> Self:
+        """Count the words of the distinct passages."""
+        texts = list(dict.fromkeys(lists.texts))
+        if language == "auto":
+            asked = list(dict.fromkeys(lists.query_texts))
+            language = language_of([*texts[:SAMPLE], *asked[:SAMPLE]])
+        lexicon = Lexicon(check_language(language))
+        tokens = lexicon.read(texts)
+        return cls(language, Vocabulary.of(lexicon, tokens.terms, tokens.begins))
+
+    def read(self, lists: Lists) -> Reading:
+        """The words of each query and of its passages."""
+        queries, passages, groups = lists.query_texts, lists.texts, lists.groups
+        asked = {query: n for n, query in enumerate(dict.fromkeys(queries))}
+        given = dict.fromkeys(passages)
+        number = {text: n for n, text in enumerate(given, start=len(asked))}
+        texts = [*asked, *number]
+        lexicon, tables = Lexicon(self.language, self.vocabulary), self.vocabulary.tables
+        tokens = lexicon.read(texts)
+        begins, ends = tokens.begins[:-1], tokens.begins[1:].copy()
+        is_query = np.arange(len(texts)) < len(asked)
+        ends[is_query] = np.minimum(ends, begins + LONGEST_QUERY)[is_query]
+        rows = np.array([number[text] for text in passages], np.int64)
+        return Reading(
+            vocabulary=self.vocabulary,
+            lexicon=lexicon,
+            texts=texts,
+            tokens=tokens,
+            begins=begins,
+            ends=ends,
+            queries=np.array([asked[query] for query in queries], np.int64),
+            bounds=groups.starts,
+            rows=rows[groups.rows],
+            terms=tokens.terms,
+            stems=lexicon.stem[tokens.terms],
+            term_idf=tables.term_idf[lexicon.term_places],
+            stem_idf=tables.stem_idf[lexicon.stem_places],
+            is_stop=lexicon.is_stop,
+            traits=lexicon.traits,
+            is_capital=tokens.is_capital,
+            mean_length=self.vocabulary.mean_length,
+            first_stage=_first_stage(lists),
+        )
+
+    def state(self) -> State:
+        """What was learned, as arrays and plain values."""
+        vocabulary = self.vocabulary
+        arrays: dict[str, NDArray[Any]] = {
+            "terms": vocabulary.terms.texts,
+            "term_counts": vocabulary.terms.counts,
+            "stems": vocabulary.stems.texts,
+            "stem_counts": vocabulary.stems.counts,
+            "stem_of": vocabulary.stem_of,
+        }
+        values = {
+            "language": self.language,
+            "n_texts": vocabulary.terms.n_texts,
+            "mean_length": vocabulary.mean_length,
+        }
+        if vocabulary.digest_size:
+            values["digest_size"] = vocabulary.digest_size
+        return arrays, values
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
+        """The reader that has learned this."""
+        arrays, values = with_places(arrays, values)
+        _check_state(arrays, values)
+        terms, stems = (
+            Counts(arrays[f"{kind}s"], arrays[f"{kind}_counts"], values["n_texts"])
+            for kind in ("term", "stem")
+        )
+        size = values.get("digest_size", 0)
+        vocabulary = Vocabulary(terms, stems, arrays["stem_of"], values["mean_length"], size)
+        return cls(values["language"], vocabulary)
+
+
+def language_of(texts: list[str]) -> str | None:
+    """The language of texts, by their words.
+
+    >>> language_of(["It was late in the evening."])
+    'english'
+    """
+    lexicon = Lexicon(None)
+    tokens = lexicon.read(texts)
+    terms = lexicon.terms
+    return detect(terms[n] for n in tokens.terms.tolist())
+
+
+def _check_state(arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> None:
+    """Raise ValueError for arrays and values that no reader has."""
+    size = values.get("digest_size", 0)
+    if size not in (0, DIGEST_SIZE):
+        raise ValueError(f"expected digests of {DIGEST_SIZE} bytes")
+    for kind in ("term", "stem"):
+        texts, counts = arrays[f"{kind}s"], arrays[f"{kind}_counts"]
+        check_array(f"{kind}s", texts, np.uint8, texts.shape[:1])
+        check_array(f"{kind}_counts", counts, np.int32, counts.shape[:1])
+        is_ended = size or not len(texts) or texts[-1] == NEWLINE
+        n_texts = len(texts) / size if size else np.count_nonzero(texts == NEWLINE)
+        if n_texts != len(counts) or not is_ended or (counts < 0).any():
+            raise ValueError(f"expected a count for each of the {kind}s")
+    stem_of, n_stems = arrays["stem_of"], len(arrays["stem_counts"])
+    check_array("stem_of", stem_of, np.int32, arrays["term_counts"].shape)
+    if len(stem_of) and not 0 <= stem_of.min() <= stem_of.max() < n_stems:
+        raise ValueError(f"expected each term's stem among {n_stems}")
+    if not (isinstance(values["n_texts"], int) and 0 < values["mean_length"] < np.inf):
+        raise ValueError("expected a number of texts and their mean length")
+
+
+def _first_stage(lists: Lists) -> NDArray[np.float64] | None:
+    if lists.scores is None:
+        return None
+    groups = lists.groups
+    scores = lists.scores[groups.rows]
+    codes = groups.codes[groups.rows]
+    order = np.lexsort((-scores, codes))
+    # Of equal scores all have the place of the first.
+    ranked = scores[order]
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = (ranked[1:] != ranked[:-1]) | (codes[1:] != codes[:-1])
+    place = np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
+    columns = np.stack([scores, np.empty(len(scores))], axis=1)
+    columns[order, 1] = 1 / (1 + place - groups.starts[codes])
+    return columns

@@ -1,0 +1,181 @@
+"""Features of texts: a reader and parts that share what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Groups, Lists
+from didyma.errors import DataError
+from didyma.interruption import check_interruption
+from didyma.learning.scoring import standard_in_query
+from didyma.ranking.featuriser import Featuriser, State, under
+from didyma.ranking.windowed import Windowed
+from didyma.text.features.digests import concepts_with_places
+from didyma.text.features.extended import ExtendedFeatures
+from didyma.text.features.first_stage import FirstStage
+from didyma.text.features.part import Part
+from didyma.text.features.reading import Reader, Reading
+from didyma.text.features.small import SmallFeatures
+from didyma.text.features.windows import cut
+from didyma.text.features.word_vectors import WordVectors
+
+__all__ = ["IN_LIST", "TextFeatures"]
+
+IN_LIST = " in list"  # ends the names of columns that compare passages with those beside them
+
+# What a saved state may name.
+PARTS: dict[str, type[Part]] = {
+    part.__name__: part for part in (ExtendedFeatures, FirstStage, SmallFeatures, WordVectors)
+}
+
+
+class TextFeatures(Featuriser):
+    """Features of queries and passages.
+
+    >>> passages = [["Jane Austen wrote Emma.", "A clock has two hands."]]
+    >>> lists = Lists.of_texts(["who wrote Emma?"], passages)
+    >>> features = TextFeatures([SmallFeatures()]).fit(lists)
+    >>> X = features.transform(lists)
+    >>> X.shape == (2, len(features.names)) and bool((X[0, :14] > X[1, :14]).all())
+    True
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        Their columns stand side by side; the texts are read once for all of them.
+    language : str or None
+        Of the stop words and stems; "auto" finds it by counting stop words in `fit`, None does
+        without both.
+    window : int, optional
+        `windowed` cuts passages of more words than this into windows of so many.
+    relative : sequence of str
+        Columns that stand there once more as "… in list": in deviations from their mean over the
+        passages of the query.
+
+    >>> long = Lists.of_texts(["x y"], [["a b c x y", "z"]])
+    >>> windowed = TextFeatures([SmallFeatures()], window=3).fit(long).windowed(long)
+    >>> score, window = windowed.best(windowed.X[:, 0])
+    >>> windowed.spans[window].tolist()
+    [[4, 9], [0, 1]]
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        language: str | None = "auto",
+        window: int | None = None,
+        relative: Sequence[str] = (),
+    ) -> None:
+        self.parts, self.language, self.window = tuple(parts), language, window
+        self.relative = tuple(relative)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each column."""
+        self._reader()  # which columns there are may depend on the language
+        return (*self._own_names, *(name + IN_LIST for name in self.relative))
+
+    @property
+    def uses_scores(self) -> bool:
+        """Whether the first stage's scores make features."""
+        return any(isinstance(part, FirstStage) for part in self.parts)
+
+    @property
+    def _own_names(self) -> tuple[str, ...]:
+        return tuple(name for part in self.parts for name in part.names)
+
+    def fit(self, lists: Lists) -> Self:
+        """Learn how rare words are, and what the parts learn."""
+        self.reader_ = Reader.fit(lists, self.language)
+        reading = self.reader_.read(lists)
+        for part in self.parts:
+            part.fit(reading)
+        return self
+
+    def transform(self, lists: Lists) -> NDArray[np.float64]:
+        """Features of each passage; shape (n_rows, n_columns)."""
+        return _rearranged(self._columns(self._reader().read(lists)), lists.groups)
+
+    def windowed(self, lists: Lists) -> Windowed:
+        """Features of the windows of each passage."""
+        if self.window is None:
+            return super().windowed(lists)
+        reading, row, spans = cut(self._reader().read(lists), self.window)
+        X, item = self._columns(reading), lists.groups.rows[row]
+        order = np.argsort(item, kind="stable")
+        return Windowed(X[order], item[order], spans[order])
+
+    def _columns(self, reading: Reading) -> NDArray[np.float64]:
+        columns = []
+        for part in self.parts:
+            check_interruption()
+            columns.append(part.columns(reading))
+        X = np.hstack(columns)
+        if not self.relative:
+            return X
+        sizes = np.diff(reading.bounds)
+        places = [self._own_names.index(name) for name in self.relative]
+        return np.hstack([X, standard_in_query(X[:, places], Groups.from_lists(sizes[sizes > 0]))])
+
+    def with_columns(self, names: Iterable[str]) -> TextFeatures:
+        """The same reader with the parts that these columns need, and those of them in lists."""
+        given = list(names)
+        relative = [name.removesuffix(IN_LIST) for name in given if name.endswith(IN_LIST)]
+        wanted = {name.removesuffix(IN_LIST) for name in given}
+        parts = [part for part in self.parts if not wanted.isdisjoint(part.names)]
+        if wanted <= {*SmallFeatures().names, *FirstStage().names}:
+            parts = [SmallFeatures() if isinstance(p, ExtendedFeatures) else p for p in parts]
+        features = TextFeatures(parts, self.language, self.window, relative)
+        features.reader_ = self._reader()
+        return features
+
+    def state(self) -> State:
+        """What was learned, as arrays and values that JSON can hold."""
+        arrays, values = self._reader().state()
+        arrays = {f"reader/{name}": array for name, array in arrays.items()}
+        record: dict[str, Any] = {
+            "language": self.language,
+            "window": self.window,
+            "relative": list(self.relative),
+            "reader": values,
+            "parts": [],
+        }
+        for n, part in enumerate(self.parts):
+            learned, values = part.state()
+            arrays |= {f"{n}/{name}": array for name, array in learned.items()}
+            record["parts"].append([type(part).__name__, values])
+        return arrays, record
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
+        """The features that have learned this."""
+        if not record["parts"]:
+            raise ValueError("expected parts that make columns")
+        arrays = concepts_with_places(arrays)
+        parts = [
+            PARTS[name].from_state(under(f"{n}/", arrays), values)
+            for n, (name, values) in enumerate(record["parts"])
+        ]
+        features = cls(parts, record["language"], record["window"], record["relative"])
+        if not set(features.relative) <= set(features._own_names):
+            raise ValueError("columns are asked for in lists that are not there")
+        features.reader_ = Reader.from_state(under("reader/", arrays), record["reader"])
+        return features
+
+    def _reader(self) -> Reader:
+        if not hasattr(self, "reader_"):
+            raise DataError("the features are not fitted yet: call fit first")
+        return self.reader_
+
+
+def _rearranged(X: NDArray[np.float64], groups: Groups) -> NDArray[np.float64]:
+    """Rows that stand list by list in the order that they have in the lists."""
+    if (np.diff(groups.rows) == 1).all():
+        return X
+    found = np.empty_like(X)
+    found[groups.rows] = X
+    return found

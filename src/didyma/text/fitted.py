@@ -1,0 +1,169 @@
+"""What the search fits: linear rankers behind a scaler, additive ones, and means of two."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Groups, Lists
+from didyma.data.matrix import Matrix
+from didyma.learning.scoring import SCALERS, linear_scores
+from didyma.model import Model
+from didyma.ranking.binned import Binned
+from didyma.ranking.svm import SVMRanker
+
+__all__ = ["DEVIATIONS", "AdditiveFit", "Fit", "LinearFit", "clipping"]
+
+SCALER = "MinMaxScaler"
+DEVIATIONS = 4.0  # from the mean: what is farther off counts as that
+BINS = 32
+Vector: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Fit(ABC):
+    """Weights, and the ranker that has learned them or some of them.
+
+    ``lists`` are those of training, with rows as the weights weigh them.
+    """
+
+    ranker: Any
+    coef: Vector
+    lists: Lists
+
+    def beside(self, other: LinearFit) -> Self:
+        """The mean of this and another one, both measured in their deviations within queries."""
+        parts = [own / (self._deviation(own) or 1.0) for own in (self.coef, self._weights(other))]
+        return replace(self, coef=(parts[0] + parts[1]) / 2)
+
+    def _deviation(self, coef: Vector) -> float:
+        scores, groups = linear_scores(self.lists.X, coef), self.lists.groups
+        means = np.bincount(groups.codes, scores, minlength=len(groups)) / np.maximum(
+            groups.sizes, 1
+        )
+        return float(np.std(scores - means[groups.codes]))
+
+    @staticmethod
+    def scores(fits: Sequence[Fit], lists: Lists) -> NDArray[np.float64]:
+        """Scores of each row by fits of one path, or their means; shape (n_fits, n_rows)."""
+        rows = fits[0]._inputs(lists.X, lists.groups)
+        return np.stack([linear_scores(rows, own.coef) for own in fits])
+
+    @abstractmethod
+    def _weights(self, other: LinearFit) -> Vector:
+        """The weights of a linear ranker, as weights of what is weighed here."""
+
+    @abstractmethod
+    def _inputs(self, X: Matrix, groups: Groups) -> Matrix:
+        """Rows as the weights weigh them."""
+
+    @property
+    @abstractmethod
+    def model(self) -> Model:
+        """All of it as plain values."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFit(Fit):
+    """A linear ranker behind a scaler."""
+
+    scaling: dict[str, Any]
+
+    @classmethod
+    def path(cls, lists: Lists, loss: str, Cs: Sequence[float]) -> list[Self]:
+        """One for each C."""
+        scaling = clipping(lists.X)
+        scaled = SCALERS[SCALER](lists.X, lists.groups, scaling)
+        known = lists.with_items(scaled, lists.feature_names)
+        svms = SVMRanker(loss).path(known, None, Cs)
+        _check_finished(svms)
+        return [cls(svm, svm.coef_, known, scaling) for svm in svms]
+
+    def alone(self, column: str) -> Self:
+        """The order of one column, in the place of what was learned."""
+        assert self.lists.feature_names is not None
+        coef = np.zeros_like(self.coef)
+        coef[self.lists.feature_names.index(column)] = 1.0
+        return replace(self, coef=coef)
+
+    def _weights(self, other: LinearFit) -> Vector:
+        return other.coef
+
+    def _inputs(self, X: Matrix, groups: Groups) -> Matrix:
+        scaled: Matrix = SCALERS[SCALER](X, groups, self.scaling)
+        return scaled
+
+    @property
+    def model(self) -> Model:
+        """Scaler and weights."""
+        ranker = copy(self.ranker)
+        ranker.coef_ = self.coef
+        return Model.of(ranker).behind(Model.scaling(SCALER, self.scaling, self.lists.features))
+
+
+@dataclass(frozen=True, eq=False)
+class AdditiveFit(Fit):
+    """An additive ranker; a linear one beside it becomes step functions of the same bins."""
+
+    features: Any
+
+    @classmethod
+    def path(cls, lists: Lists, loss: str, Cs: Sequence[float]) -> list[Self]:
+        """One for each C."""
+        from didyma.ranking.additive import AdditiveSVMRanker
+
+        qid = lists.groups.codes
+        rankers = AdditiveSVMRanker(loss, bins=BINS).path(lists.X, lists.y, Cs, qid=qid)
+        _check_finished(rankers)
+        binned: Any = rankers[0].bins_.transform(lists.X)
+        known = lists.with_items(binned)
+        return [cls(ranker, ranker.coef_, known, lists.features) for ranker in rankers]
+
+    def _weights(self, other: LinearFit) -> Vector:
+        return cast("Binned", self.lists.X).steps(cast("Vector", other.lists.X) * other.coef)
+
+    def _inputs(self, X: Matrix, groups: Groups) -> Matrix:
+        binned: Any = self.ranker.bins_.transform(X)
+        return cast("Matrix", binned)
+
+    @property
+    def model(self) -> Model:
+        """Bins and weights."""
+        ranker = copy(self.ranker)
+        ranker.coef_ = self.coef
+        self.features.remember(ranker)
+        return Model.of(ranker)
+
+
+def clipping(X: NDArray[Any]) -> dict[str, Any]:
+    """What a `MinMaxScaler` learns if it takes four deviations around the mean for the range.
+
+    Columns have a deviation of 1 then, and values far from those of training, which queries from
+    elsewhere have, cannot outweigh all other columns.
+    """
+    mean, deviation = X.mean(axis=0), X.std(axis=0)
+    deviation = np.where(deviation > 1e-12 * np.abs(mean), deviation, 1.0)  # of a constant: 1
+    low, high = mean - DEVIATIONS * deviation, mean + DEVIATIONS * deviation
+    return {
+        "feature_range": (-DEVIATIONS, DEVIATIONS),
+        "copy": True,
+        "clip": True,
+        "scale_": 1 / deviation,
+        "min_": -mean / deviation,
+        "data_min_": low,
+        "data_max_": high,
+        "data_range_": high - low,
+        "n_samples_seen_": len(X),
+    }
+
+
+def _check_finished(path: Sequence[Any]) -> None:
+    """Raise what solvers take for an order to end well."""
+    if path[-1].result_.status == "interrupted":
+        raise KeyboardInterrupt

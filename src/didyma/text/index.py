@@ -1,0 +1,249 @@
+"""An index of passages: a folder that answers queries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.array_folder import ArrayFolder, check_replaceable, open_folder, replace_folder
+from didyma.data.lists import Lists
+from didyma.data.passage import Passage
+from didyma.data.text import parse_json
+from didyma.data.texts import corpus
+from didyma.errors import DataError, placed
+from didyma.files import PathName
+from didyma.ranking.featuriser import check_array
+from didyma.ranking.ranked import read_documents
+from didyma.text.explanation import MatchedSpan, matched_spans
+from didyma.text.features.bm25 import BM25
+from didyma.text.found import FoundPassage
+from didyma.values import is_whole
+
+if TYPE_CHECKING:
+    from didyma.text.reranker import Reranker
+
+__all__ = ["CANDIDATES", "KIND", "PassageIndex"]
+
+KIND, VERSION = "an index of passages", 2  # 1 had hashes of words
+TEXTS = "passages.jsonl"
+CANDIDATES = 100  # passages that a reranker looks at
+EVERY = 10_000  # passages between two reports
+
+
+class PassageIndex:
+    """Passages on disk, found by BM25 and, if wanted, ranked by a reranker.
+
+    >>> import tempfile
+    >>> from didyma import PassageIndex
+    >>> folder = tempfile.mkdtemp()
+    >>> texts = ["Jane Austen wrote Emma.", "It is late.", {"id": "faust", "text": "A play."}]
+    >>> index = PassageIndex.build(texts, f"{folder}/index")
+    >>> for found in index.search("who wrote Emma?"):
+    ...     print(found.id, found.text)
+    1 Jane Austen wrote Emma.
+    >>> [found.id for found in PassageIndex.open(f"{folder}/index").search("plays")]
+    ['faust']
+
+    The folder holds the passages as JSON lines, the lists of `didyma.text.BM25` as arrays,
+    which are mapped into memory, and a manifest with checksums.
+    """
+
+    def __init__(self, folder: ArrayFolder) -> None:
+        self.path, self.record = folder.path, folder.record
+        self._folder, arrays = folder, folder.arrays
+        try:
+            self._bm25 = BM25.from_state(arrays, folder.record["bm25"])
+            self._offsets = arrays["offsets"]
+            check_array("offsets", self._offsets, np.int64, (len(arrays["lengths"]) + 1,))
+            self._texts = np.memmap(folder.path / TEXTS, np.uint8, "r")
+            if (np.diff(self._offsets) < 0).any() or self._offsets[-1] != len(self._texts):
+                raise ValueError("expected passages one after the other")
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"is damaged ({error})", path=folder.path) from None
+
+    @classmethod
+    def build(
+        cls,
+        passages: PathName | Iterable[Any],
+        path: PathName,
+        *,
+        language: str | None = "auto",
+        callback: Callable[[int], object] | None = None,
+        record: dict[str, Any] | None = None,
+    ) -> Self:
+        """Make an index, which replaces the one that is there when it is complete.
+
+        Parameters
+        ----------
+        passages : path, or texts and mappings with a text
+            A file or a folder (`didyma.data.texts.corpus`), or the passages themselves, as
+            `didyma.TextReranker.rank` takes them. Without ids they are called 1, 2, …
+        path : path
+            The folder of the index.
+        language : str or None
+            Of stop words and stems; "auto" finds out.
+        callback : callable, optional
+            Called with the number of passages now and then.
+        record : dict, optional
+            Anything else that the manifest should hold.
+        """
+        check_replaceable(path, KIND)
+        read: PathName | None = None
+        if isinstance(passages, str | PathLike):
+            read, source = passages, corpus.read(passages)
+        else:
+            source = iter(read_documents(passages))
+        with replace_folder(path, KIND, VERSION) as writer:
+            offsets = [0]
+            with writer.file(TEXTS) as file:
+
+                def stored() -> Iterator[str]:
+                    for text, line in _lines(source, read):
+                        file.write(line)
+                        offsets.append(offsets[-1] + len(line))
+                        if callback is not None and len(offsets) % EVERY == 0:
+                            callback(len(offsets) - 1)
+                        yield text
+
+                bm25 = BM25(language).fit(stored())
+            arrays, values = bm25.state()
+            for name, array in {**arrays, "offsets": np.array(offsets, np.int64)}.items():
+                writer.array(name, array)
+            writer.record = {**(record or {}), "n_passages": len(offsets) - 1, "bm25": values}
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: PathName) -> Self:
+        """The index in a folder; little of it is read before it is asked for."""
+        return cls(open_folder(path, KIND, VERSION))
+
+    def verify(self) -> None:
+        """Read all of it, and refuse files that are not what was written."""
+        self._folder.verify()
+
+    def __reduce__(self) -> Any:
+        """A copy maps the same folder, wherever it is opened."""
+        return type(self).open, (self.path,)
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"PassageIndex({len(self)} passages in {str(self.path)!r})"
+
+    @property
+    def n_bytes(self) -> int:
+        """Size of its files."""
+        return sum(file["bytes"] for file in self._folder.files.values())
+
+    @property
+    def language(self) -> str | None:
+        """Language of the passages."""
+        return self._bm25.reader_.language
+
+    def passage(self, place: int) -> Passage:
+        """The passage at a place."""
+        line = self._texts[self._offsets[place] : self._offsets[place + 1]].tobytes()
+        try:
+            found = parse_json(line.decode())
+            return Passage(found["text"], found["id"], found.get("metadata", {}))
+        except (ValueError, TypeError, KeyError, RecursionError):
+            problem = "is damaged: expected a passage"
+            raise DataError(problem, path=self.path / TEXTS, line=place + 1) from None
+
+    def top(
+        self, queries: Sequence[str], k: int
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
+        """For each query places and scores of the k best passages by BM25, best first."""
+        return self._bm25.top(queries, k)
+
+    def search(
+        self,
+        query: str,
+        k: int = 10,
+        *,
+        reranker: Reranker | None = None,
+        candidates: int = CANDIDATES,
+        explain: bool = False,
+    ) -> list[FoundPassage]:
+        """The k best passages for a query, best first.
+
+        Parameters
+        ----------
+        query : str
+            What is asked.
+        k : int
+            How many passages to return, at most.
+        reranker : Reranker, optional
+            What ranks them, such as a `didyma.TextReranker`; it is given the first stage's scores
+            if it was trained with such. Without one the order is that of BM25.
+        candidates : int
+            How many of BM25's best the reranker looks at; never fewer than ``k``.
+        explain : bool
+            Say what makes the reranker's scores.
+        """
+        if not isinstance(query, str):
+            raise DataError(f"expected a text, found {query!r:.40}", field="query")
+        for name, value in (("k", k), ("candidates", candidates)):
+            if not is_whole(value) or value < 1:
+                raise DataError(f"expected a positive number, found {value!r:.40}", field=name)
+        with placed(self.path):
+            [(places, scores)] = self.top([query], k if reranker is None else max(k, candidates))
+        passages = [self.passage(place) for place in places.tolist()]
+        found = [
+            FoundPassage(str(own.id), own.text, score, score, score, rank, place, own.metadata)
+            for rank, (own, score, place) in enumerate(
+                zip(passages, scores.tolist(), places.tolist()), 1
+            )
+        ]
+        if reranker is None or not found:
+            return found
+        return list(_reranked(reranker, query, found, scores, k, explain=explain))
+
+    def spans(self, query: str, texts: Sequence[str]) -> list[list[MatchedSpan]]:
+        """For each text the words that the query has as well."""
+        reading = self._bm25.reader_.read(Lists.of_texts([query], [list(texts)]))
+        return [matched_spans(reading, row) for row in range(len(texts))]
+
+
+def _reranked(
+    reranker: Reranker,
+    query: str,
+    found: list[FoundPassage],
+    scores: NDArray[np.float64],
+    k: int,
+    *,
+    explain: bool,
+) -> Iterator[FoundPassage]:
+    texts = [own.text for own in found]
+    first = scores if reranker.uses_scores else None
+    reasons = reranker.explain(query, texts, first) if explain else None
+    for own in reranker.rank(query, texts, k, first):
+        reason = None if reasons is None else reasons[own.index]
+        yield replace(found[own.index], score=own.score, raw=own.raw, explanation=reason)
+
+
+def _lines(passages: Iterable[Passage], path: PathName | None) -> Iterator[tuple[str, bytes]]:
+    """The text of each passage, and the line that it is kept as."""
+    seen: set[str] = set()
+    for number, passage in enumerate(passages, 1):
+        name = str(number) if passage.id is None else str(passage.id)
+        if name in seen:
+            problem = f"expected each id once, found {name!r:.40} again"
+            raise DataError(problem, path=path, field="id")
+        seen.add(name)
+        record: dict[str, Any] = {"id": name, "text": passage.text}
+        if passage.metadata:
+            record["metadata"] = passage.metadata
+        try:
+            line = json.dumps(record, ensure_ascii=False, default=str).encode()
+        except UnicodeEncodeError:
+            problem = f"half of a surrogate pair cannot be written as UTF-8, in {name!r:.40}"
+            raise DataError(problem, path=path) from None
+        yield passage.text, line + b"\n"

@@ -1,0 +1,283 @@
+"""From a query and its candidates to a ranking: features, and a ranker over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.cluster.prediction import evaluate_texts_on_cluster, predict_texts_on_cluster
+from didyma.cluster.shards import Shards, is_sharded
+from didyma.data.lists import Lists
+from didyma.data.passage import Passage
+from didyma.errors import DataError
+from didyma.files import PathName
+from didyma.model import Model, Savable
+from didyma.ranking.featuriser import Featuriser, State, packed, under, unpacked
+from didyma.ranking.ranked import Ranked, read_documents
+from didyma.ranking.windowed import Windowed
+from didyma.text.explanation import MatchedSpan, PassageExplanation, explain_rows, matched_spans
+from didyma.text.features import TextFeatures
+from didyma.values import is_whole
+
+if TYPE_CHECKING:
+    from didyma.metrics import Evaluation
+
+__all__ = ["MEASURES", "Reranker"]
+
+MEASURES = "AP, RR, nDCG@10"
+
+
+class Reranker(Savable):
+    """Ranks the candidates of a query by what a ranker makes of their features.
+
+    >>> from didyma import Lists, Reranker, SVMRanker
+    >>> from didyma.text import SmallFeatures, TextFeatures
+    >>> lists = Lists.of_texts(
+    ...     ["who wrote Emma?", "when was Emma written?"],
+    ...     [["It is late.", "Austen wrote Emma."], ["Emma was written in 1815.", "No."]],
+    ...     [[0, 1], [1, 0]],
+    ... )
+    >>> reranker = Reranker(TextFeatures([SmallFeatures()]), SVMRanker(C=1)).fit(lists)
+    >>> best, *_ = reranker.rank("who wrote it?", ["A clock.", "She wrote it."])
+    >>> best.index, best.text
+    (1, 'She wrote it.')
+
+    Parameters
+    ----------
+    featuriser : Featuriser
+    ranker : estimator or pipeline
+        What ranks rows of features, such as `didyma.SVMRanker`.
+
+    Attributes
+    ----------
+    model_ : Model
+        The fitted ranker as plain values.
+    """
+
+    model_: Model
+
+    def __init__(self, featuriser: Featuriser, ranker: Any) -> None:
+        self.featuriser, self.ranker = featuriser, ranker
+
+    def fit(self, lists: Any, eval_set: Lists | None = None) -> Self:
+        """Learn from judged lists; the ranker may watch ``eval_set``.
+
+        ``lists`` may be texts on a cluster, where they stay: `Shards`, or a Dask data frame with
+        the columns query, passage and label. The ranker must be one that learns there.
+        """
+        if is_sharded(lists):
+            from didyma.text.cluster import fit_on_cluster
+
+            fit_on_cluster(self.featuriser, self.ranker, lists, eval_set)
+            self.model_ = Model.of(self.ranker)
+            return self
+        self.featuriser.fit(lists)
+        watched = {} if eval_set is None else {"eval_set": self._features(eval_set)}
+        self.ranker.fit(self._features(lists), **watched)
+        self.model_ = Model.of(self.ranker)
+        return self
+
+    def _features(self, lists: Lists) -> Lists:
+        return lists.with_items(self.featuriser.transform(lists), self.featuriser.names)
+
+    @property
+    def uses_scores(self) -> bool:
+        """Whether it was trained with the first stage's scores, so that `rank` takes them."""
+        return self.featuriser.uses_scores
+
+    def predict(self, lists: Any) -> NDArray[np.float64]:
+        """Raw score of each row; higher ranks first within a list.
+
+        Lists may bring scores of a first stage that the reranker was trained without: they do not
+        count. The files of `Shards` are scored on the workers of the active Dask client.
+        """
+        if is_sharded(lists):
+            if not isinstance(lists, Shards):
+                raise DataError("expected Shards, whose files have whole lists", field="lists")
+            self._check_fitted()
+            found: NDArray[np.float64] = predict_texts_on_cluster(self, lists)
+            return found
+        return self._score(lists)[2]
+
+    def rank(
+        self,
+        query: Any,
+        documents: Iterable[Any],
+        top_k: int | None = None,
+        scores: ArrayLike | None = None,
+    ) -> list[Ranked]:
+        """Documents by descending score, of equal ones the first given first.
+
+        Parameters
+        ----------
+        query : str
+            What is asked.
+        documents : sequence of str or of mappings
+            A mapping has a ``text`` and, if wanted, an ``id`` and other entries.
+        top_k : int, optional
+            How many of the best to return.
+        scores : array of shape (n_documents,), optional
+            The first stage's, if the reranker was trained with such (`uses_scores`), and only then.
+        """
+        if top_k is not None and not (is_whole(top_k) and top_k >= 0):
+            raise DataError(f"expected a number of documents, found {top_k!r}", field="top_k")
+        read = self._read(documents)
+        lists = self._lists(query, read, scores)
+        if not read:
+            return []
+        windowed, _, raw, window = self._score(lists)
+        order = np.argsort(-raw, kind="stable")[:top_k]
+        score = self._calibrated(raw)
+        spans = self._spans(windowed, window)
+        return [
+            Ranked(
+                index=n,
+                score=float(score[n]),
+                id=read[n].id,
+                text=read[n].text,
+                metadata=read[n].metadata,
+                window=spans.get(n),
+                raw=float(raw[n]),
+            )
+            for n in order.tolist()
+        ]
+
+    def explain(
+        self, query: Any, documents: Iterable[Any], scores: ArrayLike | None = None
+    ) -> list[PassageExplanation]:
+        """Why each document has its score, in the order given; arguments are those of `rank`.
+
+        Of a long document it is the best window that is explained.
+        """
+        read = self._read(documents)
+        lists = self._lists(query, read, scores)
+        if not read:
+            return []
+        windowed, rows, raw, window = self._score(lists)
+        score = self._calibrated(raw)
+        matched = self._matched(lists, self._spans(windowed, window))
+        return [
+            replace(
+                found,
+                raw=float(raw[n]),
+                score=float(score[n]),
+                spans=tuple(matched[n]),
+                text=read[n].text,
+            )
+            for n, found in enumerate(self._reasons(rows, window))
+        ]
+
+    @staticmethod
+    def _spans(windowed: Windowed, best: NDArray[np.int64]) -> dict[int, tuple[int, int]]:
+        """Where the best window of each long item stands in it."""
+        if windowed.spans is None:
+            return {}
+        long = np.flatnonzero(np.bincount(windowed.item) > 1)
+        return {n: (a, b) for n, (a, b) in zip(long.tolist(), windowed.spans[best[long]].tolist())}
+
+    def evaluate(self, lists: Any, measures: Any = MEASURES) -> Evaluation:
+        """Measures of the rankings of judged lists, one value for each query; texts as in `fit`."""
+        from didyma.metrics import evaluate
+
+        if is_sharded(lists):
+            self._check_fitted()
+            return evaluate_texts_on_cluster(self, lists, measures)
+        full = lists.select(np.arange(len(lists)))  # without empty ones
+        return evaluate(self.predict(full), full.y, full.groups, measures, docid=full.docid)
+
+    def _read_file(self, path: PathName) -> Lists:
+        """The lists of a file of `Shards`."""
+        from didyma.data.texts import reader as texts
+
+        return texts.read(path)
+
+    def _refuse_shards(self, lists: Any) -> None:
+        """Say that what learns in steps of its own does so on one machine."""
+        if is_sharded(lists):
+            raise DataError(
+                f"{type(self).__name__} does not learn on a cluster, where "
+                "Reranker(featuriser, ranker) does: give it lists"
+            )
+
+    def _read(self, documents: Iterable[Any]) -> list[Passage]:
+        return read_documents(documents)
+
+    def _lists(self, query: Any, documents: list[Passage], scores: ArrayLike | None) -> Lists:
+        self._check_fitted()
+        if scores is not None and not self.uses_scores:
+            raise DataError(
+                "the reranker was trained without a first stage's: leave them out, or fit it with "
+                "lists that have them",
+                field="scores",
+            )
+        return self._list(query, documents, None if scores is None else [scores])
+
+    def _list(self, query: Any, documents: list[Passage], scores: list[ArrayLike] | None) -> Lists:
+        return Lists.of_texts([query], [[document.text for document in documents]], scores=scores)
+
+    def _rows(self, lists: Lists) -> tuple[Windowed, Lists]:
+        """The windows of each row, and lists of them as rows of features."""
+        self._check_fitted()
+        windowed = self.featuriser.windowed(lists)
+        rows = lists if len(windowed.item) == len(lists) else lists.select(windowed.item)
+        return windowed, rows.with_items(windowed.X, self.featuriser.names)
+
+    def _score(
+        self, lists: Lists
+    ) -> tuple[Windowed, Lists, NDArray[np.float64], NDArray[np.int64]]:
+        """What `_rows` gives, the score of each row of ``lists`` and the window that has it."""
+        windowed, rows = self._rows(lists)
+        return windowed, rows, *windowed.best(self._raw(rows))
+
+    def _raw(self, rows: Lists) -> NDArray[np.float64]:
+        """The score of each row of features."""
+        return self.model_.predict(rows)
+
+    def _reasons(self, rows: Lists, wanted: NDArray[np.int64]) -> list[PassageExplanation]:
+        """Why some rows of features, given with all those of their list, have their scores."""
+        return explain_rows(self.model_, rows, wanted)
+
+    def _matched(
+        self, lists: Lists, windows: dict[int, tuple[int, int]]
+    ) -> list[list[MatchedSpan]]:
+        """What matched in each row, or in its best window."""
+        if not isinstance(self.featuriser, TextFeatures):
+            return [[] for _ in range(len(lists))]
+        reading = self.featuriser.reader_.read(lists)
+        return [matched_spans(reading, n, windows.get(n)) for n in range(len(lists))]
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise DataError("the reranker is not fitted yet: call fit first")
+
+    def _calibrated(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        return raw
+
+    def state(self) -> State:
+        """What was learned, as arrays and values that JSON can hold."""
+        self._check_fitted()
+        arrays, featuriser = packed(self.featuriser)
+        tensors = {f"featuriser/{name}": array for name, array in arrays.items()}
+        tensors |= {f"ranker/{name}": array for name, array in self.model_.tensors.items()}
+        return tensors, {"featuriser": featuriser, "ranker": self.model_.record}
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
+        """The reranker that has learned this."""
+        found = cls.__new__(cls)
+        found._restore(arrays, record)
+        return found
+
+    def _restore(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
+        self.featuriser = unpacked(under("featuriser/", arrays), record["featuriser"])
+        self.model_ = Model.restored(record["ranker"], under("ranker/", arrays))
+        steps = [step["n_features"] for step, _ in self.model_.steps]
+        names = self.model_.features.names
+        if names is None or steps != [len(names)] * len(steps):
+            raise ValueError("the steps of the ranker ask for different features")
+        if not set(names) <= set(self.featuriser.names):
+            raise ValueError("the ranker asks for features that the featuriser does not have")

@@ -1,0 +1,283 @@
+"""The preset for passages of text: everything is chosen for the user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.data.lists import Features, Lists
+from didyma.data.passage import Passage
+from didyma.errors import DataError
+from didyma.model import Model
+from didyma.ranking.featuriser import State, under
+from didyma.ranking.svm import SVMRanker
+from didyma.text.calibration import Calibration
+from didyma.text.drift import Drift, Ranges, departures
+from didyma.text.explanation import contributions
+from didyma.text.features import (
+    ExtendedFeatures,
+    FirstStage,
+    Part,
+    SmallFeatures,
+    TextFeatures,
+    WordVectors,
+)
+from didyma.text.features.union import IN_LIST
+from didyma.text.gate import Gate
+from didyma.text.judged_texts import check_queries, read_judged
+from didyma.text.reranker import Reranker
+from didyma.text.target import Target
+
+__all__ = ["TextReranker"]
+
+WINDOW = 200  # words
+SAMPLE = 1000  # queries that tell how important features are
+ORDERS = ("stem_bm25", "bm25")  # that need no training, where there is no first stage
+FEATURES = ("auto", "small", "extended")
+PARAMETERS = ("features", "language", "measure", "window", "time_budget", "quick", "random_state")
+
+
+class TextReranker(Reranker):
+    """Ranks passages for a query, learned from texts and judgements.
+
+    `fit` computes features of texts, chooses columns, a linear or additive ranker and C by
+    cross-validation over queries, and keeps what it has learned only if held-out queries say that
+    it helps (`gate_`).
+
+    >>> queries = ["who wrote Emma?", "who wrote Faust?", "when did Goethe die?"]
+    >>> passages = [
+    ...     ["Austen wrote Emma.", "Emma is a novel.", "It is late."],
+    ...     ["It rains.", "Goethe wrote Faust.", "Faust is a play."],
+    ...     ["Goethe wrote plays.", "He was a poet.", "Goethe died in 1832."],
+    ... ]
+    >>> reranker = TextReranker().fit(queries, passages, [[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    >>> best, *_ = reranker.rank("who wrote Ivanhoe?", ["Nobody knows.", "Scott wrote Ivanhoe."])
+    >>> best.text
+    'Scott wrote Ivanhoe.'
+
+    Parameters
+    ----------
+    features : {"auto", "small", "extended"}
+        Set to choose columns from: of the small one, of the extended one as a whole, or of both.
+    vectors : mapping, callable, object with ``encode``, or "wordllama", optional
+        Vectors of words, as `didyma.text.WordVectors` takes them, for features beside those of
+        words as they are written. A saved model holds no vectors: it needs the package
+        ``wordllama`` when it is loaded, or the same table from `attach`.
+    language : str or None
+        Of stop words and stems; "auto" finds out.
+    measure : str, optional
+        What to choose by: AP if not given, nDCG for a teacher's scores.
+    window : int or None
+        Longer documents are cut into windows of so many words, and are as good as their best.
+    time_budget : float
+        Seconds after which nothing more is tried; `gate_` says what was left out then.
+    quick : bool
+        Try the small set of features and linear rankers only.
+    random_state : int
+        Of the folds.
+    callback : callable, optional
+        Called with a `Tried` after each rung that is tried; True ends the search. Not saved.
+
+    Attributes
+    ----------
+    gate_ : Gate
+        What was kept, and why, in words and figures.
+    trials_ : list of dict
+        What was tried, and how it did.
+    calibration_ : Calibration
+        From raw scores to the chance of relevance; it has thresholds, too.
+    ranges_ : Ranges
+        What features were like in training, for `drift`.
+    out_of_fold_ : array of shape (n_rows,)
+        Raw scores of the best that was learned, kept or not, by models that had not seen the query.
+        Not saved.
+    interrupted_ : bool
+        Whether Ctrl-C ended the search. Not saved.
+    """
+
+    gate_: Gate
+    trials_: list[dict[str, Any]]
+    calibration_: Calibration
+    ranges_: Ranges
+    out_of_fold_: NDArray[np.float64]
+    interrupted_: bool
+
+    def __init__(
+        self,
+        *,
+        features: str = "auto",
+        vectors: Any = None,
+        language: str | None = "auto",
+        measure: str | None = None,
+        window: int | None = WINDOW,
+        time_budget: float = 60.0,
+        quick: bool = False,
+        random_state: int = 0,
+        callback: Any = None,
+    ) -> None:
+        self.features, self.vectors, self.language = features, vectors, language
+        self.measure, self.window = measure, window
+        self.time_budget, self.quick = time_budget, quick
+        self.random_state, self.callback = random_state, callback
+
+    def fit(  # type: ignore[override]
+        self,
+        queries: Lists | Sequence[str],
+        passages: Sequence[Any] | None = None,
+        labels: Sequence[Any] | None = None,
+        scores: Sequence[Any] | None = None,
+    ) -> Self:
+        """Learn from judged passages.
+
+        Parameters
+        ----------
+        queries : sequence of str, or Lists
+            One for each query, or one for each passage; `Lists` stand for all four.
+        passages : sequence of sequences of str, or sequence of str
+            Those of each query, or one for each entry of ``queries``.
+        labels : as ``passages``
+            Relevant or not (1, 0), grades, or a teacher's scores, which may be any numbers.
+        scores : as ``passages``, optional
+            The first stage's; `rank` must then be given them too.
+        """
+        from didyma.text.gate import decide, surest
+        from didyma.text.selection import Featured, Search, ladder
+
+        self._refuse_shards(queries)
+        if self.features not in FEATURES:
+            expected = ", ".join(FEATURES)
+            raise DataError(
+                f"expected one of {expected}, found {self.features!r}", field="features"
+            )
+        lists = read_judged(queries, passages, labels, scores)
+        target = Target.of(lists.y, lists.groups, self.measure)
+        fitted = TextFeatures(self._parts(lists), self.language, self.window).fit(lists)
+        beside = [] if self.quick else [name for name in fitted.names if ":" not in name]
+        everything = fitted.with_columns([*fitted.names, *(name + IN_LIST for name in beside)])
+        orders = FirstStage().names[:1] if lists.scores is not None else ORDERS
+        windowed = everything.windowed(lists)
+        judged = Featured.of(lists, windowed, everything.names, target, by=ORDERS[0])
+        search = Search(judged, target, orders, self.random_state)
+        if not len(search.usable):
+            raise DataError(
+                "expected a query with a relevant and an irrelevant passage, found none",
+                field="labels",
+            )
+        sets = ("extended set",) if self.features == "extended" and not self.quick else None
+        rungs = ladder(everything.names, len(search.usable), quick=self.quick, sets=sets)
+        search.run(rungs, self.time_budget, self.callback)
+        best = surest(search.trials, search.baseline_values)
+        known = search.baseline, search.baseline_values
+        self.gate_ = decide(best, *known, target.measure, search.untried)
+        self.trials_ = [
+            {"rung": str(own.rung), "C": own.C, "beside": own.beside, target.measure: own.mean}
+            for own in search.trials
+        ]
+        if best is None or not self.gate_.passed:
+            self.model_ = alone(search.baseline, len(search.usable))
+            raw = judged.best(search.baseline)
+        else:
+            self.model_, raw = search.final(best), best.scores
+        self.featuriser = everything.with_columns(self.model_.features.names or ())
+        self.calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
+        rows = lists.select(windowed.item).with_items(windowed.X, everything.names)
+        old = judged.best(search.baseline)
+        self.ranges_ = self._ranges(
+            self.model_.features.arrange(rows), departures(raw, old, lists.groups)
+        )
+        self.out_of_fold_ = raw if best is None else best.scores
+        self.interrupted_ = search.interrupted
+        return self
+
+    @property
+    def uses_scores(self) -> bool:
+        """Whether it was trained with the first stage's scores; what was kept may do without."""
+        return self.gate_.baseline in FirstStage().names
+
+    def _ranges(self, rows: Lists, departed: NDArray[np.float64]) -> Ranges:
+        names = rows.features.labels
+        some = rows.select_lists(np.arange(min(len(rows.groups), SAMPLE)))
+        amounts, _ = contributions(self.model_, some)
+        importance = amounts[:, : len(names)].std(axis=0)
+        return Ranges.fit(rows.X, rows.groups, names, importance, departed)
+
+    def drift(self, lists: Lists) -> Drift:
+        """How far queries are from those of training, where that may change their order.
+
+        >>> queries, passages = ["where is it?", "who is it?"], [["Here.", "There."], ["Me.", "I."]]
+        >>> lists = Lists.of_texts(queries, passages, [[1, 0], [0, 1]])
+        >>> print(TextReranker(quick=True).fit(lists).drift(lists))
+        like training, as far as 2 queries can tell
+        """
+        windowed, rows, raw, _ = self._score(lists)
+        seen = self.model_.features.arrange(rows)
+        column = self.model_.features.labels.index(self.gate_.baseline)
+        old, _ = windowed.best(seen.X[:, column])
+        return self.ranges_.compare(seen.X, seen.groups, departures(raw, old, lists.groups))
+
+    def _parts(self, lists: Lists) -> list[Part]:
+        is_small = self.quick or self.features == "small"
+        parts: list[Part] = [SmallFeatures() if is_small else ExtendedFeatures()]
+        if lists.scores is not None:
+            parts.append(FirstStage())
+        if self.vectors is not None:
+            parts.append(WordVectors(self.vectors))
+        return parts
+
+    def baseline(self, lists: Lists) -> tuple[str, NDArray[np.float64]]:
+        """The order that reranking was compared with: its name, and a score for each row."""
+        name = self.gate_.baseline
+        if name in FirstStage().names:
+            if lists.scores is None:
+                raise DataError("expected the first stage's scores, found none", field="scores")
+            return name, lists.scores
+        features = TextFeatures([SmallFeatures()], self.language, self.window)
+        features.reader_ = cast("TextFeatures", self.featuriser).reader_
+        windowed = features.windowed(lists)
+        return name, windowed.best(windowed.X[:, features.names.index(name)])[0]
+
+    def attach(self, vectors: Any) -> Self:
+        """Give a loaded model the vectors of words that it was trained with."""
+        features = cast("TextFeatures", self.featuriser)
+        for part in features.parts:
+            if isinstance(part, WordVectors):
+                part.attach(vectors)
+        return self
+
+    def _lists(self, query: Any, documents: list[Passage], scores: ArrayLike | None) -> Lists:
+        lists = super()._lists(query, documents, scores)
+        check_queries(lists)
+        return lists
+
+    def _calibrated(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.calibration_(raw)
+
+    def state(self) -> State:
+        """What was learned, as arrays and values that JSON can hold."""
+        arrays, record = super().state()
+        for name, part in (("calibration", self.calibration_), ("ranges", self.ranges_)):
+            learned, record[name] = part.state()
+            arrays |= {f"{name}/{key}": array for key, array in learned.items()}
+        record |= {"gate": self.gate_.state(), "trials": self.trials_}
+        record["parameters"] = {name: getattr(self, name) for name in PARAMETERS}
+        return arrays, record
+
+    def _restore(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
+        super()._restore(arrays, record)
+        TextReranker.__init__(self, **{name: record["parameters"][name] for name in PARAMETERS})
+        self.calibration_ = Calibration.from_state(
+            under("calibration/", arrays), record["calibration"]
+        )
+        self.ranges_ = Ranges.from_state(under("ranges/", arrays), record["ranges"])
+        self.gate_, self.trials_ = Gate.from_state(record["gate"]), record["trials"]
+
+
+def alone(column: str, n_queries: int) -> Model:
+    """The model that ranks by one column as it is."""
+    ranker = SVMRanker()
+    ranker.coef_, ranker.n_queries_ = np.ones(1), n_queries
+    Features(1, (column,)).remember(ranker)
+    return Model.of(ranker)

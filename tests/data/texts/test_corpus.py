@@ -1,0 +1,145 @@
+"""Passages alone, in every form that users have."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from didyma.data.passage import Passage
+from didyma.data.texts import corpus, sections
+from didyma.errors import DataError, LeftOutWarning
+
+WANTED = [Passage("Jane Austen.", "a", {}), Passage("It is late.", "b", {})]
+FORMS = {
+    "x.jsonl": '{"_id": "a", "text": "Jane Austen."}\n\n{"docid": "b", "passage": "It is late."}\n',
+    "x.csv": 'docid,text\na,Jane Austen.\nb,"It is late."\n',
+    "x.tsv": "id\ttext\na\tJane Austen.\nb\tIt is late.\n",
+    "collection.tsv": "a\tJane Austen.\nb\tIt is late.\n",
+    "plain": '{"id": "a", "title": "Jane", "text": "Austen."}\n{"id":"b","text":"It is late."}',
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("packed", [False, True])
+def test_forms(tmp_path, name, packed):
+    path = tmp_path / (name + ".gz" * packed)
+    contents = FORMS[name].encode()
+    path.write_bytes(gzip.compress(contents) if packed else contents)
+    assert list(corpus.read(path)) == WANTED
+
+
+def test_parquet(tmp_path):
+    polars = pytest.importorskip("polars")
+    table = {"id": ["a", "b"], "text": ["Jane Austen.", "It is late."], "year": [1815, None]}
+    polars.DataFrame(table).write_parquet(tmp_path / "x.parquet")
+    found = list(corpus.read(tmp_path / "x.parquet"))
+    assert [own[:2] for own in found] == [own[:2] for own in WANTED]
+    assert found[0].metadata == {"year": 1815}
+
+
+def test_a_folder_with_a_corpus_is_that(tmp_path):
+    (tmp_path / "corpus.jsonl").write_text(FORMS["x.jsonl"])
+    (tmp_path / "readme.md").write_text("Not a passage.")
+    assert list(corpus.read(tmp_path)) == WANTED
+
+
+def test_further_fields_are_kept(tmp_path):
+    path = tmp_path / "x.jsonl"
+    record = {"text": "a", "year": 1815, "metadata": {"page": 2}}
+    path.write_text(json.dumps(record))
+    assert list(corpus.read(path)) == [Passage("a", None, {"year": 1815, "page": 2})]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("x.jsonl", '{"text": "a"}\n{"text": 7}', "line 2, text: expected a text, found 7"),
+        ("x.jsonl", '{"other": "a"}', "line 1: expected a text among other"),
+        ("x.jsonl", "", "expected passages, found none"),
+        ("x.csv", "id,text\na\n", "line 2: expected 2 fields, found 1"),
+        ("x.tsv", "a\tb\tc\n", r"line 1: expected 2 fields \(id, text\), found 3"),
+        ("x.tsv", "", "expected passages, found none"),
+    ],
+)
+def test_mistakes_have_a_place(tmp_path, name, text, problem):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DataError, match=f"{name}(, |: ){problem}"):
+        list(corpus.read(tmp_path / name))
+
+
+# Documents
+
+
+def cut(text: str) -> list[tuple[tuple[str, ...], int, str]]:
+    return [tuple(found) for found in sections.passages(text.split("\n"))]
+
+
+def test_headings_cut_and_go_before():
+    text = "Intro.\n# A #\na\n\nb\n### C\nc\n## B\n\nE\n=\n\n===\nF\n===\nf"
+    assert cut(text) == [
+        ((), 1, "Intro."),
+        (("A",), 3, "a\n\nb"),
+        (("A", "C"), 7, "c"),
+        (("A", "B"), 10, "E\n="),
+        (("F",), 16, "f"),
+    ]
+
+
+def test_fences_hold_together():
+    code = "```sh\n# no heading\n\nmake\n```"
+    assert cut(f"# A\n\n{code}\n\n# B\nb") == [(("A",), 3, code), (("B",), 10, "b")]
+
+
+def test_underlined_headings_have_levels_in_order_of_appearance():
+    text = "A\n~~~\n\nB\n---\nb\n\nC\n---\nc\n\nD\n~~~\nd"
+    assert [found[0] for found in cut(text)] == [("A", "B"), ("A", "C"), ("D",)]
+
+
+def test_long_paragraphs_are_cut_after_sentences():
+    sentence = " ".join(["word"] * 79) + " end."
+    found = cut(" ".join([sentence] * 5))
+    assert [text.count("end.") for _, _, text in found] == [2, 2, 1]
+    assert all(text.endswith("end.") for _, _, text in found)
+
+
+def test_scripts_without_spaces_are_cut_too():
+    found = cut("北京是中国的首都。" * 100)
+    assert len(found) == 4
+    assert all(text.endswith("。") for _, _, text in found)
+
+
+@given(st.lists(st.sampled_from(["word ", "北", ". ", "\n", "\n\n", "# ", "```\n", "--- "])))
+def test_no_word_is_lost_and_no_passage_is_long(pieces):
+    text = "".join(pieces * 40)
+    found = cut(text)
+    words = sum(sections._n_words(part) for _, _, part in found)
+    titled = sections._n_words(" ".join(t for titles in {f[0] for f in found} for t in titles))
+    assert all(sections._n_words(part) <= sections.LONGEST for _, _, part in found)
+    assert words + titled <= sections._n_words(text)
+    if "#" not in text and "---" not in text:
+        assert words == sections._n_words(text)
+    lines = [line for _, line, _ in found]
+    assert lines == sorted(lines)
+
+
+def test_folders_of_texts(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / ".hidden").mkdir()
+    for name in ("b.md", "sub/a.txt", ".hidden/c.txt", "sub/.d.txt", "e.png"):
+        (tmp_path / name).write_text(f"# Title\n\nText of {name}.")
+    with pytest.warns(LeftOutWarning, match="left out 1 files"):
+        found = list(corpus.read(tmp_path))
+    assert [own.id for own in found] == ["b.md#1", "sub/a.txt#1"]
+    assert found[0].text == "Title\n\nText of b.md."
+    assert found[0].metadata == {"file": "b.md", "line": 3}
+    assert list(corpus.read(tmp_path / "b.md")) == [found[0]]
+    (tmp_path / "b.md").write_bytes(b"a\n\xff")
+    with pytest.raises(DataError, match=r"b.md, line 2: expected UTF-8 text"):
+        list(corpus.read(tmp_path / "b.md"))
+    (tmp_path / "none").mkdir()
+    with pytest.raises(DataError, match=r"expected a corpus, or text files \(.txt"):
+        list(corpus.read(tmp_path / "none"))

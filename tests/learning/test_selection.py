@@ -1,0 +1,88 @@
+"""Choosing C: who takes part, who wins, and what Ctrl-C leaves."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from didyma.data.lists import Features, Lists
+from didyma.errors import DataError
+from didyma.learning.selection import HeldOut, contest, fits
+from didyma.model import Model
+from didyma.ranking.classification import ClassificationRanker
+from didyma.ranking.svm import SVMRanker
+
+
+def judged(seed: int, n_lists: int = 12, n_rows: int = 6) -> Lists:
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_lists * n_rows, 3))
+    y = (X[:, 0] + 0.7 * random.normal(size=len(X)) > 0.5).astype(float)
+    y[::n_rows], y[1::n_rows] = 1.0, 0.0
+    return Lists(X, y, np.repeat(np.arange(n_lists), n_rows))
+
+
+TRAIN, OTHERS = judged(0), judged(1)
+
+
+def test_each_takes_part_and_the_best_value_wins() -> None:
+    held_out = HeldOut(OTHERS, "AP")
+    found = contest(fits(ClassificationRanker(), TRAIN, [10.0, 0.001]), held_out)
+    assert [contender.ranker.C for contender in found.contenders] == [0.001, 10.0]
+    for contender in found.contenders:
+        ranker = ClassificationRanker(contender.ranker.C).fit(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
+        assert contender.value == ranker.score(OTHERS.X, OTHERS.y, qid=OTHERS.qid)
+        assert contender.summary()["dev"] == contender.value
+    assert found.best.value == max(contender.value or 0 for contender in found.contenders)
+    assert not found.interrupted
+
+
+def fitted(C: float, status: str = "converged", n_iter: int = 3) -> Any:
+    return SimpleNamespace(C=C, result_=SimpleNamespace(status=status, n_iter=n_iter))
+
+
+def test_of_equals_the_first_wins_and_without_a_judge_as_well() -> None:
+    rankers = [fitted(1.0), fitted(2.0)]
+    assert contest(rankers, lambda ranker: 0.5).best.ranker is rankers[0]
+    assert contest(rankers).best.ranker is rankers[0]
+    assert contest(rankers).best.value is None
+
+
+@pytest.mark.parametrize(("n_iter", "kept"), [(0, [1.0]), (2, [1.0, 2.0])])
+def test_what_was_interrupted_takes_part_if_it_has_learned(n_iter: int, kept: list[float]) -> None:
+    rankers = [fitted(1.0), fitted(2.0, "interrupted", n_iter), fitted(3.0)]
+    found = contest(iter(rankers))
+    assert [contender.ranker.C for contender in found.contenders] == kept
+    assert found.interrupted
+
+
+def test_an_interruption_between_fits_keeps_those_before() -> None:
+    def rankers() -> Any:
+        yield fitted(1.0)
+        raise KeyboardInterrupt
+
+    found = contest(rankers())
+    assert len(found.contenders) == 1
+    assert found.interrupted
+
+
+@pytest.mark.parametrize("name", ["StandardScaler", "QueryMinMaxScaler"])
+def test_a_model_is_what_was_trained_behind_what_scales(name: str) -> None:
+    scaler = Model.scaler(name, TRAIN)
+    scaled = scaler.transform(TRAIN)
+    svm = SVMRanker(C=1.0).fit(scaled.X, scaled.y, qid=scaled.qid)
+    TRAIN.features.remember(svm)
+    model = Model.of(svm, {"note": 1}).behind(scaler)
+    expected = svm.predict(scaler.transform(OTHERS).X)
+    np.testing.assert_array_equal(model.predict(OTHERS), expected)
+    assert model.summary["note"] == 1
+    assert model.features == TRAIN.features
+
+
+def test_columns_are_called_by_name_or_as_the_file_does() -> None:
+    assert Features(2, ("bm25", "age")).places(["age"]) == (1,)
+    assert Features(2, zero_based=True).places(iter("10")) == (1, 0)
+    with pytest.raises(DataError, match="--categorical: there is no feature '3'"):
+        Features(2, zero_based=False).places(["3"], "--categorical")

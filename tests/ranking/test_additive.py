@@ -1,0 +1,333 @@
+"""The additive ranker against the same problem with its indicators written out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from didyma.data.lists import Groups, Lists
+from didyma.errors import DataError
+from didyma.learning.bcfw import BCFW
+from didyma.learning.row_bcfw import RowBCFW
+from didyma.learning.scoring import step_scores
+from didyma.model import Model, load
+from didyma.ranking.additive import AdditiveSVMRanker
+from didyma.ranking.binned import Binned
+from didyma.ranking.binning import ScoreBinner
+from didyma.ranking.bins import FEW, Bins
+from didyma.ranking.interactions import rank_pairs
+from didyma.ranking.losses import AveragePrecision
+from didyma.ranking.problem import RankingProblem
+from didyma.ranking.svm import SVMRanker
+from tests.reference import written_out
+
+RNG = np.random.default_rng(3)
+N_QUERIES, ROWS = 20, 9
+QID = np.repeat(np.arange(N_QUERIES), ROWS)
+X = RNG.normal(size=(len(QID), 5))
+HIDDEN = np.abs(X[:, 0]) + np.tanh(3 * X[:, 1]) + 0.3 * RNG.normal(size=len(QID))
+Y = (HIDDEN.reshape(-1, ROWS) >= np.sort(HIDDEN.reshape(-1, ROWS))[:, [-3]]).astype(float).ravel()
+GROUPS = Groups.from_qid(QID)
+
+
+def some_bins() -> Binned:
+    bins = RNG.integers(7, size=(len(QID), 4)).astype(np.uint8)
+    return Binned(bins, 7, np.array([True, False, True, True]))
+
+
+def test_products_are_those_of_the_written_out_matrix() -> None:
+    binned = some_bins()
+    Z = written_out(binned)
+    w = RNG.normal(size=Z.shape[1])
+    np.testing.assert_allclose(binned @ w, Z @ w)
+    np.testing.assert_allclose(binned[3:50] @ w, Z[3:50] @ w)
+    ours = RankingProblem(binned, Y, GROUPS, AveragePrecision())
+    theirs = RankingProblem(Z, Y, GROUPS, AveragePrecision())
+    assert ours.n_features == theirs.n_features
+    np.testing.assert_allclose(ours.scores(w), theirs.scores(w))
+    np.testing.assert_allclose(ours.risks(w), theirs.risks(w))
+    c = RNG.normal(size=len(QID))
+    np.testing.assert_allclose(ours.gather(c), theirs.gather(c))
+    for mine, other in ((ours.cut(w, 2), theirs.cut(w, 2)), (ours.cut_all(w), theirs.cut_all(w))):
+        np.testing.assert_allclose(mine.direction, other.direction)
+        assert mine.loss == pytest.approx(other.loss)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_planes_of_rows_reach_the_optimum_of_planes_of_features(C: float) -> None:
+    binned = some_bins()
+    ours = RankingProblem(binned, Y, GROUPS, AveragePrecision())
+    theirs = RankingProblem(written_out(binned), Y, GROUPS, AveragePrecision())
+    one = RowBCFW(tol=1e-4).solve(ours, C)
+    best = BCFW(tol=1e-7).solve(theirs, C).result
+    assert one.result.converged
+    assert one.result.dual <= best.value
+    assert best.dual <= one.result.value <= best.value * (1 + 1.1e-4)
+    # The report is about these weights.
+    value = 0.5 * one.w @ one.w + C * ours.weights @ theirs.risks(one.w)
+    assert one.result.value == pytest.approx(value)
+    again = RowBCFW(tol=1e-4).solve(ours, 2 * C, start=one)
+    cold = RowBCFW(tol=1e-4).solve(ours, 2 * C)
+    assert again.result.value == pytest.approx(cold.result.value, rel=2e-4)
+
+
+@pytest.mark.parametrize("loss", ["ap", "ndcg@5", "precision@3", "roc"])
+def test_same_optimum_as_a_linear_ranker_of_indicators(loss: str) -> None:
+    linear = SVMRanker(loss, C=1.0, tol=1e-4)
+    binner = ScoreBinner(7, sparse_output=False)
+    linear.fit(binner.fit_transform(X), Y, qid=QID)
+    additive = AdditiveSVMRanker(loss, C=1.0, bins=8, tol=1e-4).fit(X, Y, qid=QID)
+    assert additive.result_.value == pytest.approx(linear.result_.value, rel=2e-4)
+    expected = linear.predict(binner.transform(X))
+    np.testing.assert_allclose(additive.predict(X), expected, atol=0.05)
+    np.testing.assert_array_equal(additive.bins_.edges[0][:7], binner.thresholds_[:7])
+
+
+def test_path_weights_and_early_stopping_are_those_of_any_svm(tmp_path: Path) -> None:
+    ranker = AdditiveSVMRanker(bins=8, tol=1e-4)
+    path = ranker.path(X, Y, [0.5, 4.0], qid=QID, eval_set=(X, Y), eval_qid=QID)
+    for each in path:
+        alone = AdditiveSVMRanker(C=each.C, bins=8, tol=1e-4).fit(X, Y, qid=QID)
+        assert each.result_.value == pytest.approx(alone.result_.value, rel=2e-4)
+        assert "AP" in each.history_[-1]
+        each.save(tmp_path / "model.safetensors")
+        np.testing.assert_array_equal(
+            load(tmp_path / "model.safetensors").predict(X), each.predict(X)
+        )
+    half = QID < N_QUERIES // 2
+    weighted = AdditiveSVMRanker(bins=8, tol=1e-4).fit(X, Y, qid=QID, sample_weight=half)
+    stopped = AdditiveSVMRanker(bins=8, patience=1).fit(
+        X, Y, qid=QID, eval_set=(X[half], Y[half]), eval_qid=QID[half]
+    )
+    assert weighted.score(X[half], Y[half], qid=QID[half]) > 0.9
+    assert stopped.result_.status in ("stopped", "converged")
+
+
+@pytest.mark.parametrize("solver", ["one-slack", "bundle"])
+def test_other_solvers_find_the_same(solver: str) -> None:
+    found = [
+        AdditiveSVMRanker(bins=8, tol=1e-4, solver=name).fit(X, Y, qid=QID)
+        for name in ("bcfw", solver)
+    ]
+    assert found[0].result_.value == pytest.approx(found[1].result_.value, rel=3e-4)
+
+
+def test_missing_values_have_a_weight_of_their_own() -> None:
+    rows = X.copy()
+    rows[Y == 1, 2] = np.nan
+    ranker = AdditiveSVMRanker(bins=8).fit(rows, Y, qid=QID)
+    assert ranker.score(rows, Y, qid=QID) == 1.0
+    assert ranker.tables_[-1, 2] > 0
+    one = np.full((1, 5), np.nan)
+    assert ranker.predict(one)[0] == pytest.approx(ranker.tables_[-1].sum())
+
+
+def test_categories_have_weights_of_their_own_and_strangers_none() -> None:
+    rows = X.copy()
+    rows[:, 4] = np.where(Y == 1, RNG.choice([7.0, -3.0], len(Y)), RNG.choice([2.0, 9.0], len(Y)))
+    ranker = AdditiveSVMRanker(bins=4, categorical=[4]).fit(rows, Y, qid=QID)
+    assert ranker.score(rows, Y, qid=QID) == 1.0
+    table = ranker.tables_[:, 4]
+    assert ranker.edges_[4][:4].tolist() == [-3.0, 2.0, 7.0, 9.0]
+    assert min(table[1], table[3]) > max(table[2], table[4])
+    strange = rows[:1].copy()
+    strange[0, 4] = 5.5
+    base = ranker.predict(rows[:1]) - ranker.tables_[ranker.bins_.transform(rows[:1]).bins[0, 4], 4]
+    assert ranker.predict(strange)[0] == pytest.approx(base[0])
+
+
+def test_monotone_features() -> None:
+    """The dual of the constrained problem certifies it, and the functions keep their promise."""
+    rows = np.column_stack([X, -X[:, 1] + 0.5 * RNG.normal(size=len(Y))])
+    free = AdditiveSVMRanker(bins=16, C=5.0, tol=1e-4).fit(rows, Y, qid=QID)
+    ranker = AdditiveSVMRanker(bins=16, C=5.0, tol=1e-4, increasing=[0, 1], decreasing=[5])
+    ranker.fit(rows, Y, qid=QID)
+    assert ranker.result_.converged
+    assert ranker.result_.value > free.result_.value
+    steps = np.diff(ranker.tables_[:-1], axis=0)
+    assert np.all(steps[:, :2] >= -1e-15)
+    assert np.all(steps[:, 5] <= 1e-15)
+    assert np.any(np.diff(free.tables_[:-1, 0]) < 0)
+    # No feasible change of the weights improves the objective.
+    problem = RankingProblem(ranker.bins_.transform(rows), Y, GROUPS, AveragePrecision())
+    w = ranker.coef_
+
+    def value(w: NDArray[np.float64]) -> float:
+        return float(0.5 * w @ w + 5.0 * problem.weights @ problem.risks(w))
+
+    assert value(w) == pytest.approx(ranker.result_.value)
+    for _ in range(50):
+        other = problem.feasible(w + 0.1 * RNG.normal(size=len(w)) * RNG.random())
+        assert value(other) >= value(w) * (1 - 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "field"),
+    [
+        ({"bins": 1}, "bins"),
+        ({"bins": 300}, "bins"),
+        ({"strategy": "nonsense"}, "strategy"),
+        ({"categorical": [9]}, "categorical"),
+        ({"increasing": ["bm25"]}, "increasing"),
+        ({"increasing": [1], "decreasing": [1]}, "decreasing"),
+        ({"increasing": [1], "solver": "one-slack"}, "solver"),
+        ({"interactions": -1}, "interactions"),
+        ({"interactions": "many"}, "interactions"),
+    ],
+)
+def test_mistakes_name_their_parameter(parameters: dict[str, Any], field: str) -> None:
+    with pytest.raises(DataError, match=field):
+        AdditiveSVMRanker(**parameters).fit(X, Y, qid=QID)
+
+
+def test_importance_is_the_deviation_of_what_a_feature_adds() -> None:
+    ranker = AdditiveSVMRanker(bins=8).fit(X, Y, qid=QID)
+    bins = ranker.bins_.transform(X).bins
+    added = np.take_along_axis(ranker.tables_, bins.astype(int), axis=0)
+    np.testing.assert_allclose(ranker.feature_importances_, added.std(axis=0))
+    assert set(np.argsort(-ranker.feature_importances_)[:2]) == {0, 1}
+
+
+def test_bins_count_the_edges_below() -> None:
+    rows = np.concatenate(
+        [RNG.normal(size=(300, 2)), RNG.lognormal(sigma=5, size=(300, 2))], axis=1
+    )
+    rows[::7, 1] = np.nan
+    rows[:, 0] = np.round(rows[:, 0])
+    for values in (rows, rows.astype(np.float32)):
+        for strategy in ("quantile", "even", "geometric"):
+            bins = Bins.of(values, 20, strategy)
+            expected = np.stack(
+                [np.searchsorted(own, column) for own, column in zip(bins.edges, values.T)], axis=1
+            )
+            expected[np.isnan(values)] = bins.height - 1
+            np.testing.assert_array_equal(bins.transform(values).bins, expected)
+
+
+def all_pairs(seed: int, n_queries: int = 60) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Judged rows whose relevance is the product of the signs of two features."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(10 * n_queries, 6))
+    hidden = (rows[:, 1] * rows[:, 4] + 0.1 * rng.normal(size=len(rows))).reshape(n_queries, 10)
+    y = (hidden >= np.sort(hidden)[:, [-3]]).astype(float).ravel()
+    return rows, y, np.repeat(np.arange(n_queries), 10)
+
+
+def test_interactions_are_found_and_learned(tmp_path: Path) -> None:
+    rows, y, qid = all_pairs(0)
+    other = all_pairs(1)
+    alone = AdditiveSVMRanker(bins=16).fit(rows, y, qid=qid)
+    ranker = AdditiveSVMRanker(bins=16, interactions=1).fit(rows, y, qid=qid)
+    assert ranker.pairs_.tolist() == [[1, 4]]
+    assert ranker.score(other[0], other[1], qid=other[2]) > 0.7
+    assert alone.score(other[0], other[1], qid=other[2]) < 0.6
+    assert ranker.feature_importances_.shape == (6,)
+    assert ranker.pair_importances_[0] > 5 * ranker.feature_importances_.max()
+    ranker.save(tmp_path / "model.safetensors")
+    again = AdditiveSVMRanker.load(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(again.predict(other[0]), ranker.predict(other[0]))
+
+
+def test_as_many_interactions_as_clearly_pay() -> None:
+    rows, y, qid = all_pairs(0)
+    paired = AdditiveSVMRanker(bins=8, interactions="auto", tol=1e-2).fit(rows, y, qid=qid)
+    assert [1, 4] in paired.pairs_.tolist()
+    additive = AdditiveSVMRanker(bins=8, interactions="auto", tol=1e-2).fit(X, Y, qid=QID)
+    assert len(additive.pairs_) == 0
+
+
+def test_monotone_columns_do_not_interact() -> None:
+    rows, y, qid = all_pairs(0)
+    ranker = AdditiveSVMRanker(bins=8, interactions=99, increasing=[1]).fit(rows, y, qid=qid)
+    assert len(ranker.pairs_) == 10
+    assert 1 not in ranker.pairs_
+
+
+def test_crossed_columns_are_cells_of_levels() -> None:
+    rows = X.copy()
+    rows[::5, 3] = np.nan
+    rows[:, 4] = RNG.integers(3, size=len(rows))
+    bins = Bins.of(rows, 16, nominal=np.arange(5) == 4, crossable=True)
+    main = bins.transform(rows)
+    bins = bins.levelled(main.bins).crossed(np.array([[0, 3], [4, 1]]))
+    found = bins.transform(rows)
+    np.testing.assert_array_equal(found.bins, bins.added(main).bins)
+    for k, (first, second) in enumerate(bins.pairs, 5):
+        a, b = (bins.levels[j][main.bins[:, j]].astype(int) for j in (first, second))
+        np.testing.assert_array_equal(found.bins[:, k], 8 * (a - 1) + b)
+    levels = bins.levels[3][main.bins[:, 3]]
+    assert set(levels[::5]) == {8}
+    assert set(np.delete(levels, np.arange(0, len(levels), 5))) == set(range(1, 8))
+    strange = rows[:1].copy()
+    strange[0, 4] = 77.0
+    assert bins.transform(strange).bins[0, 6] == 0
+
+
+def test_levels_are_finer_towards_both_ends() -> None:
+    """Of many values; a few have a level each."""
+    rows = np.column_stack([np.arange(1000.0), np.arange(1000) % 5, np.arange(1000) % 2 == 0])
+    bins = Bins.of(rows, 64, crossable=True)
+    main = bins.transform(rows).bins
+    levels = bins.levelled(main).levels
+    sizes = np.bincount(levels[0][main[:, 0]])[1:]
+    assert len(sizes) == 8
+    assert np.all(np.diff(sizes[:4]) > 0)
+    np.testing.assert_allclose(sizes, sizes[::-1], atol=20)
+    expected = 1000 * np.diff(np.sin(np.linspace(0, np.pi / 2, 9)) ** 2)
+    np.testing.assert_allclose(sizes, expected, atol=16)  # a bin has as many rows
+    for j, count in ((1, 5), (2, 2)):
+        assert len(np.unique(levels[j][main[:, j]])) == count
+
+
+def test_energy_of_pairs_against_its_definition() -> None:
+    """What a table of cells explains of the squares beyond the best sum of rows and columns."""
+    levels = RNG.integers(4, size=(500, 3)).astype(np.uint8)
+    left = RNG.normal(size=500) + (levels[:, 0] * levels[:, 2] % 3)
+    pairs, energy = rank_pairs(levels, left, np.ones(3, bool))
+
+    def explained(*columns: NDArray[Any]) -> float:
+        design = np.concatenate([np.eye(16)[column] for column in columns], axis=1)
+        fitted = design @ np.linalg.lstsq(design, left, rcond=None)[0]
+        return float(fitted @ fitted)
+
+    assert pairs[0].tolist() == [0, 2]
+    for (a, b), found in zip(pairs, energy):
+        one, other = levels[:, a], levels[:, b]
+        expected = explained(4 * one + other) - explained(one, other)
+        assert found == pytest.approx(expected, rel=1e-3)
+
+
+def test_few_rows_and_many_are_binned_alike_and_a_model_scores_as_its_estimator() -> None:
+    """Missing values, categories known and unknown, infinities, pairs, both precisions."""
+    rows = X.copy()
+    rows[::7, 1] = np.nan
+    rows[:, 4] = np.round(np.abs(X[:, 4]) * 2)
+    ranker = AdditiveSVMRanker(bins=16, categorical=[4], interactions=2).fit(rows, Y, qid=QID)
+    model = Model.of(ranker)
+    assert len(ranker.pairs_) == 2
+    new = RNG.normal(size=(300, 5)) * 3
+    new[::5, 0], new[1::5, 0], new[::3, 1] = np.inf, -np.inf, np.nan
+    new[:, 4] = np.round(np.abs(new[:, 4]) * 2)
+    new[:63, 2] = ranker.edges_[2, np.minimum(np.arange(63), 14)]  # values that are edges
+    for given in (new, new.astype(np.float32)):
+        bins = ranker.bins_.transform(given).bins
+        many = np.tile(given, (2 * FEW // len(given), 1))  # which are looked up in a grid
+        np.testing.assert_array_equal(ranker.bins_.transform(many).bins[: len(given)], bins)
+        scores = step_scores(bins, ranker.tables_)
+        assert model.predict(Lists(given)).tobytes() == scores.tobytes()
+    finite = np.where(np.isfinite(new), new, 0.0)
+    assert model.predict(Lists(finite)).tobytes() == ranker.predict(finite).tobytes()
+
+
+def test_steps_are_the_nearest_step_functions_but_for_a_constant() -> None:
+    binned = some_bins()
+    values = RNG.normal(size=binned.bins.shape)
+    added = binned @ binned.steps(values)
+    expected = np.zeros(len(added))
+    for own, column in zip(binned.bins.T, values.T):
+        expected += [column[own == b].mean() for b in own]
+    assert np.ptp(added - expected) == pytest.approx(0, abs=1e-12)

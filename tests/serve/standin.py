@@ -1,0 +1,80 @@
+"""A reranker that counts common words, in the place of a trained one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from didyma.data.lists import Groups
+from didyma.errors import DataError
+from didyma.ranking.ranked import Ranked
+from didyma.text.calibration import Calibration
+from didyma.text.explanation import FeatureContribution, MatchedSpan, PassageExplanation
+
+# Of scores .1, .2, …, 1 all above .5 are relevant.
+STEPS = np.arange(1, 11) / 10
+CALIBRATION = Calibration.fit(
+    np.tile(STEPS, 4), np.tile(STEPS > 0.5, 4), Groups.from_sizes([10] * 4, 40)
+)
+
+
+@dataclass
+class CommonWords:
+    """Scores are shares of the query's words; raw scores are ten times that."""
+
+    bonus: float = 0.0
+    gate_: str = "kept"
+    uses_scores: bool = False
+    calibration_: Calibration = CALIBRATION
+    entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    gate: threading.Event = field(default_factory=threading.Event)
+
+    def rank(
+        self,
+        query: str,
+        documents: Sequence[str],
+        top_k: int | None = None,
+        scores: Sequence[float] | None = None,
+    ) -> list[Ranked]:
+        if query == "fault":
+            raise RuntimeError("a fault of the server")
+        if query == "wait":
+            self.entered.release()
+            assert self.gate.wait(20)
+        if scores is not None and len(scores) != len(documents):
+            raise DataError(f"expected {len(documents)} scores, found {len(scores)}")
+        found = [self._score(query, text) for text in documents]
+        order = sorted(range(len(found)), key=lambda n: -found[n])[:top_k]
+        return [
+            Ranked(index=n, score=found[n], text=documents[n], raw=10 * found[n]) for n in order
+        ]
+
+    def _score(self, query: str, text: str) -> float:
+        words = set(query.split())
+        return self.bonus + len(words & set(text.split())) / max(len(words), 1)
+
+    def explain(
+        self, query: str, documents: Sequence[str], scores: Any = None
+    ) -> list[PassageExplanation]:
+        return [self._explanation(query, text) for text in documents]
+
+    def _explanation(self, query: str, text: str) -> PassageExplanation:
+        score = self._score(query, text)
+        spans, at = [], 0
+        for word in text.split(" "):
+            if word in query.split():
+                spans.append(MatchedSpan(at, at + len(word), (word,), "word"))
+            at += len(word) + 1
+        part = FeatureContribution("common", 10 * score, score)
+        return PassageExplanation(10 * score, score, 0.0, (part,), tuple(spans), text)
+
+
+def load(path: Path) -> CommonWords:
+    """A file of it holds its bonus, as a number or by name."""
+    text = path.read_text()
+    return CommonWords({"half": 0.5}[text] if text.isalpha() else float(text))

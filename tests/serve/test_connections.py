@@ -1,0 +1,185 @@
+"""Connections that wait for their clients: how long, and how many."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from didyma.errors import DataError
+from didyma.serve.connections import PROBES, connections_within
+from didyma.serve.limits import Limits
+from tests.serve.conftest import make_service, running
+from tests.serve.process import ServerProcess
+
+BODY = {"query": "a b", "documents": ["b", "a b"]}
+HEAD = b"POST /v1/rerank HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+
+
+def request(**more: object) -> bytes:
+    content = json.dumps(BODY | more).encode()
+    return HEAD + b"%d\r\n\r\n%b" % (len(content), content)
+
+
+REQUEST = request()
+
+
+@contextmanager
+def connected(client: httpx.Client, sent: bytes = b"") -> Iterator[socket.socket]:
+    address = (client.base_url.host, client.base_url.port)
+    with socket.create_connection(address, timeout=20) as connection:
+        connection.sendall(sent)
+        yield connection
+
+
+def rest(connection: socket.socket) -> bytes:
+    """What comes until the server ends the connection."""
+    found = b""
+    with suppress(ConnectionResetError, BrokenPipeError):
+        while piece := connection.recv(1 << 16):
+            found += piece
+    return found
+
+
+@pytest.fixture
+def brief(model: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[httpx.Client]:
+    """A client of a server that waits for nobody for long."""
+    monkeypatch.setattr("didyma.serve.server.KEEP_ALIVE", 1)
+    with running(make_service(model, limits=Limits(seconds=0.5))) as client:
+        yield client
+
+
+def test_no_connection_waits_for_ever_for_its_client(brief):
+    """A law: wherever a client stops, in a first request or a second, the connection ends."""
+    with ExitStack() as stack:
+        stops = [*range(0, len(REQUEST), 5), len(REQUEST)]
+        connections = [
+            stack.enter_context(connected(brief, before + REQUEST[:stop]))
+            for before in (b"", REQUEST)
+            for stop in stops
+        ]
+        answers = [rest(connection) for connection in connections]
+    for stop, first, second in zip(stops * 2, answers, answers[len(stops) :]):
+        if 0 < stop < len(REQUEST):
+            assert first.startswith(b"HTTP/1.1 408")
+        assert second.startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("sent", [b"POST /v2/rer", REQUEST + b"GET /hea", HEAD + b"1\r\nX-Slow: "])
+def test_a_head_that_comes_bit_by_bit_is_ended(brief, sent):
+    with connected(brief, sent) as slow, suppress(ConnectionResetError, BrokenPipeError):
+        slow.settimeout(0.05)
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            slow.sendall(b"a")
+            with suppress(TimeoutError):
+                if not slow.recv(1 << 16):
+                    break
+        assert time.monotonic() < until
+
+
+def test_the_rest_of_a_refused_body_is_not_read_for_ever(brief):
+    with (
+        connected(brief, HEAD + b"999999999\r\n\r\n") as slow,
+        suppress(ConnectionResetError, BrokenPipeError),
+    ):
+        assert slow.recv(1000).startswith(b"HTTP/1.1 413")
+        slow.settimeout(0.05)
+        until = time.monotonic() + 20
+        while time.monotonic() < until:
+            slow.sendall(b"a")
+            with suppress(TimeoutError):
+                if not slow.recv(1 << 16):
+                    break
+        assert time.monotonic() < until
+
+
+def test_an_answer_that_nobody_takes_is_given_up(model):
+    service = make_service(model, limits=Limits(seconds=1))
+    content = request(documents=["a" * 90_000] * 150, return_documents=True)
+    with running(service) as client, connected(client, content) as idle:
+        until = time.monotonic() + 20
+        while len(service.room) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert not len(service.room)
+        assert len(rest(idle)) < len(content)
+
+
+def test_the_longest_wait_makes_room(model):
+    service = make_service(model, limits=Limits(connections=4), threads=1)
+    reranker = service.models.by_name["words"].reranker
+    with running(service) as client, ExitStack() as stack:
+        asked = stack.enter_context(connected(client, request(query="wait")))
+        assert reranker.entered.acquire(timeout=20)
+        idle = [stack.enter_context(connected(client, b"GET /")) for _ in range(20)]
+        assert client.get("/health").status_code == 200
+        assert rest(idle[0]) == b""
+        assert len(service.room) <= 4
+        reranker.gate.set()
+        assert asked.recv(1000).startswith(b"HTTP/1.1 200")
+
+
+def test_probes_are_answered_where_every_connection_works(model):
+    service = make_service(model, limits=Limits(connections=2), threads=2)
+    reranker = service.models.by_name["words"].reranker
+    with running(service) as client, ExitStack() as stack:
+        asked = request(query="wait")
+        working = [stack.enter_context(connected(client, asked)) for _ in range(2)]
+        for _ in working:
+            assert reranker.entered.acquire(timeout=20)
+        assert client.get("/health").status_code == 200
+        refused = client.post("/v2/rerank", json=BODY)
+        assert refused.status_code == 503
+        assert refused.headers["retry-after"] == "1"
+        assert refused.headers["connection"] == "close"
+        many = [stack.enter_context(connected(client)) for _ in range(3 * PROBES)]
+        assert client.get("/health").status_code == 200
+        assert len(service.room) <= 2 + PROBES
+        reranker.gate.set()
+        for connection in [*working, *many]:
+            connection.close()
+        until = time.monotonic() + 20
+        while client.post("/v2/rerank", json=BODY).status_code != 200:
+            assert time.monotonic() < until
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits of the system")
+def test_more_connections_than_open_files(model_file):
+    few = ["sh", "-c", 'ulimit -n 320; exec "$@"', "sh"]
+    with ServerProcess(model_file, before=few) as server, ExitStack() as stack:
+        for _ in range(400):
+            stack.enter_context(connected(server.client))
+        assert server.client.get("/health").status_code == 200
+        threads = [
+            threading.Thread(target=lambda: stack.enter_context(connected(server.client)))
+            for _ in range(100)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert server.client.get("/health").status_code == 200
+        body = {"query": "when?", "documents": ["Here.", "There."]}
+        assert server.client.post("/v2/rerank", json=body).status_code == 200
+        server.process.terminate()
+        server.said("ended")  # and every line up to it was JSON
+        assert not [line for line in server.before if line["level"] == "ERROR"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits of the system")
+def test_too_few_open_files_are_told(monkeypatch):
+    import resource
+
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
+    with pytest.raises(DataError, match="64 open files are too few"):
+        connections_within(512)
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (10_000, 10_000))
+    assert connections_within(512) == 512
