@@ -29,7 +29,7 @@ from didyma.ranking.losses import StepLoss as StepLoss
 from didyma.ranking.scaling import QueryMinMaxScaler as QueryMinMaxScaler
 from didyma.ranking.scaling import QueryPercentileScaler as QueryPercentileScaler
 from didyma.ranking.scaling import QueryStandardScaler as QueryStandardScaler
-from didyma.ranking.scorer import scorer as scorer
+from didyma.ranking.sklearn_scorer import scorer as scorer
 from didyma.ranking.svm import SVMRanker as SVMRanker
 from didyma.structure import Structure as Structure
 from didyma.structured.learners import LatentStructuredPerceptron as LatentStructuredPerceptron

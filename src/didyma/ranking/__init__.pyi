@@ -8,5 +8,5 @@ from didyma.ranking.losses import StepLoss as StepLoss
 from didyma.ranking.scaling import QueryMinMaxScaler as QueryMinMaxScaler
 from didyma.ranking.scaling import QueryPercentileScaler as QueryPercentileScaler
 from didyma.ranking.scaling import QueryStandardScaler as QueryStandardScaler
-from didyma.ranking.scorer import scorer as scorer
+from didyma.ranking.sklearn_scorer import scorer as scorer
 from didyma.ranking.svm import SVMRanker as SVMRanker

@@ -334,7 +334,7 @@ def _write_lines(pairs: Sequence[Pair], found: Sequence[Alignment], path: Path) 
 
 
 def _draw(titles: Sequence[str], found: Sequence[Alignment], path: Path) -> None:
-    from didyma.applications.alignment.heat_maps import write
+    from didyma.applications.alignment.drawing import write
 
     with waiting("drawing"):
         write(found, titles[: len(found)], path)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from didyma.applications.alignment import heat_maps as report
+from didyma.applications.alignment import drawing
 from didyma.applications.alignment.esim import Alignment, Selected
 from didyma.errors import DataError, MissingExtraError
 
@@ -46,13 +46,13 @@ def captions(figure):
 
 
 def test_a_panel_for_the_weights_and_one_for_each_structure():
-    assert captions(alignment.heat_maps([matching()])) == ["matching\n2 structures", "75%", "25%"]
-    assert captions(alignment.heat_maps([matching()], most=1)) == ["matching\n2 structures", "75%"]
-    assert captions(alignment.heat_maps([sequential()])) == [
+    assert captions(drawing.heat_maps([matching()])) == ["matching\n2 structures", "75%", "25%"]
+    assert captions(drawing.heat_maps([matching()], most=1)) == ["matching\n2 structures", "75%"]
+    assert captions(drawing.heat_maps([sequential()])) == [
         *("premise to hypothesis\n1 structure", "100%"),
         *("hypothesis to premise\n1 structure", "100%"),
     ]
-    found = captions(alignment.heat_maps([softmax(), matching()]))
+    found = captions(drawing.heat_maps([softmax(), matching()]))
     assert found[:2] == [
         "premise to hypothesis\nrows sum to 1",
         "hypothesis to premise\ncolumns sum to 1",
@@ -61,7 +61,7 @@ def test_a_panel_for_the_weights_and_one_for_each_structure():
 
 
 def test_weights_above_zero_are_framed_and_written():
-    weights, first, _ = alignment.heat_maps([matching()]).axes
+    weights, first, _ = drawing.heat_maps([matching()]).axes
     assert [text.get_text() for text in weights.texts] == ["100", "100", "75", "25"]
     assert len(weights.patches) == 4
     (line,) = first.lines
@@ -70,7 +70,7 @@ def test_weights_above_zero_are_framed_and_written():
 
 
 def test_paths_follow_the_words_of_their_own_sentence():
-    axes = alignment.heat_maps([sequential()]).axes
+    axes = drawing.heat_maps([sequential()]).axes
     (down,), (across,) = axes[1].lines, axes[3].lines
     assert down.get_linestyle() == across.get_linestyle() == "-"
     assert down.get_xydata().tolist() == [[0.5, 0.5], [0.5, 1.5], [2.5, 2.5]]
@@ -78,7 +78,7 @@ def test_paths_follow_the_words_of_their_own_sentence():
 
 
 def test_nothing_is_cut_off_and_titles_stand_apart():
-    figure = alignment.heat_maps([softmax(), sequential(), matching()], ["one", "two", "three"])
+    figure = drawing.heat_maps([softmax(), sequential(), matching()], ["one", "two", "three"])
     FigureCanvasAgg(figure)
     figure.draw_without_rendering()
     page = figure.bbox
@@ -122,8 +122,8 @@ def test_what_cannot_be_drawn(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"ends in \.html"):
         report.write([matching()], [""], tmp_path / "a.txt")
     with pytest.raises(DataError, match="expected one at least"):
-        alignment.heat_maps([])
+        drawing.heat_maps([])
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(MissingExtraError, match=r"\.\[report\]"):
-        alignment.heat_maps([matching()])
+        drawing.heat_maps([matching()])
     assert list(tmp_path.iterdir()) == []
