@@ -76,7 +76,7 @@ format: $(READY)
 bench: $(READY)  ## speed against peers and physical limits, as ratios
 	$(BIN)/python -m benchmarks --peers
 
-reproduce: $(READY)  ## every table of docs/RESULTS.md whose code has changed, where the data are at hand
+reproduce: $(READY)  ## every table of docs/RESULTS.md, where the data are at hand (hours)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev,vectors]"
 	$(BIN)/python -m reproductions
 

@@ -1,13 +1,12 @@
 """Every study, one after another, into docs/RESULTS.md.
 
-    python -m reproductions              those whose code has changed since their section was made
-    python -m reproductions --list       what is up to date, and how long each took
-    python -m reproductions svmmap       one of them, in any case
-    python -m reproductions --mark       run nothing; sections say which code has changed since
+    python -m reproductions              all of them: hours
+    python -m reproductions --list       what each was made with, and how long it took
+    python -m reproductions svmmap       one of them
 
-A run that was stopped goes on when it is started again: studies that are up to date are not run
-again, and the long ones keep what they have computed. What a study says goes to
-``build/reproductions/NAME.log``. Each takes less than an hour on two cores.
+The long ones keep what they have computed, and go on from there when they are started again by the
+same commit. What a study says goes to ``build/reproductions/NAME.log``. Each takes less than an
+hour on two cores.
 """
 
 from __future__ import annotations
@@ -16,13 +15,12 @@ import argparse
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from reproductions import stamps
-from reproductions.code import ROOT
+from reproductions.stamps import ROOT
 
 RESULTS = ROOT / "docs" / "RESULTS.md"
 LOGS = ROOT / "build" / "reproductions"
@@ -41,10 +39,6 @@ class Study:
         place = [] if self.module == "sparsemap_solvers" else ["--data", str(data)]
         run = [sys.executable, "-m", f"reproductions.{self.module}", *self.options]
         return [*run, *place, "--write"]
-
-    def is_fresh(self, known: Mapping[str, Any]) -> bool:
-        """Whether its sections were made by the code that is here."""
-        return all(name in known and not stamps.changed(known[name]) for name in self.sections)
 
 
 STUDIES = {
@@ -83,36 +77,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("studies", nargs="*", choices=[*STUDIES, []], metavar="NAME")
-    parser.add_argument("--list", action="store_true", help="say what is up to date")
-    parser.add_argument("--mark", action="store_true", help="say it in the page")
+    parser.add_argument("--list", action="store_true", help="say what was run when")
     parser.add_argument(
         "--data", type=Path, default=ROOT.parent / "shared" / "data", metavar="PATH"
     )
     options = parser.parse_args(arguments)
-    known = stamps.read(RESULTS)
     if options.list:
-        print("\n".join(state(name, study, known) for name, study in STUDIES.items()))
+        known = stamps.read(RESULTS)
+        for name, study in STUDIES.items():
+            print(f"{name:<26}{known.get(study.sections[0]) or 'never run'}")
         return 0
-    if options.mark:
-        stamps.mark(RESULTS)
-        return 0
-    names = options.studies or [name for name in STUDIES if not STUDIES[name].is_fresh(known)]
+    names = options.studies or list(STUDIES)
     failed = [name for name in names if not run(name, options.data)]
     for name in failed:
         print(f"{name}: failed, see {LOGS / name}.log", file=sys.stderr)
     return len(failed)
-
-
-def state(name: str, study: Study, known: Mapping[str, Any]) -> str:
-    """A line on a study."""
-    made = [known[section] for section in study.sections if section in known]
-    if not made:
-        return f"{name:<22} never run"
-    since = sorted({module for stamp in made for module in stamps.changed(stamp)})
-    times = [stamp["minutes"] for stamp in made if stamp["minutes"] is not None]
-    took = f"{max(times):g} minutes" if times else "time not kept"
-    fresh = f"{len(since)} modules have changed since" if since else "up to date"
-    return f"{name:<22} {made[0]['commit']:<9} {took:<14} {fresh}"
 
 
 def run(name: str, data: Path) -> bool:

@@ -42,7 +42,6 @@ from reproductions import stamps
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "RESULTS.md"
 WORKER = Path(__file__).with_name("additive_worker.py")
-MODULES = ("reproductions.additive", "reproductions.additive_worker")
 PACKAGES = {"LightGBM": "lightgbm", "XGBoost": "xgboost-cpu"}
 OURS = "AdditiveSVMRanker"
 EQUAL = 0.003
@@ -299,7 +298,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for table in sections.values():
         print(table, end="\n\n")
     if options.write:
-        stamps.write(RESULTS, sections, *MODULES)
+        stamps.write(RESULTS, sections)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with replace_when_done(options.json) as file:
             json.dump(results, file, indent=1)
     if options.write:
-        stamps.write(RESULTS, {"grades": text}, "reproductions.grades")
+        stamps.write(RESULTS, {"grades": text})
     return 0
 
 

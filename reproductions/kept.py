@@ -11,19 +11,21 @@ from typing import Any
 import numpy as np
 
 from didyma.files import replace_when_done
-from reproductions.code import hash_of
+from reproductions.stamps import commit
 
 __all__ = ["Kept"]
 
 
 class Kept:
-    """Results by their keys, in a folder whose name is a hash of all code that ``modules`` run.
+    """Results by their keys, in a folder that is named after the commit whose code runs.
 
-    So nothing is ever taken from another version of the code. Without a folder nothing is kept.
+    So nothing is ever taken from another version of the code. Nothing is kept without a folder, or
+    while files differ from the commit.
     """
 
-    def __init__(self, folder: Path | None, *modules: str) -> None:
-        self.folder = None if folder is None else folder / hash_of(*modules)
+    def __init__(self, folder: Path | None) -> None:
+        name = commit()
+        self.folder = None if folder is None or name.endswith("+") else folder / name
 
     def record(self, key: Any, compute: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
         """What ``compute`` returns, as JSON has it."""

@@ -596,7 +596,7 @@ def reproduce(options: argparse.Namespace) -> None:
         if options.features == "paper":
             draw(results, FIGURE)
         sections = {SECTIONS[options.features]: text}
-        stamps.write(RESULTS, sections, "reproductions.latent_reranking", seed=options.seed)
+        stamps.write(RESULTS, sections, seed=options.seed)
 
 
 if __name__ == "__main__":

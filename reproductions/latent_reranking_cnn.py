@@ -32,7 +32,6 @@ from reproductions.kept import Kept
 Vector = NDArray[np.float64]
 Asked = Mapping[str, Lists]
 
-MODULE = "reproductions.latent_reranking_cnn"
 SETS = ("train", "dev", "test")
 NETWORKS = {"CNN": "cross-entropy", "CNN, AP end to end": "ap"}
 REFERENCE = "CNN"
@@ -182,7 +181,7 @@ def reproduce(options: argparse.Namespace) -> None:
     from torch import set_num_threads
 
     set_num_threads(1)
-    progress, cache = reranking.Progress(), Kept(options.cache, MODULE)
+    progress, cache = reranking.Progress(), Kept(options.cache)
     parts = reranking.PARTS if options.part == "all" else (options.part,)
     with threadpool_limits(1):
         results = {part: reproduce_part(part, options, cache, progress.say) for part in parts}
@@ -195,6 +194,5 @@ def reproduce(options: argparse.Namespace) -> None:
         stamps.write(
             reranking.RESULTS,
             {"latent_reranking_cnn": text},
-            MODULE,
             seed=f"0 to {options.seeds - 1}",
         )

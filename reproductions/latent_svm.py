@@ -113,7 +113,7 @@ def reproduce(options: argparse.Namespace) -> None:
         text = part.table(results[name])
         print(f"{text}\n")
         if options.write:
-            stamps.write(RESULTS, {part.module: text}, f"reproductions.{part.module}")
+            stamps.write(RESULTS, {part.module: text})
     if options.json:
         with replace_when_done(options.json) as file:
             json.dump(results, file, indent=1)

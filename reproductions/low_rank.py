@@ -756,7 +756,7 @@ def write(results: Mapping[str, Any], seed: int) -> None:
     texts = [INTRODUCTION.format(**counts)]
     texts += [tables(part, found) for part, found in results.items()]
     texts += ["**Figure 1: accuracy over τ and λ**", "![Accuracy over τ and λ](low_rank.svg)"]
-    stamps.write(RESULTS, {"low_rank": "\n\n".join(texts)}, "reproductions.low_rank", seed=seed)
+    stamps.write(RESULTS, {"low_rank": "\n\n".join(texts)}, seed=seed)
 
 
 if __name__ == "__main__":

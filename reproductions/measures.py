@@ -265,7 +265,7 @@ def reproduce(options: argparse.Namespace) -> None:
         with replace_when_done(options.json) as file:
             json.dump(results, file, indent=1)
     if options.write:
-        stamps.write(RESULTS, texts, "reproductions.measures")
+        stamps.write(RESULTS, texts)
 
 
 if __name__ == "__main__":

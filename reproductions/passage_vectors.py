@@ -34,7 +34,6 @@ from reproductions.kept import Kept
 from reproductions.latent_reranking_cnn import QUICK, SETTINGS
 
 ROOT = Path(__file__).resolve().parents[1]
-MODULE = "reproductions.passage_vectors"
 DIMENSION = 50  # that of learned vectors
 
 # How often a word must occur to be given a vector (None: no word is), and what becomes of it.
@@ -108,7 +107,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     set_num_threads(1)
     settings = {**QUICK, "dimension": DIMENSION} if options.quick else SETTINGS
     seeds = range(1 if options.quick else options.seeds)
-    kept, progress = Kept(options.cache, MODULE), reranking.Progress()
+    kept, progress = Kept(options.cache), reranking.Progress()
     try:
         asked = reranking.read("wikiqa", options.data / "wikiqa", 0)
         found: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
@@ -124,9 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = table(found)
     print(text)
     if options.write:
-        stamps.write(
-            reranking.RESULTS, {"passage_vectors": text}, MODULE, seed=f"0 to {len(seeds) - 1}"
-        )
+        stamps.write(reranking.RESULTS, {"passage_vectors": text}, seed=f"0 to {len(seeds) - 1}")
     return 0
 
 

@@ -7,8 +7,8 @@
     python -m reproductions.rerank --write             put tables and picture into docs/
 
 Everything is chosen inside the training part. Collections have five folds over queries, or the
-split that they come with. What was computed is kept in ``--cache`` under a name that contains a
-hash of the code, so that a run that was stopped goes on, and never mixes the work of two versions.
+split that they come with. What was computed is kept in ``--cache`` under the name of
+the commit, so that a run that was stopped goes on, and never mixes the work of two versions.
 LightGBM lives in the environment of the benchmarks' peers, or in that of ``--python``.
 """
 
@@ -50,7 +50,6 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS, README = ROOT / "docs" / "RESULTS.md", ROOT / "README.md"
 PICTURE = ROOT / "docs" / "rerank_curve.svg"
 WORKER = Path(__file__).with_name("rerank_worker.py")
-MODULES = ("reproductions.rerank", "reproductions.rerank_worker")
 OURS, FIRST = "TextReranker()", "BM25"
 ALPHA = 0.05
 SETTINGS = [
@@ -364,7 +363,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     warnings.filterwarnings("ignore", ".*queries have rows of one class only")
     python = options.python or environment("lightgbm")
-    study = Study(options.data, Kept(options.cache, *MODULES), python)
+    study = Study(options.data, Kept(options.cache), python)
     names = options.collections or list(COLLECTIONS)
     sections = {}
     if options.part in (None, "home"):
@@ -382,7 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for table in sections.values():
         print(table, end="\n\n")
     if options.write:
-        stamps.write(RESULTS, sections, *MODULES)
+        stamps.write(RESULTS, sections)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> dict[str, str]:
     """Train what the cache lacks; the section of docs/RESULTS.md."""
     torch.set_num_threads(1)
     size = QUICK if options.quick else FULL if options.full else USUAL
-    kept = Kept(options.cache, "reproductions.sparsemap_alignment")
+    kept = Kept(options.cache)
     data = read(options.data / "sick", size.step)
     found: list[dict[str, Any]] = []
     for seed, alignment, rate in product(range(options.seeds), ALIGNMENTS, size.rates):

@@ -71,7 +71,7 @@ def reproduce(module: str, options: argparse.Namespace) -> None:
         print(f"{text}\n")
     if options.write:
         seeds = f"0 to {options.seeds - 1}"
-        stamps.write(RESULTS, sections, f"reproductions.{module}", seed=seeds)
+        stamps.write(RESULTS, sections, seed=seeds)
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def run(options: argparse.Namespace) -> dict[str, str]:
     """Train what the cache lacks; the section of docs/RESULTS.md."""
     torch.set_num_threads(1)
     size = QUICK if options.quick else FULL if options.full else USUAL
-    kept = Kept(options.cache, "reproductions.sparsemap_parsing")
+    kept = Kept(options.cache)
     found: list[dict[str, Any]] = []
     lead = ["UAS in percent."]
     for language, corpus in size.corpora.items():

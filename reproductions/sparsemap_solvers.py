@@ -143,7 +143,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         plot(curves).savefig(options.plot)
     if options.write:
         plot(curves).savefig(FIGURE)
-        stamps.write(RESULTS, {"sparsemap_solvers": text}, "reproductions.sparsemap_solvers")
+        stamps.write(RESULTS, {"sparsemap_solvers": text})
 
 
 if __name__ == "__main__":

@@ -668,7 +668,7 @@ def reproduce(options: argparse.Namespace) -> None:
         with replace_when_done(options.json) as file:
             json.dump(results, file, indent=1)
     if options.write:
-        stamps.write(RESULTS, texts, "reproductions.svmmap", seed=options.seed)
+        stamps.write(RESULTS, texts, seed=options.seed)
 
 
 if __name__ == "__main__":

@@ -96,31 +96,31 @@ def test_nothing_is_cut_off_and_titles_stand_apart():
     ("share", "text"), [(0.004, "<1%"), (0.5, "50%"), (0.996, ">99%"), (1.0, "100%")]
 )
 def test_percentages_are_never_rounded_to_certainty(share, text):
-    assert report._percent(share) == text
+    assert drawing._percent(share) == text
 
 
 def test_a_page_has_the_words_as_they_are(tmp_path):
     path = tmp_path / "page.html"
-    report.write([matching(), softmax()], ["neutral <60%>", "b"], path)
+    drawing.write([matching(), softmax()], ["neutral <60%>", "b"], path)
     text = path.read_text(encoding="utf-8")
     assert "<h2>neutral &lt;60%&gt;</h2>" in text
     assert "<p>a &lt;man&gt; performs $x$</p>" in text
     assert text.count("<svg") == text.count("<h2>") == 2
     assert "<image" not in text
     again = tmp_path / "again.html"
-    report.write([matching(), softmax()], ["neutral <60%>", "b"], again)
+    drawing.write([matching(), softmax()], ["neutral <60%>", "b"], again)
     assert again.read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize(("name", "start"), [("a.svg", b"<?xml"), ("a.PNG", b"\x89PNG")])
 def test_pictures(tmp_path, name, start):
-    report.write([matching()], ["entailment"], tmp_path / name)
+    drawing.write([matching()], ["entailment"], tmp_path / name)
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
 def test_what_cannot_be_drawn(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"ends in \.html"):
-        report.write([matching()], [""], tmp_path / "a.txt")
+        drawing.write([matching()], [""], tmp_path / "a.txt")
     with pytest.raises(DataError, match="expected one at least"):
         drawing.heat_maps([])
     monkeypatch.setitem(sys.modules, "matplotlib", None)
