@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from didyma import CoreferenceResolver
-from didyma.applications.coreference import reader as coreference
+from didyma.applications import coreference
 
 PEOPLE = (("Emma", "her"), ("Frank", "his"), ("Harriet", "her"), ("John", "his"))
 

@@ -3,8 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from didyma import NBestReranker
-from didyma.nbest import formats as nbest
+from didyma import NBestReranker, nbest
 
 DATA = Path(__file__).parent / "data"
 

@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 
 from didyma.data import Lists
-from didyma.formats.nbest import Output, of_outputs, write
+from didyma.nbest import Output, of_outputs, write
 
 SIZES = {"train": 240, "dev": 80, "test": 120}
 N_BEST = 8

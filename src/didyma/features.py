@@ -3,6 +3,12 @@
 from didyma.lazy import moved
 
 _TEXT = ("BM25", "ExtendedFeatures", "FirstStage", "SmallFeatures", "TextFeatures", "WordVectors")
-_HOMES = dict.fromkeys(_TEXT, "didyma.text")
-_HOMES |= {"Bag": "didyma.nbest", "Featuriser": "didyma.ranking", "Joined": "didyma.ranking"}
-__getattr__ = moved(__name__, _HOMES)
+__getattr__ = moved(
+    __name__,
+    {
+        **{name: f"didyma.text.{name}" for name in _TEXT},
+        "Bag": "didyma.nbest.Bag",
+        "Featuriser": "didyma.ranking.Featuriser",
+        "Joined": "didyma.ranking.Joined",
+    },
+)

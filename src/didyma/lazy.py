@@ -41,7 +41,8 @@ def attach(
     """The ``__getattr__``, ``__dir__`` and ``__all__`` of a package, from its stub.
 
     The public names stand once, in ``__init__.pyi``, as type checkers read them
-    (``from module import Name as Name``). ``former`` are names that have moved to another package.
+    (``from module import Name as Name``). ``former`` are names of 0.2, and where the
+    things are now.
     """
     stub = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
     homes = {name: home for home, name in EXPORT.findall(stub)}
@@ -59,13 +60,14 @@ def attach(
 
 
 def moved(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` for names that other packages have now: they work, with a warning."""
+    """The ``__getattr__`` of former names: each is found where it is now, with a warning."""
 
     def find(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        message = f"{package}.{name} has moved to {homes[name]}, and will not be here in 0.4"
+        message = f"{package}.{name} is {homes[name]} now; the old name will go in 0.4"
         warnings.warn(message, DeprecationWarning, stacklevel=2)
-        return getattr(import_module(homes[name]), name)
+        home, _, attribute = homes[name].rpartition(".")
+        return getattr(import_module(home), attribute, None) or import_module(homes[name])
 
     return find

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -81,7 +82,10 @@ def test_evaluate_takes_queries_as_everything_else_does() -> None:
 
 
 # What pages and examples may import from; everything else is an inner path.
-PUBLIC = r"didyma(\.(structures|nn|metrics|formats|report|features|integrations|jax|learning))?"
+PUBLIC = (
+    r"didyma(\.(structures|nn|metrics|data(\.texts)?|ranking|text|nbest|structured|report|jax"
+    r"|integrations|learning|applications(\.\w+)?))?"
+)
 
 
 @pytest.mark.parametrize(
@@ -95,11 +99,15 @@ def test_pages_teach_no_inner_path(page: Path) -> None:
         assert re.fullmatch(PUBLIC, module), f"{page}: {module}"
 
 
-@pytest.mark.parametrize("package", ["features", "learning", "report"])
+@pytest.mark.parametrize(
+    "package", ["data", "learning", "nbest", "ranking", "report", "structured", "text"]
+)
 def test_packages_import_their_names_when_they_are_used(package: str) -> None:
     found = importlib.import_module(f"didyma.{package}")
     for name in found.__all__:
-        assert getattr(found, name).__module__.startswith(f"didyma.{package}.")
+        value = getattr(found, name)
+        home = value.__name__ if isinstance(value, ModuleType) else value.__module__
+        assert home.startswith(f"didyma.{package}.")
     with pytest.raises(AttributeError, match=f"'didyma.{package}' has no attribute 'nothing'"):
         found.nothing  # noqa: B018
     code = f"import sys, didyma.{package}; print(*sys.modules)"

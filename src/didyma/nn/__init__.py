@@ -19,9 +19,9 @@ from didyma.lazy import attach
 
 # Names of 0.2 that are elsewhere now.
 _FORMER = {
-    "DependencyParser": "didyma.applications.parsing",
-    "EntailmentClassifier": "didyma.applications.alignment",
-    "PassageEmbedding": "didyma.applications.passages",
-    "PassageRanker": "didyma.applications.passages",
+    "DependencyParser": "didyma.applications.parsing.DependencyParser",
+    "EntailmentClassifier": "didyma.applications.alignment.EntailmentClassifier",
+    "PassageEmbedding": "didyma.applications.passages.PassageEmbedding",
+    "PassageRanker": "didyma.applications.passages.PassageRanker",
 }
 __getattr__, __dir__, __all__ = attach(__name__, __file__, _FORMER)

@@ -16,7 +16,7 @@ from didyma.cli import app
 
 torch.set_num_threads(1)  # so small networks only lose by more
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
+EXAMPLES = Path(__file__).parents[3] / "examples" / "data"
 SMALL = ("--dimension", 6, "--hidden", 5, "--epochs", 1, "--device", "cpu")
 
 

@@ -13,7 +13,7 @@ from didyma.applications.parsing.parser import DependencyParser
 from didyma.cli import app
 from didyma.data import conll
 
-DATA = Path(__file__).parents[2] / "examples" / "data"
+DATA = Path(__file__).parents[3] / "examples" / "data"
 TEST = DATA / "treebank-test.conllu"
 SMALL = (
     *("--hidden", 8, "--layers", 1, "--mlp", 8, "--word-size", 8),

@@ -19,7 +19,7 @@ from didyma.data.conll import Field, Sentence
 from didyma.errors import DataError, ModelFileError
 from didyma.structures import ProjectiveTree, Tree
 
-DATA = Path(__file__).parents[2] / "examples" / "data"
+DATA = Path(__file__).parents[3] / "examples" / "data"
 SMALL = {"word_size": 8, "tag_size": 4, "character_size": 4, "hidden": 8, "mlp": 8}
 FAST = {**SMALL, "dropout": 0.0, "word_dropout": 0.0, "learning_rate": 0.03, "device": "cpu"}
 

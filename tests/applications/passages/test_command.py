@@ -13,7 +13,7 @@ from didyma.applications.passages.ranker import PassageRanker
 from didyma.data import judged
 from didyma.data.trec import read_run
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "data"
+EXAMPLES = Path(__file__).parents[3] / "examples" / "data"
 SMALL = ("--dimension", 8, "--filters", 12, "--hidden", 12, "--learning-rate", 0.01)
 
 

@@ -66,6 +66,12 @@ def read(path: PathName) -> list[Pair]:
     """All pairs of a file, plain or gzip, whose layout its first line tells; see above.
 
     Pairs without a label have the label None. A sentence may be empty.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "pairs.jsonl")
+    >>> _ = path.write_text('{"sentence1": "It rains.", "sentence2": "It is wet."}\\n')
+    >>> read(path)[0].hypothesis
+    'It is wet.'
     """
     lines = _lines(path)
     if lines[0].lstrip().startswith("{"):

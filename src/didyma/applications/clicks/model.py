@@ -55,7 +55,7 @@ class ClickModel:
     c_k / (n_k θ_k), weighed by how often it was looked at, n_k θ_k.
 
     >>> import pathlib, tempfile
-    >>> from didyma.data import click_log
+    >>> from didyma.applications.clicks import log
     >>> path = pathlib.Path(tempfile.mkdtemp(), "log.csv")
     >>> shown = {("a", 1): (60, 100), ("a", 2): (15, 50), ("b", 2): (20, 100), ("b", 1): (20, 50)}
     >>> lines = [
@@ -64,7 +64,7 @@ class ClickModel:
     ...     for i in range(views)
     ... ]
     >>> _ = path.write_text("\\n".join(["query,docid,position,clicked", *lines]))
-    >>> log = click_log.read(path)
+    >>> log = log.read(path)
     >>> model = ClickModel(bootstrap=0, smoothing=0.0).fit(log)
     >>> model.examination_.values.round(3).tolist()
     [1.0, 0.5]

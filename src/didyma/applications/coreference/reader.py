@@ -87,6 +87,9 @@ def find(path: PathName) -> list[Path]:
     """The file itself, or those of a folder, sorted by name.
 
     They are those with "conll" in their names, and any other that begins with ``#begin document``.
+
+    >>> find("emma.conll")
+    [PosixPath('emma.conll')]
     """
     place = Path(path)
     if not place.is_dir():
@@ -145,6 +148,13 @@ def write(
 
     Every other column, comment and blank line stays as it is. Without labels the gold clusters are
     written.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "two.conll")
+    >>> _ = path.write_text("#begin document (a); part 0\\na 0 0 She (3)\\n\\n#end document\\n")
+    >>> write(read(path), path, [[7]])
+    >>> path.read_text().splitlines()[1].split()
+    ['a', '0', '0', 'She', '(7)']
     """
     given = [document.labels for document in documents] if labels is None else labels
     if len(given) != len(documents):

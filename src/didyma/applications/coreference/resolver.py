@@ -63,7 +63,7 @@ class CoreferenceResolver(Savable, Estimator):
 
     Examples
     --------
-    >>> from didyma.data import coreference
+    >>> from didyma.applications import coreference
     >>> documents = coreference.read("train.conll")                   # doctest: +SKIP
     >>> resolver = CoreferenceResolver(C=1.0).fit(documents)          # doctest: +SKIP
     >>> labels = resolver.predict(coreference.read("test.conll"))     # doctest: +SKIP

@@ -68,6 +68,12 @@ def read(
     **names
         What columns or fields are called: ``query``, ``passage``, ``label``, ``score``, ``qid``,
         ``docid``. A teacher's scores are labels: ``label="score"``.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "train.jsonl")
+    >>> _ = path.write_text('{"query": "who?", "passage": "Jane Austen.", "label": 1}\\n')
+    >>> read(path)
+    Lists(1 rows of str, 1 queries)
     """
     place, roles = Path(path), Roles(**names)
     if place.is_dir():

@@ -75,6 +75,12 @@ def write(lists: Lists, path: PathName, *, format: str | None = None, loss: str 
     By default JSON lines if the name ends in ``.jsonl`` or ``.json``, otherwise Moses; a final
     ``.gz`` compresses. Moses has no place for inputs and references, which are files of their own,
     and none for vectors, which are refused. ``loss`` is the name that losses get.
+
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "lists.nbest")
+    >>> write(of_outputs(["time flies"], [["NN NNS", "NN VBZ"]], scores=[[-3, -4]]), path)
+    >>> path.read_text()
+    '0 ||| NN NNS |||  ||| -3.0\\n0 ||| NN VBZ |||  ||| -4.0\\n'
     """
     if format is None:
         format = "jsonl" if format_suffix(path) in (".jsonl", ".json") else "moses"

@@ -24,7 +24,10 @@ class Output:
     """A proposed output: its text, and what is known about it besides its score and its loss.
 
     ``features`` are named numbers, ``vector`` its representation, ``other`` further fields of its
-    file. Texts are tokens with white space between them; what a token needs inside is another sign.
+    file. Texts are tokens with white space between them; spaces inside a token must be escaped.
+
+    >>> Output("NN VBZ", {"lm": -2.5}).features
+    {'lm': -2.5}
     """
 
     text: str
@@ -35,7 +38,11 @@ class Output:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Input:
-    """What outputs are proposed for: its text, the right output as far as it is known, vectors."""
+    """What outputs are proposed for: its text, the right output as far as it is known, vectors.
+
+    >>> Input("time flies", reference="NN VBZ").reference
+    'NN VBZ'
+    """
 
     text: str | None = None
     reference: str | None = None
