@@ -24,6 +24,7 @@ Cube<To> as_jets(Cube<From> numbers) {
 
 void bind_marginals(nb::module_ m) {
     m.def("normalise", &normalise, Released());
+    m.def("tree_marginals", &tree_marginals, Released());
     m.def("tree_covariances", &tree_covariances, Released());
     m.def("sample_trees", &sample_trees, Released());
     m.def("forward_backward", &forward_backward, Released());

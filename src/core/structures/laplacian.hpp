@@ -1,12 +1,15 @@
-// How marginals of trees answer to scores, by the inverse of the Laplacian of arcs.
+// Marginals of trees and how they answer to scores, by the inverse of the Laplacian of arcs.
 //
-// The Laplacian L, whose determinant is the sum over trees, is linear in the weights of arcs,
+// The Laplacian L, whose determinant is the sum over trees, is linear in the weights of arcs: row m
+// has the sum of word m's weights on the diagonal, less the weight of each word h at [m, h]. So
+// log det L has the gradient L⁻¹[m, m] - L⁻¹[h, m] for arc (m, h), where row 0, of the root, is
+// zero; and weight × gradient is an arc's marginal.
 //
-//     L = Σ over arcs   weight × E(arc),
-//
-// so log det L has the gradient ⟨E(arc), L⁻¹⟩, and weight × gradient is an arc's marginal. Without
-// a single root, E of arc (m, h) is 1 at [m, m] and -1 at [m, h], which the root does not have.
-// With one, the first column has the weights of root arcs in its place (Koo et al. 2007).
+// L⁻¹[i, m] is how often a walk from i, which follows heads at random until it meets the root,
+// comes to m. A Gauss-Jordan sweep in this sense adds and multiplies but never subtracts (a pivot
+// is the sum of what leaves a word, after Grassmann, Taksar & Heyman), so that every entry has a
+// relative error of some n roundings, however badly L is conditioned. What is lost is lost in the
+// differences of the gradient, where it can be seen.
 #pragma once
 
 #include <cmath>
@@ -16,119 +19,296 @@
 
 namespace didyma {
 
-// matrix += weight × E(arc), for head h of word m, where 0 is the root.
-inline void add_arc(Matrix<double> matrix, int64_t m, int64_t h, bool single_root, double weight) {
-    if (h == 0) {
-        matrix(m - 1, single_root ? 0 : m - 1) += weight;
-        return;
+// target += a p + b q + c r + d s, all of them n numbers.
+inline void add_four(double* __restrict target, int64_t n, const double* factors,
+                     const double* __restrict p, const double* __restrict q,
+                     const double* __restrict r, const double* __restrict s) {
+    const double a = factors[0], b = factors[1], c = factors[2], d = factors[3];
+    for (int64_t j = 0; j < n; ++j) target[j] += (a * p[j] + b * q[j]) + (c * r[j] + d * s[j]);
+}
+
+// The logarithm of a product of numbers between 1e-120 and 1e120.
+class LogProduct {
+  public:
+    void multiply(double factor) {
+        product_ *= factor;
+        if (product_ > 1e-180 && product_ < 1e180) return;
+        log_ += std::log(product_);
+        product_ = 1.0;
     }
-    if (m > 1 || !single_root) matrix(m - 1, m - 1) += weight;
-    if (h > 1 || !single_root) matrix(m - 1, h - 1) -= weight;
-}
+    double value() const { return log_ + std::log(product_); }
 
-// ⟨E(arc), matrix⟩, where the matrix is transposed as an inverse is.
-inline double arc_product(Matrix<const double> matrix, int64_t m, int64_t h, bool single_root) {
-    if (h == 0) return matrix(single_root ? 0 : m - 1, m - 1);
-    double value = 0.0;
-    if (m > 1 || !single_root) value += matrix(m - 1, m - 1);
-    if (h > 1 || !single_root) value -= matrix(h - 1, m - 1);
-    return value;
-}
+  private:
+    double log_ = 0.0, product_ = 1.0;
+};
 
-// Inverts in place by pivots that are largest in their columns; whether there is an inverse.
-inline bool invert(Matrix<double> matrix, Span<int64_t> order) {
-    const int64_t n = matrix.rows();
-    for (int64_t k = 0; k < n; ++k) {
-        int64_t best = k;
-        for (int64_t i = k + 1; i < n; ++i) {
-            if (std::abs(matrix(i, k)) > std::abs(matrix(best, k))) best = i;
+// The gradient of log det L for trees of at most `longest - 1` words.
+//
+// With a single root, root arcs weigh ε → 0, and L⁻¹ = 1 roots' / ε + C + O(ε): the gradient is
+// C[m, m] - C[h, m] for a word h, and roots[m] for the root. A sweep over all words but one, `exit`,
+// has walks that end there instead of at the root, and one more pivot at [exit, 0] gives C and
+// roots. Here that is one matrix C, which has the roots in row 0.
+class TreeGradient {
+  public:
+    TreeGradient(int64_t longest, bool single_root)
+        : single_root_(single_root),
+          weights_(longest, longest),
+          inverse_(longest, longest),
+          transposed_(longest, longest),
+          magnitude_(longest),
+          order_(longest) {}
+
+    // Whether there is an inverse of numbers far from the smallest and the largest float.
+    bool run(Matrix<const double> scores, int64_t n) {
+        n_ = n;
+        log_scale_ = 0.0;
+        logarithm_ = {};
+        for (int64_t m = 1; m <= n; ++m) {
+            if (!normalise(m, scores[m].first(n + 1))) return false;
         }
-        order[k] = best;
-        const double pivot = matrix(best, k);
-        if (!(std::abs(pivot) > 0.0)) return false;
-        if (best != k) std::swap_ranges(matrix[k].begin(), matrix[k].end(), matrix[best].begin());
-        matrix(k, k) = 1.0;
-        for (double& entry : matrix[k]) entry /= pivot;
-        for (int64_t i = 0; i < n; ++i) {
-            if (i == k) continue;
-            const double factor = matrix(i, k);
-            matrix(i, k) = 0.0;
-            axpy(-factor, matrix[k], matrix[i]);
+        exit_ = single_root_ ? most_visited() : 0;
+        int64_t count = 0;
+        for (int64_t m = 1; m <= n; ++m) {
+            if (m != exit_) order_[count++] = m;
         }
+        for (int64_t first = 0; first < count; first += 4) {
+            if (!sweep(order_.slice(first, std::min(first + 4, count)))) return false;
+        }
+        inverse_[0].first(n + 1).fill(0.0);
+        for (int64_t m = 1; m <= n; ++m) magnitude_[m] = inverse_(m, m);
+        if (single_root_ && n > 0 && !leave_by_the_root()) return false;
+        for (int64_t m = 0; m <= n; ++m) inverse_(m, 0) = 0.0;
+        transpose(inverse_, transposed_);
+        return true;
     }
-    for (int64_t k = n - 1; k >= 0; --k) {
-        for (int64_t i = 0; i < n; ++i) std::swap(matrix(i, k), matrix(i, order[k]));
-    }
-    return true;
-}
 
-// out = a b, four rows of b at a time.
-inline void multiply(Matrix<const double> a, Matrix<const double> b, Matrix<double> out) {
-    const int64_t n = a.rows();
-    out.fill(0.0);
-    for (int64_t i = 0; i < n; ++i) {
-        double* target = out[i].data();
-        int64_t k = 0;
-        for (; k + 4 <= n; k += 4) {
-            const double w = a(i, k), x = a(i, k + 1), y = a(i, k + 2), z = a(i, k + 3);
-            const double *p = b[k].data(), *q = b[k + 1].data(), *r = b[k + 2].data(),
-                         *s = b[k + 3].data();
-            for (int64_t j = 0; j < n; ++j) {
-                target[j] += (w * p[j] + x * q[j]) + (y * r[j] + z * s[j]);
+    double log_partition() const { return log_scale_ + logarithm_.value(); }
+    double weight(int64_t m, int64_t h) const { return weights_(m, h); }
+    Span<double> weights(int64_t m) const { return weights_[m].first(n_ + 1); }
+
+    // Marginals of word m; false if any lost more than `digits` to a difference.
+    bool marginals(int64_t m, double least_share, Span<double> out) const {
+        const double* __restrict weight = weights_[m].first(n_ + 1).data();
+        const double* __restrict column = transposed_[m].first(n_ + 1).data();
+        double* __restrict target = out.first(n_ + 1).data();
+        const double own = column[m], least = least_share * magnitude_[m];
+        int64_t n_lost = 0;
+        for (int64_t h = 1; h <= n_; ++h) {
+            const double gradient = own - column[h];
+            target[h] = weight[h] * gradient;
+            n_lost += (weight[h] > 0.0) & !(gradient >= least);
+        }
+        target[0] = weight[0] * (single_root_ ? column[0] : own);
+        return n_lost == 0;
+    }
+
+    // By how much a rounding may grow in covariances: what cancels there is as large as the
+    // inverse's rows with its entries.
+    double amplification() const {
+        double widest = 0.0, highest = 0.0;
+        for (int64_t i = 0; i <= n_; ++i) {
+            const double* row = inverse_[i].first(n_ + 1).data();
+            widest = std::max(widest, sum(n_ + 1, [=](int64_t j) { return std::abs(row[j]); }));
+            if (i > 0) highest = std::max(highest, magnitude_[i]);
+        }
+        return widest * highest;
+    }
+
+    // Covariances with Σ p: weights move by weights × p, and C by -C × the change of L × C.
+    void covariances(Matrix<const double> p, Matrix<double> change, Matrix<double> product,
+                     Matrix<double> out) {
+        const int64_t n = n_;
+        for (int64_t m = 1; m <= n; ++m) {
+            const auto row = change[m].first(n + 1);
+            for (int64_t h = 0; h <= n; ++h) {
+                row[h] = weights_(m, h) > 0.0 ? -weights_(m, h) * p(m, h) : 0.0;
+            }
+            const int64_t first = single_root_ ? 1 : 0;
+            row[m] = -sum(n + 1 - first, [=](int64_t h) { return row[first + h]; });
+            row[0] = -row[0];
+        }
+        multiply(change, inverse_, 1, 0, product);
+        multiply(inverse_, product, 0, 1, change);
+        transpose(change, product);
+        for (int64_t m = 1; m <= n; ++m) {
+            const auto column = transposed_[m], moved = product[m];
+            for (int64_t h = 0; h <= n; ++h) {
+                const double weight = weights_(m, h);
+                if (!(weight > 0.0)) continue;
+                const bool root = h == 0 && single_root_;
+                const double gradient = root ? column[0] : column[m] - column[h];
+                const double answer = root ? moved[0] : moved[m] - moved[h];
+                out(m, h) = weight * (gradient * p(m, h) - answer);
             }
         }
-        for (; k < n; ++k) axpy(a(i, k), b[k], out[i]);
     }
-}
 
-// Covariance of each arc with Σ p over a tree's arcs, added to zeros.
+  private:
+    // Weights of a word's heads such that those sum to 1 by which a walk goes on.
+    bool normalise(int64_t m, Span<const double> scores) {
+        const int64_t first = single_root_ ? 1 : 0;
+        double highest = LOG_ZERO;
+        for (int64_t h = first; h <= n_; ++h) highest = std::max(highest, scores[h]);
+        if (highest == LOG_ZERO) highest = scores[0];
+        if (highest == LOG_ZERO) return false;
+        const auto row = weights_[m].first(n_ + 1);
+        for (int64_t h = 0; h <= n_; ++h) row[h] = std::exp(scores[h] - highest);
+        const double total = sum(n_ + 1 - first, [=](int64_t h) { return row[first + h]; });
+        const double scale = total > 0.0 ? total : 1.0;
+        for (double& weight : row) weight /= scale;
+        log_scale_ += highest;
+        logarithm_.multiply(scale);
+        std::copy(row.begin(), row.end(), inverse_[m].begin());
+        return true;
+    }
+
+    // The word that most weights lead to: walks that end there are short.
+    int64_t most_visited() {
+        const auto total = magnitude_.first(n_ + 1);
+        total.fill(0.0);
+        for (int64_t m = 1; m <= n_; ++m) axpy(1.0, weights_[m].first(n_ + 1), total);
+        int64_t best = std::min<int64_t>(1, n_);
+        for (int64_t m = 2; m <= n_; ++m) {
+            if (total[m] > total[best]) best = m;
+        }
+        return best;
+    }
+
+    // Steps over up to four words: in the columns of words that were stepped over a row has how
+    // often a walk comes there, in the others where it goes next.
+    bool sweep(Span<const int64_t> words) {
+        const int64_t n = n_;
+        for (int64_t k : words) {
+            const auto row = inverse_[k].first(n + 1);
+            const double* rest = row.slice(k + 1, n + 1).data();
+            double pivot = sum(n - k, [=](int64_t j) { return rest[j]; });
+            if (exit_ < k) pivot += row[exit_];
+            if (!(pivot > LEAST && pivot < 1.0 / LEAST)) return false;
+            logarithm_.multiply(pivot);
+            row[k] = 1.0;
+            for (double& entry : row) entry /= pivot;
+            for (int64_t i : words) {
+                if (i == k) continue;
+                const double factor = inverse_(i, k);
+                inverse_(i, k) = 0.0;
+                axpy(factor, row, inverse_[i].first(n + 1));
+            }
+        }
+        const double* rows[4];
+        for (int64_t a = 0; a < 4; ++a) {
+            rows[a] = inverse_[words[std::min(a, words.size() - 1)]].data();
+        }
+        for (int64_t i = 1; i <= n; ++i) {
+            if (std::find(words.begin(), words.end(), i) != words.end()) continue;
+            const auto row = inverse_[i].first(n + 1);
+            double factors[4] = {};
+            for (int64_t a = 0; a < words.size(); ++a) std::swap(factors[a], row[words[a]]);
+            add_four(row.data(), n + 1, factors, rows[0], rows[1], rows[2], rows[3]);
+        }
+        return true;
+    }
+
+    // The last pivot of a single root, the only one that subtracts. `magnitude_` is the largest
+    // number of a column that a difference is taken of.
+    bool leave_by_the_root() {
+        const auto roots = inverse_[exit_].first(n_ + 1);
+        const double pivot = roots[0];
+        if (!(pivot > LEAST && pivot < 1.0 / LEAST)) return false;
+        logarithm_.multiply(pivot);
+        roots[exit_] = 1.0;
+        roots[0] = 0.0;
+        double longest = 0.0;
+        for (int64_t i = 1; i <= n_; ++i) {
+            weights_(i, 0) /= pivot;  // a factor of all root arcs is one of the partition
+            if (i == exit_) continue;
+            const auto row = inverse_[i].first(n_ + 1);
+            const double factor = row[0] / pivot;
+            longest = std::max(longest, factor);
+            row[exit_] = 0.0;
+            axpy(-factor, roots, row);
+        }
+        magnitude_[exit_] = 0.0;
+        for (int64_t m = 1; m <= n_; ++m) {
+            magnitude_[m] = std::max(magnitude_[m], longest * roots[m]);
+        }
+        std::copy(roots.begin(), roots.end(), inverse_[0].begin());
+        roots.fill(0.0);
+        return true;
+    }
+
+    // Rows from `first` on of out = a b, where b begins with row `skipped`.
+    void multiply(Matrix<const double> a, Matrix<const double> b, int64_t first, int64_t skipped,
+                  Matrix<double> out) const {
+        const int64_t n = n_ + 1;
+        for (int64_t i = first; i < n; ++i) {
+            const auto row = a[i].first(n);
+            const auto target = out[i].first(n);
+            target.fill(0.0);
+            int64_t k = skipped;
+            for (; k + 4 <= n; k += 4) {
+                add_four(target.data(), n, row.data() + k, b[k].data(), b[k + 1].data(),
+                         b[k + 2].data(), b[k + 3].data());
+            }
+            for (; k < n; ++k) axpy(row[k], b[k].first(n), target);
+        }
+    }
+
+    // Rows of eight at a time, so that what is read stays near.
+    void transpose(Matrix<const double> a, Matrix<double> out) const {
+        const int64_t n = n_ + 1;
+        for (int64_t first = 0; first < n; first += 8) {
+            const int64_t last = std::min(first + 8, n);
+            for (int64_t j = 0; j < n; ++j) {
+                for (int64_t i = first; i < last; ++i) out(j, i) = a(i, j);
+            }
+        }
+    }
+
+    // What is lost below 1e-300 grows by at most a division by a pivot.
+    static constexpr double LEAST = 1e-120;
+
+    bool single_root_;
+    int64_t n_ = 0, exit_ = 0;
+    double log_scale_ = 0.0;
+    LogProduct logarithm_;
+    Table<double> weights_, inverse_, transposed_;
+    Array<double> magnitude_;
+    Array<int64_t> order_;
+};
+
+// Log partitions and marginals, added to zeros; -inf where a marginal would have lost more than
+// `least_share` allows.
 //
-// Scores, p and q are (B, n + 1, n + 1), entry [m, h] for head h of word m. With weights marginals
-// move by marginals × p, with L⁻¹ by weights × its product with the change of L. `largest` is the
-// largest entry of L⁻¹: what cancels in that product is as large as its square.
-inline void tree_covariances(Cube<const double> scores, Span<const int64_t> lengths,
-                             bool single_root, Cube<const double> p, Cube<double> q,
-                             Span<double> largest) {
-    Table<double> weights(scores.rows(), scores.rows());
-    Array<int64_t> order(scores.rows());
+// Scores are (B, n + 1, n + 1), entry [m, h] for head h of word m. A difference that is `least_share`
+// of its terms has 1 / least_share times their relative error.
+inline void tree_marginals(Cube<const double> scores, Span<const int64_t> lengths, bool single_root,
+                           double least_share, Span<double> log_partition,
+                           Cube<double> marginals) {
+    TreeGradient gradient(scores.rows(), single_root);
     for (int64_t b = 0; b < scores.depth(); ++b) {
         const int64_t n = lengths[b];
-        Table<double> L(n, n, 0.0), change(n, n, 0.0), product(n, n);
-        for (int64_t m = 1; m <= n; ++m) {
-            const auto row = scores[b][m].first(n + 1);
-            double highest = LOG_ZERO, total = 0.0;
-            for (double score : row) highest = std::max(highest, score);
-            for (int64_t h = 0; h <= n; ++h) {
-                weights(m, h) = std::exp(row[h] - highest);
-                total += weights(m, h);
-            }
-            for (int64_t h = 0; h <= n;
-                 ++h) {  // a factor of a word's weights is one of its row of L
-                const double weight = weights(m, h) / total;
-                weights(m, h) = weight;
-                if (weight > 0.0) {
-                    add_arc(L, m, h, single_root, weight);
-                    add_arc(change, m, h, single_root, weight * p(b, m, h));
-                }
-            }
+        bool accurate = gradient.run(scores[b], n);
+        for (int64_t m = 1; m <= n && accurate; ++m) {
+            accurate = gradient.marginals(m, least_share, marginals[b][m]);
         }
-        if (!invert(L, order)) {
-            largest[b] = -LOG_ZERO;
+        log_partition[b] = accurate ? gradient.log_partition() : LOG_ZERO;
+    }
+}
+
+// Covariance of each arc with Σ p over a tree's arcs, added to zeros, and by how much a rounding
+// may have grown in them, infinitely where there is no inverse.
+inline void tree_covariances(Cube<const double> scores, Span<const int64_t> lengths,
+                             bool single_root, Cube<const double> p, Cube<double> q,
+                             Span<double> amplification) {
+    TreeGradient gradient(scores.rows(), single_root);
+    Table<double> change(scores.rows(), scores.rows()), product(scores.rows(), scores.rows());
+    for (int64_t b = 0; b < scores.depth(); ++b) {
+        if (!gradient.run(scores[b], lengths[b])) {
+            amplification[b] = -LOG_ZERO;
             continue;
         }
-        largest[b] = 0.0;
-        for (double entry : L.flat()) {
-            if (!(std::abs(entry) <= largest[b])) largest[b] = std::abs(entry);
-        }
-        multiply(L, change, product);
-        multiply(product, L, change);
-        for (int64_t m = 1; m <= n; ++m) {
-            for (int64_t h = 0; h <= n; ++h) {
-                if (!(weights(m, h) > 0.0)) continue;
-                const double along = arc_product(L, m, h, single_root) * p(b, m, h);
-                q(b, m, h) = weights(m, h) * (along - arc_product(change, m, h, single_root));
-            }
-        }
+        gradient.covariances(p[b], change, product, q[b]);
+        amplification[b] = gradient.amplification();
     }
 }
 

@@ -131,8 +131,16 @@ class Heads(CompiledStructure):
         Their relative error is about that of the scores, 1e-16 of the range of these; where nothing
         is left of marginals, an error says so.
         """
-        lengths = layout.sizes[:, 0]
-        log_weights, log_scale = self.normalised(layout)
+        log_partition, marginals = self.eliminated(layout, np.arange(len(layout)))
+        return log_partition, flatten(marginals), np.zeros((len(layout), 0))
+
+    def eliminated(self, layout: Layout, rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """Log partitions and marginals (rows, n + 1, n + 1) of some instances."""
+        some = layout.select(rows)
+        lengths = some.sizes[:, 0]
+        log_weights, log_scale, headless = self.normalised(some)
+        if headless >= 0:
+            raise impossible(int(rows[headless]))
         log_partition, marginals = self.sum_over(log_weights, lengths, logarithms=False)
         wide = np.flatnonzero(np.isneginf(log_partition))
         if len(wide):
@@ -140,30 +148,31 @@ class Heads(CompiledStructure):
                 log_weights[wide], lengths[wide], logarithms=True
             )
             words = np.arange(layout.shape[0])
-            has_head = (words > 0) & (words <= layout.sizes[wide])
+            has_head = (words > 0) & (words <= some.sizes[wide])
             lost = np.abs(marginals[wide].sum(axis=2) - has_head) > ROUNDING
             lost |= np.isneginf(log_partition[wide])[:, None]
             if lost.any():
                 self._argmax(layout)  # raises if there is no tree at all
                 raise DataError(
-                    f"instance {wide[lost.any(axis=1)][0]}: scores differ by so much that marginals"
-                    " are lost in rounding; scale the scores, or use SparseMAP",
+                    f"instance {rows[wide[lost.any(axis=1)][0]]}: scores differ by so much that "
+                    "marginals are lost in rounding; scale the scores, or use SparseMAP",
                     field="scores",
                 )
         log_partition += np.cumsum(log_scale, axis=1)[:, -1]
-        return log_partition, flatten(marginals), np.zeros((len(layout), 0))
+        return log_partition, marginals
 
     @staticmethod
-    def normalised(layout: Layout) -> tuple[Floats, Floats]:
-        """Scores such that the weights of a word's heads sum to 1, and what was taken off each."""
+    def normalised(layout: Layout) -> tuple[Floats, Floats, int]:
+        """Scores such that the weights of a word's heads sum to 1, and what was taken off each.
+
+        Last is the first instance with a word that has no head, or −1.
+        """
         from didyma._core.marginals import normalise
 
         scores = layout.scores.reshape(-1, *layout.shape)
         log_weights, log_scale = np.empty_like(scores), np.empty(scores.shape[:2])
         headless = normalise(scores, layout.sizes[:, 0], log_weights, log_scale)
-        if headless >= 0:
-            raise impossible(headless)
-        return log_weights, log_scale
+        return log_weights, log_scale, headless
 
 
 def _arcs(n: int, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -16,9 +16,8 @@ __all__ = ["Tree"]
 
 NEGLIGIBLE = 1e-12  # share of second roots
 STEPS = 1000  # of a walk, per word, before it is given up
-LARGEST_INVERSE = (
-    500.0  # entry: derivatives have the inverse from two sides, and its square is lost
-)
+LEAST_SHARE = 1e-6  # of what a marginal is a difference of: ten of its digits are left
+LARGEST_AMPLIFICATION = 1e6  # of a rounding in covariances, likewise
 LOWERED = 115.0  # e^-115 is small, and far from the smallest float
 
 
@@ -77,16 +76,32 @@ class Tree(Heads):
                 log_partition[b] = -np.inf
         return log_partition, marginals
 
+    def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
+        """By the inverse of the Laplacian; where digits of marginals are lost, by elimination."""
+        from didyma._core.marginals import tree_marginals
+
+        scores = layout.scores.reshape(-1, *layout.shape)
+        log_partition, marginals = np.empty(len(layout)), np.zeros(scores.shape)
+        tree_marginals(
+            scores, layout.sizes[:, 0], self.single_root, LEAST_SHARE, log_partition, marginals
+        )
+        lost = np.flatnonzero(np.isneginf(log_partition))
+        if len(lost):
+            log_partition[lost], marginals[lost] = self.eliminated(layout, lost)
+        return log_partition, flatten(marginals), np.zeros((len(layout), 0))
+
     def covariances(self, layout: Layout, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
         """The derivative of an inverse; where that is lost in rounding, by elimination."""
         from didyma._core.marginals import tree_covariances
 
-        q, largest = np.zeros_like(p), np.empty(len(layout))
+        q, amplification = np.zeros_like(p), np.empty(len(layout))
         scores, direction, found = (
             np.ascontiguousarray(flat).reshape(-1, *layout.shape) for flat in (layout.scores, p, q)
         )
-        tree_covariances(scores, layout.sizes[:, 0], self.single_root, direction, found, largest)
-        lost = np.flatnonzero(~(largest <= LARGEST_INVERSE))
+        tree_covariances(
+            scores, layout.sizes[:, 0], self.single_root, direction, found, amplification
+        )
+        lost = np.flatnonzero(~(amplification <= LARGEST_AMPLIFICATION))
         if len(lost):
             nothing = np.zeros_like(p[lost])
             q[lost] = self._eliminated(layout.select(lost), p[lost], nothing)[..., 1]
@@ -104,7 +119,7 @@ class Tree(Heads):
 
         lengths = layout.sizes[:, 0]
         p, r = (np.where(np.isneginf(layout.scores), 0.0, along) for along in (p, r))
-        log_weights, _ = self.normalised(layout)
+        log_weights, _, _ = self.normalised(layout)
         if self.single_root:
             log_weights[:, :, 0] -= _enough(log_weights, lengths)[:, None]
         log_weights = flatten(log_weights)
