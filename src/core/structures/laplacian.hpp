@@ -19,12 +19,21 @@
 
 namespace didyma {
 
-// target += a p + b q + c r + d s, all of them n numbers.
-inline void add_four(double* __restrict target, int64_t n, const double* factors,
-                     const double* __restrict p, const double* __restrict q,
-                     const double* __restrict r, const double* __restrict s) {
-    const double a = factors[0], b = factors[1], c = factors[2], d = factors[3];
-    for (int64_t j = 0; j < n; ++j) target[j] += (a * p[j] + b * q[j]) + (c * r[j] + d * s[j]);
+constexpr int64_t BLOCK = 4;  // rows on the right side of a product that are read at once
+
+// n, rounded up to whole blocks.
+constexpr int64_t in_blocks(int64_t n) { return (n + BLOCK - 1) / BLOCK * BLOCK; }
+
+// Two rows of n numbers += their factors × the rows of a block.
+inline void add_block(const double* f, const double* g, const double* const* block, int64_t n,
+                      double* __restrict y, double* __restrict z) {
+    const double* __restrict p = block[0], * __restrict q = block[1], * __restrict r = block[2], * __restrict s = block[3];
+    const double f0 = f[0], f1 = f[1], f2 = f[2], f3 = f[3];
+    const double g0 = g[0], g1 = g[1], g2 = g[2], g3 = g[3];
+    for (int64_t j = 0; j < n; ++j) {
+        y[j] += (f0 * p[j] + f1 * q[j]) + (f2 * r[j] + f3 * s[j]);
+        z[j] += (g0 * p[j] + g1 * q[j]) + (g2 * r[j] + g3 * s[j]);
+    }
 }
 
 // The logarithm of a product of numbers between 1e-120 and 1e120.
@@ -45,18 +54,19 @@ class LogProduct {
 // The gradient of log det L for trees of at most `longest - 1` words.
 //
 // With a single root, root arcs weigh ε → 0, and L⁻¹ = 1 roots' / ε + C + O(ε): the gradient is
-// C[m, m] - C[h, m] for a word h, and roots[m] for the root. A sweep over all words but one, `exit`,
-// has walks that end there instead of at the root, and one more pivot at [exit, 0] gives C and
-// roots. Here that is one matrix C, which has the roots in row 0.
+// C[m, m] - C[h, m] for a word h, and roots[m] for the root. A sweep over all words but one,
+// `exit`, has walks that end there instead of at the root, and one more pivot at [exit, 0] gives C
+// and roots. Here that is one matrix C, which has the roots in row 0.
 class TreeGradient {
   public:
     TreeGradient(int64_t longest, bool single_root)
         : single_root_(single_root),
           weights_(longest, longest),
-          inverse_(longest, longest),
+          inverse_(in_blocks(longest), in_blocks(longest), 0.0),
           transposed_(longest, longest),
           magnitude_(longest),
-          order_(longest) {}
+          order_(longest),
+          others_(longest + 1) {}
 
     // Whether there is an inverse of numbers far from the smallest and the largest float.
     bool run(Matrix<const double> scores, int64_t n) {
@@ -66,15 +76,15 @@ class TreeGradient {
         for (int64_t m = 1; m <= n; ++m) {
             if (!normalise(m, scores[m].first(n + 1))) return false;
         }
+        inverse_[0].fill(0.0);
         exit_ = single_root_ ? most_visited() : 0;
         int64_t count = 0;
         for (int64_t m = 1; m <= n; ++m) {
             if (m != exit_) order_[count++] = m;
         }
-        for (int64_t first = 0; first < count; first += 4) {
-            if (!sweep(order_.slice(first, std::min(first + 4, count)))) return false;
+        for (int64_t first = 0; first < count; first += BLOCK) {
+            if (!sweep(order_.slice(first, std::min(first + BLOCK, count)))) return false;
         }
-        inverse_[0].first(n + 1).fill(0.0);
         for (int64_t m = 1; m <= n; ++m) magnitude_[m] = inverse_(m, m);
         if (single_root_ && n > 0 && !leave_by_the_root()) return false;
         for (int64_t m = 0; m <= n; ++m) inverse_(m, 0) = 0.0;
@@ -118,6 +128,7 @@ class TreeGradient {
     void covariances(Matrix<const double> p, Matrix<double> change, Matrix<double> product,
                      Matrix<double> out) {
         const int64_t n = n_;
+        change[0].fill(0.0);
         for (int64_t m = 1; m <= n; ++m) {
             const auto row = change[m].first(n + 1);
             for (int64_t h = 0; h <= n; ++h) {
@@ -127,8 +138,8 @@ class TreeGradient {
             row[m] = -sum(n + 1 - first, [=](int64_t h) { return row[first + h]; });
             row[0] = -row[0];
         }
-        multiply(change, inverse_, 1, 0, product);
-        multiply(inverse_, product, 0, 1, change);
+        multiply(change, inverse_, product);
+        multiply(inverse_, product, change);
         transpose(change, product);
         for (int64_t m = 1; m <= n; ++m) {
             const auto column = transposed_[m], moved = product[m];
@@ -158,7 +169,7 @@ class TreeGradient {
         for (double& weight : row) weight /= scale;
         log_scale_ += highest;
         logarithm_.multiply(scale);
-        std::copy(row.begin(), row.end(), inverse_[m].begin());
+        std::fill(std::copy(row.begin(), row.end(), inverse_[m].begin()), inverse_[m].end(), 0.0);
         return true;
     }
 
@@ -174,7 +185,7 @@ class TreeGradient {
         return best;
     }
 
-    // Steps over up to four words: in the columns of words that were stepped over a row has how
+    // Steps over up to BLOCK words: in the columns of words that were stepped over a row has how
     // often a walk comes there, in the others where it goes next.
     bool sweep(Span<const int64_t> words) {
         const int64_t n = n_;
@@ -194,16 +205,25 @@ class TreeGradient {
                 axpy(factor, row, inverse_[i].first(n + 1));
             }
         }
-        const double* rows[4];
-        for (int64_t a = 0; a < 4; ++a) {
-            rows[a] = inverse_[words[std::min(a, words.size() - 1)]].data();
+        const double* block[BLOCK];
+        for (int64_t a = 0; a < BLOCK; ++a) {
+            block[a] = inverse_[words[std::min(a, words.size() - 1)]].data();
         }
+        int64_t count = 0;
         for (int64_t i = 1; i <= n; ++i) {
-            if (std::find(words.begin(), words.end(), i) != words.end()) continue;
-            const auto row = inverse_[i].first(n + 1);
-            double factors[4] = {};
-            for (int64_t a = 0; a < words.size(); ++a) std::swap(factors[a], row[words[a]]);
-            add_four(row.data(), n + 1, factors, rows[0], rows[1], rows[2], rows[3]);
+            if (std::find(words.begin(), words.end(), i) == words.end()) others_[count++] = i;
+        }
+        others_[count] = 0;  // a row of zeros, for the last one if it is alone
+        for (int64_t at = 0; at < count; at += 2) {
+            double factors[2][BLOCK] = {};
+            for (int64_t side = 0; side < 2; ++side) {
+                const auto row = inverse_[others_[at + side]];
+                for (int64_t a = 0; a < words.size(); ++a) {
+                    std::swap(factors[side][a], row[words[a]]);
+                }
+            }
+            add_block(factors[0], factors[1], block, n + 1, inverse_[others_[at]].data(),
+                      inverse_[others_[at + 1]].data());
         }
         return true;
     }
@@ -236,20 +256,16 @@ class TreeGradient {
         return true;
     }
 
-    // Rows from `first` on of out = a b, where b begins with row `skipped`.
-    void multiply(Matrix<const double> a, Matrix<const double> b, int64_t first, int64_t skipped,
-                  Matrix<double> out) const {
-        const int64_t n = n_ + 1;
-        for (int64_t i = first; i < n; ++i) {
-            const auto row = a[i].first(n);
-            const auto target = out[i].first(n);
-            target.fill(0.0);
-            int64_t k = skipped;
-            for (; k + 4 <= n; k += 4) {
-                add_four(target.data(), n, row.data() + k, b[k].data(), b[k + 1].data(),
-                         b[k + 2].data(), b[k + 3].data());
+    // out = a b, where the factors of rows that do not exist are zero.
+    void multiply(Matrix<const double> a, Matrix<const double> b, Matrix<double> out) const {
+        out.fill(0.0);
+        for (int64_t k = 0; k <= n_; k += BLOCK) {
+            const double* block[BLOCK];
+            for (int64_t c = 0; c < BLOCK; ++c) block[c] = b[std::min(k + c, n_)].data();
+            for (int64_t i = 0; i <= n_; i += 2) {
+                add_block(a[i].data() + k, a[i + 1].data() + k, block, n_ + 1, out[i].data(),
+                          out[i + 1].data());
             }
-            for (; k < n; ++k) axpy(row[k], b[k].first(n), target);
         }
     }
 
@@ -273,17 +289,16 @@ class TreeGradient {
     LogProduct logarithm_;
     Table<double> weights_, inverse_, transposed_;
     Array<double> magnitude_;
-    Array<int64_t> order_;
+    Array<int64_t> order_, others_;
 };
 
 // Log partitions and marginals, added to zeros; -inf where a marginal would have lost more than
 // `least_share` allows.
 //
-// Scores are (B, n + 1, n + 1), entry [m, h] for head h of word m. A difference that is `least_share`
-// of its terms has 1 / least_share times their relative error.
+// Scores are (B, n + 1, n + 1), entry [m, h] for head h of word m. A difference that is
+// `least_share` of its terms has 1 / least_share times their relative error.
 inline void tree_marginals(Cube<const double> scores, Span<const int64_t> lengths, bool single_root,
-                           double least_share, Span<double> log_partition,
-                           Cube<double> marginals) {
+                           double least_share, Span<double> log_partition, Cube<double> marginals) {
     TreeGradient gradient(scores.rows(), single_root);
     for (int64_t b = 0; b < scores.depth(); ++b) {
         const int64_t n = lengths[b];
@@ -301,7 +316,8 @@ inline void tree_covariances(Cube<const double> scores, Span<const int64_t> leng
                              bool single_root, Cube<const double> p, Cube<double> q,
                              Span<double> amplification) {
     TreeGradient gradient(scores.rows(), single_root);
-    Table<double> change(scores.rows(), scores.rows()), product(scores.rows(), scores.rows());
+    const int64_t room = in_blocks(scores.rows());
+    Table<double> change(room, room, 0.0), product(room, room, 0.0);
     for (int64_t b = 0; b < scores.depth(); ++b) {
         if (!gradient.run(scores[b], lengths[b])) {
             amplification[b] = -LOG_ZERO;
