@@ -27,7 +27,10 @@ constexpr int64_t in_blocks(int64_t n) { return (n + BLOCK - 1) / BLOCK * BLOCK;
 // Two rows of n numbers += their factors × the rows of a block.
 inline void add_block(const double* f, const double* g, const double* const* block, int64_t n,
                       double* __restrict y, double* __restrict z) {
-    const double* __restrict p = block[0], * __restrict q = block[1], * __restrict r = block[2], * __restrict s = block[3];
+    const double* __restrict p = block[0];
+    const double* __restrict q = block[1];
+    const double* __restrict r = block[2];
+    const double* __restrict s = block[3];
     const double f0 = f[0], f1 = f[1], f2 = f[2], f3 = f[3];
     const double g0 = g[0], g1 = g[1], g2 = g[2], g3 = g[3];
     for (int64_t j = 0; j < n; ++j) {
@@ -93,10 +96,9 @@ class TreeGradient {
     }
 
     double log_partition() const { return log_scale_ + logarithm_.value(); }
-    double weight(int64_t m, int64_t h) const { return weights_(m, h); }
-    Span<double> weights(int64_t m) const { return weights_[m].first(n_ + 1); }
 
-    // Marginals of word m; false if any lost more than `digits` to a difference.
+    // Marginals of word m; false if a gradient is less than `least_share` of its terms, whose
+    // relative error it has 1 / least_share times.
     bool marginals(int64_t m, double least_share, Span<double> out) const {
         const double* __restrict weight = weights_[m].first(n_ + 1).data();
         const double* __restrict column = transposed_[m].first(n_ + 1).data();
@@ -109,19 +111,25 @@ class TreeGradient {
             n_lost += (weight[h] > 0.0) & !(gradient >= least);
         }
         target[0] = weight[0] * (single_root_ ? column[0] : own);
-        return n_lost == 0;
+        return n_lost == 0 && std::isfinite(target[0]);
     }
 
-    // By how much a rounding may grow in covariances: what cancels there is as large as the
-    // inverse's rows with its entries.
+    // By how much a rounding may grow in covariances: C × (change of L × C) is a sum of terms as
+    // large as a row of C times the largest entry of the second factor, whatever is left of it. So
+    // its error is not that of the marginals but goes with the square of the inverse.
     double amplification() const {
-        double widest = 0.0, highest = 0.0;
-        for (int64_t i = 0; i <= n_; ++i) {
-            const double* row = inverse_[i].first(n_ + 1).data();
-            widest = std::max(widest, sum(n_ + 1, [=](int64_t j) { return std::abs(row[j]); }));
-            if (i > 0) highest = std::max(highest, magnitude_[i]);
+        double width = 0.0, height = 0.0, root_arc = 0.0, root = 0.0;
+        for (int64_t i = 1; i <= n_; ++i) {
+            width = std::max(width, width_of(i));
+            height = std::max(height, magnitude_[i]);
+            root_arc = std::max(root_arc, weights_(i, 0));
+            root = std::max(root, inverse_(0, i));
         }
-        return widest * highest;
+        if (single_root_) {  // the weights of other arcs are 1 at most
+            width = std::max(width, root_arc * width_of(0));
+            height = std::max(height, root_arc * root);
+        }
+        return width * height;
     }
 
     // Covariances with Σ p: weights move by weights × p, and C by -C × the change of L × C.
@@ -130,6 +138,7 @@ class TreeGradient {
         const int64_t n = n_;
         change[0].fill(0.0);
         for (int64_t m = 1; m <= n; ++m) {
+            change[m].fill(0.0);
             const auto row = change[m].first(n + 1);
             for (int64_t h = 0; h <= n; ++h) {
                 row[h] = weights_(m, h) > 0.0 ? -weights_(m, h) * p(m, h) : 0.0;
@@ -155,6 +164,13 @@ class TreeGradient {
     }
 
   private:
+    // Σ |C[i, m]| over m; infinite where that is not a number.
+    double width_of(int64_t i) const {
+        const double* row = inverse_[i].first(n_ + 1).data();
+        const double width = sum(n_ + 1, [=](int64_t m) { return std::abs(row[m]); });
+        return width >= 0.0 ? width : -LOG_ZERO;
+    }
+
     // Weights of a word's heads such that those sum to 1 by which a walk goes on.
     bool normalise(int64_t m, Span<const double> scores) {
         const int64_t first = single_root_ ? 1 : 0;
@@ -292,11 +308,10 @@ class TreeGradient {
     Array<int64_t> order_, others_;
 };
 
-// Log partitions and marginals, added to zeros; -inf where a marginal would have lost more than
-// `least_share` allows.
+// Log partitions and marginals, written over zeros. A log partition of -inf says that digits of
+// marginals would be lost (see `least_share` above).
 //
-// Scores are (B, n + 1, n + 1), entry [m, h] for head h of word m. A difference that is
-// `least_share` of its terms has 1 / least_share times their relative error.
+// Scores are (B, n + 1, n + 1), entry [m, h] for head h of word m.
 inline void tree_marginals(Cube<const double> scores, Span<const int64_t> lengths, bool single_root,
                            double least_share, Span<double> log_partition, Cube<double> marginals) {
     TreeGradient gradient(scores.rows(), single_root);
@@ -310,8 +325,8 @@ inline void tree_marginals(Cube<const double> scores, Span<const int64_t> length
     }
 }
 
-// Covariance of each arc with Σ p over a tree's arcs, added to zeros, and by how much a rounding
-// may have grown in them, infinitely where there is no inverse.
+// Covariance of each arc with Σ p over a tree's arcs, written over zeros, and by how much a
+// rounding may have grown in them, infinitely where there is no inverse.
 inline void tree_covariances(Cube<const double> scores, Span<const int64_t> lengths,
                              bool single_root, Cube<const double> p, Cube<double> q,
                              Span<double> amplification) {
