@@ -18,7 +18,8 @@ import torch
 
 from benchmarks.peers import ask
 from benchmarks.row import Row
-from benchmarks.timing import blas_threads, fastest
+from benchmarks.timing import fastest
+from didyma.execution import threads
 from didyma.nn import SparseMAP, StructureDistribution
 from didyma.structure import CompiledStructure
 from didyma.structures import Constituency, Matching, ProjectiveTree, Segmentation, Sequence, Tree
@@ -47,22 +48,18 @@ CASES = (
     Case("projective tree 20", ProjectiveTree(), (21, 21), "DependencyCRF"),
     Case("tree 10", Tree(single_root=True), (11, 11), "NonProjectiveDependencyCRF"),
     Case("tree 20", Tree(single_root=True), (21, 21), "NonProjectiveDependencyCRF"),
+    Case("tree 80", Tree(single_root=True), (81, 81), "NonProjectiveDependencyCRF"),
     Case("matching 10", Matching(), (10, 10)),
 )
 
 
 def run(scale: float = 1.0) -> list[Row]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with blas_threads(1):
-            return [
-                row
-                for case in (CASES if scale >= 1.0 else CASES[:1])
-                for row in _rows(case, min(SECONDS, SECONDS * scale))
-            ]
-    finally:
-        torch.set_num_threads(threads)
+    with threads(1):
+        return [
+            row
+            for case in (CASES if scale >= 1.0 else CASES[:1])
+            for row in _rows(case, min(SECONDS, SECONDS * scale))
+        ]
 
 
 def _rows(case: Case, seconds: float) -> Iterator[Row]:

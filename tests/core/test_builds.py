@@ -42,6 +42,21 @@ moved, _ = solution.vjp(scores)
 for array in (u, solution.parts, solution.weights, solution.gap, moved):
     print(hashlib.sha256(array.tobytes()).hexdigest())
 """
+MARGINALS = """
+import hashlib
+import numpy as np
+import didyma
+rng = np.random.default_rng(0)
+scores, p = rng.normal(size=(2, 8, 24, 24))
+scores[0, 1, 2] = scores[0, 2, 1] = 60.0
+lengths = np.arange(23, 15, -1)
+for single_root in (False, True):
+    tree = didyma.structures.Tree(single_root)
+    layout = tree.lay_out(scores, lengths)
+    moved, _ = tree.covariances(layout, p.reshape(8, -1), np.zeros((8, 0)))
+    for array in (*tree.expectations(layout), moved):
+        print(hashlib.sha256(array.tobytes()).hexdigest())
+"""
 LEARNERS = """
 import hashlib
 import numpy as np
@@ -63,7 +78,7 @@ fits += [
 for fit in fits:
     print(hashlib.sha256(fit.tobytes()).hexdigest())
 """
-PROGRAMS = {"sum": SUM, "trees": TREES, "learners": LEARNERS}
+PROGRAMS = {"sum": SUM, "trees": TREES, "marginals": MARGINALS, "learners": LEARNERS}
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)

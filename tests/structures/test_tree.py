@@ -215,6 +215,42 @@ def test_probabilities_and_logarithms_agree(single_root: bool) -> None:
         np.testing.assert_allclose(logs, ours, rtol=1e-9, atol=1e-12)
 
 
+@ROOTS
+@pytest.mark.parametrize("height", [0.0, 4.0, 8.0, 12.0, 16.0, 25.0, 40.0])
+def test_small_marginals_keep_their_digits(height: float, single_root: bool) -> None:
+    """Whether they come from the inverse, by differences, or by elimination, without any."""
+    every = all_trees(4, single_root)
+    words = np.arange(1, 5)
+    for seed in range(20):
+        scores = np.random.default_rng(seed).normal(size=(5, 5))
+        for word, other in ((1, 4), (2, 3)):
+            scores[word, other] += height
+            scores[other, word] += height
+        values = totals(scores, every)
+        share = np.exp(values - np.logaddexp.reduce(values))
+        expected = np.zeros((5, 5))
+        np.add.at(expected, (words, every), share[:, None])
+        np.testing.assert_allclose(Tree(single_root).marginals(scores), expected, rtol=1e-9)
+
+
+@ROOTS
+def test_an_instance_does_not_depend_on_those_before_it(single_root: bool) -> None:
+    tree, rng = Tree(single_root), np.random.default_rng(8)
+    lengths = np.array([9, 4, 0, 1, 6, 2, 8, 3])
+    scores = rng.normal(size=(8, 10, 10))
+    scores[[0, 4], 1, 2] = scores[[0, 4], 2, 1] = 60.0  # too much for the inverse
+    layout = tree.lay_out(scores, lengths)
+    p = rng.normal(size=layout.scores.shape)
+    marginals = tree.marginals(scores, lengths)
+    covariances, _ = tree.covariances(layout, p, np.zeros((8, 0)))
+    for b, n in enumerate(lengths + 1):
+        one = scores[b, :n, :n]
+        np.testing.assert_array_equal(marginals[b, :n, :n], tree.marginals(one))
+        direction = p[b].reshape(10, 10)[:n, :n].reshape(1, -1)
+        alone, _ = tree.covariances(tree.lay_out(one), direction, np.zeros((1, 0)))
+        np.testing.assert_array_equal(covariances[b].reshape(10, 10)[:n, :n], alone.reshape(n, n))
+
+
 @pytest.mark.parametrize("bond", [0.0, 30.0, 700.0, 1e4, 1e6])
 def test_words_bound_to_each_other(bond: float) -> None:
     scores = np.zeros((3, 3))
