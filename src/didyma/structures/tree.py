@@ -16,7 +16,7 @@ __all__ = ["Tree"]
 
 NEGLIGIBLE = 1e-12  # share of second roots
 STEPS = 1000  # of a walk, per word, before it is given up
-LEAST_SHARE = 1e-6  # of what a marginal is a difference of: ten of its digits are left
+LEAST_SHARE = 1e-6  # of what a marginal is a difference of: nine of its digits are left
 LARGEST_AMPLIFICATION = 1e6  # of a rounding in covariances, likewise
 LOWERED = 115.0  # e^-115 is small, and far from the smallest float
 
