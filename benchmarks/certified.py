@@ -15,9 +15,8 @@ import numpy as np
 from benchmarks.row import Row
 from benchmarks.structures import Case, cases
 from didyma._core.polytope import products
-from didyma.execution import n_threads
 from didyma.polytope.distributions import Distributions
-from didyma.polytope.sparsemap import solve
+from didyma.polytope.sparsemap import SolverOptions, solve
 from didyma.structure import _total
 
 INSTANCES = 1000
@@ -38,7 +37,7 @@ def _rows(case: Case, instances: int) -> Iterator[Row]:
         scores = _draw(kind, (count, *case.shape), rng)
         additional = {name: _draw(kind, shape, rng) for name, shape in case.additional.items()}
         layout = case.structure.lay_out(scores, **additional)
-        gaps = certificates(solve(layout, case.structure, face=True, n_jobs=n_threads()))
+        gaps = certificates(solve(layout, case.structure, SolverOptions(face=True)))
         certified += int((gaps <= TOLERANCE).sum())
         worst = max(worst, float(gaps.max()))
     label = f"{case.name}: {instances} instances"

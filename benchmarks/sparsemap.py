@@ -18,13 +18,13 @@ import torch
 
 from benchmarks.row import Row
 from benchmarks.timing import cores, interleave, ratio, stopwatch
-from didyma.execution import n_threads
 from didyma.nn import SparseMAP
-from didyma.polytope.sparsemap import ToleranceWarning, solve
+from didyma.polytope.sparsemap import SolverOptions, ToleranceWarning, solve
 from didyma.structure import Layout
 from didyma.structures import Matching, Sequence, Tree
 
 BATCH = 32
+FACE = SolverOptions(n_jobs=1, face=True)
 TIMED = (
     *(("sequence", n, tags) for n, tags in ((25, 5), (25, 50), (50, 20), (100, 50))),
     *(("tree", n, 0) for n in (10, 20, 60)),
@@ -95,7 +95,7 @@ def _convergence(scale: float) -> Iterator[Row]:
             layout = structure.lay_out(scores, **additional)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ToleranceWarning)
-                solution = solve(layout, structure, n_jobs=n_threads())
+                solution = solve(layout, structure)
             converged += int((solution.gap <= 1e-9).sum())
             worst = max(worst, float(solution.gap.max()))
             total += batch
@@ -117,7 +117,7 @@ def _faces(scale: float) -> Iterator[Row]:
                 kind, name, n, tags, max(2, round(512 * scale))
             )
             layout = structure.lay_out(scores, **additional)
-            found = [solve(layout, structure, face=face) for face in (False, True)]
+            found = [solve(layout, structure, SolverOptions(n_jobs=1, face=face)) for face in (False, True)]
             p = np.random.default_rng(0).standard_normal(layout.scores.shape)
             gap, face = (s.apply_jacobian(p, np.zeros(s.extra_marginals.shape))[0] for s in found)
             off = np.linalg.norm(gap - face, axis=1) > 0.01 * np.linalg.norm(face, axis=1)
@@ -131,16 +131,16 @@ def _starts(scale: float) -> Iterator[Row]:
     """What is left of a solve that begins where one with slightly different scores ended."""
     for name, n, tags in (("sequence", 25, 5), ("tree", 20, 0), ("matching", 20, 0)):
         structure, scores, additional = instances("deviation 1", name, n, tags, BATCH)
-        before = solve(structure.lay_out(scores, **additional), structure, face=True)
+        before = solve(structure.lay_out(scores, **additional), structure, FACE)
         moves = np.random.default_rng(1).standard_normal(scores.shape)
         for step in (0.01, 0.1):
             layout = structure.lay_out(scores + step * moves, **additional)
 
             def cold(layout: Any = layout, structure: Any = structure) -> Any:
-                return solve(layout, structure, face=True)
+                return solve(layout, structure, FACE)
 
             def warm(layout: Any = layout, structure: Any = structure, old: Any = before) -> Any:
-                return solve(layout, structure, face=True, warm_start=old)
+                return solve(layout, structure, FACE, old)
 
             cold(), warm()
             seconds = interleave({"cold": stopwatch(cold), "warm": stopwatch(warm)}, 7)
@@ -159,7 +159,7 @@ def _visited(layout: Layout, structure: Any, calls: int) -> list[Layout]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ToleranceWarning)
         for limit in np.unique(np.linspace(1, calls - 1, VISITED).astype(int))[: calls - 1]:
-            found = solve(layout, structure, max_iter=int(limit), face=True)
+            found = solve(layout, structure, replace(FACE, max_iter=int(limit)))
             left = ~found.converged
             points.append((layout.scores - found.marginals.reshape(layout.scores.shape))[left])
             sizes.append(layout.sizes[left])
@@ -175,18 +175,18 @@ def _times(scale: float) -> Iterator[Row]:
     for size in sizes:
         structure, scores, additional = instances("deviation 1", *size, BATCH)
         layout = structure.lay_out(scores, **additional)
-        solution = solve(layout, structure, face=True)
+        solution = solve(layout, structure, FACE)
         weights = np.random.default_rng(0).standard_normal(layout.scores.shape)
         nothing = np.zeros((BATCH, layout.extra.shape[1]))
 
         def forward(layout: Any = layout, structure: Any = structure) -> Any:
-            return solve(layout, structure, face=True)
+            return solve(layout, structure, FACE)
 
         def both(solve: Any = forward, weights: Any = weights, nothing: Any = nothing) -> None:
             solve().apply_jacobian(weights, nothing)
 
         def parallel(layout: Any = layout, structure: Any = structure) -> Any:
-            return solve(layout, structure, face=True, n_jobs=2)
+            return solve(layout, structure, replace(FACE, n_jobs=2))
 
         def argmax(layout: Any = layout, structure: Any = structure) -> Any:
             return structure._argmax(layout)

@@ -19,7 +19,7 @@ import torch
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, fastest
 from didyma.nn import StructureDistribution
-from didyma.polytope.sparsemap import solve
+from didyma.polytope.sparsemap import SolverOptions, solve
 from didyma.structure import CompiledStructure
 from didyma.structures import (
     Choice,
@@ -116,7 +116,7 @@ def _rows(case: Case, scale: float) -> Iterator[Row]:
         "10 samples": lambda: structure.sample(scores, 10, 0, **additional),
         "sums": lambda: structure.sums(layout),
         "torch": gradient,
-        "SparseMAP": lambda: solve(layout, structure),
+        "SparseMAP": lambda: solve(layout, structure, SolverOptions(n_jobs=1)),
     }.items():
         label = f"{case.name}: {name}"
         try:

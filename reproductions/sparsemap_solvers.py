@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.polytope.frank_wolfe import ConditionalGradient
-from didyma.polytope.sparsemap import ActiveSet, ToleranceWarning, solve
+from didyma.polytope.sparsemap import ActiveSet, SolverOptions, ToleranceWarning, solve
 from didyma.structures import Tree
 from reproductions import stamps
 
@@ -66,16 +66,17 @@ def measure(n_words: int = 20, n_instances: int = 20, limit: int = 1000) -> dict
     structure = Tree()
     rng = np.random.default_rng(0)
     layout = structure.lay_out(rng.standard_normal((n_instances, n_words + 1, n_words + 1)))
-    best = _objective(solve(layout, structure, tol=1e-13))
+    best = _objective(solve(layout, structure, SolverOptions(tol=1e-13)))
     calls = np.unique(np.round(np.geomspace(1, limit, 120)).astype(np.int64))
     calls = np.unique(np.concatenate([np.arange(1, min(limit, 60) + 1), calls]))
     curves = {}
     for name, solver in SOLVERS.items():
         values, supports = [], []
         for count in calls:
+            options = SolverOptions(tol=1e-13, max_iter=int(count), solver=solver)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ToleranceWarning)
-                solution = solve(layout, structure, solver=solver, tol=1e-13, max_iter=int(count))
+                solution = solve(layout, structure, options)
             values.append(np.maximum(best - _objective(solution), 0.0))
             supports.append(solution.support_size)
         curves[name] = Curve(calls, np.array(values), np.array(supports))

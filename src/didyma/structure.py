@@ -21,7 +21,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import prod
 from typing import Any, ClassVar
 
@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma._core import structures as core
-from didyma._core.polytope import extent, products
+from didyma._core.polytope import extent, forbid, has_masks, products
 from didyma.errors import DataError
 from didyma.partition import SUSPECT, k_best
 from didyma.values import as_array
@@ -54,7 +54,13 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 LARGEST = 1e300  # sums of larger scores would overflow
+CACHED_SHAPES = 256  # of batches, whose constants are kept
 LOG_NEGLIGIBLE = 100.0  # outputs of less than e^-100 of the total weight change no marginal
+
+
+NO_EXTRA = np.zeros((1, 0))
+NO_DIMS = np.zeros(0, np.int64)
+EVERYTHING = np.zeros(0, np.bool_)  # flags of `forbid` that leave nothing out
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class Additional:
     shared: bool  # one array for the whole batch
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class Layout:
     """A batch of instances as flat arrays: what solvers and kernels read.
 
@@ -79,10 +85,10 @@ class Layout:
     scores: Floats
     shape: tuple[int, ...]  # of the scores of one instance
     n_parts: int
-    extra: Floats = field(default_factory=lambda: np.zeros((1, 0)))
+    extra: Floats = field(default_factory=lambda: NO_EXTRA)
     additional: Mapping[str, Additional] = field(default_factory=dict)
     n_extra: int = 0
-    dims: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    dims: NDArray[np.int64] = field(default_factory=lambda: NO_DIMS)
     sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     n_work: int = 0
     n_index: int = 0
@@ -504,12 +510,12 @@ class CompiledStructure(Structure):
         Any output, here the best of those without a suspicious part, is at most as good as the
         best. Hence score(p) + P < its score − slack puts all outputs with part p too low.
         """
+        if not has_masks(layout.scores, layout.extra, SUSPECT):
+            return layout
         highest, lowest, positive = extent(layout.scores)
         more, less, _ = extent(layout.extra)
         limit = -SUSPECT * np.maximum(np.maximum(highest, more), 1.0)
         rows = np.flatnonzero(np.minimum(lowest, less) < limit)
-        if not len(rows):
-            return layout
         shape = (len(rows), layout.extra.shape[1])
         scores, extra = layout.scores[rows], layout.extra_of(rows)
         masks = bool((less < limit).any())  # among the additional scores
@@ -635,24 +641,26 @@ def check_scores(array: Floats, name: str, used: NDArray[np.bool_] | None = None
 
     Scores below −1e300 forbid a part as −∞ does, since sums of them would overflow.
     """
-    if used is not None and not used.all():
-        array = np.where(used, array, -np.inf)
-    if array.size and array.min() < -LARGEST:
-        array = np.where(array < -LARGEST, -np.inf, array)
-    if array.size and not array.max() <= LARGEST:
-        place = tuple(int(i) for i in np.argwhere(~(array <= LARGEST))[0])
+    array = np.ascontiguousarray(array)
+    if used is None:
+        used = EVERYTHING
+    elif used.shape[1:] != array.shape[1:]:
+        used = np.broadcast_to(used, array.shape)
+    changed, wrong = forbid(array.reshape(-1), np.ascontiguousarray(used).reshape(-1), LARGEST)
+    if wrong >= 0:
+        place = [int(i) for i in np.unravel_index(wrong, array.shape)]
         raise DataError(
-            f"expected numbers up to {LARGEST:g} (-inf forbids a part), found {array[place]} at "
-            f"index {list(place)}",
+            f"expected numbers up to {LARGEST:g} (-inf forbids a part), found "
+            f"{array.flat[wrong]} at index {place}",
             field=name,
         )
-    return array
+    return changed.reshape(array.shape) if changed.size else array
 
 
 def as_lengths(lengths: ArrayLike | None, batch: int, longest: int) -> NDArray[np.int64]:
     """One length per instance, between 0 and the padded one."""
     if lengths is None:
-        return np.full(batch, longest, np.int64)
+        return _equal_lengths(batch, longest)
     given = np.atleast_1d(as_array(lengths))
     if given.shape != (batch,) or not np.issubdtype(given.dtype, np.integer):
         raise DataError(
@@ -668,6 +676,13 @@ def as_lengths(lengths: ArrayLike | None, batch: int, longest: int) -> NDArray[n
             field="lengths",
         )
     return given.astype(np.int64)
+
+
+@lru_cache(maxsize=CACHED_SHAPES)
+def _equal_lengths(batch: int, longest: int) -> NDArray[np.int64]:
+    lengths = np.full(batch, longest, np.int64)
+    lengths.flags.writeable = False
+    return lengths
 
 
 def as_outputs(outputs: ArrayLike, shape: tuple[int, ...], layout: Layout) -> NDArray[np.int32]:

@@ -50,10 +50,10 @@ inline int64_t split_parts(const std::string& name, Span<int64_t> indices, int64
 
 // What Python sees of a result.
 inline auto as_tuple(polytope::Solved solved) {
-    return std::make_tuple(std::move(solved.marginals), std::move(solved.gaps),
-                           std::move(solved.iterations), std::move(solved.statuses),
-                           std::move(solved.offsets), std::move(solved.parts),
-                           std::move(solved.extra_parts), std::move(solved.weights));
+    return std::make_tuple(
+        std::move(solved.marginals), std::move(solved.gaps), std::move(solved.iterations),
+        std::move(solved.statuses), std::move(solved.offsets), std::move(solved.parts),
+        std::move(solved.extra_parts), std::move(solved.weights), std::move(solved.factors));
 }
 
 inline nb::object copy_of(Span<const double> values) {

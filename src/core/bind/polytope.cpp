@@ -127,16 +127,20 @@ void bind_polytope(nb::module_ m) {
     m.def("solve", &solve, Released());
     m.def(
         "apply_derivative",
-        [](Integers offsets, Indices parts, Indices extra_parts, bool aligned, Numbers p,
-           Numbers p_extra, Matrix<double> out, Matrix<double> out_extra, int64_t n_jobs) {
-            apply_derivative({offsets, parts, extra_parts, aligned, p, p_extra, out, out_extra},
-                             n_jobs);
+        [](Integers offsets, Indices parts, Indices extra_parts, Span<const double> factors,
+           bool aligned, Numbers p, Numbers p_extra, Matrix<double> out, Matrix<double> out_extra,
+           int64_t n_jobs) {
+            apply_derivative(
+                {offsets, parts, extra_parts, factors, aligned, p, p_extra, out, out_extra},
+                n_jobs);
         },
         Released());
     m.def("minimise_over_columns", &minimise_over_columns, Released());
     m.def("project", &project);
     m.def("expectation", &expectation, Released());
     m.def("extent", &extent, Released());
+    m.def("forbid", &forbid, Released());
+    m.def("has_masks", &has_masks, Released());
     m.def("products", &products, Released());
     m.def("value_and_expectation", &value_and_expectation, Released());
 }

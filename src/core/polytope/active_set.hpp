@@ -101,10 +101,15 @@ class ActiveSet {
         if (point.any_between(LEAST, SLIGHT)) {
             widen(polytope, point, u, c, max_iter, outcome);
         } else {
-            point.forget(LEAST);
+            for (int64_t i = point.n - 1; i >= 0; --i) {
+                if (point.weights[i] < LEAST) drop(point, i);
+            }
         }
         return outcome;
     }
+
+    // The factor of K over the columns that were active in the end.
+    const Factor& factor() const { return factor_; }
 
   private:
     static constexpr double DEPENDENT = 1e-10;  // a Schur complement below this share of the

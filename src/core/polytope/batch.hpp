@@ -128,7 +128,8 @@ class Vertices final : public Polytope {
     Array<double> theta_, noise_;
 };
 
-// Vertices with weights, those of instance b in rows offsets[b] to offsets[b + 1].
+// Vertices with weights, those of instance b in rows offsets[b] to offsets[b + 1]; no offsets mean
+// that there are none.
 struct Start {
     Span<const int64_t> offsets;
     Matrix<const int32_t> parts, extra_parts;
@@ -141,7 +142,20 @@ enum class Method { ACTIVE_SET, VANILLA, AWAY, PAIRWISE, ARGMAX };
 struct Limits {
     double tol, stop;
     int64_t max_iter;
+
+    // A solution at a tolerance is for its marginals; that on its face is differentiated.
+    bool keeps_factors(Method method) const { return method == Method::ACTIVE_SET && stop == 0.0; }
 };
+
+// Where the factor of each instance begins among all of them, given where its vertices do.
+inline Array<int64_t> packed_offsets(Span<const int64_t> offsets) {
+    Array<int64_t> begin(offsets.size());
+    begin[0] = 0;
+    for (int64_t b = 0; b + 1 < offsets.size(); ++b) {
+        begin[b + 1] = begin[b] + Factor::packed_size(offsets[b + 1] - offsets[b]);
+    }
+    return begin;
+}
 
 // Solves one instance after the other.
 class BatchSolver {
@@ -166,8 +180,9 @@ class BatchSolver {
         }
         vertices_.begin(b);
         Weighted point{slots_, weights_};
-        int64_t position = start_.offsets[b], iterations = 0;
-        const int64_t end = start_.offsets[b + 1];
+        const bool started = start_.offsets.size() > 0;
+        int64_t position = started ? start_.offsets[b] : 0, iterations = 0;
+        const int64_t end = started ? start_.offsets[b + 1] : 0;
         bool restarted = false;
         Outcome outcome;
         outcome.gap = 0.0;
@@ -205,13 +220,16 @@ class BatchSolver {
     }
 
     // Copies the vertices of all instances that were solved here to their places.
-    void write() const {
+    void write(Span<const int64_t> triangles) const {
         for (const Place& place : places_) {
             const int64_t first = solved_.offsets[place.instance];
             copy_rows(parts_, solved_.parts, place, first);
             copy_rows(extra_parts_, solved_.extra_parts, place, first);
             const auto from = weights_found_.begin() + place.first;
             std::copy(from, from + place.n, solved_.weights.begin() + first);
+            const auto rows = factors_.begin() + place.factor;
+            std::copy(rows, rows + place.factor_size,
+                      solved_.factors.begin() + triangles[place.instance]);
         }
     }
 
@@ -220,7 +238,7 @@ class BatchSolver {
 
     // Where the vertices of an instance stand among all that were found here.
     struct Place {
-        int64_t instance, first, n;
+        int64_t instance, first, n, factor, factor_size;
     };
 
     void make_room(int64_t capacity) {
@@ -261,7 +279,13 @@ class BatchSolver {
     }
 
     void keep(int64_t b, const Weighted& point) {
-        places_.push_back({b, static_cast<int64_t>(weights_found_.size()), point.n});
+        const auto factor = static_cast<int64_t>(factors_.size());
+        for (int64_t i = 0; limits_.keeps_factors(method_) && i < point.n; ++i) {
+            const Span<const double> row = active_set_->factor().row(i);
+            factors_.insert(factors_.end(), row.begin(), row.end());
+        }
+        places_.push_back({b, static_cast<int64_t>(weights_found_.size()), point.n, factor,
+                           static_cast<int64_t>(factors_.size()) - factor});
         for (int64_t i = 0; i < point.n; ++i) {
             const Parts parts = vertices_.parts[point.slots[i]];
             const Parts extra = vertices_.extra_parts[point.slots[i]];
@@ -289,7 +313,7 @@ class BatchSolver {
     std::optional<FrankWolfe> frank_wolfe_;
     std::vector<Place> places_;
     std::vector<int32_t> parts_, extra_parts_;
-    std::vector<double> weights_found_;
+    std::vector<double> weights_found_, factors_;
 };
 
 // Solves each instance. Rows of `start` are where it begins; none means at its argmax.
@@ -305,7 +329,9 @@ inline Solved solve_batch(const Argmax& oracle, bool aligned, const Batch& batch
     solved.parts = Table<int32_t>(n_vertices, batch.n_parts);
     solved.extra_parts = Table<int32_t>(n_vertices, batch.n_extra);
     solved.weights = Array<double>(n_vertices);
-    for (const auto& worker : workers) worker->write();
+    const Array<int64_t> triangles = packed_offsets(solved.offsets);
+    solved.factors = Array<double>(limits.keeps_factors(method) ? triangles[n] : 0);
+    for (const auto& worker : workers) worker->write(triangles);
     return solved;
 }
 
@@ -313,6 +339,7 @@ inline Solved solve_batch(const Argmax& oracle, bool aligned, const Batch& batch
 struct Moves {
     Span<const int64_t> offsets;
     Matrix<const int32_t> parts, extra_parts;
+    Span<const double> factors;  // those of `Solved`, or none
     bool aligned;
     Matrix<const double> p, p_extra;
     Matrix<double> out, out_extra;
@@ -321,24 +348,32 @@ struct Moves {
 class Mover {
   public:
     explicit Mover(const Moves& moves)
-        : moves_(moves), gram_(moves.aligned, moves.p.columns()), factor_(0) {}
+        : moves_(moves),
+          triangles_(packed_offsets(moves.offsets)),
+          gram_(moves.aligned, moves.p.columns()),
+          factor_(0) {}
 
     void operator()(int64_t b) {
         const int64_t first = moves_.offsets[b], end = moves_.offsets[b + 1];
-        if (end - first > row_.size()) {
+        if (end - first > factor_.capacity()) {
             factor_ = Factor(end - first);
             row_ = Array<double>(end - first);
+            theta_ = Array<double>(end - first);
         }
-        derivative(moves_.parts.slice(first, end), moves_.extra_parts.slice(first, end), gram_,
-                   factor_, row_, moves_.p[b], moves_.p_extra[b], moves_.out[b],
+        const Span<const double> solved =
+            moves_.factors.size() > 0 ? moves_.factors.slice(triangles_[b], triangles_[b + 1])
+                                      : Span<const double>();
+        derivative(moves_.parts.slice(first, end), moves_.extra_parts.slice(first, end), solved,
+                   gram_, factor_, theta_, row_, moves_.p[b], moves_.p_extra[b], moves_.out[b],
                    moves_.out_extra[b]);
     }
 
   private:
     const Moves& moves_;
+    const Array<int64_t> triangles_;
     Gram gram_;
     Factor factor_;
-    Array<double> row_;
+    Array<double> row_, theta_;
 };
 
 inline void apply_derivative(const Moves& moves, int64_t n_jobs) {

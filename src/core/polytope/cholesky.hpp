@@ -16,7 +16,27 @@ class Factor {
     explicit Factor(int64_t capacity) : L_(capacity, capacity), ones_(capacity), theta_(capacity) {}
 
     int64_t size() const { return n_; }
+    int64_t capacity() const { return ones_.size(); }
     void clear() { n_ = 0; }
+
+    // Numbers in the rows of a triangle.
+    static int64_t packed_size(int64_t n) { return n * (n + 1) / 2; }
+
+    // Row i of L, without the zeros.
+    Span<const double> row(int64_t i) const { return L_[i].first(i + 1); }
+
+    // Becomes the factor of n rows that stand one after the other, with the right-hand side θ.
+    void assign(Span<const double> rows, Span<const double> theta, int64_t n) {
+        n_ = n;
+        for (int64_t i = 0; i < n; ++i) {
+            const Span<const double> row = rows.slice(packed_size(i), packed_size(i + 1));
+            std::copy(row.begin(), row.end(), L_[i].begin());
+            ones_[i] = 1.0;
+            theta_[i] = theta[i];
+        }
+        solve_lower(ones_);
+        solve_lower(theta_);
+    }
 
     // Overwrites b with L⁻¹ b.
     void solve_lower(Span<double> b) const {

@@ -35,8 +35,9 @@ auto share_instances(int64_t n, int64_t n_jobs, Make make) {
     }
     const int64_t threads = std::min(n_jobs, n - next);
     if (threads > 1) {
-        while (static_cast<int64_t>(workers.size()) < threads) workers.push_back(make());
+        workers.resize(threads);  // each thread makes its own, so that nobody waits for it
         parallel_for(threads, threads, [&](int64_t i) {
+            if (!workers[i]) workers[i] = make();
             for (int64_t b = next++; b < n; b = next++) (*workers[i])(b);
         });
     } else if (threads == 1) {

@@ -56,16 +56,6 @@ struct Weighted {
             weights[r] = weights[r + 1];
         }
     }
-    // Leaves out columns of less weight.
-    void forget(double least) {
-        int64_t kept = 0;
-        for (int64_t i = 0; i < n; ++i) {
-            if (weights[i] < least) continue;
-            slots[kept] = slots[i];
-            weights[kept++] = weights[i];
-        }
-        n = kept;
-    }
     bool any_between(double low, double high) const {
         for (int64_t i = 0; i < n; ++i) {
             if (low < weights[i] && weights[i] < high) return true;

@@ -15,13 +15,17 @@ struct Solved {
     Array<int64_t> iterations, statuses, offsets;
     Table<int32_t> parts, extra_parts;
     Array<double> weights;
+    // Cholesky factors of the vertices of each instance, row after row without the zeros; empty
+    // where nobody will ask for derivatives.
+    Array<double> factors;
 
     Solved(int64_t n_instances, int64_t dimension)
         : marginals(n_instances, dimension),
           gaps(n_instances),
           iterations(n_instances),
           statuses(n_instances),
-          offsets(n_instances + 1) {
+          offsets(n_instances + 1),
+          factors(0) {
         offsets[0] = 0;
     }
 };

@@ -130,23 +130,38 @@ inline void value_and_expectation(Span<const int64_t> offsets, Matrix<const int3
     }
 }
 
-// A D A' [p; p_extra], added to out: the Jacobian of the marginals of one instance, which is
-// symmetric. r = D A'p minimises ½ r'M'M r − (A'p)'r over r of sum zero: the solver's own step with
-// another right-hand side.
-inline void derivative(Matrix<const int32_t> parts, Matrix<const int32_t> extra_parts, Gram& gram,
-                       Factor& factor, Span<double> row, Span<const double> p,
-                       Span<const double> p_extra, Span<double> out, Span<double> out_extra) {
-    const int64_t n = parts.rows();
+// The Cholesky factor of K = M'M + c 11' over the vertices, with the right-hand side θ.
+inline void factorise(Matrix<const int32_t> parts, Span<const double> theta, Gram& gram,
+                      Factor& factor, Span<double> row) {
     factor.clear();
-    double c = 1.0;
-    for (int64_t i = 0; i < n; ++i) {
+    const double c =
+        parts.rows() > 0 ? std::max(1.0, static_cast<double>(count_parts(parts[0]))) : 1.0;
+    for (int64_t i = 0; i < parts.rows(); ++i) {
         const int64_t count = count_parts(parts[i]);
-        if (i == 0) c = std::max(1.0, static_cast<double>(count));
         gram(parts, count, i, [](int64_t j) { return j; }, i, row);
         for (int64_t j = 0; j < i; ++j) row[j] += c;
         factor.solve_lower(row);
         const double schur = static_cast<double>(count) + c - dot(row, row, i);
-        factor.append(row, schur, total(p, parts[i]) + total(p_extra, extra_parts[i]));
+        factor.append(row, schur, theta[i]);
+    }
+}
+
+// A D A' [p; p_extra], added to out: the Jacobian of the marginals of one instance, which is
+// symmetric. r = D A'p minimises ½ r'M'M r − (A'p)'r over r of sum zero: the solver's own step with
+// another right-hand side. `solved` are the rows of the solver's own factor; without them the
+// vertices are factored again.
+inline void derivative(Matrix<const int32_t> parts, Matrix<const int32_t> extra_parts,
+                       Span<const double> solved, Gram& gram, Factor& factor, Span<double> theta,
+                       Span<double> row, Span<const double> p, Span<const double> p_extra,
+                       Span<double> out, Span<double> out_extra) {
+    const int64_t n = parts.rows();
+    for (int64_t i = 0; i < n; ++i) {
+        theta[i] = total(p, parts[i]) + total(p_extra, extra_parts[i]);
+    }
+    if (solved.size() > 0) {
+        factor.assign(solved, theta, n);
+    } else {
+        factorise(parts, theta, gram, factor, row);
     }
     factor.minimise(0.0, row);
     for (int64_t i = 0; i < n; ++i) {

@@ -7,7 +7,6 @@ too. Everything is computed in float64 on the CPU, whatever the scores are.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +14,8 @@ from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor
+from torch._C._functorch import is_legacy_batchedtensor
+from torch._functorch.utils import unwrap_dead_wrappers
 
 from didyma.errors import DataError
 from didyma.nn.inference import Inference
@@ -24,20 +25,41 @@ from didyma.structure import Structure, check_structure
 __all__ = ["conjugate", "infer"]
 
 
-class Conjugate(torch.autograd.Function):
-    """(value, u, v) of an `Inference`, and the numbers of its instances."""
+class Function(torch.autograd.Function):
+    """A function of autograd whose ``forward`` has no default arguments.
+
+    Torch would look for them each time, which takes longer than a small solve.
+    """
+
+    @classmethod
+    def apply(cls, *inputs: Any) -> Any:
+        if torch._C._are_functorch_transforms_active():
+            return super().apply(*inputs)
+        return super(torch.autograd.Function, cls).apply(*unwrap_dead_wrappers(inputs))
+
+
+class Conjugate(Function):
+    """(value, u, v) of an `Inference`, and the numbers of its instances.
+
+    Scores are a batch or one instance, of any type and on any device; u has their shape.
+    """
 
     @staticmethod
     def forward(*inputs):  # type: ignore[no-untyped-def]
         inference, scores, lengths, gold, mask, *additional = inputs
         arrays = [None if t is None else t.numpy() for t in (lengths, gold, mask)]
-        found = inference.maximise(scores.numpy(), *arrays, [t.numpy() for t in additional])
-        return tuple(torch.from_numpy(array) for array in found)
+        value, u, v, numbers = inference.maximise(
+            _double(scores).numpy(), *arrays, [_double(t).numpy() for t in additional]
+        )
+        u = torch.from_numpy(u.reshape(scores.shape))
+        if inference.as_given:
+            u = u.to(scores.device, scores.dtype)
+        return torch.from_numpy(value), u, torch.from_numpy(v), torch.from_numpy(numbers)
 
     @staticmethod
     def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
         ctx.inference, scores, _, _, _, *additional = inputs
-        ctx.shape, ctx.shapes = scores.shape, [t.shape for t in additional]
+        ctx.given = [(t.shape, t.device, t.dtype) for t in (scores, *additional)]
         ctx.places = [ctx.inference.layout.additional[name] for name in ctx.inference.names]
         _, u, v, numbers = output
         ctx.mark_non_differentiable(numbers)
@@ -52,37 +74,45 @@ class Conjugate(torch.autograd.Function):
         d_scores: Any = None
         d_extra: Any = None
         if d_u is not None or d_v is not None:
-            d_u = torch.zeros_like(u) if d_u is None else d_u
-            d_v = torch.zeros_like(v) if d_v is None else d_v
+            p = _rows(torch.zeros_like(u) if d_u is None else d_u, v)
+            p_extra = torch.zeros_like(v) if d_v is None else d_v
             if torch.is_grad_enabled():
                 d_scores, d_extra = Jacobian.apply(
-                    ctx.inference, *_flat(ctx, v, at), numbers, d_u, d_v
+                    ctx.inference, *_flat(ctx, v, at), numbers, p, p_extra
+                )
+            elif is_legacy_batchedtensor(p) or is_legacy_batchedtensor(p_extra):
+                d_scores, d_extra = Jacobian.forward(
+                    ctx.inference, None, None, numbers, p, p_extra
                 )
             else:
-                d_scores, d_extra = Jacobian.forward(ctx.inference, None, None, numbers, d_u, d_v)
+                d_scores, d_extra = _found(ctx.inference.apply_jacobian, numbers, p, p_extra)
         if d_value is not None:
-            step, step_extra = d_value[:, None] * u, d_value[:, None] * v
+            step, step_extra = d_value[:, None] * _rows(u, v), d_value[:, None] * v
             d_scores = step if d_scores is None else d_scores + step
             d_extra = step_extra if d_extra is None else d_extra + step_extra
         if d_scores is None:
             return (None,) * len(ctx.needs_input_grad)
-        blocks = []
-        for place, shape in zip(ctx.places, ctx.shapes):
+        blocks = [d_scores]
+        for place, (shape, _, _) in zip(ctx.places, ctx.given[1:]):
             whole = place.stop - place.start == d_extra.shape[1]
             # A slice of all of it would be an alias, which batches of gradients do not know.
             block = d_extra if whole else d_extra[:, place.start : place.stop]
-            blocks.append((block.sum(0) if shape == place.shape else block).reshape(shape))
-        return None, d_scores.reshape(ctx.shape), None, None, None, *blocks
+            blocks.append(block.sum(0) if shape == place.shape else block)
+        d_scores, *d_additional = (
+            block.reshape(shape).to(device, dtype)
+            for block, (shape, device, dtype) in zip(blocks, ctx.given)
+        )
+        return None, d_scores, None, None, None, *d_additional
 
     @staticmethod
     def jvp(ctx, _, d_scores, *d_others):  # type: ignore[no-untyped-def]
         _refuse_forward_over_forward()
         u, v, numbers, *at = ctx.saved_tensors
         d_scores, d_extra = _flat(ctx, v, [d_scores, *d_others[3:]])
-        d_scores = torch.zeros_like(u) if d_scores is None else d_scores
-        d_value = (u * d_scores).sum(1) + (v * d_extra).sum(1)
-        found = Jacobian.apply(ctx.inference, *_flat(ctx, v, at), numbers, d_scores, d_extra)
-        return d_value, *found, None
+        d_scores = torch.zeros_like(_rows(u, v)) if d_scores is None else d_scores
+        d_value = (_rows(u, v) * d_scores).sum(1) + (v * d_extra).sum(1)
+        d_u, d_v = Jacobian.apply(ctx.inference, *_flat(ctx, v, at), numbers, d_scores, d_extra)
+        return d_value, d_u.reshape(u.shape).to(u.device, u.dtype), d_v, None
 
     @staticmethod
     def vmap(info, in_dims, inference, *inputs):  # type: ignore[no-untyped-def]
@@ -94,7 +124,7 @@ class Conjugate(torch.autograd.Function):
         return tuple(torch.stack(outputs) for outputs in zip(*found)), (0, 0, 0, 0)
 
 
-class Jacobian(torch.autograd.Function):
+class Jacobian(Function):
     """J [p; p_extra] at some scores: linear in p and symmetric. Without scores J is constant."""
 
     @staticmethod
@@ -137,7 +167,7 @@ class Jacobian(torch.autograd.Function):
         return _as_longer_batch(Jacobian, info, in_dims, inputs)
 
 
-class Bend(torch.autograd.Function):
+class Bend(Function):
     """T [p, r], how J p moves along r: linear in both and symmetric in all; its own is refused."""
 
     @staticmethod
@@ -178,9 +208,13 @@ class Bend(torch.autograd.Function):
         return _as_longer_batch(Bend, info, in_dims, inputs)
 
 
-# `apply` looks at the signature of `forward` each time it is called, which it finds here at once.
-for function in (Conjugate, Jacobian, Bend):
-    function.forward.__signature__ = inspect.signature(function.forward)  # type: ignore[attr-defined]
+def _double(tensor: Tensor) -> Tensor:
+    return tensor.to("cpu", torch.float64)
+
+
+def _rows(tensor: Tensor, v: Tensor) -> Tensor:
+    """One row per instance, as there are in v."""
+    return _double(tensor).reshape(len(v), tensor.numel() // max(len(v), 1))
 
 
 def _flat(ctx, v, tensors):  # type: ignore[no-untyped-def]
@@ -189,12 +223,13 @@ def _flat(ctx, v, tensors):  # type: ignore[no-untyped-def]
         return None, None
     scores, *additional = tensors
     extra = torch.zeros_like(v)
-    for place, shape, tensor in zip(ctx.places, ctx.shapes, additional):
+    for place, (shape, _, _), tensor in zip(ctx.places, ctx.given[1:], additional):
         if tensor is not None:
             rows = 1 if shape == place.shape else len(v)
             sides = (place.start, v.shape[1] - place.stop)
-            extra = extra + torch.nn.functional.pad(tensor.reshape(rows, -1), sides)
-    return (None if scores is None else scores.reshape(len(v), -1)), extra
+            flat = _double(tensor).reshape(rows, -1)
+            extra = extra + torch.nn.functional.pad(flat, sides)
+    return (None if scores is None else _rows(scores, v)), extra
 
 
 def _whole(directions, like):  # type: ignore[no-untyped-def]
@@ -261,51 +296,30 @@ _OPERATORS.impl("bend", _bend, "CPU")
 
 
 def conjugate(
+    objective: Objective,
     scores: Tensor,
-    structure: Structure,
     lengths: Any = None,
     gold: Any = None,
     mask: Any = None,
     additional: Mapping[str, Any] | None = None,
-    *,
-    temperature: float,
-    tol: float,
-    max_iter: int | None,
-    n_jobs: int | None,
-    face: bool = False,
-    regularizer: str = "sparsemap",
-    margin: float = 0.0,
+    as_given: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Value and marginals alone, as `infer` finds them: in a graph where one is compiled."""
     if torch.compiler.is_compiling():
-        from didyma.nn.graphs import maximise, number_of
+        from didyma.nn.graphs import maximise_in_graph
 
-        batch, rows, given = _as_batch(scores, structure, lengths, gold, mask, additional)
-        number = number_of(structure, id(structure), tuple(given))
-        if number >= 0:
-            tensors = batch, *rows, list(given.values())
-            settings = temperature, tol, max_iter, n_jobs, face, regularizer, margin
-            value, u, *_ = maximise(number, *tensors, *settings)
+        structure = objective.structure
+        rows, given = _checked(scores, structure, lengths, gold, mask, additional)
+        batch = scores[None] if scores.ndim == structure.ndim else scores
+        tensors = _double(batch), *rows, {name: _double(t) for name, t in given.items()}
+        if (found := maximise_in_graph(objective, *tensors)) is not None:
+            value, u = found
             return (value[0] if scores.ndim == structure.ndim else value), u.reshape(scores.shape)
-    value, u, _, _ = infer(
-        scores,
-        structure,
-        lengths,
-        gold,
-        mask,
-        additional,
-        temperature=temperature,
-        tol=tol,
-        max_iter=max_iter,
-        n_jobs=n_jobs,
-        face=face,
-        regularizer=regularizer,
-        margin=margin,
-    )
+    value, u, _, _ = infer(objective, scores, lengths, gold, mask, additional, as_given)
     return value, u
 
 
-def infer(*arguments: Any, **settings: Any) -> tuple[Tensor, Tensor, Tensor, Inference]:
+def infer(*arguments: Any) -> tuple[Tensor, Tensor, Tensor, Inference]:
     """`_infer`, outside of compiled graphs: they have no place for an `Inference`.
 
     `torch.compiler.disable` loads the compiler, which takes longer than torch itself. Where it is
@@ -314,71 +328,68 @@ def infer(*arguments: Any, **settings: Any) -> tuple[Tensor, Tensor, Tensor, Inf
     global _outside_graphs
     if _outside_graphs is None and "torch._dynamo" in sys.modules:
         _outside_graphs = torch.compiler.disable(_infer)
-    return (_outside_graphs or _infer)(*arguments, **settings)
+    return (_outside_graphs or _infer)(*arguments)
 
 
 _outside_graphs: Callable[..., Any] | None = None
 
 
 def _infer(
+    objective: Objective,
     scores: Tensor,
-    structure: Structure,
     lengths: Any = None,
     gold: Any = None,
     mask: Any = None,
     additional: Mapping[str, Any] | None = None,
-    **settings: Any,
+    as_given: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor, Inference]:
     """Value, marginals, those of additional parts (B, f), in float64 on the CPU; the `Inference`.
 
-    Autograd moves gradients back to the devices and types of scores and additional scores.
+    Marginals have the shape of the scores, and ``as_given`` their type and device.
     """
-    batch, rows, given = _as_batch(scores, structure, lengths, gold, mask, additional)
-    inference = Inference(Objective(structure, **settings), tuple(given))
-    value, u, v, _ = Conjugate.apply(inference, batch, *rows, *given.values())
-    single = scores.ndim == structure.ndim
-    return (value[0] if single else value), u.reshape(scores.shape), v, inference
+    rows, given = _checked(scores, objective.structure, lengths, gold, mask, additional)
+    inference = Inference(objective, tuple(given), as_given)
+    value, u, v, _ = Conjugate.apply(inference, scores, *rows, *given.values())
+    single = scores.ndim == objective.structure.ndim
+    return (value[0] if single else value), u, v, inference
 
 
-def _as_batch(
+def _checked(
     scores: Tensor,
     structure: Structure,
     lengths: Any,
     gold: Any,
     mask: Any,
     additional: Mapping[str, Any] | None,
-) -> tuple[Tensor, list[Tensor | None], dict[str, Tensor]]:
-    """Scores of a batch; lengths, outputs and mask; additional scores: on the CPU, in float64."""
+) -> tuple[list[Tensor | None], dict[str, Tensor]]:
+    """Lengths, outputs and mask with a batch axis, on the CPU; additional scores."""
     check_structure(structure)
     if not (isinstance(scores, Tensor) and scores.is_floating_point()):
         found = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
         raise DataError(f"expected a floating-point tensor, found {found}", field="scores")
     single = scores.ndim == structure.ndim
-    batch = scores[None] if single else scores
+    batch = 1 if single else len(scores)
     rows = [
         None if t is None else _on_cpu(t)[None] if single else _on_cpu(t)
         for t in (lengths, gold, mask)
     ]
     for name, t in zip(("lengths", "gold", "mask"), rows):
-        if t is not None and t.shape[:1] != batch.shape[:1]:
+        if t is not None and t.shape[:1] != (batch,):
             raise DataError(
-                f"expected one per instance ({len(batch)}), found shape {tuple(t.shape)}",
-                field=name,
+                f"expected one per instance ({batch}), found shape {tuple(t.shape)}", field=name
             )
     if rows[2] is not None:
         if rows[2].ndim > 1:
             raise DataError(
-                f"expected one entry per instance, of shape ({len(batch)},), found shape "
+                f"expected one entry per instance, of shape ({batch},), found shape "
                 f"{tuple(rows[2].shape)}",
                 field="mask",
             )
         rows[2] = rows[2].bool()
     given = {
-        name: _on_cpu(t).to(torch.float64)
-        for name, t in (additional or {}).items()
-        if t is not None
+        name: torch.as_tensor(t) for name, t in (additional or {}).items() if t is not None
     }
-    return batch.to("cpu", torch.float64), rows, given
+    return rows, given
 
 
 def _on_cpu(array: Any) -> Tensor:

@@ -12,6 +12,7 @@ from torch.distributions import Distribution, constraints, register_kl
 
 from didyma.errors import DataError
 from didyma.nn.autograd import infer
+from didyma.nn.objective import ENTROPY, Objective
 from didyma.structure import CompiledStructure
 
 __all__ = ["StructureDistribution"]
@@ -61,7 +62,7 @@ class StructureDistribution(Distribution):
                 field="structure",
             )
         total, marginals, extra_marginals, inference = infer(
-            scores, structure, lengths, additional=additional, regularizer="crf"
+            Objective(structure, regularizer=ENTROPY), scores, lengths, None, None, additional
         )
         self.structure, self.scores = structure, scores
         assert inference.layout is not None

@@ -12,11 +12,12 @@ import torch
 from torch import Tensor
 
 from didyma.nn.inference import Inference
-from didyma.nn.objective import Objective
+from didyma.nn.objective import REGULARIZERS, Objective
 from didyma.polytope.distributions import Distributions, apply_derivative
+from didyma.polytope.sparsemap import SolverOptions
 from didyma.structure import Structure
 
-__all__ = ["maximise", "number_of"]
+__all__ = ["maximise_in_graph"]
 
 # By number, since a graph holds only numbers and tensors, and for as long as it may be run.
 _STRUCTURES: list[tuple[Structure, tuple[str, ...]]] = []
@@ -35,6 +36,38 @@ def number_of(structure: Structure, identity: int, names: tuple[str, ...]) -> in
     return len(_STRUCTURES) - 1
 
 
+def maximise_in_graph(
+    objective: Objective,
+    scores: Tensor,
+    lengths: Tensor | None,
+    gold: Tensor | None,
+    mask: Tensor | None,
+    additional: dict[str, Tensor],
+) -> tuple[Tensor, Tensor] | None:
+    """Value and marginals of a batch; None for a structure that the graph itself makes."""
+    structure, options = objective.structure, objective.options
+    number = number_of(structure, id(structure), tuple(additional))
+    if number < 0:
+        return None
+    (name,) = (key for key, value in REGULARIZERS.items() if value is objective.regularizer)
+    value, u, *_ = maximise(
+        number,
+        scores,
+        lengths,
+        gold,
+        mask,
+        list(additional.values()),
+        options.temperature,
+        options.tol,
+        options.max_iter,
+        options.n_jobs,
+        options.face,
+        name,
+        objective.margin,
+    )
+    return value, u
+
+
 @torch.library.custom_op("didyma::maximise", mutates_args=())
 def maximise(
     number: int,
@@ -51,11 +84,10 @@ def maximise(
     regularizer: str,
     margin: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Value (B,), marginals, and what the derivative needs; settings are those of `Objective`."""
+    """Value (B,), marginals, and what the derivative needs; settings are those of an `Objective`."""
     structure, names = _STRUCTURES[number]
-    objective = Objective(
-        structure, regularizer, margin, temperature, tol, max_iter, n_jobs, face=face
-    )
+    options = SolverOptions(temperature, tol, max_iter, n_jobs, face)
+    objective = Objective(structure, options, REGULARIZERS[regularizer], margin)
     inference = Inference(objective, names)
     value, u, v, numbers = inference.maximise(
         scores.numpy(),
@@ -127,6 +159,7 @@ def pull(
             offsets.numpy(),
             parts.numpy(),
             extra_parts.numpy(),
+            np.zeros(0),
             d_u.contiguous().numpy().reshape(flat.shape),
             d_extra,
         )

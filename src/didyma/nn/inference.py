@@ -28,6 +28,7 @@ class Inference:
 
     objective: Objective
     names: tuple[str, ...] = ()
+    as_given: bool = False  # marginals have the type and device of the scores
     solutions: list[Distributions | Gibbs] = field(default_factory=list)
     firsts: list[int] = field(default_factory=lambda: [0])  # number of each solution's first
     layout: Layout | None = None
@@ -35,7 +36,7 @@ class Inference:
     @property
     def curved(self) -> bool:
         """Whether the Jacobian depends on the scores; SparseMAP's is constant between kinks."""
-        return self.objective.regularizer == "crf"
+        return self.objective.regularizer.curved
 
     def maximise(
         self,
@@ -47,7 +48,7 @@ class Inference:
     ) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
         """Values (B,), parts (B, d), additional parts (B, f), and numbers of the instances.
 
-        With gold outputs g the value is the loss, and the parts are u − g. Instances that are
+        Scores may be those of one instance, if there is no mask. With gold outputs g the value is the loss, and the parts are u − g. Instances that are
         masked out have value 0, parts 0 and number −1.
         """
         if mask is not None:  # what does not count may hold anything: put something valid there
@@ -93,11 +94,10 @@ class Inference:
     def _by_solution(
         self, method: str, numbers: NDArray[np.int64], *directions: Floats
     ) -> tuple[Floats, Floats]:
-        n_jobs = n_threads(self.objective.n_jobs)
-        for solution, first, stop in zip(self.solutions, self.firsts, self.firsts[1:]):
-            if np.array_equal(numbers, np.arange(first, stop)):
-                found: tuple[Floats, Floats] = getattr(solution, method)(*directions, n_jobs)
-                return found
+        n_jobs = n_threads(self.objective.options.n_jobs) if len(numbers) > 1 else 1
+        if len(self.solutions) == 1 and len(numbers) == self.firsts[-1]:
+            moved: tuple[Floats, Floats] = getattr(self.solutions[0], method)(*directions, n_jobs)
+            return moved
         out, out_extra = np.zeros_like(directions[0]), np.zeros_like(directions[1])
         for solution, first, stop in zip(self.solutions, self.firsts, self.firsts[1:]):
             rows = np.flatnonzero((numbers >= first) & (numbers < stop))
@@ -111,12 +111,25 @@ def _instances(solution: Distributions | Gibbs, b: NDArray[np.int64]) -> Distrib
     """The solutions of some instances, in this order; an instance may come several times."""
     if isinstance(solution, Gibbs):
         return solution.select(b)
-    sizes = solution.support_size[b]
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    rows = np.repeat(solution.offsets[b] - offsets[:-1], sizes) + np.arange(offsets[-1])
+    offsets, rows = _select_runs(solution.offsets, b)
+    factors = solution.factors
+    if factors.size:
+        size = solution.support_size
+        triangles = np.concatenate([[0], np.cumsum(size * (size + 1) // 2)])
+        factors = factors[_select_runs(triangles, b)[1]]
     return replace(
         solution,
         offsets=offsets,
         parts=solution.parts[rows],
         extra_parts=solution.extra_parts[rows],
+        factors=factors,
     )
+
+
+def _select_runs(
+    offsets: NDArray[np.int64], b: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Offsets and places of some of the runs offsets[b]:offsets[b + 1], one after the other."""
+    sizes = np.diff(offsets)[b]
+    selected = np.concatenate([[0], np.cumsum(sizes)])
+    return selected, np.repeat(offsets[b] - selected[:-1], sizes) + np.arange(selected[-1])

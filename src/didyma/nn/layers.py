@@ -8,7 +8,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from didyma.nn.autograd import conjugate, infer
+from didyma.nn.objective import Objective
 from didyma.polytope.distributions import Distribution, Distributions
+from didyma.polytope.sparsemap import SolverOptions
 from didyma.structure import Structure, check_structure
 
 __all__ = ["SparseMAP", "sparsemap"]
@@ -61,20 +63,13 @@ def sparsemap(
         n_jobs: threads over the batch; None means every core.
         additional: scores of additional parts, such as ``transitions`` of a sequence.
     """
-    settings: dict[str, Any] = {
-        "temperature": temperature,
-        "tol": tol,
-        "max_iter": max_iter,
-        "n_jobs": n_jobs,
-        "face": True,
-    }
+    options = SolverOptions(temperature, tol, max_iter, n_jobs, face=True)
+    objective = Objective(structure, options, warm_start=warm_start)
+    arguments = objective, scores, lengths, None, None, additional, True
     if not return_solution and warm_start is None:
-        _, marginals = conjugate(scores, structure, lengths, additional=additional, **settings)
+        _, marginals = conjugate(*arguments)
         return marginals.to(scores.device, scores.dtype)
-    _, marginals, _, inference = infer(
-        scores, structure, lengths, additional=additional, warm_start=warm_start, **settings
-    )
-    marginals = marginals.to(scores.device, scores.dtype)
+    _, marginals, _, inference = infer(*arguments)
     return (marginals, inference.solutions[-1]) if return_solution else marginals
 
 

@@ -63,13 +63,7 @@ class LocalSparseMAP(nn.Module):
         given = {name: torch.as_tensor(t) for name, t in additional.items() if t is not None}
         inference = LocalInference(self.graph, tuple(given), self.temperature, self.tol, warm_start)
         single = scores.ndim == self.graph.ndim
-        _, found, _, _ = Conjugate.apply(
-            inference,
-            (scores[None] if single else scores).to("cpu", torch.float64),
-            *(None, None, None),
-            *(t.to("cpu", torch.float64) for t in given.values()),
-        )
-        marginals = found.reshape(scores.shape).to(scores.device, scores.dtype)
+        _, marginals, _, _ = Conjugate.apply(inference, scores, None, None, None, *given.values())
         solution = inference.solution(single)  # warns
         return (marginals, solution) if return_solution else marginals
 
@@ -90,6 +84,7 @@ class LocalInference:
     points: list[LocalPoint] = field(default_factory=list)
     layout: Layout | None = None
     curved: ClassVar[bool] = False
+    as_given: ClassVar[bool] = True
 
     def maximise(
         self, scores: Floats, lengths: None, gold: None, mask: None, additional: Sequence[Floats]

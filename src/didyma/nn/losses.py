@@ -16,11 +16,12 @@ from torch import Tensor, nn
 
 from didyma.errors import DataError
 from didyma.nn.autograd import conjugate
+from didyma.nn.objective import REGULARIZERS, Objective
+from didyma.polytope.sparsemap import SolverOptions
 from didyma.structure import Structure, check_structure
 
 __all__ = ["FenchelYoungLoss"]
 
-REGULARIZERS = ("perceptron", "crf", "sparsemap")
 REDUCTIONS = ("mean", "sum", "none")
 
 
@@ -73,7 +74,7 @@ class FenchelYoungLoss(nn.Module):
         super().__init__()
         check_structure(structure)
         for name, value, known in (
-            ("regularizer", regularizer, REGULARIZERS),
+            ("regularizer", regularizer, tuple(REGULARIZERS)),
             ("reduction", reduction, REDUCTIONS),
         ):
             if value not in known:
@@ -114,18 +115,17 @@ class FenchelYoungLoss(nn.Module):
         if mask is not None:
             mask = torch.as_tensor(mask, device="cpu")  # once, for the values and for their mean
         values, _ = conjugate(
+            Objective(
+                self.structure,
+                SolverOptions(self.temperature, self.tol, self.max_iter, self.n_jobs),
+                REGULARIZERS[self.regularizer],
+                self.margin,
+            ),
             scores,
-            self.structure,
             lengths,
             gold,
             mask,
             additional,
-            regularizer=self.regularizer,
-            margin=self.margin,
-            temperature=self.temperature,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            n_jobs=self.n_jobs,
         )
         if self.reduction != "none":
             values = values.sum() / (self._count(values, mask) if self.reduction == "mean" else 1)

@@ -10,78 +10,146 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core import polytope as core
 from didyma.errors import DataError
-from didyma.execution import n_threads
 from didyma.nn.maximum import Gibbs, Maximum
 from didyma.polytope.distributions import Distribution, Distributions
-from didyma.polytope.sparsemap import ActiveSet, scaled, solve
+from didyma.polytope.sparsemap import DEFAULT, SolverOptions, scaled, solve
 from didyma.structure import CompiledStructure, Floats, Layout, Structure, flatten
 
-__all__ = ["Objective"]
+__all__ = ["ENTROPY", "REGULARIZERS", "SQUARED_NORM", "Objective"]
+
+WarmStart = Distributions | Sequence[Distribution | None] | None
 
 
-@dataclass(frozen=True)
-class Argmax:
-    """The solver of Ω = 0."""
+class Regularizer(Protocol):
+    """A convex function Ω on the hull of the outputs."""
 
+    curved: ClassVar[bool]
+    """Whether the derivative of the maximiser depends on the scores."""
+
+    def maximise(
+        self, structure: Structure, layout: Layout, options: SolverOptions, warm_start: WarmStart
+    ) -> Maximum:
+        """Ω* of each instance and its gradient."""
+        ...
+
+    def at_outputs(self, size: Floats, temperature: float) -> Any:
+        """Ω of outputs with so many parts."""
+        ...
+
+
+class SquaredNorm:
+    """Ω(u) = t/2 ‖u‖²: SparseMAP."""
+
+    curved: ClassVar[bool] = False
+
+    def maximise(
+        self, structure: Structure, layout: Layout, options: SolverOptions, warm_start: WarmStart
+    ) -> Maximum:
+        """The active set."""
+        solution = solve(layout, structure, options, warm_start)
+        return _at(solution, layout, 0.5 * options.temperature)
+
+    def at_outputs(self, size: Floats, temperature: float) -> Any:
+        """The squared norm of a 0/1 vector is the number of its ones."""
+        return 0.5 * temperature * size
+
+
+class Entropy:
+    """Ω(u) = −t × the entropy of p(output) ∝ exp(score/t): the CRF."""
+
+    curved: ClassVar[bool] = True
+
+    def maximise(
+        self, structure: Structure, layout: Layout, options: SolverOptions, warm_start: WarmStart
+    ) -> Maximum:
+        """The log partition."""
+        expectations = getattr(structure, "expectations", None)
+        if expectations is None:
+            raise NotImplementedError(
+                f"{type(structure).__name__} has no method expectations, which a CRF needs; "
+                "SparseMAP needs only an argmax"
+            )
+        t = options.temperature
+        cooled = scaled(layout, t)
+        if isinstance(structure, CompiledStructure):
+            cooled = structure.relevant(cooled)
+        value, u, v = expectations(cooled)
+        return Maximum(t * value, u, v, Gibbs(structure, cooled, t))
+
+    def at_outputs(self, size: Floats, temperature: float) -> Any:
+        """A single output has no entropy."""
+        return 0.0
+
+
+class Zero:
+    """Ω = 0: the perceptron, whose maximiser is the argmax."""
+
+    curved: ClassVar[bool] = False
     max_iter: ClassVar[int] = 1
     finite: ClassVar[bool] = True
     method: ClassVar[Any] = core.Method.ARGMAX
 
+    def maximise(
+        self, structure: Structure, layout: Layout, options: SolverOptions, warm_start: WarmStart
+    ) -> Maximum:
+        """The argmax, at any temperature."""
+        options = replace(options, temperature=1.0, solver=self)
+        return _at(solve(layout, structure, options, warm_start), layout, 0.0)
+
+    def at_outputs(self, size: Floats, temperature: float) -> Any:
+        """Nothing."""
+        return 0.0
+
+
+def _at(solution: Distributions, layout: Layout, weight: float) -> Maximum:
+    """The score less weight · ‖u‖² at a solution, and the marginals there."""
+    u = solution.marginals.reshape(layout.scores.shape)
+    value, v = np.empty(len(layout)), np.zeros((len(layout), layout.extra.shape[1]))
+    core.value_and_expectation(
+        solution.offsets,
+        solution.extra_parts,
+        solution.weights,
+        layout.scores,
+        layout.extra,
+        u,
+        weight,
+        value,
+        v,
+    )
+    return Maximum(value, u, v, solution)
+
+
+SQUARED_NORM, ENTROPY = SquaredNorm(), Entropy()
+REGULARIZERS: dict[str, Regularizer] = {
+    "perceptron": Zero(),
+    "crf": ENTROPY,
+    "sparsemap": SQUARED_NORM,
+}
+
 
 @dataclass(frozen=True)
 class Objective:
-    """A structure, a regulariser ("sparsemap", "crf"; "perceptron" means none), and how to solve.
+    """A structure, a regulariser, and how to solve.
 
-    ``margin`` is the cost of each part of the gold output that an output lacks, ``temperature`` the
-    weight of the regulariser. ``face`` is for derivatives of the marginals (see `solve`).
+    ``margin`` is the cost of each part of the gold output that an output lacks.
     """
 
     structure: Structure
-    regularizer: str = "sparsemap"
+    options: SolverOptions = DEFAULT
+    regularizer: Regularizer = SQUARED_NORM
     margin: float = 0.0
-    temperature: float = 1.0
-    tol: float = 1e-9
-    max_iter: int | None = None
-    n_jobs: int | None = None
-    warm_start: Distributions | Sequence[Distribution | None] | None = None
-    face: bool = False
+    warm_start: WarmStart = None
 
     def maximise(self, layout: Layout) -> Maximum:
         """Ω* of each instance and its gradient."""
-        if self.regularizer == "crf":
-            return self._log_partition(layout)
-        solution = solve(
-            layout,
-            self.structure,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            temperature=self.temperature if self._squared else 1.0,
-            warm_start=self.warm_start,
-            solver=ActiveSet() if self._squared else Argmax(),
-            face=self.face,
-            n_jobs=n_threads(self.n_jobs),
-        )
-        u = solution.marginals.reshape(layout.scores.shape)
-        value, v = np.empty(len(layout)), np.zeros((len(layout), layout.extra.shape[1]))
-        core.value_and_expectation(
-            solution.offsets,
-            solution.extra_parts,
-            solution.weights,
-            layout.scores,
-            layout.extra,
-            u,
-            0.5 * self.temperature if self._squared else 0.0,
-            value,
-            v,
-        )
-        return Maximum(value, u, v, solution)
+        return self.regularizer.maximise(self.structure, layout, self.options, self.warm_start)
 
     def loss(self, layout: Layout, outputs: NDArray[Any]) -> Maximum:
         """The loss of each instance, given its gold output, and its gradient."""
@@ -94,27 +162,9 @@ class Objective:
             )
         found = self.maximise(replace(layout, scores=layout.scores - self.margin * gold))
         size = gold.sum(axis=1)  # Hamming cost of an output that shares nothing with the gold
-        offset = self.margin * size + (0.5 * self.temperature * size if self._squared else 0.0)
+        offset = self.margin * size + self.regularizer.at_outputs(size, self.options.temperature)
         value = np.maximum(found.value + offset - gold_score, 0.0)  # rounding may leave -1e-17
         return Maximum(value, found.u - gold, found.v - gold_extra, found.solution)
-
-    @property
-    def _squared(self) -> bool:
-        return self.regularizer == "sparsemap"
-
-    def _log_partition(self, layout: Layout) -> Maximum:
-        t = self.temperature
-        expectations = getattr(self.structure, "expectations", None)
-        if expectations is None:
-            raise NotImplementedError(
-                f"{type(self.structure).__name__} has no method expectations, which a CRF needs; "
-                "SparseMAP needs only an argmax"
-            )
-        cooled = scaled(layout, t)
-        if isinstance(self.structure, CompiledStructure):
-            cooled = self.structure.relevant(cooled)
-        value, u, v = expectations(cooled)
-        return Maximum(t * value, u, v, Gibbs(self.structure, cooled, t))
 
 
 def encode(structure: Structure, outputs: NDArray[Any], layout: Layout) -> tuple[Floats, Floats]:

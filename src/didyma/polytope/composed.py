@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from didyma.polytope.distributions import Distributions, apply_derivative
 from didyma.polytope.point import LocalPoint, is_optimal
 from didyma.polytope.priced import CouplingRows, scatter
-from didyma.polytope.sparsemap import solve
+from didyma.polytope.sparsemap import SolverOptions, solve
 from didyma.structure import Additional, Floats, Structure
 from didyma.structures.composition import Composition
 
@@ -101,6 +101,7 @@ class _Run:
         n, n_pairs, batch = graph.n_variables, len(graph.edges), len(parts)
         self.problem, self.parts, self.t = problem, parts, temperature
         self.q = temperature / problem.copies  # of each structure
+        self.options = SolverOptions(self.q, TIGHT, n_jobs=1)
         self.pairs = parts[:, n : n + n_pairs]
         ends = np.cumsum([n + n_pairs, *(one.extra.shape[1] for one in problem.layouts)]).tolist()
         self.extra = [np.ascontiguousarray(parts[:, start:stop]) for start, stop in pairwise(ends)]
@@ -144,13 +145,8 @@ class _Run:
                 extra=self.extra[f],
                 sizes=np.repeat(template.sizes, len(y), axis=0),
             )
-            found = solve(
-                layout,
-                problem.graph.factors[f].structure,
-                tol=TIGHT,
-                temperature=self.q,
-                warm_start=self.found[f],
-            )
+            structure = problem.graph.factors[f].structure
+            found = solve(layout, structure, self.options, self.found[f])
             self.found[f] = found
             own = found.marginals.reshape(len(y), -1)
             u[:, place] = own
@@ -337,6 +333,7 @@ def _derivative(
         np.arange(len(p) + 1) * len(parts),
         np.tile(parts, (len(p), 1)),
         np.tile(extra_parts, (len(p), 1)),
+        np.zeros(0),
         np.ascontiguousarray(p),
         np.ascontiguousarray(p_extra),
     )

@@ -46,7 +46,7 @@ class Distribution:
         return len(self.probabilities)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Distributions:
     """A batch: arrays with one entry per instance, `solution[b]` for all there is about one.
 
@@ -65,7 +65,12 @@ class Distributions:
     parts: Parts
     extra_parts: Parts
     weights: Floats
-    temperature: float = 1.0
+    temperature: float
+    factors: Floats
+    """The solver's Cholesky factors of the vertices, one after the other, for derivatives.
+
+    Empty where it was not asked for a solution that is to be differentiated.
+    """
 
     def __len__(self) -> int:
         return len(self.layout)
@@ -170,10 +175,11 @@ class Distributions:
         shape = (len(self.offsets) - 1, self.layout.scores.shape[1])
         if p.shape != shape or p_extra.shape != (shape[0], self.layout.extra.shape[1]):
             raise DataError(f"expected flat arrays of {shape[0]} instances, found {p.shape}")
-        vertices = self.offsets, self.parts, self.extra_parts
+        vertices = self.offsets, self.parts, self.extra_parts, self.factors
         out, out_extra = apply_derivative(self.structure, *vertices, p, p_extra, n_jobs)
-        out /= self.temperature
-        out_extra /= self.temperature
+        if self.temperature != 1.0:
+            out /= self.temperature
+            out_extra /= self.temperature
         return out, out_extra
 
     def _flat(self, array: ArrayLike, name: str) -> Floats:
@@ -199,16 +205,20 @@ def apply_derivative(
     offsets: NDArray[np.int64],
     parts: Parts,
     extra_parts: Parts,
+    factors: Floats,
     p: Floats,
     p_extra: Floats,
     n_jobs: int = 1,
 ) -> tuple[Floats, Floats]:
-    """The Jacobian at temperature 1 of marginals on these vertices, times [p; p_extra]."""
+    """The Jacobian at temperature 1 of marginals on these vertices, times [p; p_extra].
+
+    Without the solver's factors (an empty array) the vertices are factored again.
+    """
     out, out_extra = np.zeros_like(p), np.zeros_like(p_extra)
     if structure.closed_form:
         structure.closed_form[1](offsets, parts, p, out)
         return out, out_extra
     core.apply_derivative(
-        offsets, parts, extra_parts, structure.aligned, p, p_extra, out, out_extra, n_jobs
+        offsets, parts, extra_parts, factors, structure.aligned, p, p_extra, out, out_extra, n_jobs
     )
     return out, out_extra

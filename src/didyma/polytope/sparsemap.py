@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -29,7 +30,7 @@ from didyma.structure import (
     impossible,
 )
 
-__all__ = ["ActiveSet", "ToleranceWarning", "scaled", "solve", "sparsemap"]
+__all__ = ["ActiveSet", "SolverOptions", "ToleranceWarning", "scaled", "solve", "sparsemap"]
 
 UNLIMITED = 2**62
 
@@ -67,6 +68,35 @@ class ActiveSet:
 
 
 EXACT = ActiveSet()
+
+
+@dataclass(frozen=True)
+class SolverOptions:
+    """How a batch is solved; `sparsemap` says what each option means.
+
+    ``face``: go on until nothing but rounding is left of the gap, on the face of the hull that the
+    optimum lies on. Marginals are close long before, but their derivatives are those of the face.
+    """
+
+    temperature: float = 1.0
+    tol: float = 1e-9
+    max_iter: int | None = None
+    n_jobs: int | None = None
+    face: bool = False
+    solver: Solver = EXACT
+
+    def __post_init__(self) -> None:
+        if not (self.temperature > 0.0 and isfinite(self.temperature)):
+            raise DataError(
+                f"expected a positive number, found {self.temperature}", field="temperature"
+            )
+        if not self.tol >= 0.0:
+            raise DataError(f"expected a number from 0 up, found {self.tol}", field="tol")
+        if self.max_iter is not None and self.max_iter < 1:
+            raise DataError(f"expected at least 1, found {self.max_iter}", field="max_iter")
+
+
+DEFAULT = SolverOptions()
 
 
 def sparsemap(
@@ -113,18 +143,9 @@ def sparsemap(
         additional: scores of additional parts, such as ``transitions`` of a sequence.
     """
     check_structure(structure)
+    options = SolverOptions(temperature, tol, max_iter, n_jobs, return_solution, solver)
     layout = structure.lay_out(scores, lengths, **additional)
-    solution = solve(
-        layout,
-        structure,
-        tol=tol,
-        max_iter=max_iter,
-        temperature=temperature,
-        warm_start=warm_start,
-        solver=solver,
-        face=return_solution,
-        n_jobs=n_threads(n_jobs),
-    )
+    solution = solve(layout, structure, options, warm_start)
     given = np.asarray(scores)
     marginals = solution.marginals.reshape(given.shape)
     if given.dtype in (np.float32, np.float16):
@@ -135,54 +156,42 @@ def sparsemap(
 def solve(
     layout: Layout,
     structure: Structure,
-    *,
-    tol: float = 1e-9,
-    max_iter: int | None = None,
-    temperature: float = 1.0,
+    options: SolverOptions = DEFAULT,
     warm_start: Distributions | Sequence[Distribution | None] | None = None,
-    solver: Solver = EXACT,
-    face: bool = False,
-    n_jobs: int = 1,
 ) -> Distributions:
-    """Solve a batch that is laid out already.
-
-    ``face``: go on until nothing but rounding is left of the gap, on the face of the hull that the
-    optimum lies on. Marginals are close long before, but their derivatives are those of the face.
-    """
-    if not (temperature > 0.0 and np.isfinite(temperature)):
-        raise DataError(f"expected a positive number, found {temperature}", field="temperature")
-    if not tol >= 0.0:
-        raise DataError(f"expected a number from 0 up, found {tol}", field="tol")
-    if max_iter is not None and max_iter < 1:
-        raise DataError(f"expected at least 1, found {max_iter}", field="max_iter")
+    """Solve a batch that is laid out already."""
+    temperature, tol, solver = options.temperature, options.tol, options.solver
     given, layout = layout, scaled(layout, temperature)
     if isinstance(structure, CompiledStructure) and not structure.closed_form:
         # A structure s is in the support only if θ_s − m_s·u is the highest, and 0 ≤ m_s·u ≤ |m_s|:
         # one that scores lower by more than the number of parts never is, at no u.
         layout = structure.narrow(layout, layout.n_parts)
-    first = _start(warm_start, structure, layout)
-    marginals, gap, n_iter, status, offsets, parts, extra_parts, weights = _run(
-        layout,
-        structure,
-        first,
-        solver,
-        float(tol),
-        0.0 if face and solver.finite else float(tol),
-        solver.max_iter if max_iter is None else max_iter,
-        n_jobs,
-    )
-    if (failed := status == core.IMPOSSIBLE).any():
-        raise impossible(int(np.argmax(failed)))
+    start = NO_START if warm_start is None else _start(warm_start, structure, layout)
+    if structure.closed_form and isinstance(solver, ActiveSet):
+        solved = structure.closed_form[0](layout.scores, layout.sizes)
+    else:
+        solved = core.solve(
+            structure.oracle(layout),
+            structure.aligned,
+            layout.scores,
+            layout.extra,
+            layout.dims,
+            layout.sizes,
+            layout.n_work,
+            layout.n_index,
+            layout.n_parts,
+            layout.n_extra,
+            *start,
+            solver.method,
+            tol,
+            0.0 if options.face and solver.finite else tol,
+            solver.max_iter if options.max_iter is None else options.max_iter,
+            1 if len(layout) == 1 else n_threads(options.n_jobs),
+        )
+    marginals, gap, n_iter, status, offsets, parts, extra_parts, weights, factors = solved
     converged = status == core.OPTIMAL
     if not converged.all():
-        worst = int(np.argmax(np.where(converged, -np.inf, gap)))
-        warn(
-            f"{int((~converged).sum())} of {len(layout)} instances stopped before a gap of "
-            f"{tol * temperature:g}; the largest is {gap[worst] * temperature:.1e} (instance "
-            f"{worst}, after {n_iter[worst]} argmax calls)"
-            f"{'' if max_iter is None else f': raise max_iter={max_iter}'}",
-            ToleranceWarning,
-        )
+        _report(status, gap * temperature, n_iter, options)
     return Distributions(
         structure,
         given,
@@ -195,41 +204,24 @@ def solve(
         extra_parts,
         weights,
         temperature,
+        factors,
     )
 
 
-def _run(
-    layout: Layout,
-    structure: Structure,
-    first: _Start | Distributions,
-    solver: Solver,
-    tol: float,
-    stop: float,
-    max_iter: int,
-    n_jobs: int,
-) -> Any:
-    if structure.closed_form and isinstance(solver, ActiveSet):
-        return structure.closed_form[0](layout.scores, layout.sizes)
-    return core.solve(
-        structure.oracle(layout),
-        structure.aligned,
-        layout.scores,
-        layout.extra,
-        layout.dims,
-        layout.sizes,
-        layout.n_work,
-        layout.n_index,
-        layout.n_parts,
-        layout.n_extra,
-        first.offsets,
-        first.parts,
-        first.extra_parts,
-        first.weights,
-        solver.method,
-        tol,
-        stop,
-        max_iter,
-        n_jobs,
+def _report(
+    status: NDArray[np.int64], gap: Floats, n_iter: NDArray[np.int64], options: SolverOptions
+) -> None:
+    """Raise for an instance without outputs, warn of those that stopped early."""
+    if (failed := status == core.IMPOSSIBLE).any():
+        raise impossible(int(np.argmax(failed)))
+    stopped = status != core.OPTIMAL
+    worst = int(np.argmax(np.where(stopped, gap, -np.inf)))
+    limit = "" if options.max_iter is None else f": raise max_iter={options.max_iter}"
+    warn(
+        f"{int(stopped.sum())} of {len(gap)} instances stopped before a gap of "
+        f"{options.tol * options.temperature:g}; the largest is {gap[worst]:.1e} (instance "
+        f"{worst}, after {n_iter[worst]} argmax calls){limit}",
+        ToleranceWarning,
     )
 
 
@@ -246,20 +238,16 @@ def scaled(layout: Layout, temperature: float) -> Layout:
     return replace(layout, scores=scores, extra=extra)
 
 
-@dataclass(frozen=True)
-class _Start:
-    offsets: NDArray[np.int64]
-    parts: NDArray[np.int32]
-    extra_parts: NDArray[np.int32]
-    weights: Floats
+# Offsets, parts, additional parts and weights of the vertices that a solve begins with.
+Start = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], Floats]
+NO_PARTS = np.zeros((0, 0), np.int32)
+NO_START: Start = np.zeros(0, np.int64), NO_PARTS, NO_PARTS, np.zeros(0)
 
 
 def _start(
-    start: Distributions | Sequence[Distribution | None] | None,
-    structure: Structure,
-    layout: Layout,
-) -> _Start | Distributions:
-    if start is not None and len(start) != len(layout):
+    start: Distributions | Sequence[Distribution | None], structure: Structure, layout: Layout
+) -> Start:
+    if len(start) != len(layout):
         raise DataError(
             f"expected one distribution per instance ({len(layout)}), found {len(start)}",
             field="warm_start",
@@ -269,27 +257,20 @@ def _start(
         for b, size in enumerate(before.sizes.tolist()):
             dims = (*size, before.extra.shape[1])
             _check_start(start.structure, before.shape, dims, structure, layout, b)
-        return start
-    if start is None:
-        return _Start(
-            np.zeros(len(layout) + 1, np.int64),
-            np.zeros((0, layout.n_parts), np.int32),
-            np.zeros((0, layout.n_extra), np.int32),
-            np.zeros(0),
-        )
-    known = []
+        return start.offsets, start.parts, start.extra_parts, start.weights
+    present = []
     for b, one in enumerate(start):
         if one is not None:
             _check_start(one.structure, one.marginals.shape, one.dims, structure, layout, b)
-            known.append(one)
+            present.append(one)
     counts = [0 if one is None else one.support_size for one in start]
-    return _Start(
+    return (
         np.concatenate([[0], np.cumsum(counts, dtype=np.int64)]),
-        np.concatenate([np.zeros((0, layout.n_parts), np.int32), *(one.parts for one in known)]),
+        np.concatenate([np.zeros((0, layout.n_parts), np.int32), *(one.parts for one in present)]),
         np.concatenate(
-            [np.zeros((0, layout.n_extra), np.int32), *(one.extra_parts for one in known)]
+            [np.zeros((0, layout.n_extra), np.int32), *(one.extra_parts for one in present)]
         ),
-        np.concatenate([np.zeros(0), *(one.probabilities for one in known)]),
+        np.concatenate([np.zeros(0), *(one.probabilities for one in present)]),
     )
 
 

@@ -46,7 +46,8 @@ class Choice(CompiledStructure):
         self.refuse(additional)
         batch = as_batch(scores, self.ndim)
         sizes = as_lengths(lengths, *batch.shape)[:, None]
-        batch = check_scores(batch, "scores", np.arange(batch.shape[1]) < sizes)
+        used = None if lengths is None else np.arange(batch.shape[1]) < sizes
+        batch = check_scores(batch, "scores", used)
         return Layout(batch, batch.shape[1:], 1, sizes=sizes)
 
     def encode(

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
 from didyma.structure import (
+    CACHED_SHAPES,
     CompiledStructure,
     Floats,
     Layout,
@@ -67,14 +68,14 @@ class Heads(CompiledStructure):
             )
         n = batch.shape[1] - 1
         sizes = as_lengths(lengths, len(batch), n)[:, None]
-        n_work, n_index = self.scratch(n)
+        dims, n_work, n_index, arcs = _frame(self, n)
         return Layout(
             flatten(
-                check_scores(batch, "scores", _all_arcs(n) if lengths is None else _arcs(n, sizes))
+                check_scores(batch, "scores", arcs if lengths is None else _arcs(n, sizes))
             ),
             batch.shape[1:],
             n,
-            dims=np.array([n + 1, bool(self.single_root)], np.int64),
+            dims=dims,
             sizes=sizes,
             n_work=n_work,
             n_index=n_index,
@@ -184,10 +185,11 @@ def _arcs(n: int, sizes: NDArray[np.int64]) -> NDArray[np.bool_]:
     return arcs
 
 
-@lru_cache(maxsize=256)
-def _all_arcs(n: int) -> NDArray[np.bool_]:
-    """The same for all instances without lengths."""
-    return _arcs(n, np.array([[n]]))
+@lru_cache(maxsize=CACHED_SHAPES)
+def _frame(trees: Heads, n: int) -> tuple[NDArray[np.int64], int, int, NDArray[np.bool_]]:
+    """What all batches of n words share: dims, scratch, and the arcs without lengths."""
+    dims = np.array([n + 1, bool(trees.single_root)], np.int64)
+    return dims, *trees.scratch(n), _arcs(n, np.array([[n]]))
 
 
 def _not_a_tree(b: np.integer[Any], problem: str, word: np.integer[Any]) -> DataError:
