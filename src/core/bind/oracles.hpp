@@ -48,10 +48,12 @@ inline int64_t split_parts(const std::string& name, Span<int64_t> indices, int64
     return count;
 }
 
-// What Python sees of a result.
+// What a solve returns to Python, the worst status first.
 inline auto as_tuple(polytope::Solved solved) {
+    int64_t worst = polytope::OPTIMAL;
+    for (const int64_t status : solved.statuses) worst = std::max(worst, status);
     return std::make_tuple(
-        std::move(solved.marginals), std::move(solved.gaps), std::move(solved.iterations),
+        worst, std::move(solved.marginals), std::move(solved.gaps), std::move(solved.iterations),
         std::move(solved.statuses), std::move(solved.offsets), std::move(solved.parts),
         std::move(solved.extra_parts), std::move(solved.weights), std::move(solved.factors));
 }

@@ -128,11 +128,13 @@ void bind_polytope(nb::module_ m) {
     m.def(
         "apply_derivative",
         [](Integers offsets, Indices parts, Indices extra_parts, Span<const double> factors,
-           bool aligned, Numbers p, Numbers p_extra, Matrix<double> out, Matrix<double> out_extra,
-           int64_t n_jobs) {
+           bool aligned, Numbers p, Numbers p_extra, int64_t n_jobs) {
+            Table<double> out(p.rows(), p.columns(), 0.0);
+            Table<double> out_extra(p_extra.rows(), p_extra.columns(), 0.0);
             apply_derivative(
                 {offsets, parts, extra_parts, factors, aligned, p, p_extra, out, out_extra},
                 n_jobs);
+            return std::make_tuple(std::move(out), std::move(out_extra));
         },
         Released());
     m.def("minimise_over_columns", &minimise_over_columns, Released());

@@ -335,7 +335,7 @@ inline Solved solve_batch(const Argmax& oracle, bool aligned, const Batch& batch
     return solved;
 }
 
-// The derivative of the marginals of each instance along [p; p_extra], added to out.
+// The derivative of the marginals of each instance along [p; p_extra], added to zeros in out.
 struct Moves {
     Span<const int64_t> offsets;
     Matrix<const int32_t> parts, extra_parts;

@@ -12,6 +12,7 @@
 
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "array.hpp"
 
@@ -305,6 +306,90 @@ inline void minimise_all(Span<const int64_t> start, Span<const int64_t> index,
         gap[i] = certificate.gap;
         broken[i] = certificate.broken;
     }
+}
+
+// The rows of each instance (the scores of its variables, coefficients, bounds and highest prices)
+// from those that all share. The first rows are of pairs, which add c u_i u_j: u_j − u_i ≤ 0 where
+// c > 0, u_i + u_j ≤ 1 otherwise, and c in θ_j where it is positive.
+inline std::tuple<Table<double>, Table<double>, Table<double>, Table<double>> rows_at(
+    Span<const int64_t> index, Span<const double> g, Span<const double> b, Span<const double> upper,
+    Matrix<const double> theta, Matrix<const double> pairs) {
+    const int64_t batch = theta.rows();
+    Table<double> x(batch, theta.columns()), all_g(batch, g.size()), all_b(batch, b.size()),
+        all_upper(batch, upper.size());
+    for (int64_t i = 0; i < batch; ++i) {
+        std::copy(theta[i].begin(), theta[i].end(), x[i].begin());
+        std::copy(g.begin(), g.end(), all_g[i].begin());
+        std::copy(b.begin(), b.end(), all_b[i].begin());
+        std::copy(upper.begin(), upper.end(), all_upper[i].begin());
+        for (int64_t e = 0; e < pairs.columns(); ++e) {
+            const double c = pairs(i, e);
+            x(i, index[2 * e + 1]) += c > 0.0 ? c : 0.0;
+            all_g(i, 2 * e) = c > 0.0 ? -1.0 : 1.0;
+            all_g(i, 2 * e + 1) = 1.0;
+            all_b(i, e) = c > 0.0 ? 0.0 : 1.0;
+            all_upper(i, e) = std::abs(c);
+        }
+    }
+    return {std::move(x), std::move(all_g), std::move(all_b), std::move(all_upper)};
+}
+
+// The probability that both of a pair are true: factors of the two u_i, side by side, and what to
+// take off.
+inline std::tuple<Table<double>, Table<double>> pair_factors(Span<const int64_t> index,
+                                                             Matrix<const double> pairs,
+                                                             Matrix<const double> y,
+                                                             Matrix<const double> u) {
+    Table<double> both(pairs.rows(), 2 * pairs.columns()), less(pairs.rows(), pairs.columns());
+    for (int64_t i = 0; i < pairs.rows(); ++i) {
+        for (int64_t e = 0; e < pairs.columns(); ++e) {
+            const double c = pairs(i, e);
+            const double share =
+                c == 0.0 ? u(i, index[2 * e]) < u(i, index[2 * e + 1]) : y(i, e) / std::abs(c);
+            both(i, 2 * e) = share;
+            both(i, 2 * e + 1) = c >= 0.0 ? 1.0 - share : share;
+            less(i, e) = c >= 0.0 ? 0.0 : share;
+        }
+    }
+    return {std::move(both), std::move(less)};
+}
+
+// Scores of being true from those of both states and of tables of pairs (i, j): linear.
+inline Table<double> reduce_states(Matrix<const double> parts, Span<const int64_t> ends,
+                                   int64_t n) {
+    Table<double> theta(parts.rows(), n);
+    for (int64_t b = 0; b < parts.rows(); ++b) {
+        for (int64_t i = 0; i < n; ++i) theta(b, i) = parts(b, 2 * i + 1) - parts(b, 2 * i);
+        for (int64_t e = 0; 2 * e < ends.size(); ++e) {
+            const Span<const double> table = parts[b].slice(2 * n + 4 * e, 2 * n + 4 * e + 4);
+            theta(b, ends[2 * e]) += table[2] - table[0];
+            theta(b, ends[2 * e + 1]) += table[1] - table[0];
+        }
+    }
+    return theta;
+}
+
+// Its transpose: expectations of both states and of tables from u and those of both being true;
+// `one` is 0 for their changes.
+inline Table<double> expand_states(Matrix<const double> u, Matrix<const double> both,
+                                   Span<const int64_t> ends, double one) {
+    const int64_t n = u.columns();
+    Table<double> parts(u.rows(), 2 * n + 2 * ends.size());
+    for (int64_t b = 0; b < u.rows(); ++b) {
+        for (int64_t i = 0; i < n; ++i) {
+            parts(b, 2 * i) = one - u(b, i);
+            parts(b, 2 * i + 1) = u(b, i);
+        }
+        for (int64_t e = 0; 2 * e < ends.size(); ++e) {
+            const double first = u(b, ends[2 * e]), second = u(b, ends[2 * e + 1]);
+            const Span<double> table = parts[b].slice(2 * n + 4 * e, 2 * n + 4 * e + 4);
+            table[0] = one - first - second + both(b, e);
+            table[1] = second - both(b, e);
+            table[2] = first - both(b, e);
+            table[3] = both(b, e);
+        }
+    }
+    return parts;
 }
 
 // How u moves with θ on the face where it lies, and free rows hold: a symmetric map.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmath>
+#include <tuple>
 
 #include "polytope/cholesky.hpp"
 
@@ -106,12 +107,14 @@ inline void expectation(Span<const int64_t> offsets, Matrix<const int32_t> parts
     }
 }
 
-// Additional parts v of each instance, added to zeros, and scores·u + extra·v − weight ‖u‖². Entry
-// by entry where u is not 0, so that padding changes no bit.
-inline void value_and_expectation(Span<const int64_t> offsets, Matrix<const int32_t> extra_parts,
-                                  Span<const double> weights, Matrix<const double> scores,
-                                  Matrix<const double> extra, Matrix<const double> u, double weight,
-                                  Span<double> value, Matrix<double> v) {
+// scores·u + extra·v − weight ‖u‖² of each instance, and its additional parts v. Entry by entry
+// where u is not 0, so that padding changes no bit.
+inline std::tuple<Array<double>, Table<double>> value_and_expectation(
+    Span<const int64_t> offsets, Matrix<const int32_t> extra_parts, Span<const double> weights,
+    Matrix<const double> scores, Matrix<const double> extra, Matrix<const double> u,
+    double weight) {
+    Array<double> value(u.rows());
+    Table<double> v(u.rows(), extra.columns(), 0.0);
     for (int64_t b = 0; b < u.rows(); ++b) {
         double score = 0.0, norm = 0.0, additional = 0.0;
         for (int64_t i = 0; i < u.columns(); ++i) {
@@ -128,6 +131,7 @@ inline void value_and_expectation(Span<const int64_t> offsets, Matrix<const int3
         }
         value[b] = score + additional - weight * norm;
     }
+    return {std::move(value), std::move(v)};
 }
 
 // The Cholesky factor of K = M'M + c 11' over the vertices, with the right-hand side θ.

@@ -96,9 +96,10 @@ inline polytope::Solved sparsemax(Matrix<const double> scores, Matrix<const int6
     return solved;
 }
 
-// out[b] += J p[b], which takes the mean over the support from the entries in the support.
-inline void sparsemax_derivative(Span<const int64_t> offsets, Matrix<const int32_t> options,
-                                 Matrix<const double> p, Matrix<double> out) {
+// J p[b] of each instance, which takes the mean over the support from the entries in the support.
+inline Table<double> sparsemax_derivative(Span<const int64_t> offsets,
+                                          Matrix<const int32_t> options, Matrix<const double> p) {
+    Table<double> out(p.rows(), p.columns(), 0.0);
     for (int64_t b = 0; b + 1 < offsets.size(); ++b) {
         double mean = 0.0;
         for (int64_t i = offsets[b]; i < offsets[b + 1]; ++i) {
@@ -109,6 +110,7 @@ inline void sparsemax_derivative(Span<const int64_t> offsets, Matrix<const int32
             if (options(i, 0) >= 0) out(b, options(i, 0)) += p(b, options(i, 0)) - mean;
         }
     }
+    return out;
 }
 
 }  // namespace didyma

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch._C._functorch import is_legacy_batchedtensor
@@ -20,9 +21,12 @@ from torch._functorch.utils import unwrap_dead_wrappers
 from didyma.errors import DataError
 from didyma.nn.inference import Inference
 from didyma.nn.objective import Objective
-from didyma.structure import Structure, check_structure
+from didyma.structure import Floats, Structure, check_structure
 
 __all__ = ["conjugate", "infer"]
+
+CPU = torch.device("cpu")
+KNOWN_TO_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
 
 
 class Function(torch.autograd.Function):
@@ -49,11 +53,11 @@ class Conjugate(Function):
         inference, scores, lengths, gold, mask, *additional = inputs
         arrays = [None if t is None else t.numpy() for t in (lengths, gold, mask)]
         value, u, v, numbers = inference.maximise(
-            _double(scores).numpy(), *arrays, [_double(t).numpy() for t in additional]
+            _array(scores), *arrays, [_array(t) for t in additional]
         )
-        u = torch.from_numpy(u.reshape(scores.shape))
-        if inference.as_given:
-            u = u.to(scores.device, scores.dtype)
+        u = u.reshape(scores.shape)
+        as_given = (scores.device, scores.dtype) if inference.as_given else ()
+        u = _tensor(u, *as_given)
         return torch.from_numpy(value), u, torch.from_numpy(v), torch.from_numpy(numbers)
 
     @staticmethod
@@ -71,21 +75,23 @@ class Conjugate(Function):
     @staticmethod
     def backward(ctx, d_value, d_u, d_v, _):  # type: ignore[no-untyped-def]
         u, v, numbers, *at = ctx.saved_tensors  # u, v are outputs: their derivative is J again
+        if d_value is None and d_v is None and not ctx.places and _is_plain(d_u):
+            shape, device, dtype = ctx.given[0]
+            d_u = _array(d_u).reshape(ctx.inference.layout.scores.shape)
+            d_u, _ = ctx.inference.apply_jacobian(numbers.numpy(), d_u, np.zeros(v.shape))
+            return None, _tensor(d_u.reshape(shape), device, dtype), None, None, None
         d_scores: Any = None
         d_extra: Any = None
         if d_u is not None or d_v is not None:
-            p = _rows(torch.zeros_like(u) if d_u is None else d_u, v)
-            p_extra = torch.zeros_like(v) if d_v is None else d_v
+            d_u = _rows(torch.zeros_like(u) if d_u is None else d_u, v)
+            d_v = torch.zeros_like(v) if d_v is None else d_v
             if torch.is_grad_enabled():
-                d_scores, d_extra = Jacobian.apply(
-                    ctx.inference, *_flat(ctx, v, at), numbers, p, p_extra
-                )
-            elif is_legacy_batchedtensor(p) or is_legacy_batchedtensor(p_extra):
-                d_scores, d_extra = Jacobian.forward(
-                    ctx.inference, None, None, numbers, p, p_extra
-                )
+                at = _flat(ctx, v, at)
+                d_scores, d_extra = Jacobian.apply(ctx.inference, *at, numbers, d_u, d_v)
+            elif _is_plain(d_u) and _is_plain(d_v):
+                d_scores, d_extra = _found(ctx.inference.apply_jacobian, numbers, d_u, d_v)
             else:
-                d_scores, d_extra = _found(ctx.inference.apply_jacobian, numbers, p, p_extra)
+                d_scores, d_extra = Jacobian.forward(ctx.inference, None, None, numbers, d_u, d_v)
         if d_value is not None:
             step, step_extra = d_value[:, None] * _rows(u, v), d_value[:, None] * v
             d_scores = step if d_scores is None else d_scores + step
@@ -208,13 +214,40 @@ class Bend(Function):
         return _as_longer_batch(Bend, info, in_dims, inputs)
 
 
+def _array(tensor: Tensor) -> Floats:
+    """The numbers in float64. Where NumPy knows the type it is the faster one on few of them."""
+    if tensor.dtype in KNOWN_TO_NUMPY and tensor.is_cpu:
+        return np.asarray(tensor.numpy(), np.float64)
+    return _double(tensor).numpy()
+
+
+def _tensor(
+    array: Floats, device: torch.device = CPU, dtype: torch.dtype = torch.float64
+) -> Tensor:
+    """An array as a tensor of some type on some device."""
+    if dtype in KNOWN_TO_NUMPY and device == CPU:
+        return torch.from_numpy(np.asarray(array, KNOWN_TO_NUMPY[dtype]))
+    return torch.from_numpy(array).to(device, dtype)
+
+
+def _is_plain(gradient: Tensor | None) -> bool:
+    """Whether nobody follows what is done to a gradient: no graph is made, no transform runs."""
+    return not (
+        gradient is None
+        or torch.is_grad_enabled()
+        or torch._C._are_functorch_transforms_active()
+        or is_legacy_batchedtensor(gradient)
+    )
+
+
 def _double(tensor: Tensor) -> Tensor:
     return tensor.to("cpu", torch.float64)
 
 
 def _rows(tensor: Tensor, v: Tensor) -> Tensor:
     """One row per instance, as there are in v."""
-    return _double(tensor).reshape(len(v), tensor.numel() // max(len(v), 1))
+    n = v.shape[0]
+    return _double(tensor).reshape(n, tensor.numel() // max(n, 1))
 
 
 def _flat(ctx, v, tensors):  # type: ignore[no-untyped-def]

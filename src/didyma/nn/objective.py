@@ -110,19 +110,9 @@ class Zero:
 
 def _at(solution: Distributions, layout: Layout, weight: float) -> Maximum:
     """The score less weight · ‖u‖² at a solution, and the marginals there."""
-    u = solution.marginals.reshape(layout.scores.shape)
-    value, v = np.empty(len(layout)), np.zeros((len(layout), layout.extra.shape[1]))
-    core.value_and_expectation(
-        solution.offsets,
-        solution.extra_parts,
-        solution.weights,
-        layout.scores,
-        layout.extra,
-        u,
-        weight,
-        value,
-        v,
-    )
+    u = solution.flat_marginals
+    vertices = solution.offsets, solution.extra_parts, solution.weights
+    value, v = core.value_and_expectation(*vertices, layout.scores, layout.extra, u, weight)
     return Maximum(value, u, v, solution)
 
 

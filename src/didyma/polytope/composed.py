@@ -148,7 +148,7 @@ class _Run:
             structure = problem.graph.factors[f].structure
             found = solve(layout, structure, self.options, self.found[f])
             self.found[f] = found
-            own = found.marginals.reshape(len(y), -1)
+            own = found.flat_marginals
             u[:, place] = own
             value += (x[:, place] * own - 0.5 * self.q * own**2).sum(axis=1)
             value += (_finite(layout.extra) * found.extra_marginals).sum(axis=1)

@@ -57,20 +57,20 @@ class Distributions:
 
     structure: Structure
     layout: Layout
-    marginals: Floats
+    flat_marginals: Floats
     gap: Floats
-    converged: NDArray[np.bool_]
     n_iter: NDArray[np.int64]
+    status: NDArray[np.int64]
     offsets: NDArray[np.int64]
     parts: Parts
     extra_parts: Parts
     weights: Floats
-    temperature: float
     factors: Floats
     """The solver's Cholesky factors of the vertices, one after the other, for derivatives.
 
     Empty where it was not asked for a solution that is to be differentiated.
     """
+    temperature: float
 
     def __len__(self) -> int:
         return len(self.layout)
@@ -95,6 +95,16 @@ class Distributions:
             self.structure,
             (*self.layout.sizes[b].tolist(), self.layout.extra.shape[1]),
         )
+
+    @property
+    def marginals(self) -> Floats:
+        """Expectation of each part, (B, …) in the shape of the scores."""
+        return self.flat_marginals.reshape(len(self), *self.layout.shape)
+
+    @property
+    def converged(self) -> NDArray[np.bool_]:
+        """Whether the gap is within the tolerance, per instance."""
+        return self.status == core.OPTIMAL
 
     @property
     def support_size(self) -> NDArray[np.int64]:
@@ -214,11 +224,9 @@ def apply_derivative(
 
     Without the solver's factors (an empty array) the vertices are factored again.
     """
-    out, out_extra = np.zeros_like(p), np.zeros_like(p_extra)
     if structure.closed_form:
-        structure.closed_form[1](offsets, parts, p, out)
-        return out, out_extra
-    core.apply_derivative(
-        offsets, parts, extra_parts, factors, structure.aligned, p, p_extra, out, out_extra, n_jobs
+        return structure.closed_form[1](offsets, parts, p), np.zeros(p_extra.shape)
+    moved: tuple[Floats, Floats] = core.apply_derivative(
+        offsets, parts, extra_parts, factors, structure.aligned, p, p_extra, n_jobs
     )
-    return out, out_extra
+    return moved

@@ -19,12 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma._core.polytope import has_masks
 from didyma.errors import DataError, warn
 from didyma.partition import SUSPECT
 from didyma.polytope.composed import ComposedGraph
@@ -33,7 +34,7 @@ from didyma.polytope.point import LocalPoint
 from didyma.polytope.priced import BinaryGraph
 from didyma.polytope.rounding import TEMPERATURE, nearest_output
 from didyma.polytope.sparsemap import ToleranceWarning
-from didyma.structure import Additional, Floats
+from didyma.structure import NO_EXTRA, Additional, Floats
 from didyma.structures.composition import Composition
 from didyma.structures.factor_graph import FactorGraph
 
@@ -41,6 +42,7 @@ __all__ = ["LocalSolution", "LocalSolver", "lay_out_local", "local_sparsemap"]
 
 Mask = NDArray[np.bool_]
 
+CACHED_GRAPHS = 64  # whose rows and layouts are kept
 HIDDEN = 1e-6  # what may lie between the values of two programmes that are the same
 
 
@@ -235,15 +237,23 @@ class LocalSolver:
         limit lower no value, so what bounds the raised programme bounds this one. A point that
         reaches the bound without such parts is the optimum.
         """
+        prices = self._prices(warm_start, len(parts))
+        if not has_masks(parts, NO_EXTRA, SUSPECT):
+            return self._whole(self._attempt(parts, prices))
         highest = parts.max(axis=1, keepdims=True)
         limit = -SUSPECT * np.maximum(max(1.0, self.temperature), highest)
         low = (parts < limit) & (parts > -np.inf)
-        points = self._attempt(np.where(low, -np.inf, parts), self._prices(warm_start, len(parts)))
+        points = self._attempt(np.where(low, -np.inf, parts), prices)
         for b in np.flatnonzero(low.any(axis=1)).tolist():
             (above,) = self._attempt(np.where(low[b], limit[b], parts[b])[None])
             point, bound = points[b], np.inf if above is None else above.value + above.gap
             if point is None or bound - point.value > HIDDEN * max(1.0, abs(point.value)):
                 points[b] = self._attempt(parts[b : b + 1])[0]
+        return self._whole(points)
+
+    @staticmethod
+    def _whole(points: list[LocalPoint | None]) -> list[LocalPoint]:
+        """The points, of which none may be missing."""
         for b, point in enumerate(points):
             if point is None:
                 raise DataError(
@@ -304,15 +314,13 @@ class LocalSolver:
     @cached_property
     def _composed(self) -> ComposedGraph | None:
         if isinstance(self.graph, Composition) and self.graph.factors:
-            return ComposedGraph(self.graph, self.places)
+            return _composed(self.graph, tuple(self.places.items()))
         return None
 
     @cached_property
     def _binary(self) -> BinaryGraph | None:
         graph = self.graph
-        return (
-            BinaryGraph(graph) if isinstance(graph, FactorGraph) and graph.n_states == 2 else None
-        )
+        return _binary(graph) if isinstance(graph, FactorGraph) and graph.n_states == 2 else None
 
     @cached_property
     def _constraints(self) -> Constraints:
@@ -351,7 +359,8 @@ class LocalSolver:
             return stacked[0] if single else stacked
 
         found = np.array([point.parts for point in points])
-        whole = np.isin(found[:, :d].round(9), (0, 1)).all(axis=1) | self.graph.is_forest
+        rounded = found[:, :d].round(9)
+        whole = ((rounded == 0) | (rounded == 1)).all(axis=1) | self.graph.is_forest
         whole |= np.array([point.exact for point in points], bool)
         whole &= [point.converged for point in points]
         return LocalSolution(
@@ -370,3 +379,13 @@ class LocalSolver:
             places=self.places,
             graph=self.graph,
         )
+
+
+@lru_cache(maxsize=CACHED_GRAPHS)
+def _binary(graph: FactorGraph) -> BinaryGraph:
+    return BinaryGraph(graph)
+
+
+@lru_cache(maxsize=CACHED_GRAPHS)
+def _composed(graph: Composition, places: tuple[tuple[str, Additional], ...]) -> ComposedGraph:
+    return ComposedGraph(graph, dict(places))

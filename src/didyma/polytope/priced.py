@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma._core import prices as core
 from didyma.polytope.point import LocalPoint, is_optimal
 from didyma.structure import Floats
 from didyma.structures.factor_graph import FactorGraph
@@ -32,6 +33,7 @@ N_ROUNDS = 2000
 Mask = NDArray[np.bool_]
 Integers = NDArray[np.int64]
 CORNERS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+SIGNS = np.array([1.0, -1.0, -1.0, 1.0])  # of a table's corners, in what couples its variables
 # The row that forbids a corner of the table, and the probability of (1, 1) there.
 FORBIDS = ((-1.0, -1.0, -1.0), (-1.0, 1.0, 0.0), (1.0, -1.0, 0.0), (1.0, 1.0, 1.0))
 BOTH = ((1.0, 1.0), (0.0, 1.0), (1.0, 0.0), (0.0, 0.0))
@@ -102,14 +104,12 @@ class CouplingRows:
         prices: Floats | None = None,
     ) -> Priced:
         """The optimum for instances with scores θ (B, n) and pairs (B, E), which add c u_i u_j."""
-        from didyma._core.prices import minimise
-
         batch = len(theta)
         theta, g, b, upper = self.at(theta, pairs)
         y = np.zeros(b.shape) if prices is None else prices.copy()
         u, free = np.empty(theta.shape), np.empty(b.shape, bool)
         gap, broken, n_iter = np.empty(batch), np.empty(batch), np.empty(batch, np.int64)
-        minimise(
+        core.minimise(
             self.start, self.index, g, b, self.lower, upper, theta, q, low, high, N_ROUNDS,
             y, u, free, gap, broken, n_iter,
         )  # fmt: skip
@@ -123,24 +123,15 @@ class CouplingRows:
 
     def at(self, theta: Floats, pairs: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Scores of variables, coefficients, bounds and highest prices of all rows (B, …)."""
-        k, like = self.n_pairs, pairs > 0
-        theta = theta.copy()
-        scatter(theta, self.ends[:, 1], np.where(like, pairs, 0.0))
-        g, b, upper = (np.tile(one, (len(theta), 1)) for one in (self.g, self.b, self.upper))
-        g[:, : 2 * k : 2] = np.where(like, -1.0, 1.0)
-        g[:, 1 : 2 * k : 2] = 1.0
-        b[:, :k] = np.where(like, 0.0, 1.0)
-        upper[:, :k] = np.abs(pairs)
-        return theta, g, b, upper
+        rows: tuple[Floats, Floats, Floats, Floats] = core.rows_at(
+            self.index, self.g, self.b, self.upper, theta, np.ascontiguousarray(pairs)
+        )
+        return rows
 
     def both(self, pairs: Floats, y: Floats, u: Floats) -> tuple[Floats, Floats]:
         """The probability that both of a pair are true: factors of the two u_i, and a constant."""
-        none = pairs == 0.0
-        share = y[:, : self.n_pairs] / np.where(none, 1.0, np.abs(pairs))
-        share = np.where(none, u[:, self.ends[:, 0]] < u[:, self.ends[:, 1]], share)
-        like = none | (pairs > 0)
-        both = np.stack([share, np.where(like, 1.0 - share, share)], axis=2)
-        return both, np.where(like, 0.0, share)
+        both, less = core.pair_factors(self.index, np.ascontiguousarray(pairs), y, u)
+        return both.reshape(*less.shape, 2), less
 
 
 @dataclass(frozen=True)
@@ -165,6 +156,8 @@ class Priced:
 
     def only(self, k: int) -> Priced:
         """Instance k alone."""
+        if len(self.u) == 1:
+            return self
         fields = ("g", "low", "high", "prices", "u", "free", "both", "less", "gap", "broken")
         own = {name: getattr(self, name)[k : k + 1] for name in (*fields, "n_iter")}
         return replace(self, **own)
@@ -176,12 +169,11 @@ class Priced:
 
     def respond(self, d_theta: Floats, d_pairs: Floats) -> tuple[Floats, Floats]:
         """How u and the pairs move with their scores: a linear and symmetric map."""
-        from didyma._core.prices import respond
-
         moved = np.array(d_theta)
-        scatter(moved, self.rows.ends, self.both * d_pairs[:, :, None])
+        if self.rows.n_pairs:
+            scatter(moved, self.rows.ends, self.both * d_pairs[:, :, None])
         rows, d_u = self.rows, np.empty(self.u.shape)
-        respond(
+        core.respond(
             rows.start,
             rows.index,
             self.g,
@@ -202,6 +194,7 @@ class BinaryGraph:
     def __init__(self, graph: FactorGraph) -> None:
         self.n = graph.n_variables
         self.edges = np.array(graph.edges, np.int64).reshape(-1, 2)
+        self.ends = self.edges.ravel()
         self.rows = CouplingRows.of(self.edges, graph.logic)
 
     def solve(
@@ -214,7 +207,8 @@ class BinaryGraph:
         if whole.any():
             start = None if prices is None else prices[whole]
             high = np.ones((int(whole.sum()), self.n))
-            priced = self._settle(self.rows, parts[whole], temperature, 0 * high, high, start)
+            low = np.zeros(high.shape)
+            priced = self._settle(self.rows, parts[whole], temperature, low, high, start)
             for k, b in enumerate(np.flatnonzero(whole)):
                 found[b] = self._point(priced, k, parts[b], finite[b], temperature, tol)
         for b in np.flatnonzero(~whole):
@@ -235,18 +229,13 @@ class BinaryGraph:
 
     def _reduce(self, parts: Floats) -> tuple[Floats, Floats]:
         """Scores of being true, and of both, from those of all parts: linear."""
-        unary = parts[:, : 2 * self.n].reshape(len(parts), self.n, 2)
         tables = parts[:, 2 * self.n :].reshape(len(parts), len(self.edges), 4)
-        theta = unary[:, :, 1] - unary[:, :, 0]
-        scatter(theta, self.edges, tables[:, :, [2, 1]] - tables[:, :, [0, 0]])
-        return theta, tables @ np.array([1.0, -1.0, -1.0, 1.0])
+        return core.reduce_states(parts, self.ends, self.n), tables @ SIGNS
 
     def _expand(self, u: Floats, both: Floats, one: float) -> Floats:
         """Expectations of all parts, the transpose of `_reduce`; ``one`` is 0 for their changes."""
-        first, second = u[:, self.edges[:, 0]], u[:, self.edges[:, 1]]
-        tables = np.stack([one - first - second + both, second - both, first - both, both], axis=2)
-        unary = np.stack([one - u, u], axis=2)
-        return np.hstack([unary.reshape(len(u), -1), tables.reshape(len(u), -1)])
+        parts: Floats = core.expand_states(u, both, self.ends, one)
+        return parts
 
     def _point(
         self, priced: Priced, k: int, scores: Floats, finite: Mask, temperature: float, tol: float

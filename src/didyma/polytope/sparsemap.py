@@ -188,39 +188,28 @@ def solve(
             solver.max_iter if options.max_iter is None else options.max_iter,
             1 if len(layout) == 1 else n_threads(options.n_jobs),
         )
-    marginals, gap, n_iter, status, offsets, parts, extra_parts, weights, factors = solved
-    converged = status == core.OPTIMAL
-    if not converged.all():
-        _report(status, gap * temperature, n_iter, options)
-    return Distributions(
-        structure,
-        given,
-        marginals.reshape(len(layout), *layout.shape),
-        gap * temperature,
-        converged,
-        n_iter,
-        offsets,
-        parts,
-        extra_parts,
-        weights,
-        temperature,
-        factors,
+    worst_status, marginals, gap, n_iter, status, *vertices = solved
+    if temperature != 1.0:
+        gap *= temperature
+    solution = Distributions(
+        structure, given, marginals, gap, n_iter, status, *vertices, temperature
     )
+    if worst_status != core.OPTIMAL:
+        _report(solution, options)
+    return solution
 
 
-def _report(
-    status: NDArray[np.int64], gap: Floats, n_iter: NDArray[np.int64], options: SolverOptions
-) -> None:
+def _report(solution: Distributions, options: SolverOptions) -> None:
     """Raise for an instance without outputs, warn of those that stopped early."""
-    if (failed := status == core.IMPOSSIBLE).any():
+    if (failed := solution.status == core.IMPOSSIBLE).any():
         raise impossible(int(np.argmax(failed)))
-    stopped = status != core.OPTIMAL
-    worst = int(np.argmax(np.where(stopped, gap, -np.inf)))
+    stopped = ~solution.converged
+    worst = int(np.argmax(np.where(stopped, solution.gap, -np.inf)))
     limit = "" if options.max_iter is None else f": raise max_iter={options.max_iter}"
     warn(
-        f"{int(stopped.sum())} of {len(gap)} instances stopped before a gap of "
-        f"{options.tol * options.temperature:g}; the largest is {gap[worst]:.1e} (instance "
-        f"{worst}, after {n_iter[worst]} argmax calls){limit}",
+        f"{int(stopped.sum())} of {len(solution)} instances stopped before a gap of "
+        f"{options.tol * options.temperature:g}; the largest is {solution.gap[worst]:.1e} "
+        f"(instance {worst}, after {solution.n_iter[worst]} argmax calls){limit}",
         ToleranceWarning,
     )
 
