@@ -117,7 +117,10 @@ def _faces(scale: float) -> Iterator[Row]:
                 kind, name, n, tags, max(2, round(512 * scale))
             )
             layout = structure.lay_out(scores, **additional)
-            found = [solve(layout, structure, SolverOptions(n_jobs=1, face=face)) for face in (False, True)]
+            found = [
+                solve(layout, structure, SolverOptions(n_jobs=1, face=face))
+                for face in (False, True)
+            ]
             p = np.random.default_rng(0).standard_normal(layout.scores.shape)
             gap, face = (s.apply_jacobian(p, np.zeros(s.extra_marginals.shape))[0] for s in found)
             off = np.linalg.norm(gap - face, axis=1) > 0.01 * np.linalg.norm(face, axis=1)

@@ -419,9 +419,7 @@ def _checked(
                 field="mask",
             )
         rows[2] = rows[2].bool()
-    given = {
-        name: torch.as_tensor(t) for name, t in (additional or {}).items() if t is not None
-    }
+    given = {name: torch.as_tensor(t) for name, t in (additional or {}).items() if t is not None}
     return rows, given
 
 

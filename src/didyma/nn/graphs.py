@@ -84,7 +84,7 @@ def maximise(
     regularizer: str,
     margin: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Value (B,), marginals, and what the derivative needs; settings are those of an `Objective`."""
+    """Value (B,), marginals, and what the derivative needs, given what an `Objective` has."""
     structure, names = _STRUCTURES[number]
     options = SolverOptions(temperature, tol, max_iter, n_jobs, face)
     objective = Objective(structure, options, REGULARIZERS[regularizer], margin)

@@ -48,10 +48,12 @@ class Inference:
     ) -> tuple[Floats, Floats, Floats, NDArray[np.int64]]:
         """Values (B,), parts (B, d), additional parts (B, f), and numbers of the instances.
 
-        Scores may be those of one instance, if there is no mask. With gold outputs g the value is the loss, and the parts are u − g. Instances that are
-        masked out have value 0, parts 0 and number −1.
+        Scores may be those of one instance, without a batch axis. With gold outputs g the value is
+        the loss, and the parts are u − g. Instances that are masked out have value 0, parts 0 and
+        number −1.
         """
         if mask is not None:  # what does not count may hold anything: put something valid there
+            scores = scores.reshape(len(mask), *scores.shape[-self.objective.structure.ndim :])
             if mask.any():
                 counted = np.where(mask, np.arange(len(mask)), np.argmax(mask))
                 scores = scores[counted]

@@ -8,9 +8,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from didyma.nn.autograd import conjugate, infer
-from didyma.nn.objective import Objective
+from didyma.nn.objective import SQUARED_NORM, Objective
 from didyma.polytope.distributions import Distribution, Distributions
-from didyma.polytope.sparsemap import SolverOptions
+from didyma.polytope.sparsemap import EXACT, SolverOptions
 from didyma.structure import Structure, check_structure
 
 __all__ = ["SparseMAP", "sparsemap"]
@@ -63,8 +63,9 @@ def sparsemap(
         n_jobs: threads over the batch; None means every core.
         additional: scores of additional parts, such as ``transitions`` of a sequence.
     """
-    options = SolverOptions(temperature, tol, max_iter, n_jobs, face=True)
-    objective = Objective(structure, options, warm_start=warm_start)
+    # No default is left out: `torch.compile` knows objects by their names alone.
+    options = SolverOptions(temperature, tol, max_iter, n_jobs, True, EXACT)
+    objective = Objective(structure, options, SQUARED_NORM, 0.0, warm_start)
     arguments = objective, scores, lengths, None, None, additional, True
     if not return_solution and warm_start is None:
         _, marginals = conjugate(*arguments)

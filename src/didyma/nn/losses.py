@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from didyma.errors import DataError
 from didyma.nn.autograd import conjugate
 from didyma.nn.objective import REGULARIZERS, Objective
-from didyma.polytope.sparsemap import SolverOptions
+from didyma.polytope.sparsemap import EXACT, SolverOptions
 from didyma.structure import Structure, check_structure
 
 __all__ = ["FenchelYoungLoss"]
@@ -117,7 +117,7 @@ class FenchelYoungLoss(nn.Module):
         values, _ = conjugate(
             Objective(
                 self.structure,
-                SolverOptions(self.temperature, self.tol, self.max_iter, self.n_jobs),
+                SolverOptions(self.temperature, self.tol, self.max_iter, self.n_jobs, False, EXACT),
                 REGULARIZERS[self.regularizer],
                 self.margin,
             ),

@@ -57,6 +57,7 @@ class Distributions:
 
     structure: Structure
     layout: Layout
+    temperature: float
     flat_marginals: Floats
     gap: Floats
     n_iter: NDArray[np.int64]
@@ -70,7 +71,6 @@ class Distributions:
 
     Empty where it was not asked for a solution that is to be differentiated.
     """
-    temperature: float
 
     def __len__(self) -> int:
         return len(self.layout)

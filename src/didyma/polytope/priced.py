@@ -8,7 +8,7 @@ each unit by which a row is broken,
     u_j − u_i ≤ 0  (c > 0),    u_i + u_j ≤ 1  (c < 0),
 
 and constraints are rows that cannot be broken. At given prices of the rows each variable is
-optimal by itself; `_core.prices` finds the prices. They bound the objective from above, so that
+optimal by itself; `_prices` finds the prices. They bound the objective from above, so that
 u is certified; nothing is factored, and nothing but u and the prices is kept.
 """
 
@@ -21,7 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma._core import prices as core
+from didyma._core.prices import (
+    expand_states,
+    minimise,
+    pair_factors,
+    reduce_states,
+    respond,
+    rows_at,
+)
 from didyma.polytope.point import LocalPoint, is_optimal
 from didyma.structure import Floats
 from didyma.structures.factor_graph import FactorGraph
@@ -109,7 +116,7 @@ class CouplingRows:
         y = np.zeros(b.shape) if prices is None else prices.copy()
         u, free = np.empty(theta.shape), np.empty(b.shape, bool)
         gap, broken, n_iter = np.empty(batch), np.empty(batch), np.empty(batch, np.int64)
-        core.minimise(
+        minimise(
             self.start, self.index, g, b, self.lower, upper, theta, q, low, high, N_ROUNDS,
             y, u, free, gap, broken, n_iter,
         )  # fmt: skip
@@ -123,14 +130,14 @@ class CouplingRows:
 
     def at(self, theta: Floats, pairs: Floats) -> tuple[Floats, Floats, Floats, Floats]:
         """Scores of variables, coefficients, bounds and highest prices of all rows (B, …)."""
-        rows: tuple[Floats, Floats, Floats, Floats] = core.rows_at(
+        rows: tuple[Floats, Floats, Floats, Floats] = rows_at(
             self.index, self.g, self.b, self.upper, theta, np.ascontiguousarray(pairs)
         )
         return rows
 
     def both(self, pairs: Floats, y: Floats, u: Floats) -> tuple[Floats, Floats]:
         """The probability that both of a pair are true: factors of the two u_i, and a constant."""
-        both, less = core.pair_factors(self.index, np.ascontiguousarray(pairs), y, u)
+        both, less = pair_factors(self.index, np.ascontiguousarray(pairs), y, u)
         return both.reshape(*less.shape, 2), less
 
 
@@ -173,7 +180,7 @@ class Priced:
         if self.rows.n_pairs:
             scatter(moved, self.rows.ends, self.both * d_pairs[:, :, None])
         rows, d_u = self.rows, np.empty(self.u.shape)
-        core.respond(
+        respond(
             rows.start,
             rows.index,
             self.g,
@@ -230,11 +237,11 @@ class BinaryGraph:
     def _reduce(self, parts: Floats) -> tuple[Floats, Floats]:
         """Scores of being true, and of both, from those of all parts: linear."""
         tables = parts[:, 2 * self.n :].reshape(len(parts), len(self.edges), 4)
-        return core.reduce_states(parts, self.ends, self.n), tables @ SIGNS
+        return reduce_states(parts, self.ends, self.n), tables @ SIGNS
 
     def _expand(self, u: Floats, both: Floats, one: float) -> Floats:
         """Expectations of all parts, the transpose of `_reduce`; ``one`` is 0 for their changes."""
-        parts: Floats = core.expand_states(u, both, self.ends, one)
+        parts: Floats = expand_states(u, both, self.ends, one)
         return parts
 
     def _point(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
+from math import inf
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -86,7 +86,7 @@ class SolverOptions:
     solver: Solver = EXACT
 
     def __post_init__(self) -> None:
-        if not (self.temperature > 0.0 and isfinite(self.temperature)):
+        if not 0.0 < self.temperature < inf:
             raise DataError(
                 f"expected a positive number, found {self.temperature}", field="temperature"
             )
@@ -188,12 +188,10 @@ def solve(
             solver.max_iter if options.max_iter is None else options.max_iter,
             1 if len(layout) == 1 else n_threads(options.n_jobs),
         )
-    worst_status, marginals, gap, n_iter, status, *vertices = solved
+    worst_status, marginals, gap, *rest = solved
     if temperature != 1.0:
         gap *= temperature
-    solution = Distributions(
-        structure, given, marginals, gap, n_iter, status, *vertices, temperature
-    )
+    solution = Distributions(structure, given, temperature, marginals, gap, *rest)
     if worst_status != core.OPTIMAL:
         _report(solution, options)
     return solution

@@ -70,9 +70,7 @@ class Heads(CompiledStructure):
         sizes = as_lengths(lengths, len(batch), n)[:, None]
         dims, n_work, n_index, arcs = _frame(self, n)
         return Layout(
-            flatten(
-                check_scores(batch, "scores", arcs if lengths is None else _arcs(n, sizes))
-            ),
+            flatten(check_scores(batch, "scores", arcs if lengths is None else _arcs(n, sizes))),
             batch.shape[1:],
             n,
             dims=dims,
