@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from didyma.errors import MissingExtraError
-from didyma.polytope import sparsemap as host
 from didyma.polytope.distributions import Distributions
-from didyma.structure import Structure
+from didyma.polytope.sparsemap import SolverOptions, solve
+from didyma.structure import Structure, check_structure
 
 try:
     import jax
@@ -48,7 +48,9 @@ def sparsemap(
     mode. Marginals are piecewise affine, so second derivatives are zero away from kinks.
     """
     given = {name: jnp.asarray(array) for name, array in additional.items() if array is not None}
-    solver = _Solver(structure, temperature, tol, max_iter, n_jobs)
+    check_structure(structure)
+    options = SolverOptions(temperature, tol, max_iter, n_jobs, face=True)
+    solver = _Solver(structure, options)
     return _marginals(solver, lengths, (jnp.asarray(scores), given))
 
 
@@ -57,39 +59,28 @@ class _Solver:
     """What is not an array."""
 
     structure: Structure
-    temperature: float
-    tol: float
-    max_iter: int | None
-    n_jobs: int | None
+    options: SolverOptions
 
-    def solve(self, lengths: Any, inputs: Any) -> tuple[Any, Distributions]:
+    def solve(self, lengths: Any, inputs: Any) -> Distributions:
         scores, additional = jax.tree.map(_double, inputs)
-        marginals, solution = host.sparsemap(
-            scores,
-            self.structure,
-            lengths=None if lengths is None else np.asarray(lengths),
-            temperature=self.temperature,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            n_jobs=self.n_jobs,
-            return_solution=True,
-            **additional,
-        )
-        return marginals, solution
+        lengths = None if lengths is None else np.asarray(lengths)
+        layout = self.structure.lay_out(scores, lengths, **additional)
+        return solve(layout, self.structure, self.options)
 
     def marginals(self, lengths: Any, inputs: Any) -> Any:
-        return self.solve(lengths, inputs)[0].astype(inputs[0].dtype)
+        marginals = self.solve(lengths, inputs).marginals
+        return marginals.reshape(inputs[0].shape).astype(inputs[0].dtype)
 
     def pull(self, lengths: Any, inputs: Any, weights: Any) -> Any:
         """Gradients for scores and additional scores."""
-        solution = self.solve(lengths, inputs)[1]
+        solution = self.solve(lengths, inputs)
         d_scores, named = solution.vjp(_double(weights).reshape(solution.marginals.shape))
         gradients = (d_scores, {name: named[name] for name in inputs[1]})
         return jax.tree.map(lambda g, x: g.reshape(x.shape).astype(x.dtype), gradients, inputs)
 
     def push(self, lengths: Any, inputs: Any, directions: Any) -> Any:
         """How marginals move along directions of scores and additional scores."""
-        solution = self.solve(lengths, inputs)[1]
+        solution = self.solve(lengths, inputs)
         d_scores, named = jax.tree.map(_double, directions)
         moved = solution.jvp(d_scores.reshape(solution.marginals.shape), **named)
         return moved.reshape(inputs[0].shape).astype(inputs[0].dtype)
