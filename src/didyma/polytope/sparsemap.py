@@ -226,14 +226,14 @@ def scaled(layout: Layout, temperature: float) -> Layout:
 
 
 # Offsets, parts, additional parts and weights of the vertices that a solve begins with.
-Start = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], Floats]
+StartVertices = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32], Floats]
 NO_PARTS = np.zeros((0, 0), np.int32)
-NO_START: Start = np.zeros(0, np.int64), NO_PARTS, NO_PARTS, np.zeros(0)
+NO_START: StartVertices = np.zeros(0, np.int64), NO_PARTS, NO_PARTS, np.zeros(0)
 
 
 def _start(
     start: Distributions | Sequence[Distribution | None], structure: Structure, layout: Layout
-) -> Start:
+) -> StartVertices:
     if len(start) != len(layout):
         raise DataError(
             f"expected one distribution per instance ({len(layout)}), found {len(start)}",
