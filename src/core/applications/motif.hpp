@@ -167,7 +167,7 @@ class MotifProblem : public CutOracle {
         return total;
     }
 
-    double cut(Span<const double> w, int64_t i, Span<double> direction) const override {
+    double cut(Span<const double> w, int64_t i, int64_t, Span<double> direction) const override {
         const int64_t length = windows_.length, n_kmers = w.size() - 4 * length;
         const int64_t reverse = windows_.reverse(i);
         int64_t best = -1;

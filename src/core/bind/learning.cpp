@@ -12,7 +12,7 @@ class PythonCut : public CutOracle {
   public:
     explicit PythonCut(nb::object function) : function_(std::move(function)) {}
 
-    double cut(Span<const double> w, int64_t i, Span<double> direction) const override {
+    double cut(Span<const double> w, int64_t i, int64_t, Span<double> direction) const override {
         nb::gil_scoped_acquire gil;
         npy_intp shape[] = {w.size()};
         // A copy, as the function may keep it.
@@ -64,7 +64,13 @@ std::tuple<double, double> optimise(const PlaneArrays& planes, int64_t i, double
 }  // namespace
 
 void bind_learning(nb::module_ m) {
-    nb::class_<CutOracle>(m, "CutOracle").def("cut", &CutOracle::cut, Released());
+    nb::class_<CutOracle>(m, "CutOracle")
+        .def(
+            "cut",
+            [](const CutOracle& self, Span<const double> w, int64_t i, Span<double> direction) {
+                return self.cut(w, i, i, direction);
+            },
+            Released());
     nb::class_<PythonCut, CutOracle>(m, "PythonCut").def(nb::init<nb::object>());
     m.def(
         "insert",

@@ -30,7 +30,7 @@ void bind_sparse(nb::module_& m) {
 // out[r] = X[rows[r]] · w.
 void score(const Rows& storage, Span<const int64_t> rows, Span<const double> w, Span<double> out) {
     Array<double> table(storage.table_size());
-    storage.score(rows, storage.tabulate(w, table), out);
+    storage.score(rows, storage.tabulate(w, table), out, {});
 }
 
 // out += Σ_r coef[r] X[rows[r]].

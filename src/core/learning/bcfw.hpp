@@ -12,8 +12,9 @@ inline double sweep(const CutOracle& oracle, Span<const int64_t> order, const Pl
                     Span<const double> scales, Span<double> gaps, Span<double> w) {
     Array<double> direction(w.size()), slack(planes.slots()), moves(planes.slots());
     double increase = 0.0;
-    for (const int64_t i : order) {
-        const double loss = oracle.cut(w, i, direction);
+    for (int64_t t = 0; t < order.size(); ++t) {
+        const int64_t i = order[t];
+        const double loss = oracle.cut(w, i, successor(order, t), direction);
         planes.insert(i, direction, loss);
         const auto [gap, gain] = planes.optimise(i, scales[i], w, slack, moves);
         gaps[i] = scales[i] * gap;

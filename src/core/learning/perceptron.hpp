@@ -15,7 +15,7 @@ inline double perceptron_epoch(const CutOracle& oracle, Span<const int64_t> orde
     Array<double> direction(w.size());
     double total = 0.0;
     for (int64_t t = 0; t < order.size(); ++t) {
-        const double loss = oracle.cut(w, order[t], direction);
+        const double loss = oracle.cut(w, order[t], successor(order, t), direction);
         if (loss > 0.0) {
             total += steps[t] * loss;
             axpy(-steps[t], Span<const double>(direction), w);

@@ -36,13 +36,14 @@ class RankingProblem : public CutOracle {
     }
 
     // Cut of query i while its rows are in cache: score, argmax, combine.
-    double cut(Span<const double> w, int64_t i, Span<double> direction) const override {
+    double cut(Span<const double> w, int64_t i, int64_t next,
+               Span<double> direction) const override {
         const bool in_place = storage_.table_size() == direction.size();
         Array<double> scratch(in_place ? 0 : storage_.table_size());
         const Span<double> table = in_place ? direction : Span<double>(scratch);
         const Span<const int64_t> rows = rows_of(i);
         Array<double> scores(rows.size()), coef(rows.size());
-        storage_.score(rows, storage_.tabulate(w, table), scores);
+        storage_.score(rows, storage_.tabulate(w, table), scores, rows_of(next));
         const double loss = answer(i, scores, coef);
         table.fill(0.0);
         storage_.combine(rows, coef, table);
@@ -59,7 +60,7 @@ class RankingProblem : public CutOracle {
             for (int64_t i = shards_[shard]; i < shards_[shard + 1]; ++i) {
                 const Span<const int64_t> rows = rows_of(i);
                 Array<double> scores(rows.size()), coef(rows.size());
-                storage_.score(rows, table, scores);
+                storage_.score(rows, table, scores, {});
                 losses[shard] += weights[i] * answer(i, scores, coef);
                 for (double& c : coef) c *= weights[i];
                 storage_.combine(rows, coef, sums);
@@ -171,7 +172,7 @@ class RankingProblem : public CutOracle {
         parallel_for(n_shards(), n_jobs, [&](int64_t shard) {
             const Span<const int64_t> rows = between(shards_[shard], shards_[shard + 1]);
             Array<double> scores(rows.size(), 0.0);
-            if (!zero) storage_.score(rows, table, scores);  // else no row has to be looked at
+            if (!zero) storage_.score(rows, table, scores, {});  // else no row has to be looked at
             use(shard, scores);
         });
     }

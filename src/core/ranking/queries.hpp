@@ -71,11 +71,13 @@ class DividedRows {
   public:
     explicit DividedRows(const SortedQuery& query)
         : P(query.counts[0]), N(query.counts[1]), rows_(P + N), scores_(P + N) {
-        int64_t i = 0, j = P;
-        for (const int32_t row : query.order) {
-            int64_t& place = row < P ? i : j;
+        for (int64_t t = 0, i = 0; t < P + N; ++t) {  // i positives stand before place t
+            const int32_t row = query.order[t];
+            const bool is_positive = row < P;
+            const int64_t place = is_positive ? i : P + t - i;
             rows_[place] = row;
-            scores_[place++] = query.scores[row];
+            scores_[place] = query.scores[row];
+            i += is_positive;
         }
     }
     Span<const double> positives() const { return scores_.slice(0, P); }

@@ -83,7 +83,7 @@ class RowSweep {
     // Scores the rows of query i, remembers its most violated cut as a plane, and computes the
     // slacks of all planes; returns the plane's slot.
     int64_t add_plane(int64_t i, Span<const int64_t> rows, Span<double> scores, Span<double> coef) {
-        storage_.score(rows, dual_.table, scores);
+        storage_.score(rows, dual_.table, scores, {});
         const Span<double> losses = dual_.losses[i];
         const int64_t added = free_slot(losses, dual_.alpha[i], rows);
         losses[added] = problem_.answer(i, scores, coef);
@@ -145,7 +145,7 @@ class RowSweep {
         for (int64_t r = 0; r < rows.size(); ++r) coef[r] = dual_.planes(rows[r], k);
         direction_.fill(0.0);
         storage_.combine(rows, coef, direction_);
-        storage_.score(rows, storage_.tabulate(storage_.features(direction_), image_), scores);
+        storage_.score(rows, storage_.tabulate(storage_.features(direction_), image_), scores, {});
         const Span<double> products = gram_[k];
         products.fill(0.0);
         for (int64_t r = 0; r < rows.size(); ++r) {

@@ -46,8 +46,8 @@ class BinnedRows : public Rows {
         return table;
     }
 
-    void score(Span<const int64_t> rows, Span<const double> table,
-               Span<double> out) const override {
+    void score(Span<const int64_t> rows, Span<const double> table, Span<double> out,
+               Span<const int64_t>) const override {
         const int64_t d = n_columns();
         for (int64_t r = 0; r < rows.size(); ++r) {
             const Span<const uint8_t> bins = bins_[rows[r]];

@@ -21,7 +21,8 @@ class SparseRows : public Rows {
         : data_(data), indices_(indices), indptr_(indptr), n_features_(n_features) {}
     int64_t n_features() const override { return n_features_; }
 
-    void score(Span<const int64_t> rows, Span<const double> w, Span<double> out) const override {
+    void score(Span<const int64_t> rows, Span<const double> w, Span<double> out,
+               Span<const int64_t>) const override {
         for (int64_t r = 0; r < rows.size(); ++r) {
             const int64_t last = indptr_[rows[r] + 1];
             double total = 0.0;

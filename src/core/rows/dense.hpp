@@ -12,9 +12,15 @@ class DenseRows : public Rows {
     explicit DenseRows(Matrix<const T> X) : X_(X) {}
     int64_t n_features() const override { return X_.columns(); }
 
-    // One row after the other: memory is read fastest in one stream.
-    void score(Span<const int64_t> rows, Span<const double> w, Span<double> out) const override {
-        for (int64_t r = 0; r < rows.size(); ++r) out[r] = dot(X_[rows[r]], w, X_.columns());
+    // One row after the other: memory is read fastest in one stream. In single precision it is idle
+    // while numbers are converted and the oracle works, so that the next rows are fetched
+    // meanwhile.
+    void score(Span<const int64_t> rows, Span<const double> w, Span<double> out,
+               Span<const int64_t> soon) const override {
+        for (int64_t r = 0; r < rows.size(); ++r) {
+            if (std::is_same_v<T, float> && r < soon.size()) prefetch(X_[soon[r]]);
+            out[r] = dot(X_[rows[r]], w, X_.columns());
+        }
     }
 
     // Four rows at a time, so that `out` is touched less often.
@@ -40,6 +46,14 @@ class DenseRows : public Rows {
     }
 
   private:
+    // Brings a row into the second cache.
+    static void prefetch(Span<const T> row) {
+#if defined(__GNUC__)
+        constexpr int64_t LINE = 64 / sizeof(T);
+        for (int64_t f = 0; f < row.size(); f += LINE) __builtin_prefetch(row.data() + f, 0, 2);
+#endif
+    }
+
     void add_four(const double* c, const T* const* x, double* out) const {
         const double c0 = c[0], c1 = c[1], c2 = c[2], c3 = c[3];
         const T *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];

@@ -18,9 +18,9 @@ class Rows {
     // What rows are scored by at w: w itself, or a table that is made of it.
     virtual Span<const double> tabulate(Span<const double> w, Span<double>) const { return w; }
 
-    // out[r] = X[rows[r]] · w, for w as tabulated.
-    virtual void score(Span<const int64_t> rows, Span<const double> table,
-                       Span<double> out) const = 0;
+    // out[r] = X[rows[r]] · w, for w as tabulated. The rows `soon` will be scored next.
+    virtual void score(Span<const int64_t> rows, Span<const double> table, Span<double> out,
+                       Span<const int64_t> soon) const = 0;
 
     // table += Σ_r coef[r] X[rows[r]], in a form that `features` reads.
     virtual void combine(Span<const int64_t> rows, Span<const double> coef,
