@@ -68,9 +68,9 @@ Array<T> copied(const std::vector<T>& values) {
 //
 // A word is what stands in a text, its term what folding makes of it, its stem the term without its
 // ending. Texts are read in rounds, between which Python does what needs tables of Unicode and a
-// stemmer: `split`; words beyond ASCII are folded (`unfolded`, `fold`); terms that the vocabulary
-// lacks are stemmed (`unstemmed`, `stem`); `tokens`. A vocabulary of digests is asked in between
-// (`unidentified`, `identify`).
+// stemmer: `split`; words beyond ASCII, and numbers with commas, are folded (`unfolded`, `fold`);
+// terms that the vocabulary lacks are stemmed (`unstemmed`, `stem`); `tokens`. A vocabulary of
+// digests is asked in between (`unidentified`, `identify`).
 class Lexicon {
   public:
     Lexicon(const Vocabulary* vocabulary, const Traits& traits)
@@ -80,22 +80,24 @@ class Lexicon {
     void split(Span<const uint32_t> codes, Span<const uint8_t> properties) {
         tokens_.clear();
         tokens_.reserve(static_cast<size_t>(codes.size() / 4));
-        char term[LONGEST_WORD];
+        const Array<char> folded = fold_ascii(codes);
         text::split({codes, properties}, [&](int64_t start, int64_t stop) {
-            const Span<const uint32_t> word =
-                codes.slice(start, std::min(stop, start + LONGEST_WORD));
-            const int64_t length = fold_ascii(word, term);
+            const int64_t end = std::min(stop, start + LONGEST_WORD);
+            const Span<const char> term = folded.slice(start, end);
+            const Span<const uint32_t> word = codes.slice(start, end);
+            const bool is_folded =
+                std::memchr(term.data(), UNFOLDED, static_cast<size_t>(term.size())) == nullptr;
             const int32_t number =
-                length > 0 ? number_term({term, static_cast<size_t>(length)}, properties)
-                           : ~others_.number({reinterpret_cast<const char32_t*>(word.data()),
-                                              static_cast<size_t>(word.size())});
+                is_folded ? number_term({term.data(), static_cast<size_t>(term.size())}, properties)
+                          : ~others_.number({reinterpret_cast<const char32_t*>(word.data()),
+                                             static_cast<size_t>(word.size())});
             const bool is_capital = (properties[codes[start]] & IS_CAPITAL) != 0;
             tokens_.push_back(
                 {number, static_cast<int32_t>(start), static_cast<int32_t>(stop), is_capital});
         });
     }
 
-    // New words beyond ASCII.
+    // New words beyond ASCII, and numbers with commas.
     std::string unfolded() const {
         std::string bytes;
         for (int64_t n = size(term_of_other_); n < others_.size(); ++n) {
@@ -235,6 +237,7 @@ class Lexicon {
     }
 
   private:
+    static constexpr char UNFOLDED = '\0';
     static constexpr int64_t UNSPACED_TERM = STOP_WORD << 1;
     static constexpr uint64_t THREE_CODES = (uint64_t{1} << 63) - 1;  // of 21 bits each
 
@@ -243,23 +246,22 @@ class Lexicon {
         return static_cast<int64_t>(values.size());
     }
 
-    // A word of a text; the number of its term, or if it is beyond ASCII that among such, inverted.
+    // A word of a text; the number of its term, or if it is to be folded that among such, inverted.
     struct Token {
         int32_t number, start, stop;
         bool is_capital;
     };
 
-    // The term of a word in ASCII, and its length; 0 for other words.
-    static int64_t fold_ascii(Span<const uint32_t> word, char* term) {
-        int64_t length = 0;
-        for (uint32_t code : word) {
-            if (code >= 0x80) return 0;
-            if (code != ',') term[length++] = static_cast<char>(lower_case(code));
+    // Letters, digits and points of ASCII in lower case, at once for all words; what else there is
+    // in a word Python has to fold.
+    static Array<char> fold_ascii(Span<const uint32_t> codes) {
+        Array<char> folded(codes.size());
+        for (int64_t at = 0; at < codes.size(); ++at) {
+            const uint32_t code = codes[at];
+            const uint32_t lower = code >= 'A' && code <= 'Z' ? code + ('a' - 'A') : code;
+            folded[at] = code < 0x80 && code != ',' ? static_cast<char>(lower) : UNFOLDED;
         }
-        return length;
-    }
-    static uint32_t lower_case(uint32_t code) {
-        return code >= 'A' && code <= 'Z' ? code + ('a' - 'A') : code;
+        return folded;
     }
 
     int32_t number_term(std::string_view term, Span<const uint8_t> properties) {
@@ -318,7 +320,7 @@ class Lexicon {
     const Vocabulary* vocabulary_;
     const Traits& trait_words_;
     std::vector<Token> tokens_;
-    Numbering<char32_t> others_;  // words beyond ASCII
+    Numbering<char32_t> others_;  // words that Python folds
     std::vector<int32_t> term_of_other_;
     Numbering<char> terms_, stems_;  // stems that the vocabulary lacks
     Slots known_;                    // those that it has
