@@ -32,7 +32,7 @@ from didyma._core import structures as core
 from didyma._core.polytope import extent, forbid, has_masks, products
 from didyma.errors import DataError
 from didyma.partition import SUSPECT, k_best
-from didyma.values import as_array
+from didyma.values import aligned, as_array
 
 __all__ = [
     "CompiledStructure",
@@ -199,7 +199,7 @@ class Structure(ABC):
                     f"{name} must return one axis of integer part indices, returned {found.dtype} "
                     f"of shape {found.shape}"
                 )
-            return np.ascontiguousarray(found, dtype=np.int64)
+            return aligned(found.astype(np.int64, copy=False))
 
         return core.PythonArgmax(name, argmax)
 
@@ -322,7 +322,7 @@ class CompiledStructure(Structure):
             plan.dims,
             plan.sizes,
             plan.n_work,
-            *(np.ascontiguousarray(direction) for direction in directions),
+            *map(aligned, directions),
             *found,
         )
         return found
@@ -628,7 +628,7 @@ def as_batch(scores: ArrayLike, ndim: int) -> Floats:
             f"{np.shape(scores)}",
             field="scores",
         )
-    return np.ascontiguousarray(batch)
+    return aligned(batch)
 
 
 def flatten(batch: NDArray[Any]) -> NDArray[Any]:

@@ -15,7 +15,7 @@ from didyma.errors import DataError
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["MappedFiles", "Matrix", "aligned", "as_csr", "is_sparse", "plain", "widened"]
+__all__ = ["MappedFiles", "Matrix", "as_csr", "is_sparse", "plain", "widened"]
 
 BLOCK = 1 << 22  # entries that are looked at at a time
 _CHECKED = "_didyma_checked"
@@ -27,18 +27,6 @@ def is_sparse(X: object) -> bool:
     """Whether this is a sparse matrix of SciPy, which is not imported to tell."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(X))
-
-
-def aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """The array as compiled loops take it: row after row, each number where the processor wants it.
-
-    An array out of a buffer, such as one that came over a network, may begin anywhere.
-
-    >>> shifted = np.zeros(9, np.uint8)[1:].view(np.float64)
-    >>> shifted.flags.aligned, aligned(shifted).flags.aligned
-    (False, True)
-    """
-    return np.require(array, requirements=["C", "A"])
 
 
 def plain(X: Any) -> Any:

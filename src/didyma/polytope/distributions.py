@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma._core import polytope as core
 from didyma.errors import DataError
 from didyma.structure import Floats, Layout, Structure, flatten
+from didyma.values import aligned
 
 __all__ = ["Distribution", "Distributions", "apply_derivative"]
 
@@ -201,7 +202,7 @@ class Distributions:
                 f"expected the scores' shape {self.marginals.shape}, found {np.shape(array)}",
                 field=name,
             )
-        return np.ascontiguousarray(flatten(values))
+        return aligned(flatten(values))
 
     def _place(self, name: str) -> Any:
         if name not in self.layout.additional:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core.rows import assign_bins
-from didyma.data.matrix import Matrix, aligned
+from didyma.data.matrix import Matrix
 from didyma.errors import DataError
 from didyma.execution import Executor, serial
 from didyma.learning.scoring import LEVELS, cross_bins, name_categories, step_layout
 from didyma.ranking.binned import Binned
+from didyma.values import aligned
 
 __all__ = ["MOST_BINS", "SAMPLE", "Bins", "categories_of"]
 

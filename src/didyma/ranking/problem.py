@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 import didyma._core.ranking as core
 from didyma._core.rows import dense_rows, sparse_rows
 from didyma.data.lists import Groups
-from didyma.data.matrix import MappedFiles, Matrix, aligned, is_sparse
+from didyma.data.matrix import MappedFiles, Matrix, is_sparse
 from didyma.errors import DataError
 from didyma.execution import n_threads
 from didyma.learning.problem import Cut
@@ -27,6 +27,7 @@ from didyma.ranking.binned import Binned
 from didyma.ranking.feature_maps import FeatureMap, Pairwise, Truncated
 from didyma.ranking.losses import NDCG, ItemwiseLoss
 from didyma.ranking.oracles import hinge_oracle
+from didyma.values import aligned
 
 __all__ = [
     "RankingProblem",

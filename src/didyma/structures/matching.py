@@ -19,7 +19,7 @@ from didyma.structure import (
     check_scores,
     flatten,
 )
-from didyma.values import as_array
+from didyma.values import aligned, as_array
 
 __all__ = ["Matching"]
 
@@ -129,4 +129,4 @@ def _as_sizes(lengths: ArrayLike | None, batch: int, n: int, m: int) -> NDArray[
             f"{given[b, side]} for instance {b}",
             field="lengths",
         )
-    return np.ascontiguousarray(given, dtype=np.int64)
+    return aligned(given.astype(np.int64, copy=False))
