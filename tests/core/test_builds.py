@@ -78,7 +78,38 @@ fits += [
 for fit in fits:
     print(hashlib.sha256(fit.tobytes()).hexdigest())
 """
-PROGRAMS = {"sum": SUM, "trees": TREES, "marginals": MARGINALS, "learners": LEARNERS}
+STRUCTURES = """
+import hashlib
+import numpy as np
+import didyma
+from didyma.structures import Matching, ProjectiveTree, Sequence, Tree
+rng = np.random.default_rng(0)
+for structure in (Tree(), ProjectiveTree(), Matching(), Sequence()):
+    for spread in (0.03, 0.3, 3.0):
+        u = didyma.sparsemap(spread * rng.normal(size=(60, 7, 7)), structure)
+        print(hashlib.sha256(u.tobytes()).hexdigest())
+"""
+VECTORS = """
+import hashlib
+import numpy as np
+from didyma.data.lists import Lists
+from didyma.text.features.union import TextFeatures
+from didyma.text.features.word_vectors import WordVectors
+rng = np.random.default_rng(0)
+words = [f"word{n}" for n in range(40)]
+table = dict(zip(words, rng.normal(size=(40, 37)).astype(np.float32)))
+lists = Lists.of_texts(["word1 word2 word3"], [[" ".join(rng.choice(words, 9)) for _ in range(9)]])
+X = TextFeatures([WordVectors(table)]).fit(lists).transform(lists)
+print(hashlib.sha256(X.tobytes()).hexdigest())
+"""
+PROGRAMS = {
+    "sum": SUM,
+    "trees": TREES,
+    "marginals": MARGINALS,
+    "learners": LEARNERS,
+    "structures": STRUCTURES,
+    "vectors": VECTORS,
+}
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
