@@ -7,7 +7,7 @@ import pickle
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import ir_measures
 import numpy as np
@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from scipy.sparse import csr_array
 from sklearn import config_context
@@ -33,6 +34,9 @@ import didyma
 from didyma import model
 from didyma.errors import DataError, ModelFileError
 from didyma.metrics.measures import Measure, ROCArea, parse
+from didyma.model import Saved
+from didyma.model.container import checksum
+from didyma.model.plain import text_of
 from didyma.ranking.binning import ScoreBinner
 from didyma.ranking.classification import ClassificationRanker, PolynomialRanker, baseline
 from didyma.ranking.feature_maps import (
@@ -87,7 +91,7 @@ def rewrite(path: Path, **texts: str) -> None:
     arrays = load_file(path)
     metadata = {**header(path.read_bytes())["__metadata__"], **texts}
     del metadata["checksum"]
-    metadata["checksum"] = model._checksum(metadata, arrays)
+    metadata["checksum"] = checksum(metadata, arrays)
     save_file(arrays, path, metadata)
 
 
@@ -252,20 +256,20 @@ def test_the_text_of_a_loss_restores_it(loss: ItemwiseLoss) -> None:
     assert parse_loss(str(loss)) == loss
     assert parse_loss(str(loss).upper().replace(",", " , ")) == loss
     assert str(parse_loss(str(loss))) == str(loss)
-    assert model._text(loss) == str(loss)
+    assert text_of(loss) == str(loss)
 
 
 @given(feature_maps())
 def test_the_text_of_a_feature_map_restores_it(feature_map: FeatureMap) -> None:
     assert parse_feature_map(str(feature_map)) == feature_map
     assert str(parse_feature_map(str(feature_map))) == str(feature_map)
-    assert model._text(feature_map) == str(feature_map)
+    assert text_of(feature_map) == str(feature_map)
 
 
 @given(measures())
 def test_the_text_of_a_measure_restores_it(measure: Measure) -> None:
     assert parse(str(measure)) == measure
-    assert model._text(measure) == str(measure)
+    assert text_of(measure) == str(measure)
 
 
 # One of each value that a parameter can have.
@@ -505,7 +509,9 @@ def test_any_ranker_loads_through_its_base(path: Path, saved: bytes) -> None:
 class Composed(BaseEstimator):
     """Learns a ranker, a family of arrays and some words."""
 
-    _state = ("ranker_", "weights_", "words_")
+    ranker_: Annotated[SVMRanker, Saved()]
+    weights_: Annotated[dict[str, NDArray[Any]], Saved()]
+    words_: Annotated[list[str], Saved()]
 
     def fit(self, X, y, qid):
         self.ranker_ = SVMRanker().fit(X, y, qid=qid)

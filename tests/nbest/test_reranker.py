@@ -16,7 +16,7 @@ from didyma.errors import DataError, ModelFileError
 from didyma.model import Model
 from didyma.nbest.formats import Output, losses, read
 from didyma.nbest.reranker import DECODERS_OWN, MODELS, NBestReranker
-from didyma.ranking.featuriser import Featuriser, packed, unpacked
+from didyma.ranking.featuriser import Featuriser
 from didyma.ranking.svm import SVMRanker
 from didyma.report.choices import first_choices
 from didyma.text.explanation import PassageExplanation
@@ -292,7 +292,7 @@ def test_given_vectors_are_features_as_any_others(tmp_path: Path) -> None:
     reranker = NBestReranker(parameters={"n_components": 6, "tau": 0.01}).fit(train)
     view = reranker.output_view_
     assert isinstance(view, Featuriser)
-    again = unpacked(*packed(view))
+    again = Model.of(view).estimator
     assert again.names == view.names == tuple("012345")
     np.testing.assert_array_equal(again.transform(test), [own.vector for own in test.items])
     with pytest.raises(DataError, match="vectors: expected vectors of length 6, found 1"):

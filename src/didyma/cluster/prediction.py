@@ -10,6 +10,7 @@ import numpy as np
 from didyma.cluster.shards import Shards, shards_of, text_shards_of
 from didyma.cluster.workers import active_client
 from didyma.data.lists import Lists
+from didyma.model import Model
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
@@ -37,7 +38,7 @@ def predict_on_cluster(ranker: Any, X: Any) -> Any:
 
 def predict_texts_on_cluster(reranker: Any, shards: Shards) -> Any:
     """Scores of the texts of files, each of which has whole queries, in their order."""
-    return _of_files(_read_and_score_texts, shards, _traveller(reranker))
+    return _of_files(_read_and_score_texts, shards, Model.of(reranker))
 
 
 def evaluate_on_cluster(ranker: Any, X: Any, y: Any, qid: Any, measures: Any) -> Evaluation:
@@ -48,7 +49,7 @@ def evaluate_on_cluster(ranker: Any, X: Any, y: Any, qid: Any, measures: Any) ->
 
 def evaluate_texts_on_cluster(reranker: Any, data: Any, measures: Any) -> Evaluation:
     """The same for lists of texts."""
-    client, model = active_client(), _traveller(reranker)
+    client, model = active_client(), Model.of(reranker)
     return _evaluated(client, text_shards_of(client, data), _evaluate_texts, model, measures)
 
 
@@ -77,17 +78,8 @@ def _evaluate(lists: Lists, model: Any, measures: Any) -> Evaluation:
 
 
 def _evaluate_texts(lists: Lists, model: Any, measures: Any) -> Evaluation:
-    found: Evaluation = _arrived(*model).evaluate(lists, measures)
+    found: Evaluation = model.estimator.evaluate(lists, measures)
     return found
-
-
-def _traveller(reranker: Any) -> tuple[type, Any]:
-    """What a reranker has learned, which can be sent to workers."""
-    return type(reranker), reranker.state()
-
-
-def _arrived(kind: Any, state: Any) -> Any:
-    return kind.from_state(*state)
 
 
 def _read_and_score(path: Any, model: Any) -> Any:
@@ -97,7 +89,7 @@ def _read_and_score(path: Any, model: Any) -> Any:
 
 
 def _read_and_score_texts(path: Any, model: Any) -> Any:
-    reranker = _arrived(*model)
+    reranker = model.estimator
     return reranker.predict(reranker._read_file(path))
 
 

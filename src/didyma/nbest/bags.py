@@ -13,7 +13,7 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import ClassVar, Self, TypeAlias, TypeVar
+from typing import Annotated, Self, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError
+from didyma.model import Saved
 from didyma.protocol import check_is_fitted
 from didyma.ranking.learned_featuriser import LearnedFeatures
 
@@ -172,7 +173,6 @@ class Bag(LearnedFeatures):
     ('DT', 'NN', 'DT NN')
     """
 
-    _state: ClassVar[tuple[str, ...]] = ("names_",)
     vocabulary_: FeatureColumns
 
     def __init__(
@@ -218,7 +218,7 @@ class Bag(LearnedFeatures):
         return self.vocabulary_.names
 
     @property
-    def names_(self) -> NDArray[np.uint8]:
+    def names_(self) -> Annotated[NDArray[np.uint8], Saved("letters")]:
         """The vocabulary as an array, for model files."""
         check_is_fitted(self, "vocabulary_")
         return self.vocabulary_.encode()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +19,7 @@ from didyma._core.boosting import bounds, choose, choose_again, differences, mov
 from didyma.checkpoints import Stateful, offer, record_of, take_up
 from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.model import Savable
+from didyma.model import Savable, Saved
 from didyma.nbest.candidates import read_lists
 from didyma.protocol import Estimator, check_is_fitted
 
@@ -94,12 +94,11 @@ class BoostingReranker(Savable, Estimator):
     [0, 1]
     """
 
-    _state: ClassVar[tuple[str, ...]] = ("coef_", "decoder_weight_", "n_rounds_")
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
 
-    coef_: Vector
-    decoder_weight_: float
-    n_rounds_: int
+    coef_: Annotated[Vector, Saved("n_features")]
+    decoder_weight_: Annotated[float, Saved()]
+    n_rounds_: Annotated[int, Saved()]
     history_: list[dict[str, Any]]
     interrupted_: bool
 

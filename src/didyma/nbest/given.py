@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError
+from didyma.model import Saved
 from didyma.protocol import check_is_fitted
 from didyma.ranking.learned_featuriser import LearnedFeatures
 
@@ -24,8 +25,7 @@ class GivenVectors(LearnedFeatures):
     [[1.0, 2.0]]
     """
 
-    _state: ClassVar[tuple[str, ...]] = ("length_",)
-    length_: int
+    length_: Annotated[int, Saved()]
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
-from typing import ClassVar, Self, TypeAlias, TypeVar
+from typing import Annotated, Self, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError
+from didyma.model import Saved
 from didyma.nbest.bags import FeatureColumns, ngrams, suffixes
 from didyma.nbest.formats import Output, inputs_of, outputs_of
 from didyma.protocol import check_is_fitted
@@ -135,14 +136,11 @@ class JointFeatures(LearnedFeatures):
     [[1, 0, 1], [0, 1, -1]]
     """
 
-    _state: ClassVar[tuple[str, ...]] = (
-        *("features_", "names_", "number_names_", "vector_length_", "deviations_"),
-    )
-    features_: str
+    features_: Annotated[str, Saved()]
+    vector_length_: Annotated[int, Saved()]
+    deviations_: Annotated[Vector, Saved("number_names_")]
     vocabulary_: FeatureColumns
     numbers_: FeatureColumns
-    vector_length_: int
-    deviations_: Vector
 
     def __init__(
         self,
@@ -216,7 +214,7 @@ class JointFeatures(LearnedFeatures):
             raise ValueError(f"{n_numbers} numbers have other deviations")
 
     @property
-    def names_(self) -> NDArray[np.uint8]:
+    def names_(self) -> Annotated[NDArray[np.uint8], Saved("letters")]:
         """The vocabulary as an array, for model files."""
         return self.vocabulary_.encode()
 
@@ -225,7 +223,7 @@ class JointFeatures(LearnedFeatures):
         self.vocabulary_ = FeatureColumns.decode(codes)
 
     @property
-    def number_names_(self) -> list[str]:
+    def number_names_(self) -> Annotated[list[str], Saved()]:
         """Names of the numbers as plain values, for model files."""
         return list(self.numbers_.names)
 

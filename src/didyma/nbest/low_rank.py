@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix, as_csr
 from didyma.errors import DataError
-from didyma.model import Savable
+from didyma.model import Savable, Saved
 from didyma.nbest.candidates import read_lists
 from didyma.nbest.canonical import SMALL, CanonicalCorrelations, leading_subspace
 from didyma.nbest.projections import (
@@ -126,19 +126,15 @@ class LowRankReranker(Savable, Estimator):
     array([0, 1, 2])
     """
 
-    _state: ClassVar[tuple[str, ...]] = (
-        *("A_", "B_", "correlations_", "slacks_"),
-        *("weight_", "n_iter_", "residual_"),
-    )
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
 
-    A_: NDArray[np.float64]
-    B_: NDArray[np.float64]
-    correlations_: Vector
-    slacks_: Vector
-    weight_: float
-    n_iter_: int
-    residual_: float
+    A_: Annotated[Vector, Saved("n_features", "components")]
+    B_: Annotated[Vector, Saved("outputs", "components")]
+    correlations_: Annotated[Vector, Saved("components")]
+    slacks_: Annotated[Vector, Saved("lists")]
+    weight_: Annotated[float, Saved()]
+    n_iter_: Annotated[int, Saved()]
+    residual_: Annotated[float, Saved()]
     tuning_: NDArray[Any]
 
     def __init__(

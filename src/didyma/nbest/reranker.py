@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,7 @@ from didyma.data.passage import Passage
 from didyma.errors import DataError
 from didyma.files import PathName
 from didyma.learning.scoring import linear_scores
-from didyma.model import Model
+from didyma.model import Model, Saved
 from didyma.nbest.bags import KINDS, Bag
 from didyma.nbest.boosting import BoostingReranker
 from didyma.nbest.formats import Input, Output, inputs_of, losses, of_outputs, outputs_of, read
@@ -128,19 +128,18 @@ class NBestReranker(Reranker, Estimator):
     ['DT NN', 'DT VB']
     """
 
-    _state: ClassVar[tuple[str, ...]] = (
-        *("model_", "joint_", "input_view_", "output_view_"),
-        *("weight_", "scale_", "uses_decoder_"),
-    )
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
 
-    model_: Any
-    joint_: JointFeatures | None
-    input_view_: Bag | GivenVectors | None
-    output_view_: Bag | GivenVectors | None
-    weight_: float
-    scale_: float
-    uses_decoder_: bool
+    featuriser: Annotated[
+        Any, None
+    ]  # there are joint features, or views of inputs and outputs, instead
+    model_: Annotated[Any, Saved()]
+    joint_: Annotated[JointFeatures | None, Saved()]
+    input_view_: Annotated[Bag | GivenVectors | None, Saved()]
+    output_view_: Annotated[Bag | GivenVectors | None, Saved()]
+    weight_: Annotated[float, Saved()]
+    scale_: Annotated[float, Saved()]
+    uses_decoder_: Annotated[bool, Saved()]
     tuning_: list[dict[str, Any]]
     interrupted_: bool
 
@@ -271,14 +270,13 @@ class NBestReranker(Reranker, Estimator):
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""
         self._check_fitted()
-        model = Model.of(self)
-        return model.tensors, model.record
+        return Model.of(self).state()
 
     @classmethod
-    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The reranker that has learned this."""
-        found: Self = Model.restored(record, arrays).estimator
-        return found
+        reranker: Self = Model.from_state(arrays, values).estimator
+        return reranker
 
     def _check_state(self) -> None:
         model, weighted = self.model_, list[tuple[Any, Any]]()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +16,9 @@ from didyma.data.matrix import Matrix
 from didyma.errors import DataError
 from didyma.execution import on_threads
 from didyma.learning.row_bcfw import RowBCFW
-from didyma.learning.scoring import step_scores
+from didyma.learning.scoring import LEVELS, step_scores
 from didyma.learning.solution import Callback
+from didyma.model import Saved
 from didyma.protocol import check_is_fitted
 from didyma.ranking.binned import Binned
 from didyma.ranking.bins import SAMPLE, Bins
@@ -91,13 +92,13 @@ class AdditiveSVMRanker(SVMRanker):
     _layout: ClassVar[tuple[str, ...]] = (
         *("edges_", "nominal_", "signs_", "levels_", "pairs_", "mass_"),
     )
-    _state = (*SVMRanker._state, *_layout)
-    edges_: NDArray[np.float64]
-    nominal_: NDArray[np.bool_]
-    signs_: NDArray[np.int8]
-    levels_: NDArray[np.uint8]
-    pairs_: NDArray[np.int64]
-    mass_: NDArray[np.float64]
+    coef_: Annotated[NDArray[np.float64], Saved("weights")]
+    edges_: Annotated[NDArray[np.float64], Saved("n_features", "edges")]
+    nominal_: Annotated[NDArray[np.bool_], Saved("n_features")]
+    signs_: Annotated[NDArray[np.int8], Saved("n_features")]
+    levels_: Annotated[NDArray[np.uint8], Saved("n_features", "cells")]
+    pairs_: Annotated[NDArray[np.int64], Saved("pairs", 2)]
+    mass_: Annotated[NDArray[np.float64], Saved("cells", "columns")]
 
     def __init__(
         self,
@@ -194,20 +195,14 @@ class AdditiveSVMRanker(SVMRanker):
         return share
 
     def _check_state(self) -> None:
-        n, edges = self.n_features_in_, self.edges_.shape[-1]
-        columns = n + len(self.pairs_)
-        expected = {
-            "edges_": (n, edges),
-            "nominal_": (n,),
-            "signs_": (n,),
-            "levels_": (n, edges + 1),
-            "pairs_": (len(self.pairs_), 2),
-            "mass_": (edges + 1, columns),
-            "coef_": (edges * columns,),
-        }
-        for name, shape in expected.items():
-            if (found := getattr(self, name).shape) != shape:
-                raise ValueError(f"{name} should be of shape {shape}, but is {found}")
+        (n, edges), (cells, columns) = self.edges_.shape, self.mass_.shape
+        sizes = edges + 1, n + len(self.pairs_), edges * columns
+        if (cells, columns, len(self.coef_)) != sizes:
+            raise ValueError(f"mass_ is {cells}×{columns}, but there are {edges} edges")
+        if len(self.pairs_) and not 0 <= self.pairs_.min() <= self.pairs_.max() < n:
+            raise ValueError(f"expected pairs of {n} columns")
+        if self.levels_.max(initial=0) > LEVELS:
+            raise ValueError(f"expected levels up to {LEVELS}")
 
     def _binned(self, X: Matrix) -> Binned:
         return self.bins_.transform(X, on_threads(self.n_jobs))

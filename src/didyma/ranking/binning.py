@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.matrix import Matrix
 from didyma.errors import DataError
+from didyma.model import Saved
 from didyma.protocol import Transformer, check_is_fitted, validate_data
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ class ScoreBinner(Transformer):
     ['bm25>1', 'bm25>2', 'bm25>3']
     """
 
-    _state = ("thresholds_", "column_")
+    thresholds_: Annotated[NDArray[Any], Saved("thresholds")]
+    column_: Annotated[NDArray[np.int64], Saved("thresholds")]
 
     def __init__(
         self, n_thresholds: int = 50, strategy: str = "quantile", sparse_output: bool = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,7 @@ from didyma.errors import DataError
 from didyma.learning.learned import Learner
 from didyma.learning.scoring import polynomial_scores
 from didyma.learning.solution import check_C, overflow, reached
+from didyma.model import Saved
 from didyma.protocol import check_is_fitted, check_random_state, warn_of_convergence
 from didyma.ranking.binning import ScoreBinner
 from didyma.ranking.ranker import LinearRanker, Ranker
@@ -80,8 +81,7 @@ class ClassificationRanker(LinearRanker):
     [2, 1, 3]
     """
 
-    _state = (*LinearRanker._state, "intercept_")
-    intercept_: float
+    intercept_: Annotated[float, Saved()]
     result_: ClassificationResult
 
     def __init__(
@@ -211,11 +211,10 @@ class PolynomialRanker(Learner, Ranker):
     [3, 1, 2]
     """
 
-    _state = (*Ranker._state, "support_vectors_", "dual_coef_", "intercept_", "gamma_")
-    support_vectors_: NDArray[np.float64]
-    dual_coef_: NDArray[np.float64]
-    intercept_: float
-    gamma_: float
+    support_vectors_: Annotated[NDArray[np.float64], Saved("vectors", "n_features")]
+    dual_coef_: Annotated[NDArray[np.float64], Saved("vectors")]
+    intercept_: Annotated[float, Saved()]
+    gamma_: Annotated[float, Saved()]
     result_: ClassificationResult
 
     def __init__(

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self, TypeAlias
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix, is_sparse
-from didyma.model import class_of
+from didyma.model import Saved, Serialisable, State
 from didyma.ranking.windowed import Windowed
 
-__all__ = ["Featuriser", "Joined", "State", "check_array", "packed", "under", "unpacked"]
-
-State: TypeAlias = "tuple[dict[str, NDArray[Any]], dict[str, Any]]"
-"""What was learned: arrays by name, and values that JSON can hold."""
+__all__ = ["Featuriser", "Joined", "State", "check_array"]
 
 
-class Featuriser(ABC):
+class Featuriser(Serialisable, ABC):
     """Turns the items of `Lists` into features, one row for each; labels are never seen.
 
-    What it is and has learned can be saved as arrays and plain values, and needs no pickle.
+    What it is and has learned are its fields (`didyma.model.Saved`).
 
     >>> class Length(Featuriser):
     ...     "The number of letters of a passage."
@@ -32,11 +29,6 @@ class Featuriser(ABC):
     ...         return self
     ...     def transform(self, lists):
     ...         return np.array([[len(text)] for text in lists.items], float)
-    ...     def state(self):
-    ...         return {}, {}
-    ...     @classmethod
-    ...     def from_state(cls, arrays, record):
-    ...         return cls()
     >>> from didyma import Lists
     >>> lists = Lists.of_texts(["who?"], [["Ida.", "Nobody."]])
     >>> Length().fit(lists).transform(lists).tolist()
@@ -65,15 +57,6 @@ class Featuriser(ABC):
         """Features of the windows of each row: of itself, unless long items are cut."""
         return Windowed(self.transform(lists), np.arange(len(lists)))
 
-    @abstractmethod
-    def state(self) -> State:
-        """What was chosen and learned."""
-
-    @classmethod
-    @abstractmethod
-    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
-        """The featuriser that has this state; ValueError if it does not fit together."""
-
 
 class Joined(Featuriser):
     """The columns of several featurisers side by side.
@@ -84,6 +67,8 @@ class Joined(Featuriser):
     >>> joined.fit(lists).transform(lists).shape
     (2, 18)
     """
+
+    featurisers: Annotated[tuple[Featuriser, ...], Saved()]
 
     def __init__(self, featurisers: Sequence[Featuriser]) -> None:
         self.featurisers = tuple(featurisers)
@@ -112,46 +97,6 @@ class Joined(Featuriser):
         import scipy.sparse as sp
 
         return sp.csr_array(sp.hstack(parts, format="csr"))
-
-    def state(self) -> State:
-        """The states of all of them."""
-        arrays: dict[str, NDArray[Any]] = {}
-        records = []
-        for n, part in enumerate(self.featurisers):
-            own, record = packed(part)
-            arrays |= {f"{n}/{name}": array for name, array in own.items()}
-            records.append(record)
-        return arrays, {"featurisers": records}
-
-    @classmethod
-    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
-        """The featurisers that have these states."""
-        return cls(
-            [unpacked(under(f"{n}/", arrays), own) for n, own in enumerate(record["featurisers"])]
-        )
-
-
-def packed(featuriser: Featuriser) -> State:
-    """The state of a featuriser with the name of its class."""
-    arrays, record = featuriser.state()
-    return arrays, {"class": type(featuriser).__name__, "state": record}
-
-
-def unpacked(arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Featuriser:
-    """The featuriser that `packed` packed."""
-    kind = class_of(record["class"])
-    if not issubclass(kind, Featuriser):
-        raise ValueError(f"{record['class']} is no featuriser")
-    return kind.from_state(arrays, record["state"])
-
-
-def under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """The arrays whose names begin with ``prefix``, by what follows it."""
-    return {
-        name.removeprefix(prefix): array
-        for name, array in arrays.items()
-        if name.startswith(prefix)
-    }
 
 
 def check_array(

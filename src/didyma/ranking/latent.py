@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from didyma.learning.learned import gain_over_zero
 from didyma.learning.monitor import Monitor
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
+from didyma.model import Saved
 from didyma.protocol import check_random_state, warn_of_convergence
 from didyma.ranking.classification import ClassificationRanker
 from didyma.ranking.feature_maps import (
@@ -125,8 +126,7 @@ class LatentPerceptronRanker(_LatentRanker):
     [1, 2, 1, 2]
     """
 
-    _state = (*LinearRanker._state, "best_epoch_")
-    best_epoch_: int
+    best_epoch_: Annotated[int, Saved()]
 
     def __init__(
         self,
@@ -277,9 +277,8 @@ class LatentSVMRanker(_LatentRanker):
     [1, 2, 1, 2]
     """
 
-    _state = (*LinearRanker._state, "start_coef_", "objective_trace_")
-    start_coef_: NDArray[np.float64]
-    objective_trace_: NDArray[np.float64]
+    start_coef_: Annotated[NDArray[np.float64], Saved("n_features")]
+    objective_trace_: Annotated[NDArray[np.float64], Saved("rounds")]
     result_: LatentResult
 
     def __init__(

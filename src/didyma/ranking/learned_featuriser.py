@@ -2,43 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from didyma.model.codec import decode, encode
+from didyma.model.serialisable import Record, State, Tensors
 from didyma.protocol import Estimator
-from didyma.ranking.featuriser import Featuriser, State
+from didyma.ranking.featuriser import Featuriser
 
 __all__ = ["LearnedFeatures"]
 
 
 class LearnedFeatures(Featuriser, Estimator):
-    """What is learned are the attributes in ``_state``: arrays, or values that JSON can hold."""
-
-    _state: ClassVar[tuple[str, ...]]
+    """A featuriser that is an estimator: its state are its parameters and what it has learned."""
 
     def state(self) -> State:
         """Arrays by the names of their attributes; parameters and all other attributes."""
-        learned = {name: getattr(self, name) for name in self._state}
-        arrays = {name: value for name, value in learned.items() if isinstance(value, np.ndarray)}
-        plain = {name: value for name, value in learned.items() if name not in arrays}
-        return arrays, {"parameters": self.get_params(), "learned": plain}
+        arrays, record = encode(self)
+        return arrays, {"parameters": record["parameters"], "learned": record["attributes"]}
 
     @classmethod
-    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
+    def from_state(cls, arrays: Tensors, values: Record) -> Self:
         """The featuriser that has this state; ValueError if it does not fit together."""
-        learned = {**record["learned"], **arrays}
-        if learned.keys() != set(cls._state):
-            raise ValueError(f"{cls.__name__} has learned {', '.join(cls._state)}")
-        try:
-            found = cls(**record["parameters"])
-        except TypeError as error:
-            raise ValueError(str(error)) from None
-        for name, value in learned.items():
-            setattr(found, name, value)
-        found._check_state()
+        record = {"class": cls.__name__, "parameters": values["parameters"]}
+        columns = {"n_features": None, "feature_names": None}
+        found: Self = decode({**record, "attributes": values["learned"], **columns}, arrays)
         return found
-
-    def _check_state(self) -> None:
-        """Raise ValueError if what was learned does not fit together."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from didyma.data.matrix import Matrix, as_csr, is_sparse
 from didyma.errors import DataError
 from didyma.learning.learned import Learner
 from didyma.learning.scoring import linear_scores
-from didyma.model import Savable
+from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, validate_data
 from didyma.ranking.problem import LARGEST, all_moderate, check_magnitude, count_trainable
 
@@ -40,10 +40,7 @@ class Ranker(Savable, Estimator):
 
     _allows_missing: ClassVar[bool] = False  # NaN in rows
 
-    _state: ClassVar[tuple[str, ...]] = ("n_queries_",)
-    """Learned attributes that a model file keeps."""
-
-    n_queries_: int
+    n_queries_: Annotated[int, Saved()]
 
     def fit(
         self,
@@ -264,8 +261,7 @@ class Ranker(Savable, Estimator):
 class LinearRanker(Learner, Ranker):
     """A ranker whose score is a weighted sum of features, x · ``coef_``."""
 
-    _state = (*Ranker._state, "coef_")
-    coef_: NDArray[np.float64]
+    coef_: Annotated[NDArray[np.float64], Saved("n_features")]
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score of each row, X @ coef_, in double precision; higher ranks first.

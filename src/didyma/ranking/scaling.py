@@ -10,13 +10,14 @@ that is missing: it is left out and stays NaN.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Groups, group_rows
 from didyma.errors import DataError
 from didyma.learning.scoring import minmax_in_query, percentile_in_query, standard_in_query
+from didyma.model import Saved
 from didyma.protocol import Transformer, validate_data
 
 __all__ = ["QueryMinMaxScaler", "QueryPercentileScaler", "QueryStandardScaler"]
@@ -28,10 +29,9 @@ class _QueryScaler(Transformer):
     __metadata_request__fit: ClassVar = {"qid": True, "group": True}
     __metadata_request__transform: ClassVar = {"qid": True, "group": True}
 
-    _state = ("n_queries_",)
     _scale: Callable[[NDArray[Any], Groups], NDArray[Any]]
     _requires_fit = False
-    n_queries_ = 1
+    n_queries_: Annotated[int, Saved()] = 1
 
     def fit(
         self,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +29,7 @@ from didyma.learning.learned import gain_over_zero, warn_of_zero
 from didyma.learning.monitor import Watch
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
-from didyma.model import Savable
+from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, check_random_state, warn_of_convergence
 from didyma.structured.task import Task
 
@@ -49,7 +49,6 @@ SOLVERS = {"one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
 class _Structured(Savable, Estimator):
     """What the four learners share: reading examples, held-out evaluation, prediction, files."""
 
-    _state: ClassVar[tuple[str, ...]] = ("coef_",)
     _transient: ClassVar[tuple[str, ...]] = ("task", "callback")
 
     task: Task | None
@@ -60,7 +59,7 @@ class _Structured(Savable, Estimator):
     warm_start: bool
     tol: float
     _gain: float = np.inf  # over zero weights, where there is an objective
-    coef_: Vector
+    coef_: Annotated[Vector, Saved("weights")]
     result_: Result
     history_: list[dict[str, Any]]
 

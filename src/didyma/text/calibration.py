@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple, Self, TypeAlias
+from dataclasses import dataclass
+from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Groups
 from didyma.errors import DataError
-from didyma.ranking.featuriser import State
+from didyma.model import Saved, Serialisable
 
 __all__ = ["Calibration", "Reliability", "Threshold", "wilson"]
 
@@ -58,7 +58,7 @@ class Threshold(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
+class Calibration(Serialisable):
     """A rising function from raw scores into (0, 1): the chance that a passage is relevant.
 
         platt       1 / (1 + exp(−slope (s − centre) − intercept)), slope ≥ 0
@@ -94,7 +94,7 @@ class Calibration:
     kind: str
     parameters: Vector
     log_losses: dict[str, float]
-    curve: Vector
+    curve: Annotated[Vector, Saved(4, "points")]
     relevant: float
     n_queries: int
     bins: tuple[Reliability, ...]
@@ -184,21 +184,10 @@ class Calibration:
             "bins": [own._asdict() for own in self.bins],
         }
 
-    def state(self) -> State:
-        """What was learned, as arrays and values that JSON can hold."""
-        values = asdict(self)
-        arrays = {name: values.pop(name) for name in ("parameters", "curve")}
-        return arrays, values
-
-    @classmethod
-    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
-        """The calibration that has learned this."""
-        kind, parameters, curve = values["kind"], arrays["parameters"], arrays["curve"]
-        shapes = {"platt": (3,), "isotonic": (2, parameters.shape[-1] if parameters.ndim else 0)}
-        if parameters.shape != shapes[kind] or curve.ndim != 2 or len(curve) != 4:
-            raise ValueError(f"a calibration has arrays of {parameters.shape} and {curve.shape}")
-        bins = tuple(Reliability(*own) for own in values["bins"])
-        return cls(**{**values, "parameters": parameters, "curve": curve, "bins": bins})
+    def _check_state(self) -> None:
+        shapes = {"platt": (3,), "isotonic": (2, self.parameters.size // 2)}
+        if self.parameters.shape != shapes.get(self.kind):
+            raise ValueError(f"a calibration has parameters of {self.parameters.shape}")
 
 
 def wilson(successes: float, trials: float) -> tuple[float, float]:

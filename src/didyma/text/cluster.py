@@ -16,7 +16,8 @@ from didyma.cluster.workers import active_client
 from didyma.data.lists import Lists
 from didyma.data.queries import stacked
 from didyma.errors import DataError
-from didyma.ranking.featuriser import Featuriser, State, packed, unpacked
+from didyma.model import Model
+from didyma.ranking.featuriser import Featuriser
 
 __all__ = ["SAMPLE", "fit_on_cluster"]
 
@@ -34,7 +35,7 @@ def fit_on_cluster(featuriser: Featuriser, ranker: Any, data: Any, eval_set: Lis
         n_rows = sum(client.gather(client.map(len, shards, pure=False)))
         sample = partial(_sample, share=min(1.0, SAMPLE / n_rows))
         featuriser.fit(stacked(client.gather(client.map(sample, shards, pure=False))))
-        rows = client.map(_rows_on_worker, shards, learned=packed(featuriser), pure=False)
+        rows = client.map(_rows_on_worker, shards, learned=Model.of(featuriser), pure=False)
         watched = {} if eval_set is None else {"eval_set": _rows(eval_set, featuriser)}
         ranker.fit(Placed(tuple(rows)), **watched)
     finally:
@@ -49,8 +50,8 @@ def _sample(lists: Lists, share: float) -> Lists:
     return lists.select_lists(np.sort(numbers[: int(np.ceil(share * len(numbers)))]))
 
 
-def _rows_on_worker(lists: Lists, learned: State) -> Lists:
-    return _rows(lists, unpacked(*learned))
+def _rows_on_worker(lists: Lists, learned: Model) -> Lists:
+    return _rows(lists, learned.estimator)
 
 
 def _rows(lists: Lists, featuriser: Featuriser) -> Lists:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.lists import Groups
 from didyma.errors import DataError
-from didyma.ranking.featuriser import State
+from didyma.model import Saved, Serialisable
 
 __all__ = ["Drift", "FeatureDrift", "Ranges", "departures"]
 
@@ -137,7 +137,7 @@ class Drift:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranges:
+class Ranges(Serialisable):
     """What features were like in training.
 
     Looked at are the values of each feature, how much they spread within a query, and how many
@@ -177,9 +177,9 @@ class Ranges:
     """
 
     names: tuple[str, ...]
-    edges: NDArray[np.float32]
-    shares: NDArray[np.float32]
-    importance: Vector
+    edges: Annotated[NDArray[np.float32], Saved("names", QUANTILES)]
+    shares: Annotated[NDArray[np.float32], Saved("names", QUANTILES)]
+    importance: Annotated[Vector, Saved("features")]
     n_queries: int
     departure: tuple[float, float] = (1.0, 0.0)
 
@@ -239,27 +239,9 @@ class Ranges:
         excess = departure - known if departure - known > SURE * error else 0.0
         return Drift(listed, mean, threshold, n_queries, float(departure), float(excess))
 
-    def state(self) -> State:
-        """What was learned, as arrays and values that JSON can hold."""
-        arrays: dict[str, NDArray[Any]] = {
-            "edges": self.edges,
-            "shares": self.shares,
-            "importance": self.importance,
-        }
-        plain = {"n_queries": self.n_queries, "departure": list(self.departure)}
-        return arrays, {"names": list(self.names), **plain}
-
-    @classmethod
-    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
-        """The ranges that have been learned."""
-        edges, shares, names = arrays["edges"], arrays["shares"], tuple(values["names"])
-        importance = arrays["importance"]
-        expected = 2 * importance.size + 1, QUANTILES
-        sizes = edges.shape, shares.shape, (len(names), QUANTILES)
-        if importance.ndim != 1 or any(found != expected for found in sizes):
-            raise ValueError(f"ranges have {len(names)} names and {edges.shape} edges")
-        departure, deviation = map(float, values.get("departure", (1.0, 0.0)))
-        return cls(names, edges, shares, importance, values["n_queries"], (departure, deviation))
+    def _check_state(self) -> None:
+        if len(self.names) != 2 * len(self.importance) + 1:
+            raise ValueError(f"{len(self.importance)} features have {len(self.names)} ranges")
 
 
 def departures(scores: Vector, old: Vector, groups: Groups) -> Vector:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from didyma.model import Serialisable
 
 if TYPE_CHECKING:
     from didyma.text.selection import Trial
@@ -16,7 +18,7 @@ __all__ = ["Gate", "decide", "surest"]
 
 
 @dataclass(frozen=True)
-class Gate:
+class Gate(Serialisable):
     """What held-out queries say about a reranker and the order that it would change.
 
     Attributes
@@ -55,15 +57,6 @@ class Gate:
 
     def __str__(self) -> str:
         return self.verdict
-
-    def state(self) -> dict[str, Any]:
-        """As plain values."""
-        return asdict(self)
-
-    @classmethod
-    def from_state(cls, values: dict[str, Any]) -> Self:
-        """The gate of these values."""
-        return cls(**values)
 
 
 def surest(trials: Sequence[Trial], base: NDArray[np.float64]) -> Trial | None:

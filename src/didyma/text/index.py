@@ -58,7 +58,8 @@ class PassageIndex:
         self.path, self.record = folder.path, folder.record
         self._folder, arrays = folder, folder.arrays
         try:
-            self._bm25 = BM25.from_state(arrays, folder.record["bm25"])
+            lists = {name: array for name, array in arrays.items() if name != "offsets"}
+            self._bm25 = BM25.from_state(lists, folder.record["bm25"])
             self._offsets = arrays["offsets"]
             check_array("offsets", self._offsets, np.int64, (len(arrays["lengths"]) + 1,))
             self._texts = np.memmap(folder.path / TEXTS, np.uint8, "r")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,8 +15,8 @@ from didyma.data.lists import Lists
 from didyma.data.passage import Passage
 from didyma.errors import DataError
 from didyma.files import PathName
-from didyma.model import Model, Savable
-from didyma.ranking.featuriser import Featuriser, State, packed, under, unpacked
+from didyma.model import Model, Savable, Saved, Serialisable, State
+from didyma.ranking.featuriser import Featuriser
 from didyma.ranking.ranked import Ranked, read_documents
 from didyma.ranking.windowed import Windowed
 from didyma.text.explanation import MatchedSpan, PassageExplanation, explain_rows, matched_spans
@@ -31,7 +31,7 @@ __all__ = ["MEASURES", "Reranker"]
 MEASURES = "AP, RR, nDCG@10"
 
 
-class Reranker(Savable):
+class Reranker(Serialisable, Savable):
     """Ranks the candidates of a query by what a ranker makes of their features.
 
     >>> from didyma import Lists, Reranker, SVMRanker
@@ -58,7 +58,8 @@ class Reranker(Savable):
         The fitted ranker as plain values.
     """
 
-    model_: Model
+    featuriser: Annotated[Featuriser, Saved()]
+    model_: Annotated[Model, Saved(key="ranker")]
 
     def __init__(self, featuriser: Featuriser, ranker: Any) -> None:
         self.featuriser, self.ranker = featuriser, ranker
@@ -260,21 +261,9 @@ class Reranker(Savable):
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""
         self._check_fitted()
-        arrays, featuriser = packed(self.featuriser)
-        tensors = {f"featuriser/{name}": array for name, array in arrays.items()}
-        tensors |= {f"ranker/{name}": array for name, array in self.model_.tensors.items()}
-        return tensors, {"featuriser": featuriser, "ranker": self.model_.record}
+        return super().state()
 
-    @classmethod
-    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
-        """The reranker that has learned this."""
-        found = cls.__new__(cls)
-        found._restore(arrays, record)
-        return found
-
-    def _restore(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
-        self.featuriser = unpacked(under("featuriser/", arrays), record["featuriser"])
-        self.model_ = Model.restored(record["ranker"], under("ranker/", arrays))
+    def _check_state(self) -> None:
         steps = [step["n_features"] for step, _ in self.model_.steps]
         names = self.model_.features.names
         if names is None or steps != [len(names)] * len(steps):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self, cast
+from typing import Annotated, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.data.lists import Features, Lists
 from didyma.data.passage import Passage
 from didyma.errors import DataError
-from didyma.model import Model
-from didyma.ranking.featuriser import State, under
+from didyma.model import Model, Saved, State
+from didyma.model.fields import check_parameters, parameters_of
 from didyma.ranking.svm import SVMRanker
 from didyma.text.calibration import Calibration
 from didyma.text.drift import Drift, Ranges, departures
@@ -98,10 +98,10 @@ class TextReranker(Reranker):
         Whether Ctrl-C ended the search. Not saved.
     """
 
-    gate_: Gate
-    trials_: list[dict[str, Any]]
-    calibration_: Calibration
-    ranges_: Ranges
+    gate_: Annotated[Gate, Saved()]
+    trials_: Annotated[list[dict[str, Any]], Saved()]
+    calibration_: Annotated[Calibration, Saved()]
+    ranges_: Annotated[Ranges, Saved()]
     out_of_fold_: NDArray[np.float64]
     interrupted_: bool
 
@@ -257,22 +257,19 @@ class TextReranker(Reranker):
 
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""
-        arrays, record = super().state()
-        for name, part in (("calibration", self.calibration_), ("ranges", self.ranges_)):
-            learned, record[name] = part.state()
-            arrays |= {f"{name}/{key}": array for key, array in learned.items()}
-        record |= {"gate": self.gate_.state(), "trials": self.trials_}
-        record["parameters"] = {name: getattr(self, name) for name in PARAMETERS}
-        return arrays, record
+        arrays, values = super().state()
+        return arrays, {**values, "parameters": {name: getattr(self, name) for name in PARAMETERS}}
 
-    def _restore(self, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> None:
-        super()._restore(arrays, record)
-        TextReranker.__init__(self, **{name: record["parameters"][name] for name in PARAMETERS})
-        self.calibration_ = Calibration.from_state(
-            under("calibration/", arrays), record["calibration"]
-        )
-        self.ranges_ = Ranges.from_state(under("ranges/", arrays), record["ranges"])
-        self.gate_, self.trials_ = Gate.from_state(record["gate"]), record["trials"]
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
+        """The reranker that has this state."""
+        others = dict(values)
+        parameters = others.pop("parameters")
+        known = parameters_of(cls)
+        check_parameters(cls.__name__, parameters, {name: known[name] for name in PARAMETERS})
+        reranker = super().from_state(arrays, others)
+        vars(reranker).update(parameters)
+        return reranker
 
 
 def alone(column: str, n_queries: int) -> Model:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ from didyma.applications.networks.numbering import PADDING, RESERVED, UNKNOWN, N
 from didyma.applications.networks.trainer import Step
 from didyma.applications.networks.word_vectors import Vectors, as_vectors, start_from
 from didyma.errors import DataError
+from didyma.model import Saved
 from didyma.polytope.distributions import Distributions
 
 __all__ = ["ESIM", "Alignment", "EntailmentClassifier", "Selected", "nonzero_share"]
@@ -201,11 +202,10 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
     'contradiction'
     """
 
-    _state: ClassVar[tuple[str, ...]] = ("weights_", "words_", "classes_")
     _transient: ClassVar[tuple[str, ...]] = ("n_jobs", *NetworkEstimator._transient)
 
-    words_: list[str]
-    classes_: list[str]
+    words_: Annotated[list[str], Saved()]
+    classes_: Annotated[list[str], Saved()]
 
     def __init__(
         self,

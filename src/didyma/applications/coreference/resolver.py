@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import OneSlack
 from didyma.learning.monitor import Watch
 from didyma.learning.solution import Callback, Result, Solution, check_C
-from didyma.model import Savable
+from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted
 
 __all__ = ["CoreferenceResolver"]
@@ -69,13 +69,12 @@ class CoreferenceResolver(Savable, Estimator):
     >>> labels = resolver.predict(coreference.read("test.conll"))     # doctest: +SKIP
     """
 
-    _state: ClassVar[tuple[str, ...]] = ("coef_", "objective_trace_", "n_documents_")
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
 
-    coef_: NDArray[np.float64]
-    objective_trace_: list[float]
+    coef_: Annotated[NDArray[np.float64], Saved("n_features")]
+    objective_trace_: Annotated[list[float], Saved()]
+    n_documents_: Annotated[int, Saved()]
     result_: Result
-    n_documents_: int
 
     def __init__(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from didyma.checkpoints import array_of, remember
 from didyma.errors import DataError
 from didyma.learning.cccp import CCCP
 from didyma.learning.solution import Callback, Progress, Result, check_C
-from didyma.model import Savable
+from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, check_random_state
 
 __all__ = ["Hit", "MotifFinder"]
@@ -87,13 +87,12 @@ class MotifFinder(Savable, Estimator):
     [1, -1]
     """
 
-    _state: ClassVar[tuple[str, ...]] = ("coef_", "counts_", "frequencies_", "objective_trace_")
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
 
-    coef_: Vector
-    counts_: Vector
-    frequencies_: Vector
-    objective_trace_: list[float]
+    coef_: Annotated[Vector, Saved("weights")]
+    counts_: Annotated[Vector, Saved("length", 4)]
+    frequencies_: Annotated[Vector, Saved(4)]
+    objective_trace_: Annotated[list[float], Saved()]
     objectives_: list[float]
     n_rounds_: list[int]
     result_: Result
@@ -222,9 +221,8 @@ class MotifFinder(Savable, Estimator):
         raise DataError(f"expected 'sites' or 'weights', found {source!r}", field="source")
 
     def _check_state(self) -> None:
-        sizes = self.coef_.shape, self.counts_.shape, self.frequencies_.shape
-        if sizes != ((self.task.n_features,), (self.length, 4), (4,)):
-            raise ValueError(f"arrays of shapes {sizes} are not those of a motif")
+        if len(self.coef_) != self.task.n_features:
+            raise ValueError(f"coef_ should be {self.task.n_features}, but is {len(self.coef_)}")
 
     def _first(
         self, codes: list[NDArray[np.uint8]], signs: NDArray[np.int64], weight: Vector, seed: int

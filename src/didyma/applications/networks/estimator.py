@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from torch import Tensor, device, nn
 from didyma.applications.networks.trainer import History, Step, Trainer, choose_device
 from didyma.applications.networks.weights import restore
 from didyma.errors import ModelFileError
-from didyma.model import Savable
+from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted
 
 __all__ = ["NetworkEstimator", "device_of"]
@@ -47,7 +47,7 @@ class NetworkEstimator(Savable, Estimator, ABC, Generic[Network]):
 
     _transient: ClassVar[tuple[str, ...]] = ("device", "checkpoint", "callback")
 
-    weights_: dict[str, NDArray[Any]]
+    weights_: Annotated[dict[str, NDArray[Any]], Saved()]
     history_: History
     _network: Network | None = None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from os import PathLike
-from typing import ClassVar, Self, TypeVar
+from typing import Annotated, Self, TypeVar
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from didyma.applications.parsing.lexicon import NumberedSentence, ParserLexicon,
 from didyma.applications.parsing.measures import LabelledTree, evaluate
 from didyma.data.conll import Field, Sentence
 from didyma.errors import DataError
+from didyma.model import Saved
 from didyma.nn.layers import sparsemap
 from didyma.nn.losses import FenchelYoungLoss
 from didyma.polytope.distributions import Distribution
@@ -97,12 +98,10 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
     >>> parsed = parser.predict(conll.read("test.conllu"))     # doctest: +SKIP
     """
 
-    _state: ClassVar[tuple[str, ...]] = ("weights_", "words_", "tags_", "characters_", "labels_")
-
-    words_: list[str]
-    tags_: list[str]
-    characters_: list[str]
-    labels_: list[str]
+    words_: Annotated[list[str], Saved()]
+    tags_: Annotated[list[str], Saved()]
+    characters_: Annotated[list[str], Saved()]
+    labels_: Annotated[list[str], Saved()]
 
     def __init__(
         self,

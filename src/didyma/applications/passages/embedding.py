@@ -49,13 +49,13 @@ class PassageEmbedding(Featuriser):
 
     def state(self) -> State:
         """The network and its words."""
-        model = Model.of(self.ranker)
-        return model.tensors, {"ranker": model.record}
+        arrays, record = Model.of(self.ranker).state()
+        return arrays, {"ranker": record}
 
     @classmethod
-    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The embedding by this network."""
-        ranker = Model.restored(record["ranker"], arrays).estimator
+        ranker = Model.from_state(arrays, values["ranker"]).estimator
         if not isinstance(ranker, PassageRanker):
             raise ValueError(f"expected a PassageRanker, found {type(ranker).__name__}")
         return cls(ranker)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import ClassVar, NamedTuple, Self, TypeAlias
+from typing import Annotated, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from didyma.applications.passages.text_pairs import N_OVERLAPS, TextPairs, Texts
 from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.metrics import Evaluator
+from didyma.model import Saved
 from didyma.nn.ranking_loss import RankingLoss
 from didyma.ranking import losses
 from didyma.ranking.feature_maps import FeatureMap
@@ -172,9 +173,7 @@ class PassageRanker(NetworkEstimator[PassageNetwork]):
     (4, 16)
     """
 
-    _state: ClassVar[tuple[str, ...]] = ("weights_", "words_")
-
-    words_: list[str]
+    words_: Annotated[list[str], Saved()]
 
     def __init__(
         self,

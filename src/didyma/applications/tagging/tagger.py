@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core.applications import best_tags, n_best_tags
 from didyma.errors import DataError
-from didyma.model import Savable
+from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, check_random_state, clone
 
 __all__ = ["TrigramTagger"]
@@ -111,12 +111,10 @@ class TrigramTagger(Savable, Estimator):
     [['D', 'N'], ['D', 'V']]
     """
 
-    _state: ClassVar[tuple[str, ...]] = ("tags_", "words_", "suffixes_", "arrays_")
-
-    tags_: list[str]
-    words_: list[str]
-    suffixes_: list[str]
-    arrays_: dict[str, NDArray[Any]]
+    tags_: Annotated[list[str], Saved()]
+    words_: Annotated[list[str], Saved()]
+    suffixes_: Annotated[list[str], Saved()]
+    arrays_: Annotated[dict[str, NDArray[Any]], Saved()]
 
     def __init__(
         self,

@@ -98,7 +98,8 @@ class BM25:
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The index that has this state; its arrays may be mapped from files."""
         found = cls(values["language"])
-        found.reader_ = Reader.from_state(arrays, values)
+        words = {name: array for name, array in arrays.items() if name not in LISTS}
+        found.reader_ = Reader.from_state(words, values)
         vocabulary = found.reader_.vocabulary
         lists = {name: arrays[name] for name in LISTS}
         found.postings_ = Postings(**lists, mean_length=vocabulary.mean_length)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core.text import concept_cosines
-from didyma.ranking.featuriser import State, check_array
+from didyma.model import Saved, Serialisable
 from didyma.text.features.reading import Reading
 
 __all__ = ["MOST_CONCEPTS", "Concepts"]
@@ -16,7 +17,8 @@ __all__ = ["MOST_CONCEPTS", "Concepts"]
 MOST_CONCEPTS = 1024  # so that a saved model stays small
 
 
-class Concepts:
+@dataclass(frozen=True, eq=False)
+class Concepts(Serialisable):
     """Concepts are the lists of passages that a model is trained on, or evenly chosen ones of them.
 
     The weight of a stem in a concept is (1 + log tf) · log(1 + n / df), each concept scaled to
@@ -33,14 +35,10 @@ class Concepts:
         Number of the concept, and weight, of each entry.
     """
 
-    def __init__(
-        self,
-        stems: NDArray[np.int32],
-        starts: NDArray[np.int64],
-        concepts: NDArray[np.int16],
-        weights: NDArray[np.float32],
-    ) -> None:
-        self.stems, self.starts, self.concepts, self.weights = stems, starts, concepts, weights
+    stems: Annotated[NDArray[np.int32], Saved("stems")]
+    starts: Annotated[NDArray[np.int64], Saved("starts")]
+    concepts: Annotated[NDArray[np.int16], Saved("entries")]
+    weights: Annotated[NDArray[np.float32], Saved("entries")]
 
     @classmethod
     def fit(cls, reading: Reading) -> Self:
@@ -83,27 +81,14 @@ class Concepts:
         n_concepts = int(self.concepts.max()) + 1
         return concept_cosines(reading.numbered(ends), places, *entries, n_concepts)
 
-    def state(self) -> State:
-        """What was learned."""
-        return vars(self), {}
-
-    @classmethod
-    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
-        """The concepts that were learned."""
-        found = cls(**arrays)
-        n_stems, n_entries = len(found.stems), len(found.concepts)
-        check_array("stems", found.stems, np.int32, (n_stems,))
-        check_array("starts", found.starts, np.int64, (n_stems + 1,))
-        check_array("concepts", found.concepts, np.int16, (n_entries,))
-        check_array("weights", found.weights, np.float32, (n_entries,))
-        ascends = (np.diff(found.stems, prepend=-1) > 0).all() and (
-            np.diff(found.starts) >= 0
-        ).all()
-        if not ascends or found.starts[0] != 0 or found.starts[-1] != n_entries:
+    def _check_state(self) -> None:
+        n_entries, n_starts = len(self.concepts), len(self.stems) + 1
+        if len(self.starts) != n_starts or tuple(self.starts[[0, -1]]) != (0, n_entries):
+            raise ValueError(f"expected {n_entries} concepts of {len(self.stems)} stems")
+        if (np.diff(self.starts) < 0).any() or (np.diff(self.stems, prepend=-1) <= 0).any():
             raise ValueError("the concepts are not in order")
-        if n_entries and not 0 <= found.concepts.min() <= found.concepts.max() < MOST_CONCEPTS:
+        if n_entries and not 0 <= self.concepts.min() <= self.concepts.max() < MOST_CONCEPTS:
             raise ValueError(f"expected concepts below {MOST_CONCEPTS}")
-        return found
 
 
 def _bounds(reading: Reading, lists: NDArray[np.int64]) -> zip[tuple[int, int]]:

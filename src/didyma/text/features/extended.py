@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core.text import cues as kernel_cues
 from didyma._core.text import stem_sequences, word_sequences
-from didyma.ranking.featuriser import State
+from didyma.model import Saved
 from didyma.text.features.concepts import Concepts
 from didyma.text.features.cues import QUESTION_KINDS, TRAITS, cues
 from didyma.text.features.languages import check_language
@@ -81,6 +81,9 @@ class ExtendedFeatures(Part):
     True
     """
 
+    language_: Annotated[str | None, Saved()]
+    concepts_: Annotated[Concepts, Saved(inline=True)]
+
     def __init__(self) -> None:
         self._small = SmallFeatures()
 
@@ -120,18 +123,8 @@ class ExtendedFeatures(Part):
                 products[np.arange(len(reading)), place] = found[name]
         return values
 
-    def state(self) -> State:
-        """The concepts and the language."""
-        arrays, _ = self.concepts_.state()
-        return arrays, {"language": self.language_}
-
-    @classmethod
-    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
-        """The part that has learned this."""
-        part = cls()
-        part.language_ = check_language(values["language"])
-        part.concepts_ = Concepts.from_state(arrays, {})
-        return part
+    def _check_state(self) -> None:
+        check_language(self.language_)
 
     @property
     def _cues(self) -> tuple[str, ...]:

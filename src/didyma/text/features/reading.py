@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 import didyma._core.text as core
 from didyma.data.lists import Lists
-from didyma.ranking.featuriser import State, check_array
+from didyma.model import Saved, Serialisable, State
 from didyma.text.features.digests import DIGEST_SIZE, with_places
 from didyma.text.features.languages import check_language, detect
 from didyma.text.features.lexicon import Lexicon, Tokens
@@ -99,7 +99,7 @@ class Reading:
         return np.stack([self.tokens.starts[part], self.tokens.stops[part]], axis=1)
 
 
-class Reader:
+class Reader(Serialisable):
     """Reads texts; learned are their language and how rare their words are.
 
     Nothing of what it reads is remembered, so threads share a reader.
@@ -163,35 +163,63 @@ class Reader:
 
     def state(self) -> State:
         """What was learned, as arrays and plain values."""
-        vocabulary = self.vocabulary
-        arrays: dict[str, NDArray[Any]] = {
-            "terms": vocabulary.terms.texts,
-            "term_counts": vocabulary.terms.counts,
-            "stems": vocabulary.stems.texts,
-            "stem_counts": vocabulary.stems.counts,
-            "stem_of": vocabulary.stem_of,
-        }
-        values = {
-            "language": self.language,
-            "n_texts": vocabulary.terms.n_texts,
-            "mean_length": vocabulary.mean_length,
-        }
-        if vocabulary.digest_size:
-            values["digest_size"] = vocabulary.digest_size
+        terms, stems = self.vocabulary.terms, self.vocabulary.stems
+        arrays, values = _Words(
+            self.language,
+            terms.n_texts,
+            self.vocabulary.mean_length,
+            terms.texts,
+            terms.counts,
+            stems.texts,
+            stems.counts,
+            self.vocabulary.stem_of,
+            self.vocabulary.digest_size,
+        ).state()
+        if not values["digest_size"]:
+            del values["digest_size"]
         return arrays, values
 
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The reader that has learned this."""
-        arrays, values = with_places(arrays, values)
-        _check_state(arrays, values)
-        terms, stems = (
-            Counts(arrays[f"{kind}s"], arrays[f"{kind}_counts"], values["n_texts"])
-            for kind in ("term", "stem")
+        words = _Words.from_state(*with_places(arrays, values))
+        terms = Counts(words.terms, words.term_counts, words.n_texts)
+        stems = Counts(words.stems, words.stem_counts, words.n_texts)
+        return cls(
+            words.language,
+            Vocabulary(terms, stems, words.stem_of, words.mean_length, words.digest_size),
         )
-        size = values.get("digest_size", 0)
-        vocabulary = Vocabulary(terms, stems, arrays["stem_of"], values["mean_length"], size)
-        return cls(values["language"], vocabulary)
+
+
+@dataclass(frozen=True, eq=False)
+class _Words(Serialisable):
+    """What files have of a reader."""
+
+    language: str | None
+    n_texts: int
+    mean_length: float
+    terms: Annotated[NDArray[np.uint8], Saved("letters of terms")]
+    term_counts: Annotated[NDArray[np.int32], Saved("terms")]
+    stems: Annotated[NDArray[np.uint8], Saved("letters of stems")]
+    stem_counts: Annotated[NDArray[np.int32], Saved("stems")]
+    stem_of: Annotated[NDArray[np.int32], Saved("terms")]
+    digest_size: int = 0
+
+    def _check_state(self) -> None:
+        size = self.digest_size
+        if size not in (0, DIGEST_SIZE):
+            raise ValueError(f"expected digests of {DIGEST_SIZE} bytes")
+        for kind in ("term", "stem"):
+            texts, counts = getattr(self, f"{kind}s"), getattr(self, f"{kind}_counts")
+            is_ended = size or not len(texts) or texts[-1] == NEWLINE
+            n_texts = len(texts) / size if size else np.count_nonzero(texts == NEWLINE)
+            if n_texts != len(counts) or not is_ended or (counts < 0).any():
+                raise ValueError(f"expected a count for each of the {kind}s")
+        n_stems = len(self.stem_counts)
+        if len(self.stem_of) and not 0 <= self.stem_of.min() <= self.stem_of.max() < n_stems:
+            raise ValueError(f"expected each term's stem among {n_stems}")
+        if not 0 < self.mean_length < np.inf:
+            raise ValueError("expected a number of texts and their mean length")
 
 
 def language_of(texts: list[str]) -> str | None:
@@ -204,27 +232,6 @@ def language_of(texts: list[str]) -> str | None:
     tokens = lexicon.read(texts)
     terms = lexicon.terms
     return detect(terms[n] for n in tokens.terms.tolist())
-
-
-def _check_state(arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> None:
-    """Raise ValueError for arrays and values that no reader has."""
-    size = values.get("digest_size", 0)
-    if size not in (0, DIGEST_SIZE):
-        raise ValueError(f"expected digests of {DIGEST_SIZE} bytes")
-    for kind in ("term", "stem"):
-        texts, counts = arrays[f"{kind}s"], arrays[f"{kind}_counts"]
-        check_array(f"{kind}s", texts, np.uint8, texts.shape[:1])
-        check_array(f"{kind}_counts", counts, np.int32, counts.shape[:1])
-        is_ended = size or not len(texts) or texts[-1] == NEWLINE
-        n_texts = len(texts) / size if size else np.count_nonzero(texts == NEWLINE)
-        if n_texts != len(counts) or not is_ended or (counts < 0).any():
-            raise ValueError(f"expected a count for each of the {kind}s")
-    stem_of, n_stems = arrays["stem_of"], len(arrays["stem_counts"])
-    check_array("stem_of", stem_of, np.int32, arrays["term_counts"].shape)
-    if len(stem_of) and not 0 <= stem_of.min() <= stem_of.max() < n_stems:
-        raise ValueError(f"expected each term's stem among {n_stems}")
-    if not (isinstance(values["n_texts"], int) and 0 < values["mean_length"] < np.inf):
-        raise ValueError("expected a number of texts and their mean length")
 
 
 def _first_stage(lists: Lists) -> NDArray[np.float64] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
 from didyma.interruption import check_interruption
 from didyma.learning.scoring import standard_in_query
-from didyma.ranking.featuriser import Featuriser, State, under
+from didyma.model import Saved, State
+from didyma.ranking.featuriser import Featuriser
 from didyma.ranking.windowed import Windowed
 from didyma.text.features.digests import concepts_with_places
 from didyma.text.features.extended import ExtendedFeatures
@@ -21,16 +22,10 @@ from didyma.text.features.part import Part
 from didyma.text.features.reading import Reader, Reading
 from didyma.text.features.small import SmallFeatures
 from didyma.text.features.windows import cut
-from didyma.text.features.word_vectors import WordVectors
 
 __all__ = ["IN_LIST", "TextFeatures"]
 
 IN_LIST = " in list"  # ends the names of columns that compare passages with those beside them
-
-# What a saved state may name.
-PARTS: dict[str, type[Part]] = {
-    part.__name__: part for part in (ExtendedFeatures, FirstStage, SmallFeatures, WordVectors)
-}
 
 
 class TextFeatures(Featuriser):
@@ -62,6 +57,12 @@ class TextFeatures(Featuriser):
     >>> windowed.spans[window].tolist()
     [[4, 9], [0, 1]]
     """
+
+    parts: Annotated[tuple[Part, ...], Saved()]
+    language: Annotated[str | None, Saved()]
+    window: Annotated[int | None, Saved()]
+    relative: Annotated[tuple[str, ...], Saved()]
+    reader_: Annotated[Reader, Saved()]
 
     def __init__(
         self,
@@ -134,37 +135,22 @@ class TextFeatures(Featuriser):
         return features
 
     def state(self) -> State:
-        """What was learned, as arrays and values that JSON can hold."""
-        arrays, values = self._reader().state()
-        arrays = {f"reader/{name}": array for name, array in arrays.items()}
-        record: dict[str, Any] = {
-            "language": self.language,
-            "window": self.window,
-            "relative": list(self.relative),
-            "reader": values,
-            "parts": [],
-        }
-        for n, part in enumerate(self.parts):
-            learned, values = part.state()
-            arrays |= {f"{n}/{name}": array for name, array in learned.items()}
-            record["parts"].append([type(part).__name__, values])
-        return arrays, record
+        """What was learned; a part stands as the name of its class and its state."""
+        self._reader()
+        arrays, values = super().state()
+        return arrays, {**values, "parts": [[*part.values()] for part in values["parts"]]}
 
     @classmethod
-    def from_state(cls, arrays: dict[str, NDArray[Any]], record: dict[str, Any]) -> Self:
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The features that have learned this."""
-        if not record["parts"]:
+        parts = [{"class": name, "state": own} for name, own in values["parts"]]
+        return super().from_state(concepts_with_places(arrays), {**values, "parts": parts})
+
+    def _check_state(self) -> None:
+        if not self.parts:
             raise ValueError("expected parts that make columns")
-        arrays = concepts_with_places(arrays)
-        parts = [
-            PARTS[name].from_state(under(f"{n}/", arrays), values)
-            for n, (name, values) in enumerate(record["parts"])
-        ]
-        features = cls(parts, record["language"], record["window"], record["relative"])
-        if not set(features.relative) <= set(features._own_names):
+        if not set(self.relative) <= set(self._own_names):
             raise ValueError("columns are asked for in lists that are not there")
-        features.reader_ = Reader.from_state(under("reader/", arrays), record["reader"])
-        return features
 
     def _reader(self) -> Reader:
         if not hasattr(self, "reader_"):

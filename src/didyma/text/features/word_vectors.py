@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeAlias
+from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core.text import nearnesses
 from didyma.errors import DataError
-from didyma.ranking.featuriser import State, check_array
+from didyma.model import Saved
 from didyma.text.features.lexicon import Lexicon
 from didyma.text.features.part import Part
 from didyma.text.features.reading import Reading
@@ -55,11 +55,16 @@ class WordVectors(Part):
     A saved model holds no table, only its name if it has one; without, `attach` gives it back.
     """
 
+    _name: Annotated[str | None, Saved(key="source")]
+    _terms: Annotated[list[str], Saved()]
+    _sample: Annotated[NDArray[np.float32], Saved("terms", "dimension")]
+    _lookup: Lookup | None = None
+    _remembered: _Remembered | None = None
+
     def __init__(self, source: Any) -> None:
         self._name = WORDLLAMA if isinstance(source, str) else None
         self._lookup = None if source is None else _lookup(source)
-        self._remembered: _Remembered | None = None
-        self._sample: tuple[list[str], NDArray[np.float32]] = [], np.zeros((0, 0), np.float32)
+        self._terms, self._sample = [], np.zeros((0, 0), np.float32)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -69,8 +74,7 @@ class WordVectors(Part):
     def attach(self, source: Any) -> Self:
         """Use a table again that is not part of a saved model; that it is the same is checked."""
         lookup = _lookup(source)
-        terms, vectors = self._sample
-        if terms and not np.array_equal(lookup(terms), vectors):
+        if self._terms and not np.array_equal(lookup(self._terms), self._sample):
             raise DataError("other vectors than the model was trained with", field="vectors")
         self._lookup, self._remembered = lookup, None
         return self
@@ -90,26 +94,16 @@ class WordVectors(Part):
         if not len(with_vector):
             raise DataError("expected vectors of some of the words, found none", field="vectors")
         terms = reading.lexicon.terms
-        self._sample = [terms[n] for n in with_vector], every[with_vector]
+        self._terms, self._sample = [terms[n] for n in with_vector], every[with_vector]
         return self
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Nearness of each row; shape (n_rows, 3)."""
         return nearnesses(reading.numbered(), *self._vectors(reading))
 
-    def state(self) -> State:
-        """The name of the table, and some of its vectors."""
-        terms, vectors = self._sample
-        return {"sample": vectors}, {"source": self._name, "terms": terms}
-
-    @classmethod
-    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
-        """The part that has this state; it needs `attach` unless its table has a name."""
-        sample, terms = arrays["sample"], values["terms"]
-        check_array("sample", sample, np.float32, (len(terms), *sample.shape[1:2]))
-        part = cls(None)
-        part._name, part._sample = values["source"], (terms, sample)
-        return part if part._name is None else part.attach(part._name)
+    def _check_state(self) -> None:
+        if self._name is not None:  # others are attached
+            self.attach(self._name)
 
     def _vectors(self, reading: Reading) -> _Vectors:
         """The vectors of the terms of a reading."""

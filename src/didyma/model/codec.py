@@ -1,0 +1,243 @@
+"""Objects as records of plain values and arrays, and back, by the typed fields of their classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from didyma.errors import DataError
+from didyma.model.fields import check_parameters, check_value, fields_of, parameters_of
+from didyma.model.plain import Lost, called, checked_plain, is_plain, plain, tuples
+from didyma.model.registry import CLASSES, class_of, declaration
+from didyma.model.serialisable import (
+    Record,
+    State,
+    Tensors,
+    check_registered,
+    over,
+    pop_under,
+    under,
+)
+from didyma.values import is_whole
+
+__all__ = ["check", "decode", "encode", "lost_parts", "record_of"]
+
+# The keys of a record, and those that older files lack.
+KEYS = {"class", "parameters", "lost", "attributes", "parts", "arrays"} | {
+    *("n_features", "feature_names", "zero_based")
+}
+PIPELINE_KEYS = {"class", "parameters", "lost", "steps"}
+STATE_KEYS = {"class", "parameters", "lost", "attributes", "state", "n_features"}
+
+# Parameters that once had another name, so that older files are read.
+RENAMED = {"seed": "random_state"}
+
+
+def encode(model: Any) -> State:
+    """The arrays and the record of an estimator, a pipeline or a `Serialisable`."""
+    name = type(model).__name__
+    check_registered(type(model), CLASSES)
+    if not hasattr(model, "get_params"):
+        arrays, state = model.state()
+        empty: Record = {"parameters": {}, "lost": {}, "attributes": {}}
+        return _contiguous(arrays), {"class": name, **empty, "state": state, "n_features": None}
+    declared = declaration(name)
+    transient = getattr(declared, "_transient", ())
+    values = model.get_params(deep=False).items()
+    parameters = {key: value for key, value in values if key not in transient}
+    if name == "Pipeline":
+        states = [encode(step) for _, step in model.steps]
+        arrays = {}
+        for n, (inner, _) in enumerate(states):
+            arrays |= over(f"{n}/", inner)
+        steps = [[step, record] for (step, _), (_, record) in zip(model.steps, states)]
+        return arrays, {"class": name, **_described(name, parameters), "steps": steps}
+    learned = {attribute: getattr(model, attribute) for attribute in fields_of(declared)}
+    names = getattr(model, "feature_names_in_", None)
+    n_features = getattr(model, "n_features_in_", None)
+    zero_based = getattr(model, "zero_based_in_", None)
+    columns = n_features, None if names is None else tuple(names), zero_based
+    return record_of(name, parameters, learned, *columns)
+
+
+def record_of(
+    name: str,
+    parameters: Mapping[str, Any],
+    learned: Mapping[str, Any],
+    n_features: int | None,
+    feature_names: Sequence[str] | None,
+    zero_based: bool | None,
+) -> State:
+    """The arrays and the record of an estimator with these parameters, which has learned this."""
+    arrays = {key: value for key, value in learned.items() if isinstance(value, np.ndarray)}
+    parts = {key: encode(value) for key, value in learned.items() if _is_part(value)}
+    families = {key: value for key, value in learned.items() if _is_family(value)}
+    special = {*arrays, *parts, *families}
+    for key, family in families.items():
+        arrays |= over(f"{key}/", family)
+    for key, (inner, _) in parts.items():
+        arrays |= over(f"{key}/", inner)
+    attributes = {key: value for key, value in learned.items() if key not in special}
+    return _contiguous(arrays), {
+        "class": name,
+        **_described(name, parameters),
+        "attributes": {key: checked_plain(own, f"{name}.{key}") for key, own in attributes.items()},
+        "parts": {key: record for key, (_, record) in parts.items()},
+        "arrays": {key: list(family) for key, family in families.items()},
+        "n_features": n_features,
+        "feature_names": None if feature_names is None else list(feature_names),
+        "zero_based": zero_based,
+    }
+
+
+def check(record: Record, arrays: Tensors) -> None:
+    """Raise ValueError if values and arrays are not those that the record's class declares.
+
+    What has no columns, such as a network, is checked when it is built: its class may need another
+    package.
+    """
+    name = record["class"]
+    if name not in CLASSES:
+        raise ValueError(f"it is of a class that this version does not know, {name}")
+    if name == "Pipeline":
+        for inner, own in _inner_steps(record, arrays):
+            check(inner, own)
+    elif record.get("n_features") is not None:
+        _parameters(record)
+        _learned(record, arrays)
+
+
+def decode(record: Record, arrays: Tensors) -> Any:
+    """The estimator, pipeline or `Serialisable` of a record; the inverse of `encode`."""
+    name = record["class"]
+    if name not in CLASSES:
+        raise ValueError(f"it is of a class that this version does not know, {name}")
+    cls = class_of(name)
+    if not hasattr(cls, "get_params"):
+        _check_keys(record, STATE_KEYS)
+        return cls.from_state(arrays, record["state"])
+    parameters = _parameters(record)
+    if name == "Pipeline":
+        built = [decode(inner, own) for inner, own in _inner_steps(record, arrays)]
+        return cls([(step, own) for (step, _), own in zip(record["steps"], built)], **parameters)
+    estimator = cls(**parameters)
+    for attribute, value in _learned(record, arrays).items():
+        setattr(estimator, attribute, value)
+    for attribute, record_of_part in record.get("parts", {}).items():
+        part = decode(record_of_part, under(f"{attribute}/", arrays))
+        field = fields_of(cls)[attribute]
+        setattr(estimator, attribute, field.check_part(f"{name}.{attribute}", part))
+    if record["n_features"] is not None:
+        estimator.n_features_in_ = record["n_features"]
+        estimator.zero_based_in_ = record.get("zero_based")
+    if record["feature_names"] is not None:
+        estimator.feature_names_in_ = np.array(record["feature_names"], dtype=object)
+    if hasattr(estimator, "_check_state"):
+        estimator._check_state()
+    return estimator
+
+
+def _inner_steps(record: Record, arrays: Tensors) -> Iterator[tuple[Record, Tensors]]:
+    """The records of the steps of a pipeline with their arrays, of which none may be left."""
+    arrays, steps = dict(arrays), record["steps"]
+    _check_keys(record, PIPELINE_KEYS)
+    for n, (_, step) in enumerate(steps):
+        yield step, pop_under(f"{n}/", arrays)
+    if arrays:
+        raise ValueError(f"Pipeline has no {', '.join(arrays)}")
+
+
+def _parameters(record: Record) -> Record:
+    """The parameters of a record, if they are those of its class; lists of JSON are tuples."""
+    name = record["class"]
+    values = {RENAMED.get(key, key): own for key, own in record.get("parameters", {}).items()}
+    lost, known = record.get("lost", {}), parameters_of(declaration(name))
+    check_parameters(name, values, known)
+    check_parameters(name, lost, dict.fromkeys(known, str))
+    return {
+        **{key: tuples(value) for key, value in values.items()},
+        **{key: Lost(what) for key, what in lost.items()},
+    }
+
+
+def _learned(record: Record, arrays: Tensors) -> Record:
+    """What an estimator has learned but for its parts, if all of it is as its class declares."""
+    name = record["class"]
+    _check_keys(record, KEYS)
+    declared = fields_of(declaration(name))
+    attributes, parts = record["attributes"], record.get("parts", {})
+    families: Record = record.get("arrays", {})
+    _check_columns(record)
+    sizes: Record = {key: value for key, value in record["parameters"].items() if is_whole(value)}
+    sizes |= {key: len(value) for key, value in attributes.items() if isinstance(value, list)}
+    sizes["n_features"] = record["n_features"]
+    arrays = {key: array for key, array in arrays.items() if key.partition("/")[0] not in parts}
+    found: Record = {}
+    for key, field in declared.items():
+        place = f"{name}.{key}"
+        if key in arrays:
+            found[key] = field.check_array(place, arrays.pop(key), sizes)
+        elif key in families:
+            found[key] = {member: arrays.pop(f"{key}/{member}") for member in families[key]}
+        elif key in attributes:
+            found[key] = field.check_plain(place, attributes[key])
+        elif key not in parts:
+            raise ValueError(f"{place} is missing")
+    names = (*attributes, *parts, *families)
+    if unknown := [*arrays, *(key for key in names if key not in declared)]:
+        raise ValueError(f"{name} has no {', '.join(unknown)}")
+    return found
+
+
+def _check_keys(record: Record, keys: set[str]) -> None:
+    if unknown := record.keys() - keys:
+        raise ValueError(f"{record['class']} has no {', '.join(sorted(unknown))}")
+
+
+def _check_columns(record: Record) -> None:
+    names, count = record["feature_names"], record["n_features"]
+    if not (count is None or (is_whole(count) and count >= 0)):
+        raise ValueError(f"expected a number of features, found {count!r:.40}")
+    check_value("feature_names", names, list[str] | None)
+    if names is not None and len(names) != count:
+        raise ValueError(f"expected names of {count!r:.20} features, found {names!r:.40}")
+    check_value("zero_based", record.get("zero_based"), bool | None)
+
+
+def _described(name: str, parameters: Mapping[str, Any]) -> Record:
+    """The parameters that a file can keep, and what those are that it cannot."""
+    lost = {key: called(value) for key, value in parameters.items() if not is_plain(value)}
+    texts = {key: plain(value) for key, value in parameters.items() if key not in lost}
+    try:
+        check_parameters(name, texts, parameters_of(declaration(name)))
+    except ValueError as error:
+        raise DataError(f"a parameter cannot be saved in a model file: {error}") from None
+    return {"parameters": texts, "lost": lost}
+
+
+def lost_parts(record: Record) -> Iterator[str]:
+    """What a record could not keep, with the places."""
+    for name, what in record["lost"].items():
+        yield f"{record['class']}.{name} ({what})"
+    parts = [part for _, part in record.get("steps", [])]
+    for part in (*parts, *record.get("parts", {}).values()):
+        yield from lost_parts(part)
+
+
+def _is_part(value: Any) -> bool:
+    return type(value).__name__ in CLASSES
+
+
+def _is_family(value: Any) -> bool:
+    """Whether this is a dictionary of arrays, as a network's parameters are."""
+    return (
+        isinstance(value, dict)
+        and bool(value)
+        and all(isinstance(array, np.ndarray) for array in value.values())
+    )
+
+
+def _contiguous(arrays: Tensors) -> Tensors:
+    return {name: np.ascontiguousarray(array) for name, array in arrays.items()}

@@ -1,0 +1,172 @@
+"""Objects that are no estimators as plain values and arrays, and back, by their typed fields."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Container
+from typing import Any, Self, TypeAlias, get_args, get_origin
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.model.fields import REQUIRED, Field, fields_of
+from didyma.model.plain import checked_plain
+from didyma.model.registry import CLASSES, INNER, class_of
+
+__all__ = [
+    "Record",
+    "Serialisable",
+    "State",
+    "Tensors",
+    "check_registered",
+    "over",
+    "pop_under",
+    "under",
+]
+
+Record: TypeAlias = dict[str, Any]
+Tensors: TypeAlias = dict[str, NDArray[Any]]
+State: TypeAlias = tuple[Tensors, Record]
+"""What was learned: arrays by name, and values that JSON can hold."""
+
+
+class Serialisable:
+    """What a model file keeps of an object that is no estimator: its fields (`Saved`).
+
+    A field that is such an object itself has its values under the field's key, its arrays as
+    "key/name"; where the field's class is abstract, they stand with the name of the class. Of
+    several in a tuple, the arrays are "0/name", "1/name", …
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Line(Serialisable):
+    ...     slope: float
+    ...     points: NDArray[np.float64]
+    >>> Line(2.0, np.ones(1)).state()
+    ({'points': array([1.])}, {'slope': 2.0})
+    >>> Line.from_state({"points": np.ones(1)}, {"slope": "steep"})
+    Traceback (most recent call last):
+    ...
+    ValueError: Line.slope should be a number, but is 'steep'
+    """
+
+    def state(self) -> State:
+        """What was chosen and learned, as arrays and values that JSON can hold."""
+        arrays: Tensors = {}
+        values: Record = {}
+        for field in fields_of(type(self)).values():
+            key, value = field.key, getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                arrays[key] = value
+            elif isinstance(value, Serialisable):
+                inner, own = _state(value, field.kind)
+                arrays |= inner if field.inline else over(f"{key}/", inner)
+                values |= own if field.inline else {key: own}
+            elif kind := _kind_of_items(field.kind):
+                states = [_state(item, kind) for item in value]
+                values[key] = [own for _, own in states]
+                for n, (inner, _) in enumerate(states):
+                    arrays |= over(f"{n}/", inner)
+            else:
+                values[key] = checked_plain(value, f"{type(self).__name__}.{field.name}")
+        return arrays, values
+
+    @classmethod
+    def from_state(cls, arrays: Tensors, values: Record) -> Self:
+        """The object that has this state; ValueError if it does not fit together."""
+        arrays, values, learned = dict(arrays), dict(values), {}
+        sizes: Record = {key: len(own) for key, own in values.items() if isinstance(own, list)}
+        for name, field in sorted(fields_of(cls).items(), key=lambda item: item[1].inline):
+            learned[name] = _taken(cls.__name__, field, arrays, values, sizes)
+        if unknown := [*arrays, *values]:
+            raise ValueError(f"{cls.__name__} has no {', '.join(unknown)}")
+        parameters = inspect.signature(cls).parameters
+        needed = {name for name, own in parameters.items() if own.default is own.empty}
+        if needed <= learned.keys():
+            made = cls(**{name: learned.pop(name) for name in [*learned] if name in parameters})
+        else:  # such as an estimator to fit, of which a file has what it has learned
+            made = cls.__new__(cls)
+        vars(made).update(learned)
+        made._check_state()
+        return made
+
+    def _check_state(self) -> None:
+        """Raise ValueError if what a file brought does not fit together; allocate nothing."""
+
+
+def _taken(owner: str, field: Field, arrays: Tensors, values: Record, sizes: Record) -> Any:
+    """The value of a field, which is removed from arrays and values."""
+    key, place, kind = field.key, f"{owner}.{field.name}", field.kind
+    if field.inline:
+        state = dict(arrays), dict(values)
+        arrays.clear()
+        values.clear()
+        return kind.from_state(*state)
+    if key in arrays:
+        return field.check_array(place, arrays.pop(key), sizes)
+    if key not in values:
+        if field.default is REQUIRED:
+            raise ValueError(f"{place} is missing")
+        return field.default
+    value = values.pop(key)
+    if isinstance(kind, type) and issubclass(kind, Serialisable):
+        return _restored(pop_under(f"{key}/", arrays), value, kind)
+    if inner := _kind_of_items(kind):
+        states = [(pop_under(f"{n}/", arrays), own) for n, own in enumerate(value)]
+        return tuple(_restored(*state, inner) for state in states)
+    return field.check_plain(place, value)
+
+
+def _state(value: Serialisable, kind: Any) -> State:
+    """The state of an object, with the name of its class where only an abstract one is declared."""
+    arrays, own = value.state()
+    if not inspect.isabstract(kind):
+        return arrays, own
+    check_registered(type(value), {**CLASSES, **INNER})
+    return arrays, {"class": type(value).__name__, "state": own}
+
+
+def _restored(arrays: Tensors, own: Any, kind: Any) -> Any:
+    if not inspect.isabstract(kind):
+        return kind.from_state(arrays, own)
+    cls = class_of(own["class"])
+    if not issubclass(cls, kind):
+        raise ValueError(f"{own['class']} is no {kind.__name__}")
+    return cls.from_state(arrays, own["state"])
+
+
+def _kind_of_items(kind: Any) -> Any:
+    """The class of the objects of a tuple, None if they are plain."""
+    first = get_args(kind)[0] if get_origin(kind) is tuple else None
+    return first if isinstance(first, type) and issubclass(first, Serialisable) else None
+
+
+def under(prefix: str, arrays: Tensors) -> Tensors:
+    """The arrays whose names begin with ``prefix``, by what follows it."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in arrays.items()
+        if name.startswith(prefix)
+    }
+
+
+def pop_under(prefix: str, arrays: Tensors) -> Tensors:
+    """The same, which are removed from ``arrays``."""
+    found = under(prefix, arrays)
+    for name in found:
+        del arrays[prefix + name]
+    return found
+
+
+def over(prefix: str, arrays: Tensors) -> Tensors:
+    """The arrays by ``prefix`` and their names."""
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def check_registered(cls: type, names: Container[str]) -> None:
+    """Raise DataError if a file cannot name this class."""
+    name = cls.__name__
+    if name not in names or class_of(name) is not cls:
+        known = ", ".join(CLASSES)
+        raise DataError(f"a {name} cannot be saved in a model file; what can is {known}")
