@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from didyma.errors import DataError
-from didyma.model.fields import check_parameters, check_value, fields_of, parameters_of
+from didyma.model.fields import check_parameters, convert, fields_of
 from didyma.model.plain import Lost, called, checked_plain, is_plain, plain, tuples
 from didyma.model.registry import CLASSES, class_of, declaration
 from didyma.model.serialisable import (
@@ -24,12 +24,10 @@ from didyma.values import is_whole
 
 __all__ = ["check", "decode", "encode", "lost_parts", "record_of"]
 
-# The keys of a record, and those that older files lack.
-KEYS = {"class", "parameters", "lost", "attributes", "parts", "arrays"} | {
-    *("n_features", "feature_names", "zero_based")
+KEYS = {
+    *("class", "parameters", "lost", "attributes", "parts", "arrays", "steps", "state"),
+    *("n_features", "feature_names", "zero_based"),
 }
-PIPELINE_KEYS = {"class", "parameters", "lost", "steps"}
-STATE_KEYS = {"class", "parameters", "lost", "attributes", "state", "n_features"}
 
 # Parameters that once had another name, so that older files are read.
 RENAMED = {"seed": "random_state"}
@@ -72,7 +70,9 @@ def record_of(
 ) -> State:
     """The arrays and the record of an estimator with these parameters, which has learned this."""
     arrays = {key: value for key, value in learned.items() if isinstance(value, np.ndarray)}
-    parts = {key: encode(value) for key, value in learned.items() if _is_part(value)}
+    parts = {
+        key: encode(value) for key, value in learned.items() if type(value).__name__ in CLASSES
+    }
     families = {key: value for key, value in learned.items() if _is_family(value)}
     special = {*arrays, *parts, *families}
     for key, family in families.items():
@@ -98,10 +98,7 @@ def check(record: Record, arrays: Tensors) -> None:
     What has no columns, such as a network, is checked when it is built: its class may need another
     package.
     """
-    name = record["class"]
-    if name not in CLASSES:
-        raise ValueError(f"it is of a class that this version does not know, {name}")
-    if name == "Pipeline":
+    if _name(record) == "Pipeline":
         for inner, own in _inner_steps(record, arrays):
             check(inner, own)
     elif record.get("n_features") is not None:
@@ -111,12 +108,9 @@ def check(record: Record, arrays: Tensors) -> None:
 
 def decode(record: Record, arrays: Tensors) -> Any:
     """The estimator, pipeline or `Serialisable` of a record; the inverse of `encode`."""
-    name = record["class"]
-    if name not in CLASSES:
-        raise ValueError(f"it is of a class that this version does not know, {name}")
+    name = _name(record)
     cls = class_of(name)
     if not hasattr(cls, "get_params"):
-        _check_keys(record, STATE_KEYS)
         return cls.from_state(arrays, record["state"])
     parameters = _parameters(record)
     if name == "Pipeline":
@@ -127,8 +121,7 @@ def decode(record: Record, arrays: Tensors) -> Any:
         setattr(estimator, attribute, value)
     for attribute, record_of_part in record.get("parts", {}).items():
         part = decode(record_of_part, under(f"{attribute}/", arrays))
-        field = fields_of(cls)[attribute]
-        setattr(estimator, attribute, field.check_part(f"{name}.{attribute}", part))
+        setattr(estimator, attribute, fields_of(cls)[attribute].check_part(part))
     if record["n_features"] is not None:
         estimator.n_features_in_ = record["n_features"]
         estimator.zero_based_in_ = record.get("zero_based")
@@ -139,10 +132,19 @@ def decode(record: Record, arrays: Tensors) -> Any:
     return estimator
 
 
+def _name(record: Record) -> str:
+    """The class of a record that has nothing unknown."""
+    name: str = record["class"]
+    if name not in CLASSES:
+        raise ValueError(f"it is of a class that this version does not know, {name}")
+    if unknown := record.keys() - KEYS:
+        raise ValueError(f"{name} has no {', '.join(sorted(unknown))}")
+    return name
+
+
 def _inner_steps(record: Record, arrays: Tensors) -> Iterator[tuple[Record, Tensors]]:
     """The records of the steps of a pipeline with their arrays, of which none may be left."""
     arrays, steps = dict(arrays), record["steps"]
-    _check_keys(record, PIPELINE_KEYS)
     for n, (_, step) in enumerate(steps):
         yield step, pop_under(f"{n}/", arrays)
     if arrays:
@@ -151,21 +153,15 @@ def _inner_steps(record: Record, arrays: Tensors) -> Iterator[tuple[Record, Tens
 
 def _parameters(record: Record) -> Record:
     """The parameters of a record, if they are those of its class; lists of JSON are tuples."""
-    name = record["class"]
     values = {RENAMED.get(key, key): own for key, own in record.get("parameters", {}).items()}
-    lost, known = record.get("lost", {}), parameters_of(declaration(name))
-    check_parameters(name, values, known)
-    check_parameters(name, lost, dict.fromkeys(known, str))
-    return {
-        **{key: tuples(value) for key, value in values.items()},
-        **{key: Lost(what) for key, what in lost.items()},
-    }
+    lost = {key: Lost(what) for key, what in record.get("lost", {}).items()}
+    check_parameters(declaration(record["class"]), values)
+    return {key: tuples(value) for key, value in values.items()} | lost
 
 
 def _learned(record: Record, arrays: Tensors) -> Record:
     """What an estimator has learned but for its parts, if all of it is as its class declares."""
     name = record["class"]
-    _check_keys(record, KEYS)
     declared = fields_of(declaration(name))
     attributes, parts = record["attributes"], record.get("parts", {})
     families: Record = record.get("arrays", {})
@@ -176,34 +172,28 @@ def _learned(record: Record, arrays: Tensors) -> Record:
     arrays = {key: array for key, array in arrays.items() if key.partition("/")[0] not in parts}
     found: Record = {}
     for key, field in declared.items():
-        place = f"{name}.{key}"
         if key in arrays:
-            found[key] = field.check_array(place, arrays.pop(key), sizes)
+            found[key] = field.check_array(arrays.pop(key), sizes)
         elif key in families:
             found[key] = {member: arrays.pop(f"{key}/{member}") for member in families[key]}
         elif key in attributes:
-            found[key] = field.check_plain(place, attributes[key])
+            found[key] = field.check_plain(attributes[key])
         elif key not in parts:
-            raise ValueError(f"{place} is missing")
+            raise ValueError(f"{field.place} is missing")
     names = (*attributes, *parts, *families)
     if unknown := [*arrays, *(key for key in names if key not in declared)]:
         raise ValueError(f"{name} has no {', '.join(unknown)}")
     return found
 
 
-def _check_keys(record: Record, keys: set[str]) -> None:
-    if unknown := record.keys() - keys:
-        raise ValueError(f"{record['class']} has no {', '.join(sorted(unknown))}")
-
-
 def _check_columns(record: Record) -> None:
     names, count = record["feature_names"], record["n_features"]
     if not (count is None or (is_whole(count) and count >= 0)):
         raise ValueError(f"expected a number of features, found {count!r:.40}")
-    check_value("feature_names", names, list[str] | None)
+    convert("feature_names", names, list[str] | None)
     if names is not None and len(names) != count:
         raise ValueError(f"expected names of {count!r:.20} features, found {names!r:.40}")
-    check_value("zero_based", record.get("zero_based"), bool | None)
+    convert("zero_based", record.get("zero_based"), bool | None)
 
 
 def _described(name: str, parameters: Mapping[str, Any]) -> Record:
@@ -211,7 +201,7 @@ def _described(name: str, parameters: Mapping[str, Any]) -> Record:
     lost = {key: called(value) for key, value in parameters.items() if not is_plain(value)}
     texts = {key: plain(value) for key, value in parameters.items() if key not in lost}
     try:
-        check_parameters(name, texts, parameters_of(declaration(name)))
+        check_parameters(declaration(name), texts)
     except ValueError as error:
         raise DataError(f"a parameter cannot be saved in a model file: {error}") from None
     return {"parameters": texts, "lost": lost}
@@ -224,10 +214,6 @@ def lost_parts(record: Record) -> Iterator[str]:
     parts = [part for _, part in record.get("steps", [])]
     for part in (*parts, *record.get("parts", {}).values()):
         yield from lost_parts(part)
-
-
-def _is_part(value: Any) -> bool:
-    return type(value).__name__ in CLASSES
 
 
 def _is_family(value: Any) -> bool:

@@ -4,46 +4,20 @@ from __future__ import annotations
 
 import inspect
 import sys
-import types
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from math import isfinite
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    TypeVar,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.values import is_whole
 
-__all__ = [
-    "REQUIRED",
-    "Field",
-    "Saved",
-    "check_parameters",
-    "check_value",
-    "fields_of",
-    "parameters_of",
-]
-
-Function = TypeVar("Function", bound=Callable[..., Any])
+__all__ = ["REQUIRED", "Field", "Saved", "check_parameters", "convert", "fields_of"]
 
 REQUIRED: Any = object()  # the default of a field that has none
-
-
-def _once(function: Function) -> Function:
-    """`functools.cache`, without what type checkers say about classes as keys."""
-    return cast(Function, cache(function))
 
 
 class Saved:
@@ -51,8 +25,8 @@ class Saved:
 
     ``shape`` is that of an array: each size is a number, "n_features", the name of a parameter, the
     name of a list, which has this length, or any other word, which is one size wherever it stands
-    in the class. ``key`` is the name in the file, by default that of the attribute without the last
-    "_"; an ``inline`` object has its fields among those of the object that it belongs to.
+    in the class. ``key`` is the name in the file, by default that of the attribute without "_"; an
+    ``inline`` object has its fields among those of the object that it belongs to.
 
     >>> class Line:
     ...     slopes_: Annotated[NDArray[np.float64], Saved("n_features")]
@@ -66,68 +40,49 @@ class Saved:
 
 
 class Field(NamedTuple):
-    """A field of a class: its name, type and what `Saved` says of it."""
+    """A field of a class; ``place`` is its name in messages, ``key`` that in a file."""
 
-    name: str
+    place: str
+    key: str
     kind: Any
-    saved: Saved | None  # None of a field of a dataclass that is not marked
-    default: Any = REQUIRED
+    shape: tuple[str | int, ...]
+    inline: bool
+    default: Any
 
-    @property
-    def key(self) -> str:
-        """Its name in a file."""
-        return (self.saved and self.saved.key) or self.name.strip("_")
-
-    @property
-    def inline(self) -> bool:
-        """Whether its own fields stand in its place."""
-        return self.saved is not None and self.saved.inline
-
-    def check_array(self, place: str, array: NDArray[Any], sizes: dict[str, Any]) -> NDArray[Any]:
+    def check_array(self, array: NDArray[Any], sizes: dict[str, Any]) -> NDArray[Any]:
         """The array, if type and shape are those of the field; ``sizes`` learns new words."""
-        types = [_scalar(option) for option in _options(self.kind)]
-        allowed = [scalar for scalar in types if scalar is not None]
-        if not any(_is_of(array, scalar) for scalar in allowed):
-            expected = allowed[0].__name__ if allowed else spelled(self.kind)
-            raise ValueError(f"{place} should be {expected}, but is {array.dtype}")
-        if self.saved is None or not self.saved.shape:
+        scalars = [scalar for option in _options(self.kind) if (scalar := _scalar(option))]
+        if not any(_is_of(array, scalar) for scalar in scalars):
+            expected = scalars[0].__name__ if scalars else _spelled(self.kind)
+            raise ValueError(f"{self.place} should be {expected}, but is {array.dtype}")
+        if not self.shape:
             return array
-        words = self.saved.shape
-        expected_shape = [
-            word if isinstance(word, int) else sizes.setdefault(word, size)
-            for word, size in zip(words, array.shape)
-        ]
-        if array.ndim != len(words) or list(array.shape) != expected_shape:
-            declared = "×".join(
-                str(word if isinstance(word, int) else sizes.get(word, word)) for word in words
-            )
-            found = "×".join(map(str, array.shape)) or "one number"
-            raise ValueError(f"{place} should be {declared}, but is {found}")
+        for word, size in zip(self.shape, array.shape):
+            sizes.setdefault(word, word if isinstance(word, int) else size)
+        expected_shape = tuple(sizes.get(word, word) for word in self.shape)
+        if array.shape != expected_shape:
+            declared, found = ("×".join(map(str, own)) for own in (expected_shape, array.shape))
+            raise ValueError(f"{self.place} should be {declared}, but is {found or 'one number'}")
         return array
 
-    def check_part(self, place: str, part: Any) -> Any:
+    def check_part(self, part: Any) -> Any:
         """The object, if it is of the field's class."""
         if not any(own is Any or type(part) is own for own in _options(self.kind)):
-            raise ValueError(
-                f"{place} should be {spelled(self.kind)}, but is a {type(part).__name__}"
-            )
+            name = type(part).__name__
+            raise ValueError(f"{self.place} should be {_spelled(self.kind)}, but is a {name}")
         return part
 
-    def check_plain(self, place: str, value: Any) -> Any:
-        """The value of JSON as one of the field's type.
-
-        Of what was learned, numbers are finite and whole numbers are counts.
-        """
-        value = check_value(place, value, self.kind)
-        if self.saved is not None and not isinstance(value, bool):
-            if is_whole(value) and value < 0:
-                raise ValueError(f"{place} should be a count, but is {value}")
-            if isinstance(value, float) and not isfinite(value):
-                raise ValueError(f"{place} should be a finite number, but is {value}")
+    def check_plain(self, value: Any) -> Any:
+        """The value of JSON as one of the field's type; numbers are finite, whole ones counts."""
+        value = convert(self.place, value, self.kind)
+        if is_whole(value) and value < 0:
+            raise ValueError(f"{self.place} should be a count, but is {value}")
+        if isinstance(value, float) and not isfinite(value):
+            raise ValueError(f"{self.place} should be a finite number, but is {value}")
         return value
 
 
-@_once
+@cache
 def fields_of(cls: Any) -> dict[str, Field]:
     """What a file keeps of a class: attributes and properties marked `Saved`, in dataclasses all.
 
@@ -136,27 +91,37 @@ def fields_of(cls: Any) -> dict[str, Field]:
     found: dict[str, Field] = {}
     for base in reversed(cls.__mro__):
         is_dataclass = "__dataclass_fields__" in vars(base)
-        properties = {
-            name: own.fget.__annotations__.get("return", Any)
-            for name, own in vars(base).items()
-            if isinstance(own, property) and own.fset is not None
-        }
-        for name, annotation in {**inspect.get_annotations(base), **properties}.items():
-            if "ClassVar" in str(annotation):
-                continue
+        annotations = inspect.get_annotations(base)
+        for name, own in vars(base).items():
+            if isinstance(own, property) and own.fset is not None:
+                annotations[name] = own.fget.__annotations__.get("return", Any)
+        for name, annotation in annotations.items():
             kind = _evaluated(annotation, vars(sys.modules[base.__module__]))
             kind, *marks = get_args(kind) if get_origin(kind) is Annotated else (kind,)
-            mark = marks[0] if marks else None
-            default = vars(base).get(name, REQUIRED) if is_dataclass else REQUIRED
-            if is_dataclass or isinstance(mark, Saved):
-                found[name] = Field(name, kind, mark, default)
+            if isinstance(mark := marks[0] if marks else Saved(), Saved) and (
+                marks or is_dataclass
+            ):
+                default = vars(base).get(name, REQUIRED) if is_dataclass else REQUIRED
+                place, key = f"{cls.__name__.strip('_')}.{name}", mark.key or name.strip("_")
+                found[name] = Field(place, key, kind, mark.shape, mark.inline, default)
             elif marks:
                 found.pop(name, None)
     return found
 
 
-@_once
-def parameters_of(cls: Any) -> dict[str, Any]:
+def check_parameters(
+    cls: Any, values: Mapping[str, Any], names: Sequence[str] | None = None
+) -> None:
+    """Raise ValueError if values are not those of a class's parameters, or of these of them."""
+    known, owner = _parameters_of(cls), cls.__name__.strip("_")
+    for name, value in values.items():
+        if name not in (known if names is None else names):
+            raise ValueError(f"{owner}.{name}: there is no such parameter")
+        convert(f"{owner}.{name}", value, known[name])
+
+
+@cache
+def _parameters_of(cls: Any) -> dict[str, Any]:
     """The type of each parameter of a constructor."""
     if cls.__init__ is object.__init__:
         return {}
@@ -165,118 +130,99 @@ def parameters_of(cls: Any) -> dict[str, Any]:
     return {own.name: _evaluated(own.annotation, namespace) for own in parameters}
 
 
-def check_parameters(owner: str, values: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Raise ValueError if values are not those of parameters of these types."""
-    for name, value in values.items():
-        if name not in known:
-            raise ValueError(f"{owner}.{name}: there is no such parameter")
-        check_value(f"{owner}.{name}", value, known[name])
-
-
 def _evaluated(annotation: Any, namespace: dict[str, Any]) -> Any:
     """The type that an annotation means; anything, if it names what only type checkers import."""
-    if annotation is inspect.Parameter.empty:
-        return Any
-    holder = types.SimpleNamespace(__annotations__={"it": annotation})
+    holder = SimpleNamespace(__annotations__={"it": annotation})
     try:
         return get_type_hints(holder, namespace, include_extras=True)["it"]
-    except NameError:
+    except (NameError, TypeError):  # of ClassVar, and where there is no annotation
         return Any
 
 
-def check_value(place: str, value: Any, kind: Any) -> Any:
-    """A value of JSON as one of this type: where it says tuple, a list is one."""
+def convert(place: str, value: Any, kind: Any) -> Any:
+    """A value of JSON as one of this type, so that tuples are tuples; ValueError if it is none."""
     try:
         return _converted(value, kind)
     except _Misfit:
-        raise ValueError(f"{place} should be {spelled(kind)}, but is {value!r:.40}") from None
+        raise ValueError(f"{place} should be {_spelled(kind)}, but is {value!r:.40}") from None
 
 
 class _Misfit(Exception):
     pass
 
 
-SCALARS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
-    bool: ("true or false", lambda value: isinstance(value, bool)),
-    int: ("a whole number", is_whole),
-    float: ("a number", lambda value: is_whole(value) or isinstance(value, float)),
-    str: ("a text", lambda value: isinstance(value, str)),
-    type(None): ("null", lambda value: value is None),
+SCALARS: dict[Any, Callable[[Any], bool]] = {
+    Any: lambda value: True,
+    bool: lambda value: isinstance(value, bool),
+    int: is_whole,
+    float: lambda value: is_whole(value) or isinstance(value, float),
+    str: lambda value: isinstance(value, str),
+    type(None): lambda value: value is None,
 }
-SEQUENCES = (list, tuple, Sequence)
+WORDS: dict[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    type(None): "null",
+    np.ndarray: "an array",
+    dict: "a mapping",
+    Mapping: "a mapping",
+    **dict.fromkeys((list, tuple, Sequence), "a list"),
+}
 
 
 def _converted(value: Any, kind: Any) -> Any:
-    origin, arguments = get_origin(kind), get_args(kind)
-    if kind is Any:
-        return value
-    if kind in SCALARS:
-        return _checked(value, SCALARS[kind][1](value))
-    if origin in (Union, types.UnionType):
-        return _first(value, arguments)
-    if origin is Literal:
-        return _checked(value, isinstance(value, str) and value in arguments)
-    if origin in SEQUENCES:
-        _checked(value, isinstance(value, (list, tuple)))
-        if origin is not tuple or arguments[-1] is ...:
-            arguments = (arguments[0],) * len(value)
-        _checked(value, len(value) == len(arguments))
-        items = map(_converted, value, arguments)
-        return tuple(items) if origin is tuple else list(items)
-    if origin in (dict, Mapping):
-        _checked(value, isinstance(value, Mapping))
-        return {_converted(k, arguments[0]): _converted(v, arguments[1]) for k, v in value.items()}
-    if isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        namespace = vars(sys.modules[kind.__module__])
-        kinds = [_evaluated(own, namespace) for own in inspect.get_annotations(kind).values()]
-        _checked(value, isinstance(value, (list, tuple)) and len(value) == len(kinds))
-        return kind(*map(_converted, value, kinds))
-    # What else a parameter may be has a text that users type; what has no type may be anything.
-    return _checked(value, not isinstance(kind, type) or isinstance(value, str))
-
-
-def _checked(value: Any, is_right: bool) -> Any:
-    if not is_right:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        for option in inner:
+            try:
+                return _converted(value, option)
+            except _Misfit:
+                continue
         raise _Misfit
+    if origin in (dict, Mapping):
+        _require(isinstance(value, Mapping))
+        return {_converted(k, inner[0]): _converted(own, inner[1]) for k, own in value.items()}
+    is_record = isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_make")
+    if is_record or origin in (list, tuple, Sequence):
+        _require(isinstance(value, (list, tuple)))
+        if is_record:
+            space = vars(sys.modules[kind.__module__])
+            kinds = [_evaluated(own, space) for own in inspect.get_annotations(kind).values()]
+        else:
+            fixed = origin is tuple and inner[-1] is not ...
+            kinds = list(inner) if fixed else [inner[0]] * len(value)
+        _require(len(value) == len(kinds))
+        items = map(_converted, value, kinds)
+        return kind(*items) if is_record else tuple(items) if origin is tuple else list(items)
+    if origin is Literal:
+        _require(isinstance(value, str) and value in inner)
+    elif kind in SCALARS:
+        _require(SCALARS[kind](value))
+    else:  # what else a parameter may be has a text that users type
+        _require(not isinstance(kind, type) or isinstance(value, str))
     return value
 
 
-def _first(value: Any, kinds: Sequence[Any]) -> Any:
-    """The value as one of the first of these types that it fits."""
-    for kind in kinds:
-        try:
-            return _converted(value, kind)
-        except _Misfit:
-            continue
-    raise _Misfit
+def _require(condition: bool) -> None:
+    if not condition:
+        raise _Misfit
 
 
-def spelled(kind: Any) -> str:
+def _spelled(kind: Any) -> str:
     """A type in the words of a message.
 
-    >>> spelled(float | None), spelled(tuple[str, ...]), spelled(tuple[float, float])
-    ('a number or null', 'a list', 'a list of 2')
+    >>> _spelled(float | None), _spelled(tuple[str, ...])
+    ('a number or null', 'a list')
     """
-    origin, arguments = get_origin(kind), get_args(kind)
-    if kind in SCALARS:
-        return SCALARS[kind][0]
-    if origin in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(map(spelled, arguments)))
-    if origin is Literal:
-        return " or ".join(map(repr, arguments))
-    if origin is np.ndarray:
-        return "an array"
-    if origin is tuple and arguments[-1] is not ...:
-        return f"a list of {len(arguments)}"
-    if origin in SEQUENCES:
-        return "a list"
-    if origin in (dict, Mapping):
-        return "a mapping"
-    return f"a {kind.__name__}" if isinstance(kind, type) else "a plain value"
+    options = [get_origin(option) or option for option in _options(kind)]
+    words = (WORDS.get(own) or str(getattr(own, "__name__", "another value")) for own in options)
+    return " or ".join(dict.fromkeys(words))
 
 
 def _options(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 
 def _scalar(kind: Any) -> Any:

@@ -12,43 +12,40 @@ from didyma.model.fields import Saved
 
 __all__ = ["CLASSES", "INNER", "class_of", "declaration"]
 
-CLASSES = {
-    "AdditiveSVMRanker": "didyma.ranking.additive",
-    "SVMRanker": "didyma.ranking.svm",
-    "ClassificationRanker": "didyma.ranking.classification",
-    "LatentPerceptronRanker": "didyma.ranking.latent",
-    "LatentSVMRanker": "didyma.ranking.latent",
-    "PolynomialRanker": "didyma.ranking.classification",
-    "CoreferenceResolver": "didyma.applications.coreference.resolver",
-    "MotifFinder": "didyma.applications.motif.finder",
-    "TrigramTagger": "didyma.applications.tagging.tagger",
-    "LowRankReranker": "didyma.nbest.low_rank",
-    "BoostingReranker": "didyma.nbest.boosting",
-    "NBestReranker": "didyma.nbest.reranker",
-    "DependencyParser": "didyma.applications.parsing.parser",
-    "EntailmentClassifier": "didyma.applications.alignment.esim",
-    "PassageRanker": "didyma.applications.passages.ranker",
-    "LatentStructuredPerceptron": "didyma.structured.learners",
-    "LatentStructuredSVM": "didyma.structured.learners",
-    "StructuredPerceptron": "didyma.structured.learners",
-    "StructuredSVM": "didyma.structured.learners",
-    "Reranker": "didyma.text.reranker",
-    "TextReranker": "didyma.text.text_reranker",
-    "Joined": "didyma.ranking.featuriser",
-    "PassageEmbedding": "didyma.applications.passages.embedding",
-    "TextFeatures": "didyma.text.features.union",
-    "Bag": "didyma.nbest.bags",
-    "GivenVectors": "didyma.nbest.given",
-    "JointFeatures": "didyma.nbest.joint",
-    "ScoreBinner": "didyma.ranking.binning",
-    "QueryMinMaxScaler": "didyma.ranking.scaling",
-    "QueryPercentileScaler": "didyma.ranking.scaling",
-    "QueryStandardScaler": "didyma.ranking.scaling",
-    "Pipeline": "sklearn.pipeline",
-    "MaxAbsScaler": "sklearn.preprocessing",
-    "MinMaxScaler": "sklearn.preprocessing",
-    "StandardScaler": "sklearn.preprocessing",
+HOMES = {
+    "didyma.ranking.additive": ["AdditiveSVMRanker"],
+    "didyma.ranking.svm": ["SVMRanker"],
+    "didyma.ranking.classification": ["ClassificationRanker", "PolynomialRanker"],
+    "didyma.ranking.latent": ["LatentPerceptronRanker", "LatentSVMRanker"],
+    "didyma.ranking.binning": ["ScoreBinner"],
+    "didyma.ranking.scaling": [
+        *("QueryMinMaxScaler", "QueryPercentileScaler", "QueryStandardScaler"),
+    ],
+    "didyma.ranking.featuriser": ["Joined"],
+    "didyma.structured.learners": [
+        *("LatentStructuredPerceptron", "LatentStructuredSVM"),
+        *("StructuredPerceptron", "StructuredSVM"),
+    ],
+    "didyma.text.reranker": ["Reranker"],
+    "didyma.text.text_reranker": ["TextReranker"],
+    "didyma.text.features.union": ["TextFeatures"],
+    "didyma.nbest.reranker": ["NBestReranker"],
+    "didyma.nbest.low_rank": ["LowRankReranker"],
+    "didyma.nbest.boosting": ["BoostingReranker"],
+    "didyma.nbest.bags": ["Bag"],
+    "didyma.nbest.given": ["GivenVectors"],
+    "didyma.nbest.joint": ["JointFeatures"],
+    "didyma.applications.alignment.esim": ["EntailmentClassifier"],
+    "didyma.applications.coreference.resolver": ["CoreferenceResolver"],
+    "didyma.applications.motif.finder": ["MotifFinder"],
+    "didyma.applications.parsing.parser": ["DependencyParser"],
+    "didyma.applications.passages.ranker": ["PassageRanker"],
+    "didyma.applications.passages.embedding": ["PassageEmbedding"],
+    "didyma.applications.tagging.tagger": ["TrigramTagger"],
+    "sklearn.pipeline": ["Pipeline"],
+    "sklearn.preprocessing": ["MaxAbsScaler", "MinMaxScaler", "StandardScaler"],
 }
+CLASSES = {name: home for home, names in HOMES.items() for name in names}
 
 # What stands only inside one of these.
 INNER = {
@@ -88,7 +85,7 @@ class _MaxAbsScaler(_Scaler):
     scale_: Columns
     max_abs_: Columns
 
-    def __init__(self, copy: bool = True, clip: bool = False) -> None: ...
+    def __init__(self, copy: bool, clip: bool) -> None: ...
 
 
 class _MinMaxScaler(_Scaler):
@@ -98,9 +95,7 @@ class _MinMaxScaler(_Scaler):
     data_max_: Columns
     data_range_: Columns
 
-    def __init__(
-        self, feature_range: tuple[float, float] = (0, 1), copy: bool = True, clip: bool = False
-    ) -> None: ...
+    def __init__(self, feature_range: tuple[float, float], copy: bool, clip: bool) -> None: ...
 
 
 class _StandardScaler(_Scaler):
@@ -108,20 +103,15 @@ class _StandardScaler(_Scaler):
     mean_: MaybeColumns
     var_: MaybeColumns
 
-    def __init__(
-        self, copy: bool = True, with_mean: bool = True, with_std: bool = True
-    ) -> None: ...
+    def __init__(self, copy: bool, with_mean: bool, with_std: bool) -> None: ...
 
 
 class _Pipeline:
     _transient = ("steps", "memory")
 
-    def __init__(self, transform_input: Any = None, verbose: bool = False) -> None: ...
+    def __init__(self, transform_input: Any, verbose: bool) -> None: ...
 
 
 FOREIGN: dict[str, type] = {
-    "MaxAbsScaler": _MaxAbsScaler,
-    "MinMaxScaler": _MinMaxScaler,
-    "Pipeline": _Pipeline,
-    "StandardScaler": _StandardScaler,
+    own.__name__[1:]: own for own in (_MaxAbsScaler, _MinMaxScaler, _Pipeline, _StandardScaler)
 }

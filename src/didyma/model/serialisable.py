@@ -55,8 +55,9 @@ class Serialisable:
         """What was chosen and learned, as arrays and values that JSON can hold."""
         arrays: Tensors = {}
         values: Record = {}
-        for field in fields_of(type(self)).values():
-            key, value = field.key, getattr(self, field.name)
+        cls: Any = type(self)
+        for name, field in fields_of(cls).items():
+            key, value = field.key, getattr(self, name)
             if isinstance(value, np.ndarray):
                 arrays[key] = value
             elif isinstance(value, Serialisable):
@@ -69,16 +70,18 @@ class Serialisable:
                 for n, (inner, _) in enumerate(states):
                     arrays |= over(f"{n}/", inner)
             else:
-                values[key] = checked_plain(value, f"{type(self).__name__}.{field.name}")
+                values[key] = checked_plain(value, field.place)
         return arrays, values
 
     @classmethod
     def from_state(cls, arrays: Tensors, values: Record) -> Self:
         """The object that has this state; ValueError if it does not fit together."""
-        arrays, values, learned = dict(arrays), dict(values), {}
+        arrays, values, declared = dict(arrays), dict(values), fields_of(cls)  # type: ignore[arg-type]
         sizes: Record = {key: len(own) for key, own in values.items() if isinstance(own, list)}
-        for name, field in sorted(fields_of(cls).items(), key=lambda item: item[1].inline):
-            learned[name] = _taken(cls.__name__, field, arrays, values, sizes)
+        learned = {
+            name: _taken(field, arrays, values, sizes)
+            for name, field in sorted(declared.items(), key=lambda item: item[1].inline)
+        }
         if unknown := [*arrays, *values]:
             raise ValueError(f"{cls.__name__} has no {', '.join(unknown)}")
         parameters = inspect.signature(cls).parameters
@@ -95,19 +98,19 @@ class Serialisable:
         """Raise ValueError if what a file brought does not fit together; allocate nothing."""
 
 
-def _taken(owner: str, field: Field, arrays: Tensors, values: Record, sizes: Record) -> Any:
+def _taken(field: Field, arrays: Tensors, values: Record, sizes: Record) -> Any:
     """The value of a field, which is removed from arrays and values."""
-    key, place, kind = field.key, f"{owner}.{field.name}", field.kind
+    key, kind = field.key, field.kind
     if field.inline:
         state = dict(arrays), dict(values)
         arrays.clear()
         values.clear()
         return kind.from_state(*state)
     if key in arrays:
-        return field.check_array(place, arrays.pop(key), sizes)
+        return field.check_array(arrays.pop(key), sizes)
     if key not in values:
         if field.default is REQUIRED:
-            raise ValueError(f"{place} is missing")
+            raise ValueError(f"{field.place} is missing")
         return field.default
     value = values.pop(key)
     if isinstance(kind, type) and issubclass(kind, Serialisable):
@@ -115,7 +118,7 @@ def _taken(owner: str, field: Field, arrays: Tensors, values: Record, sizes: Rec
     if inner := _kind_of_items(kind):
         states = [(pop_under(f"{n}/", arrays), own) for n, own in enumerate(value)]
         return tuple(_restored(*state, inner) for state in states)
-    return field.check_plain(place, value)
+    return field.check_plain(value)
 
 
 def _state(value: Serialisable, kind: Any) -> State:

@@ -12,7 +12,7 @@ from didyma.data.lists import Features, Lists
 from didyma.data.passage import Passage
 from didyma.errors import DataError
 from didyma.model import Model, Saved, State
-from didyma.model.fields import check_parameters, parameters_of
+from didyma.model.fields import check_parameters
 from didyma.ranking.svm import SVMRanker
 from didyma.text.calibration import Calibration
 from didyma.text.drift import Drift, Ranges, departures
@@ -265,8 +265,7 @@ class TextReranker(Reranker):
         """The reranker that has this state."""
         others = dict(values)
         parameters = others.pop("parameters")
-        known = parameters_of(cls)
-        check_parameters(cls.__name__, parameters, {name: known[name] for name in PARAMETERS})
+        check_parameters(cls, parameters, PARAMETERS)
         reranker = super().from_state(arrays, others)
         vars(reranker).update(parameters)
         return reranker
