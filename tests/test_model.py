@@ -394,6 +394,23 @@ def test_what_cannot_be_saved_is_named(path: Path, estimator: Any, message: str)
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_what_could_not_be_read_again_is_not_written(path: Path) -> None:
+    ranker = ClassificationRanker(C=1.0).fit(X, Y).set_params(max_iter=10.5)
+    with pytest.raises(DataError, match=r"ClassificationRanker\.max_iter should be a whole number"):
+        ranker.save(path)
+    assert not path.exists()
+
+
+def test_a_scaler_of_rows_with_missing_values_comes_back(path: Path) -> None:
+    rows = X.copy()
+    rows[0, 0] = np.nan
+    scaler = StandardScaler().fit(rows)
+    assert scaler.n_samples_seen_.tolist() == [39, 40, 40]
+    pipeline = Pipeline([("scale", scaler), ("rank", ClassificationRanker().fit(X, Y))])
+    model.save(pipeline, path)
+    assert model.load(path)[0].n_samples_seen_.tolist() == [39, 40, 40]
+
+
 def test_a_namesake_is_not_saved(path: Path) -> None:
     class ClassificationRanker(LinearRanker):
         def _fit(self, X: Any, *rest: Any) -> None:
@@ -484,12 +501,37 @@ def test_hostile_records(path: Path, saved: bytes) -> None:
         ({"class": ["SVMRanker"]}, "cannot be restored"),
         ({"parameters": {"shell": True}}, "shell"),
         ({"attributes": {"n_queries_": 1}}, "intercept_"),
+        (
+            {"attributes": {**record["attributes"], "loss_": 1}},
+            r"ClassificationRanker has no loss_",
+        ),
+        ({"attributes": {**record["attributes"], "intercept_": "0"}}, "intercept_ should be a num"),
+        ({"attributes": {**record["attributes"], "intercept_": np.inf}}, "a finite number"),
+        (
+            {"attributes": {**record["attributes"], "n_queries_": -1}},
+            "n_queries_ should be a count",
+        ),
+        (
+            {"parameters": {"C": "much"}},
+            r"ClassificationRanker\.C should be a number, but is 'much'",
+        ),
+        ({"parameters": {"max_iter": 1.5}}, "max_iter should be a whole number"),
+        ({"hooks": {}}, "has no hooks"),
+        ({"arrays": {"coef_": []}, "parts": {"coef_": record}}, "cannot be restored"),
+        ({"n_features": 4}, r"coef_ should be 4, but is 3"),
+        ({"n_features": True}, "expected a number of features"),
+        ({"feature_names": ["a", "b"]}, "expected names of 3 features"),
         ({"class": "Pipeline"}, "steps"),
         ({"class": "Pipeline", "steps": [["only"]]}, "cannot be restored"),
     ):
         rewrite(path, model=json.dumps({**record, **change}))
         with pytest.raises(ModelFileError, match=message):
             model.load(path)
+    arrays = {**load_file(path), "bias": np.ones(1)}
+    texts = header(saved)["__metadata__"]
+    del texts["checksum"]
+    save_file(arrays, path, {**texts, "checksum": checksum(texts, arrays)})
+    refuses(path, r"ClassificationRanker has no bias")
     for text in ("", "[]", "null", "{", '"model"'):
         rewrite(path, model=text)
         refuses(path, "cannot be restored")

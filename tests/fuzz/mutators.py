@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors.numpy import load, save
 
-from didyma.model import _checksum
+from didyma.model.container import checksum
 
 __all__ = ["Parts", "damaged"]
 
@@ -316,7 +316,7 @@ def _of_safetensors(contents: bytes, random: Random) -> bytes:
         tensors[f"{name}s"] = tensors.pop(name)
     else:
         tensors[name] = np.ascontiguousarray(_of_array(tensors[name], random))
-    return save(tensors, {**texts, "checksum": _checksum(texts, tensors)})
+    return save(tensors, {**texts, "checksum": checksum(texts, tensors)})
 
 
 KINDS: dict[str, Mutator] = {

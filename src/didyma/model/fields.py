@@ -49,7 +49,7 @@ class Field(NamedTuple):
     inline: bool
     default: Any
 
-    def check_array(self, array: NDArray[Any], sizes: dict[str, Any]) -> NDArray[Any]:
+    def check_array(self, array: NDArray[Any], sizes: dict[Any, Any]) -> NDArray[Any]:
         """The array, if type and shape are those of the field; ``sizes`` learns new words."""
         scalars = [scalar for option in _options(self.kind) if (scalar := _scalar(option))]
         if not any(_is_of(array, scalar) for scalar in scalars):
@@ -117,7 +117,9 @@ def check_parameters(
     for name, value in values.items():
         if name not in (known if names is None else names):
             raise ValueError(f"{owner}.{name}: there is no such parameter")
-        convert(f"{owner}.{name}", value, known[name])
+        kinds = [own for own in _options(known[name]) if own not in SCALARS]
+        if not (isinstance(value, str) and any(isinstance(own, type) for own in kinds)):
+            convert(f"{owner}.{name}", value, known[name])  # others are texts that users type
 
 
 @cache
@@ -198,10 +200,8 @@ def _converted(value: Any, kind: Any) -> Any:
         return kind(*items) if is_record else tuple(items) if origin is tuple else list(items)
     if origin is Literal:
         _require(isinstance(value, str) and value in inner)
-    elif kind in SCALARS:
-        _require(SCALARS[kind](value))
-    else:  # what else a parameter may be has a text that users type
-        _require(not isinstance(kind, type) or isinstance(value, str))
+    else:  # no value of JSON is an object of another class
+        _require(SCALARS[kind](value) if kind in SCALARS else not isinstance(kind, type))
     return value
 
 

@@ -23,7 +23,7 @@ from didyma.model.codec import check, decode, encode, record_of
 from didyma.model.container import FORMAT_VERSION, read_container, write_container
 from didyma.model.plain import summary_of
 from didyma.model.registry import class_of
-from didyma.model.serialisable import Record, Serialisable, State, Tensors, under
+from didyma.model.serialisable import Record, Serialisable, State, Tensors, over, under
 from didyma.protocol import check_is_fitted
 
 __all__ = ["Model", "restoring"]
@@ -87,8 +87,7 @@ class Model(Serialisable):
 
     def behind(self, scaler: Model) -> Model:
         """A pipeline of a scaler and this."""
-        tensors = {f"0/{name}": array for name, array in scaler.tensors.items()}
-        tensors |= {f"1/{name}": array for name, array in self.tensors.items()}
+        tensors = over("0/", scaler.tensors) | over("1/", self.tensors)
         steps = [[part.name.lower(), part.record] for part in (scaler, self)]
         record = {"class": "Pipeline", "parameters": {}, "lost": {}, "steps": steps}
         return Model(record, tensors, self.summary)

@@ -78,7 +78,7 @@ MaybeColumns: TypeAlias = Annotated[NDArray[np.floating[Any]] | None, Saved("n_f
 
 
 class _Scaler:
-    n_samples_seen_: Annotated[int | NDArray[np.int64], Saved("n_features")]
+    n_samples_seen_: Annotated[int | NDArray[Any], Saved("n_features")]
 
 
 class _MaxAbsScaler(_Scaler):

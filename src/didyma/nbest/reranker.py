@@ -280,6 +280,8 @@ class NBestReranker(Reranker, Estimator):
 
     def _check_state(self) -> None:
         model, weighted = self.model_, list[tuple[Any, Any]]()
+        if type(model) is not MODELS[self.model][0]:
+            raise ValueError(f"{self.model} is no {type(model).__name__}")
         if self._has_views:
             for name, weights in (("input_view_", model.A_), ("output_view_", model.B_)):
                 if getattr(self, name) is None:  # as vectors were kept once

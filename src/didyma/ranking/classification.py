@@ -241,6 +241,10 @@ class PolynomialRanker(Learner, Ranker):
         check_is_fitted(self)
         return self._score_rows(self._read_rows(X, reset=False))
 
+    def _check_state(self) -> None:
+        if self.degree < 0:
+            raise ValueError(f"degree should be a count, but is {self.degree}")
+
     def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
         learned = (self.support_vectors_, self.dual_coef_, self.gamma_, self.degree)
         return polynomial_scores(X, *learned) + self.intercept_
