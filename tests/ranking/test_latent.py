@@ -16,6 +16,7 @@ from didyma.data.lists import Groups
 from didyma.errors import DataError
 from didyma.learning.solution import Progress
 from didyma.metrics import evaluate
+from didyma.model.fields import fields_of
 from didyma.ranking.classification import PolynomialRanker
 from didyma.ranking.latent import LatentPerceptronRanker, LatentSVMRanker, _classify
 
@@ -74,7 +75,7 @@ def test_models_come_back_from_their_files(ranker: Any, tmp_path: Path) -> None:
     ranker.fit(X, Y, qid=QID, **DEV).save(path)
     loaded = type(ranker).load(path)
     np.testing.assert_array_equal(loaded.predict(DEV_X), ranker.predict(DEV_X))
-    for attribute in type(ranker)._state:
+    for attribute in fields_of(type(ranker)):
         np.testing.assert_array_equal(getattr(loaded, attribute), getattr(ranker, attribute))
     given = {k: v for k, v in ranker.get_params().items() if k != "callback"}
     assert {k: v for k, v in loaded.get_params().items() if k != "callback"} == given
