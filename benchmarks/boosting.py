@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.row import Row
 from benchmarks.timing import blas_threads, stopwatch
-from didyma._core.boosting import bounds, choose, differences, tally
+from didyma._core.nbest import bounds, choose, differences, tally
 from didyma.nbest.boosting import BoostingReranker
 
 LISTS, CANDIDATES, WORDS, TAGS, FORMS = 12_000, 10, 20, 40, 3

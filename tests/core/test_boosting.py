@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from didyma._core import boosting
+from didyma._core import nbest as boosting
 
 WEIGHTS = st.floats(0, 1e3)
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from didyma._core.formats import decimal, numbers
+from didyma._core.data import decimal, numbers
 
 
 def bits(value: float) -> bytes:

@@ -21,10 +21,10 @@ NB_MODULE(DIDYMA_MODULE, m) {
     nb::module_ ranking = m.def_submodule("ranking");
     didyma::bind_ranking(ranking);
     didyma::bind_ranking_problem(ranking);
-    didyma::bind_formats(m.def_submodule("formats"));
+    didyma::bind_data(m.def_submodule("data"));
     didyma::bind_hypergraph(m.def_submodule("hypergraph"));
     didyma::bind_prices(m.def_submodule("prices"));
-    didyma::bind_boosting(m.def_submodule("boosting"));
+    didyma::bind_nbest(m.def_submodule("nbest"));
     didyma::bind_measures(m.def_submodule("measures"));
     didyma::bind_sorting(m.def_submodule("sorting"));
     didyma::bind_applications(m.def_submodule("applications"));

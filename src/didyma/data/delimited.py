@@ -166,7 +166,7 @@ def _plain_columns(
     There must be no quote that means one, no blank line, as many fields in each line, and nothing
     but plain numbers where there should be numbers: then separators alone say where fields stand.
     """
-    from didyma._core.formats import numbers
+    from didyma._core.data import numbers
 
     if (quoted and b'"' in source.text) or not _is_utf8(source.text):
         return None

@@ -166,7 +166,7 @@ class _Shape:
 
 @dataclass(frozen=True)
 class _Room:
-    """Arrays for labels and entries, which `didyma._core.formats.parse` fills."""
+    """Arrays for labels and entries, which `didyma._core.data.parse` fills."""
 
     y: NDArray[np.float64]
     values: NDArray[Any]
@@ -204,7 +204,7 @@ def _sources(path: PathName) -> Callable[[], Iterable[Source]]:
 def _measure(
     sources: Iterable[Source], path: PathName, pool: ThreadPoolExecutor, form: _Form
 ) -> _Shape:
-    from didyma._core.formats import scan
+    from didyma._core.data import scan
 
     pieces, least, greatest, named = [], 2**31, -1, 0
     for source in sources:
@@ -258,7 +258,7 @@ def _parse_block(
     room: _Room,
     queries: _Queries,
 ) -> _Part:
-    from didyma._core.formats import BAD_LABEL, BAD_VALUE, FINE, parse
+    from didyma._core.data import BAD_LABEL, BAD_VALUE, FINE, parse
 
     bound = float(np.finfo(form.dtype).max)
     ends, docids = np.empty(len(room.y), np.int64), np.empty((len(room.y), 2), np.int64)
@@ -305,27 +305,27 @@ def _changed(path: PathName) -> DataError:
 
 def _explain(source: Source, shape: _Shape, code: int, at: int) -> NoReturn:
     """Raise the error for what the parser found at a place."""
-    from didyma._core import formats
+    from didyma._core import data as core
 
-    if code == formats.CHANGED:
+    if code == core.CHANGED:
         raise _changed(source.path)
     token = source.word(at).decode(errors="backslashreplace")
     feature = f"feature {token.partition(':')[0]}"
     last = shape.width - 1 + shape.base
     field, problem = {
-        formats.BAD_LABEL: ("label", f"expected a finite number, found {token!r}"),
-        formats.BAD_INDEX: (
+        core.BAD_LABEL: ("label", f"expected a finite number, found {token!r}"),
+        core.BAD_INDEX: (
             "feature",
             f"expected index:value with an index from {shape.base}, found {token!r}",
         ),
-        formats.BAD_VALUE: (
+        core.BAD_VALUE: (
             feature,
             f"expected a finite number after the colon, found {token!r}",
         ),
-        formats.WIDE_INDEX: (feature, f"expected an index up to {last}, the last feature"),
-        formats.REPEATED_INDEX: (feature, "expected each index once a line, found it again"),
-        formats.EMPTY_QID: ("qid", f"expected text after the colon, found {token!r}"),
-        formats.REPEATED_QID: ("qid", f"expected one query id a line, found also {token!r}"),
+        core.WIDE_INDEX: (feature, f"expected an index up to {last}, the last feature"),
+        core.REPEATED_INDEX: (feature, "expected each index once a line, found it again"),
+        core.EMPTY_QID: ("qid", f"expected text after the colon, found {token!r}"),
+        core.REPEATED_QID: ("qid", f"expected one query id a line, found also {token!r}"),
     }[code]
     source.fail(at, field, problem)
 

@@ -74,7 +74,7 @@ class Source:
 
     def texts(self, spans: NDArray[np.int64], field: str) -> NDArray[Any]:
         """The text of each span (start, stop)."""
-        from didyma._core.formats import gather
+        from didyma._core.data import gather
 
         widest = int(np.diff(spans).max())
         if widest <= WIDEST:
@@ -91,7 +91,7 @@ class Source:
 
     def numbers(self, spans: NDArray[np.int64], field: str) -> NDArray[np.float64]:
         """The finite number in each span (start, stop)."""
-        from didyma._core.formats import numbers
+        from didyma._core.data import numbers
 
         values, unsure = np.empty(len(spans)), np.empty(len(spans), np.int64)
         wrong, n_unsure = numbers(self.codes, np.ascontiguousarray(spans), values, unsure)

@@ -88,7 +88,7 @@ def distinct(*columns: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int6
         rows = zip(*(column.tolist() for column in columns))
         codes = np.array([number_of.setdefault(row, len(number_of)) for row in rows], np.int64)
         return codes, np.unique(codes, return_index=True)[1]
-    from didyma._core.formats import distinct as distinct_rows
+    from didyma._core.data import distinct as distinct_rows
 
     words = [
         np.ascontiguousarray(column).view(np.uint32).reshape(len(column), column.itemsize // 4)

@@ -222,7 +222,7 @@ def _columns(
 
     The first such line tells which of several layouts all of them have.
     """
-    from didyma._core.formats import fields
+    from didyma._core.data import fields
 
     width = len(source.text.lstrip().partition(b"\n")[0].split())
     names = next((layout for layout in shorter if len(layout) == width), names)

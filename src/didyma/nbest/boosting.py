@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from didyma._core.boosting import bounds, choose, choose_again, differences, move, ridge_step, tally
+from didyma._core.nbest import bounds, choose, choose_again, differences, move, ridge_step, tally
 from didyma.checkpoints import Stateful, offer, record_of, take_up
 from didyma.data.lists import Lists
 from didyma.errors import DataError

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from didyma._core.formats import count_values
+from didyma._core.data import count_values
 from didyma.serve.memory import FREE, BodyShare
 from didyma.serve.refusal import Refused
 

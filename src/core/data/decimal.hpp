@@ -7,9 +7,9 @@
 #include <cmath>
 #include <limits>
 
-#include "formats/text.hpp"
+#include "data/text.hpp"
 
-namespace didyma::formats {
+namespace didyma::data {
 
 constexpr double UNSURE = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t MAX_DIGITS = 18;                           // of a mantissa in 64 bits
@@ -119,4 +119,4 @@ inline std::tuple<int64_t, int64_t> numbers(Text text, Matrix<const int64_t> spa
     return {-1, n_unsure};
 }
 
-}  // namespace didyma::formats
+}  // namespace didyma::data

@@ -5,7 +5,7 @@
 
 #include "array.hpp"
 
-namespace didyma::formats {
+namespace didyma::data {
 
 using Text = Span<const uint8_t>;
 
@@ -89,4 +89,4 @@ inline int64_t count_values(Text text, int64_t most) {
     return count;
 }
 
-}  // namespace didyma::formats
+}  // namespace didyma::data

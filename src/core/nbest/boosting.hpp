@@ -10,7 +10,7 @@
 
 #include "array.hpp"
 
-namespace didyma::boosting {
+namespace didyma::nbest {
 
 // Differences of pairs by feature, or of features by pair: where each begins, the others, signs.
 using Differences = std::tuple<Span<const int64_t>, Span<const int32_t>, Span<const int8_t>>;
@@ -191,4 +191,4 @@ inline void choose_again(Span<const int64_t> lists, Span<const int64_t> starts,
     }
 }
 
-}  // namespace didyma::boosting
+}  // namespace didyma::nbest

@@ -1,9 +1,9 @@
 #include "bind/numpy.hpp"
-#include "formats/distinct.hpp"
-#include "formats/svmlight.hpp"
+#include "data/distinct.hpp"
+#include "data/svmlight.hpp"
 
 namespace didyma {
-namespace formats {
+namespace data {
 namespace {
 
 Powers tables;
@@ -29,10 +29,10 @@ void compute_powers() {
 
 const Powers& powers() { return tables; }
 
-}  // namespace formats
+}  // namespace data
 
-void bind_formats(nb::module_ m) {
-    using namespace formats;
+void bind_data(nb::module_ m) {
+    using namespace data;
     compute_powers();
     m.attr("FINE") = int64_t{FINE};
     m.attr("BAD_LABEL") = int64_t{BAD_LABEL};

@@ -6,9 +6,9 @@
 
 #include <tuple>
 
-#include "formats/decimal.hpp"
+#include "data/decimal.hpp"
 
-namespace didyma::formats {
+namespace didyma::data {
 
 enum Fault : int64_t {
     FINE,
@@ -255,4 +255,4 @@ Report parse(Text text, int64_t start, int64_t stop, int64_t row, int64_t rows, 
     return parser.parse(start, stop);
 }
 
-}  // namespace didyma::formats
+}  // namespace didyma::data

@@ -5,7 +5,7 @@
 
 #include "array.hpp"
 
-namespace didyma::formats {
+namespace didyma::data {
 
 // Numbers the distinct rows of `keys` (n, words) by first appearance, with a hash table: the number
 // of each row, and the first row of each number.
@@ -37,4 +37,4 @@ inline std::tuple<Array<int64_t>, Array<int64_t>> distinct(Matrix<const uint32_t
     return {std::move(code), std::move(firsts)};
 }
 
-}  // namespace didyma::formats
+}  // namespace didyma::data
