@@ -22,7 +22,7 @@ PACKAGE = Path(didyma.__file__).parent
 # From the bottom up: a module imports only from layers below its own, or from within it.
 LAYERS = [
     {"__init__"},
-    {"_core", "errors", "interruption", "lazy", "values"},
+    {"_core", "errors", "formatting", "interruption", "lazy", "values"},
     {"files", "execution"},
     {"checkpoints"},
     {"partition"},

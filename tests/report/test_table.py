@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import subprocess
 import sys
 
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike
 from didyma.errors import DataError
 from didyma.metrics import Evaluation, parse, t_test, wilcoxon
 from didyma.metrics.significance import holm
-from didyma.report.table import comparison, decimal
+from didyma.report.table import comparison
 
 QUERIES = [f"q{i}" for i in range(8)]
 OLD = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8])
@@ -152,14 +151,6 @@ def test_rich_table_shows_names_as_they_are() -> None:
     Console(file=screen, width=120).print(comparison(systems).rich())
     for text in ("[bold]old[/bold]", "+.1225*", "7/0/1", ".0156", "Δ AP", "two-tailed"):
         assert text in screen.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0, ".0000"), (0.99996, "1.0000"), (-1, "-1.0000"), (12.5, "12.5000"), (math.nan, "-")],
-)
-def test_decimal(value: float, text: str) -> None:
-    assert decimal(value) == text
 
 
 def test_importing_the_table_is_cheap() -> None:

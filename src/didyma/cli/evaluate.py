@@ -12,7 +12,7 @@ from didyma.cli import options
 from didyma.cli.inputs import InputColumns, is_model, read_model
 from didyma.cli.output import aligned, print_json
 from didyma.cli.scored import scored
-from didyma.report.table import decimal
+from didyma.formatting import decimal
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists

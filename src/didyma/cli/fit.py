@@ -17,7 +17,7 @@ from didyma.cli.interruption import end_if_interrupted, exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
 from didyma.cli.scaling import scaled
 from didyma.cli.training import Scale, scaler_of, train, train_svm
-from didyma.report.table import decimal
+from didyma.formatting import decimal
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists

@@ -14,7 +14,7 @@ from didyma.cli import checkpointing, options, reranking, texts
 from didyma.cli.interruption import end_if_interrupted
 from didyma.cli.output import check_output, listed, print_json, print_table, say, waiting
 from didyma.errors import DataError, placed
-from didyma.report.table import decimal
+from didyma.formatting import decimal
 
 if TYPE_CHECKING:
     from didyma.text.calibration import Threshold

@@ -14,7 +14,8 @@ from didyma.cli import texts
 from didyma.cli.output import say, say_warning, terminal
 from didyma.cli.progress import progress_bars
 from didyma.errors import DataError
-from didyma.report.table import comparison, decimal
+from didyma.formatting import decimal
+from didyma.report.table import comparison
 
 if TYPE_CHECKING:
     import numpy as np

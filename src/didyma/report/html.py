@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from didyma.files import PathName
+from didyma.formatting import decimal
 from didyma.report import plots
 from didyma.report.page import PagePlot, require_extra, write_page
-from didyma.report.table import ComparisonTable, decimal
+from didyma.report.table import ComparisonTable
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Example", "RankedPassage", "require_extra", "write_report"]
 
+TEMPLATE = Path(__file__).with_name("report.html.j2")
 N_MOVED = 5  # queries that are listed for gains, and for losses
 N_WEIGHTS = 24  # that are drawn
 N_DRIFTS = 10  # features that are listed, the most distant from training first
@@ -99,7 +102,7 @@ def write_report(
         for name in others
     }
     write_page(
-        "report.html.j2",
+        TEMPLATE,
         path,
         title=title,
         lead=lead,

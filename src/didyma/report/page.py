@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from didyma.errors import MissingExtraError
@@ -27,9 +28,12 @@ class PagePlot:
         return self.svg
 
 
-def write_page(template: str, path: PathName, **contents: Any) -> None:
-    """Fill in a template of this package and write it, whole or not at all."""
-    page = _environment().get_template(template).render(**contents)
+def write_page(template: Path, path: PathName, **contents: Any) -> None:
+    """Fill in a Jinja template, which may extend ``page.html.j2``; write it whole or not at all.
+
+    A template stands beside the module that fills it in.
+    """
+    page = _environment(template.parent).get_template(template.name).render(**contents)
     with replace_when_done(path) as file:
         file.write(page)
 
@@ -40,13 +44,13 @@ def require_extra() -> None:
     _environment()
 
 
-def _environment() -> Any:
+def _environment(*folders: Path) -> Any:
     try:
         import jinja2
     except ImportError:
         raise MissingExtraError(PURPOSE, "report") from None
     return jinja2.Environment(
-        loader=jinja2.PackageLoader("didyma.report", ""),
+        loader=jinja2.FileSystemLoader([*folders, Path(__file__).parent]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

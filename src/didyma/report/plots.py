@@ -20,16 +20,16 @@ from numpy.typing import ArrayLike
 from didyma.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from didyma.applications.clicks.examination import Examination
     from didyma.report.functions import AdditiveTerm
     from didyma.text.calibration import Reliability
 
 __all__ = [
+    "as_svg",
     "convergence",
     "curves",
     "differences",
-    "examination",
     "function",
+    "line_style",
     "reliability",
     "require_matplotlib",
     "signed_bars",
@@ -72,7 +72,6 @@ _NEEDLESS = (
 )
 # Inches: a plot is as wide as its column of the page, so that its texts keep their size.
 NARROW, WIDE = 3.3, 4.6
-MOST_TICKS = 20
 
 
 def differences(
@@ -88,7 +87,7 @@ def differences(
         axes.set(xlabel="queries, best gain first", ylabel=f"difference in {measure}")
         axes.grid(axis="x", visible=False)
 
-    return _svg(draw, NARROW, 2.1, label)
+    return as_svg(draw, NARROW, 2.1, label)
 
 
 def convergence(histories: Mapping[str, Sequence[Mapping[str, Any]]], label: str) -> str:
@@ -104,11 +103,13 @@ def convergence(histories: Mapping[str, Sequence[Mapping[str, Any]]], label: str
                 last = history[-1]["C"] == C
                 style: dict[str, Any] = {"label": name} if last else {"alpha": 0.35}
                 style |= {"linestyle": LINES[place % len(LINES)], "linewidth": 1.1}
-                axes.plot(*zip(*points), **_line(place) | {"marker": ".", "markersize": 2} | style)
+                axes.plot(
+                    *zip(*points), **line_style(place) | {"marker": ".", "markersize": 2} | style
+                )
         axes.set(yscale="log", xlabel="passes over the training data", ylabel="relative gap")
         axes.legend()
 
-    return _svg(draw, WIDE, 2.9, label)
+    return as_svg(draw, WIDE, 2.9, label)
 
 
 def curves(points: Mapping[str, Sequence[tuple[float, float]]], measure: str, label: str) -> str:
@@ -116,14 +117,14 @@ def curves(points: Mapping[str, Sequence[tuple[float, float]]], measure: str, la
 
     def draw(axes: Any) -> None:
         for place, (name, curve) in enumerate(points.items()):
-            axes.plot(*zip(*curve), label=name, **_line(place))
+            axes.plot(*zip(*curve), label=name, **line_style(place))
             ring = {"markersize": 11, "markerfacecolor": "none", "linestyle": "none"}
             best = max(curve, key=itemgetter(1))
-            axes.plot(*best, **_line(place) | ring)
+            axes.plot(*best, **line_style(place) | ring)
         axes.set(xscale="log", xlabel="C", ylabel=measure)
         axes.legend()
 
-    return _svg(draw, WIDE, 2.9, label)
+    return as_svg(draw, WIDE, 2.9, label)
 
 
 def signed_bars(weights: Mapping[str, float], label: str) -> str:
@@ -139,7 +140,7 @@ def signed_bars(weights: Mapping[str, float], label: str) -> str:
         axes.locator_params(axis="x", nbins=4)
         axes.grid(axis="y", visible=False)
 
-    return _svg(draw, NARROW, 0.6 + 0.21 * len(weights), label)
+    return as_svg(draw, NARROW, 0.6 + 0.21 * len(weights), label)
 
 
 def function(term: AdditiveTerm, label: str) -> str:
@@ -152,7 +153,7 @@ def function(term: AdditiveTerm, label: str) -> str:
         if term.pair is None:
             axes.set(xlabel=term.title, ylabel="added to the score")
 
-    return _svg(draw, NARROW, 2.1, label)
+    return as_svg(draw, NARROW, 2.1, label)
 
 
 def reliability(bins: Sequence[Reliability], label: str) -> str:
@@ -164,32 +165,11 @@ def reliability(bins: Sequence[Reliability], label: str) -> str:
     def draw(axes: Any) -> None:
         axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1.0, linestyle="--")
         bars = {"capsize": 2.5, "elinewidth": 1.0, "clip_on": False}
-        axes.errorbar(scores, shares, [below, above], **_line(0), **bars)
+        axes.errorbar(scores, shares, [below, above], **line_style(0), **bars)
         axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         axes.set(xlabel="calibrated score", ylabel="share of relevant passages")
 
-    return _svg(draw, NARROW, NARROW, label)
-
-
-def examination(curve: Examination, rates: ArrayLike, label: str) -> str:
-    """Examination over positions with its interval, and click rates over that of the first."""
-    places = np.arange(len(curve.positions))
-    named = [str(position) for position in curve.positions.tolist()]
-    step = -(-len(places) // MOST_TICKS)
-
-    def draw(axes: Any) -> None:
-        if not np.isnan(curve.low).any():
-            axes.fill_between(
-                places, curve.low, curve.high, color=SERIES[0], alpha=0.2, linewidth=0
-            )
-        axes.plot(places, curve.values, label="examination", **_line(0))
-        axes.plot(places, rates, label="click rate", **_line(1) | {"linestyle": "--"})
-        axes.set_xticks(places[::step], named[::step])
-        axes.set(xlabel="position", ylabel="relative to the first")
-        axes.set_ylim(bottom=0)
-        axes.legend()
-
-    return _svg(draw, WIDE, 2.9, label)
+    return as_svg(draw, NARROW, NARROW, label)
 
 
 def require_matplotlib(purpose: str = "drawing") -> Any:
@@ -201,7 +181,8 @@ def require_matplotlib(purpose: str = "drawing") -> Any:
     return matplotlib
 
 
-def _line(place: int) -> dict[str, Any]:
+def line_style(place: int) -> dict[str, Any]:
+    """Colour, marker and widths of a line, by its place among the lines of a plot."""
     return {
         "color": SERIES[place % len(SERIES)],
         "marker": MARKERS[place % len(MARKERS)],
@@ -214,8 +195,11 @@ def _signed_colours(values: Iterable[float]) -> list[str]:
     return [WIN if value > 0 else LOSS for value in values]
 
 
-def _svg(draw: Callable[[Any], None], width: float, height: float, label: str) -> str:
-    """A drawing as an element of a page, with ids that no other drawing has."""
+def as_svg(draw: Callable[[Any], None], width: float, height: float, label: str) -> str:
+    """The SVG element of what ``draw(axes)`` draws, with ids that no other drawing of a page has.
+
+    Sizes are in inches; ``label`` is what a screen reader says.
+    """
     file = io.StringIO()
     with require_matplotlib().rc_context(STYLE):
         from matplotlib.figure import Figure  # not pyplot, which would look for a screen

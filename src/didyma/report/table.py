@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from didyma.errors import DataError
+from didyma.formatting import decimal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from didyma.metrics import Evaluation
 
-__all__ = ["ComparisonTable", "Row", "comparison", "decimal", "footnote", "markdown"]
+__all__ = ["ComparisonTable", "Row", "comparison", "footnote", "markdown"]
 
 SIGNIFICANT = 0.05
 TEST_NAMES = {
@@ -220,18 +221,6 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     widths = [max(len(line[k]) for line in lines) for k in range(len(header))]
     text = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths)) + " |" for line in lines]
     return "\n".join([text[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *text[1:]])
-
-
-def decimal(value: float | None, *, signed: bool = False) -> str:
-    """Four decimals without a leading zero; a dash for what is missing.
-
-    >>> decimal(0.34167), decimal(1), decimal(-0.012, signed=True), decimal(None)
-    ('.3417', '1.0000', '-.0120', '-')
-    """
-    if value is None or math.isnan(value):
-        return "-"
-    text = f"{value:+.4f}" if signed else f"{value:.4f}"
-    return text.replace("0.", ".", 1) if abs(value) < 0.99995 else text
 
 
 def _alignment(

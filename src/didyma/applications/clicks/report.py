@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from didyma.files import PathName
+from didyma.formatting import decimal
 from didyma.report import plots
 from didyma.report.page import PagePlot, write_page
-from didyma.report.table import decimal
 
 if TYPE_CHECKING:
     from didyma.applications.clicks.examination import Examination
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["position_records", "position_rows", "write_click_report"]
 
+TEMPLATE = Path(__file__).with_name("report.html.j2")
+MOST_TICKS = 20
 EDGES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 
 
@@ -77,10 +81,10 @@ def write_click_report(
         "Click rates depend on what stood at a position as well."
     )
     label = f"Examination and click rate over positions. {sentence}"
-    drawing = plots.examination(examination, rates / max(rates[0], 1e-12), label)
+    drawing = _plot(examination, rates / max(rates[0], 1e-12), label)
     shown, clicked = int(log.impressions.sum()), int(log.clicks.sum())
     write_page(
-        "examination.html.j2",
+        TEMPLATE,
         path,
         title="What clicks say",
         lead=f"{shown:,} impressions with {clicked:,} clicks for {len(log.queries):,} queries; "
@@ -101,3 +105,24 @@ def _label_rows(judged: ClickJudgements) -> list[list[str]]:
         counts = own.sum(), judged.impressions[own].sum(), judged.clicks[own].sum()
         found.append([f"{low:g} to {high:g}", *(f"{int(count):,}" for count in counts)])
     return found
+
+
+def _plot(curve: Examination, rates: NDArray[np.float64], label: str) -> str:
+    """Examination over positions with its interval, and click rates over that of the first."""
+    places = np.arange(len(curve.positions))
+    named = [str(position) for position in curve.positions.tolist()]
+    step = -(-len(places) // MOST_TICKS)
+
+    def draw(axes: Any) -> None:
+        if not np.isnan(curve.low).any():
+            axes.fill_between(
+                places, curve.low, curve.high, color=plots.SERIES[0], alpha=0.2, linewidth=0
+            )
+        axes.plot(places, curve.values, label="examination", **plots.line_style(0))
+        axes.plot(places, rates, label="click rate", **plots.line_style(1) | {"linestyle": "--"})
+        axes.set_xticks(places[::step], named[::step])
+        axes.set(xlabel="position", ylabel="relative to the first")
+        axes.set_ylim(bottom=0)
+        axes.legend()
+
+    return plots.as_svg(draw, plots.WIDE, 2.9, label)

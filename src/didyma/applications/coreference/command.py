@@ -15,7 +15,7 @@ from didyma.cli.inputs import is_model
 from didyma.cli.interruption import end_if_interrupted, exit_code
 from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
 from didyma.errors import DataError
-from didyma.report.table import decimal
+from didyma.formatting import decimal
 
 if TYPE_CHECKING:
     from didyma.applications.coreference.reader import Document

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
+from didyma.formatting import decimal
 from didyma.metrics.ranking import order, tie_break
 from didyma.report.html import Example, RankedPassage
-from didyma.report.table import decimal
 
 __all__ = ["examples"]
 

@@ -14,7 +14,7 @@ import typer
 from didyma.cli.interruption import end_if_interrupted
 from didyma.cli.output import listed, print_json, say, terminal
 from didyma.cli.progress import PAUSE, progress_bars
-from didyma.report.table import decimal
+from didyma.formatting import decimal
 
 if TYPE_CHECKING:
     from didyma.applications.networks.trainer import Step

@@ -16,7 +16,7 @@ from didyma.cli.inputs import is_model
 from didyma.cli.output import aligned, check_output, print_json, say, waiting
 from didyma.errors import DataError
 from didyma.files import format_suffix, replace_when_done
-from didyma.report.table import decimal
+from didyma.formatting import decimal
 
 if TYPE_CHECKING:
     from didyma.applications.parsing.parser import DependencyParser

@@ -14,7 +14,8 @@ from didyma.cli.nbest import options
 from didyma.cli.nbest.options import LossName
 from didyma.cli.nbest.reading import read_lists
 from didyma.cli.output import aligned, print_json, say, waiting
-from didyma.report.table import decimal, footnote
+from didyma.formatting import decimal
+from didyma.report.table import footnote
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists

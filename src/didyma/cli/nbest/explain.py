@@ -12,7 +12,7 @@ from didyma.cli.nbest import options
 from didyma.cli.nbest.reading import read_lists
 from didyma.cli.output import aligned, listed, print_json
 from didyma.errors import DataError
-from didyma.report.table import decimal
+from didyma.formatting import decimal
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists

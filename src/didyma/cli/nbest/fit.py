@@ -16,7 +16,7 @@ from didyma.cli.nbest import options
 from didyma.cli.nbest.options import FeatureSet, LossName, ModelName, View
 from didyma.cli.nbest.reading import read_lists
 from didyma.cli.output import check_output, listed, print_json, say, terminal
-from didyma.report.table import decimal
+from didyma.formatting import decimal
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists

@@ -9,7 +9,7 @@ from didyma.cli.nbest import options
 from didyma.cli.nbest.options import LossName
 from didyma.cli.nbest.reading import read_lists
 from didyma.cli.output import aligned, print_json
-from didyma.report.table import decimal
+from didyma.formatting import decimal
 
 __all__ = ["oracle"]
 
