@@ -94,6 +94,7 @@ def gallery() -> None:
 
     folder, scripts = ROOT / "docs" / "gallery", ROOT / "examples"
     folder.mkdir(exist_ok=True)
+    sys.path.insert(0, str(scripts))  # where the pictures' common code is
     for path in (*sorted(scripts.glob("gallery_*.py")), scripts / "additive.py"):
         with contextlib.redirect_stdout(io.StringIO()):
             figure = runpy.run_path(str(path))["main"]()

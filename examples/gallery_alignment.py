@@ -1,11 +1,9 @@
 """Two strands of DNA aligned in their order: pairs, and letters that are left out."""
 
-import sys
-
 import numpy as np
 
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import MonotoneAlignment
 
 
@@ -29,6 +27,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_alignment.py alignment.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

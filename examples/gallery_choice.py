@@ -1,9 +1,7 @@
 """One of several options: SparseMAP is then sparsemax, which rules out the unlikely ones."""
 
-import sys
-
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import Choice
 
 senses = ["river bank", "savings bank", "blood bank", "snow bank", "bank shot"]
@@ -19,6 +17,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_choice.py choice.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

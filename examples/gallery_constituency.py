@@ -1,11 +1,9 @@
 """Binary trees of labelled spans: does she have it, or does the man?"""
 
-import sys
-
 import numpy as np
 
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import Constituency
 
 words = ["she", "saw", "the man", "with it"]
@@ -43,6 +41,4 @@ def bracketed(tree, first, last):
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_constituency.py constituency.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

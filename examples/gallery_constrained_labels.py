@@ -1,10 +1,9 @@
 """Several labels under logic: a network whose outputs agree with what is known of the labels."""
 
-import sys
-
 import numpy as np
 import torch
 
+import drawing
 from didyma.nn import LocalSparseMAP
 from didyma.structures import AtMostOne, Composition, Implies, OrOut
 
@@ -80,6 +79,4 @@ def draw(found):
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

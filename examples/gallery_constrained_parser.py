@@ -1,10 +1,9 @@
 """A tree and a budget: one root, and at most one arc between words that stand far apart."""
 
-import sys
-
 import numpy as np
 
 import didyma
+import drawing
 from didyma.structures import AtMost, Composition, ExactlyOne, Factor, Tree
 
 words = ["root", "time", "flies", "like", "an", "arrow"]
@@ -56,6 +55,4 @@ def draw(panels):
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

@@ -1,11 +1,9 @@
 """Joint states of variables, scored alone and in pairs: stances in a thread of replies."""
 
-import sys
-
 import numpy as np
 
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import FactorGraph
 
 posts = ["Ada", "Ben", "Cleo", "Dan", "Eve", "Finn"]
@@ -29,6 +27,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_factor_graph.py factor_graph.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

@@ -1,11 +1,9 @@
 """Links without cycles: mentions that form a tree speak of the same person."""
 
-import sys
-
 import numpy as np
 
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import Forest
 
 # "Anna met the doctor. She gave him her card, and the surgeon thanked her."
@@ -32,6 +30,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_forest.py forest.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

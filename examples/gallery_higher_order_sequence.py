@@ -1,11 +1,9 @@
 """A tag that depends on the two before: a melody that repeats a note once, but not twice."""
 
-import sys
-
 import numpy as np
 
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import HigherOrderSequence
 
 beats = ["one", "two", "three", "four", "five", "six"]
@@ -37,6 +35,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

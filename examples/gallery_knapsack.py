@@ -1,9 +1,7 @@
 """Items that fit into a bag: what is heavy stays at home, but which of the heavy things?"""
 
-import sys
-
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import Knapsack
 
 items = {  # kilograms, and how much it is wanted
@@ -30,6 +28,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_knapsack.py knapsack.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

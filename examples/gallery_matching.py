@@ -1,11 +1,9 @@
 """Each word with at most one word of the other language: a translation aligned without order."""
 
-import sys
-
 import numpy as np
 
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import Matching
 
 german = ["gestern", "habe", "ich", "ihn", "gesehen"]
@@ -31,6 +29,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_matching.py matching.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

@@ -3,12 +3,10 @@
 From the first pair to the last, each step goes a row down, a column to the right, or both.
 """
 
-import sys
-
 import numpy as np
 
 import didyma
-from didyma.report import drawing
+import drawing
 
 
 class Monotone(didyma.Structure):
@@ -43,6 +41,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_own_structure.py own_structure.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

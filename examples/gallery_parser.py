@@ -1,11 +1,10 @@
 """What a trained parser cannot decide: of two trees, how probable is each?"""
 
-import sys
 from pathlib import Path
 
+import drawing
 from didyma.applications.parsing import DependencyParser
 from didyma.data import conll
-from didyma.report import drawing
 
 DATA = Path(__file__).parent / "data"
 
@@ -25,6 +24,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_parser.py parser.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

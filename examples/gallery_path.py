@@ -3,12 +3,10 @@
 How a network learns what terrain costs is the matter of shortest_path.py.
 """
 
-import sys
-
 import numpy as np
 
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import Path
 
 costs = np.array(
@@ -36,6 +34,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_path.py path.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

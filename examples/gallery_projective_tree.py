@@ -1,11 +1,9 @@
 """A head for each word, where no arcs cross: what is it that is "with anchovies"?"""
 
-import sys
-
 import numpy as np
 
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import ProjectiveTree
 
 words = ["they", "ate", "the", "pizza", "with", "anchovies"]
@@ -36,8 +34,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith(
-        (".png", ".svg")
-    ):  # python gallery_projective_tree.py projective_tree.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

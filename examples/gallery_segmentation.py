@@ -1,11 +1,9 @@
 """A text cut into labelled segments, each scored as a whole: where does a name end?"""
 
-import sys
-
 import numpy as np
 
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import Segmentation
 
 words = ["the", "New", "York", "Times", "Square", "ball"]
@@ -39,6 +37,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_segmentation.py segmentation.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

@@ -1,11 +1,9 @@
 """One tag per word, each depending on the tag before: an ambiguous sentence keeps its readings."""
 
-import sys
-
 import numpy as np
 
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import Sequence
 
 words = ["I", "saw", "her", "duck"]
@@ -35,6 +33,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_sequence.py sequence.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

@@ -1,9 +1,7 @@
 """Three of several options: a sparse posterior over sets, for summaries, rationales or panels."""
 
-import sys
-
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import TopK
 
 toppings = ["cheese", "tomato", "basil", "olives", "anchovies", "pineapple"]
@@ -20,6 +18,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_top_k.py top_k.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

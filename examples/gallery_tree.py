@@ -1,11 +1,9 @@
 """A head for each word, where arcs may cross: does "on the issue" belong to "hearing"?"""
 
-import sys
-
 import numpy as np
 
 import didyma
-from didyma.report import drawing
+import drawing
 from didyma.structures import Tree
 
 words = ["A", "hearing", "is", "scheduled", "on", "the", "issue", "today"]
@@ -38,6 +36,4 @@ def main():
 
 
 if __name__ == "__main__":
-    figure = main()
-    if sys.argv[-1].endswith((".png", ".svg")):  # python gallery_tree.py tree.svg
-        figure.savefig(sys.argv[-1], dpi=150)
+    drawing.save(main())

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.files import PathName, format_suffix, replace_when_done
-from didyma.report.drawing import ACCENT, INK, PAPER, QUIET, SIZE, SMALL
+from didyma.report.figures import ACCENT, INK, PAPER, QUIET, SIZE, SMALL
 from didyma.report.plots import require_matplotlib
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Sentences with the few trees that a parser cannot choose between, as a picture or a page.
 
-Each sentence is drawn by `didyma.report.drawing.trees`: the marginals of all arcs first, then the
-most probable trees. A page also says in words where the trees differ.
+Each sentence is drawn by `draw_trees`: the marginals of all arcs first, then the most probable
+trees. A page also says in words where the trees differ.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.applications.parsing.drawing import draw_trees
 from didyma.errors import DataError
 from didyma.files import PathName, format_suffix, replace_when_done
-from didyma.report.drawing import PAPER, trees
+from didyma.report.figures import PAPER
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,7 +68,7 @@ class Ambiguity:
     def draw(self) -> Figure:
         """The trees side by side."""
         root = np.full((len(self.heads), 1), -1)
-        return trees((np.hstack([root, self.heads]), self.probabilities), self.words)
+        return draw_trees((np.hstack([root, self.heads]), self.probabilities), self.words)
 
     def differences(self) -> Iterator[tuple[float, list[str]]]:
         """The probability of each tree, and its arcs that other trees lack."""

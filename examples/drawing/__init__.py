@@ -13,17 +13,44 @@ is grey, what tells them apart is coloured.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma.applications.parsing.drawing import draw_trees as trees
 from didyma.errors import DataError
-from didyma.polytope.distributions import Distribution
-from didyma.report.plots import require_matplotlib
+from didyma.report.figures import (
+    ACCENT,
+    COLOURS,
+    FAINT,
+    INK,
+    MARGIN,
+    OTHERS,
+    PAPER,
+    QUIET,
+    SIZE,
+    SMALL,
+    TITLE,
+    Posterior,
+    check_shape,
+    indicators,
+    line_width,
+    panel_views,
+    panels_of,
+    patches,
+    percent,
+    read_posterior,
+    text_width,
+    without_padding,
+    write_label,
+    write_text,
+    write_title,
+)
 from didyma.structures import Segmentation
 
 if TYPE_CHECKING:
@@ -36,58 +63,54 @@ __all__ = [
     "factor_graphs",
     "forests",
     "paths",
+    "save",
     "segments",
     "sequences",
     "subsets",
     "trees",
 ]
 
-Posterior: TypeAlias = Distribution | tuple[ArrayLike, ArrayLike]
 Floats = NDArray[np.float64]
 
-PAPER, INK, QUIET, FAINT, ACCENT = "#ffffff", "#1c2430", "#6b7685", "#d5dae1", "#0b6fb8"
-OTHERS = "#aab3bf"
-# Okabe and Ito's, told apart by colour-blind readers and by their lightness.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
-SIZE, SMALL = 10.5, 8.5  # of letters, in points
-# All lengths are inches: so texts can be measured, and nothing overlaps whatever the names are.
-PAGE = 8.4
-MARGIN = 0.15
-TITLE = 0.35
+
+def save(figure: Figure) -> None:
+    """Save a figure where the command line says, as ``python gallery_tree.py tree.svg``."""
+    if sys.argv[-1].endswith((".png", ".svg")):
+        figure.savefig(sys.argv[-1], dpi=150)
 
 
 def choices(posterior: Posterior, options: Sequence[str]) -> Figure:
     """Bars: the probability of each option of a `Choice`, outputs (k,)."""
-    chosen, probabilities = _read(posterior, 1)
-    shares = _chosen(chosen, len(options), "options").T @ probabilities
+    chosen, probabilities = read_posterior(posterior, 1)
+    shares = indicators(chosen, len(options), "options").T @ probabilities
     left, length, step = MARGIN + _widest(options) + 0.12, 2.6, 0.3
     width = left + length + 0.6
-    figure, (axes,) = _panels(1, width, 2 * MARGIN + step * len(options))
+    figure, (axes,) = panels_of(1, width, 2 * MARGIN + step * len(options))
     for place, (option, share) in enumerate(zip(options, shares)):
         y = MARGIN + step * (len(options) - place - 0.5)
         colour, ink = (ACCENT, INK) if share > 0 else (FAINT, QUIET)
         axes.barh(y, length * share, height=0.6 * step, left=left, color=colour)
-        _write(axes, left - 0.12, y, option, ha="right", color=ink)
-        _write(axes, left + length * share + 0.06, y, _percent(share), ha="left", color=ink)
+        write_text(axes, left - 0.12, y, option, ha="right", color=ink)
+        write_text(axes, left + length * share + 0.06, y, percent(share), ha="left", color=ink)
     axes.plot([left, left], [MARGIN, MARGIN + step * len(options)], color=QUIET, linewidth=0.8)
     return figure
 
 
 def subsets(posterior: Posterior, items: Sequence[str], *, most: int = 8) -> Figure:
     """A row of cells for each set of items: a `TopK` or a structure of your own, outputs (k, n)."""
-    members, probabilities = _read(posterior, 2)
-    members = _cut(members.astype(bool), "items", len(items))
-    views = list(_views(members, probabilities, "sets", most))
-    widths = [max(0.42, _width(item) + 0.14) for item in items]
+    members, probabilities = read_posterior(posterior, 2)
+    members = without_padding(members.astype(bool), "items", len(items))
+    views = list(panel_views(members, probabilities, "sets", most))
+    widths = [max(0.42, text_width(item) + 0.14) for item in items]
     left, step = 2 * MARGIN + _widest([view.title for view in views], bold=True), 0.33
     edges = left + np.concatenate([[0.0], np.cumsum(widths)])
     height = 2 * MARGIN + step * (len(views) + 1)
-    figure, (axes,) = _panels(1, edges[-1] + MARGIN, height)
+    figure, (axes,) = panels_of(1, edges[-1] + MARGIN, height)
     for x, item in zip((edges[:-1] + edges[1:]) / 2, items):
-        _write(axes, x, height - MARGIN - step / 2, item)
+        write_text(axes, x, height - MARGIN - step / 2, item)
     for row, view in enumerate(views):
         y = height - MARGIN - step * (row + 2)
-        _write(axes, left - MARGIN, y + step / 2, view.title, ha="right", weight="bold")
+        write_text(axes, left - MARGIN, y + step / 2, view.title, ha="right", weight="bold")
         for x, width, value in zip(edges, widths, view.values):
             _cell(axes, x, y, width, step, value, written=not view.single)
     return figure
@@ -101,27 +124,27 @@ def sequences(
     A band is as wide as the sequence is probable; the ``most`` probable ones have a colour. Where
     bands meet in a tag, they fill a box as high as the tag's marginal.
     """
-    paths, probabilities = _read(posterior, 2)
-    paths = _cut(paths, "words", len(words))
+    paths, probabilities = read_posterior(posterior, 2)
+    paths = without_padding(paths, "words", len(words))
     step, full, half = 0.52, 0.4, 0.13
     left = 2 * MARGIN + _widest(tags)
-    advances = [max(_width(word) + 0.25, 1.0) for word in words]
+    advances = [max(text_width(word) + 0.25, 1.0) for word in words]
     xs = left + np.cumsum(advances) - np.array(advances) / 2
     height = TITLE + step * (len(tags) + 1) + MARGIN
     tops = height - TITLE - step * np.arange(1.5, len(tags) + 1.5)
     named = min(most, len(COLOURS))
-    shown = [_percent(share) for share in probabilities[:named]]
+    shown = [percent(share) for share in probabilities[:named]]
     if len(paths) > named:
-        shown.append(f"{len(paths) - named} others {_percent(probabilities[named:].sum())}")
+        shown.append(f"{len(paths) - named} others {percent(probabilities[named:].sum())}")
     width = left + max(sum(advances) + MARGIN, _legend_width(shown, SIZE))
-    figure, (axes,) = _panels(1, width, height)
+    figure, (axes,) = panels_of(1, width, height)
     _legend(axes, left, height - 0.22, shown, [*COLOURS[:named], OTHERS], SIZE)
     for x, word in zip(xs, words):
-        _write(axes, x, height - TITLE - step / 2, word)
+        write_text(axes, x, height - TITLE - step / 2, word)
     for y, tag in zip(tops, tags):
-        _write(axes, left - MARGIN, y, tag, ha="right", color=QUIET)
+        write_text(axes, left - MARGIN, y, tag, ha="right", color=QUIET)
         axes.plot(xs, np.full(len(xs), y), ".", color=FAINT, markersize=5, zorder=0)
-    marginals = np.tensordot(probabilities, _chosen(paths, len(tags), "tags").astype(float), 1)
+    marginals = np.tensordot(probabilities, indicators(paths, len(tags), "tags").astype(float), 1)
     floor = tops - full * marginals / 2  # of the boxes; rises as bands are stacked in them
     place = np.arange(len(words))
     for rank, (path, share) in enumerate(zip(paths, probabilities)):
@@ -131,7 +154,7 @@ def sequences(
     for i, tag in np.argwhere(marginals > 0):
         size = full * marginals[i, tag]
         box = (xs[i] - half, tops[tag] - size / 2), 2 * half, size
-        axes.add_patch(_patches().Rectangle(*box, fill=False, edgecolor=INK, linewidth=0.8))
+        axes.add_patch(patches().Rectangle(*box, fill=False, edgecolor=INK, linewidth=0.8))
     return figure
 
 
@@ -143,35 +166,35 @@ def segments(
     In the first row a word is as much in a label's colour as that is probable; what separates two
     words is as strong as a cut between them is probable.
     """
-    tags, probabilities = _read(posterior, 2)
-    tags = _cut(tags, "words", len(words))
-    inside = _chosen(tags // 2, len(labels), "labels")
-    views = list(_views(inside, probabilities, "segmentations", most))
+    tags, probabilities = read_posterior(posterior, 2)
+    tags = without_padding(tags, "words", len(words))
+    inside = indicators(tags // 2, len(labels), "labels")
+    views = list(panel_views(inside, probabilities, "segmentations", most))
     left, step = 2 * MARGIN + _widest([view.title for view in views], bold=True), 0.36
-    widths = [max(0.5, _width(word) + 0.2) for word in words]
+    widths = [max(0.5, text_width(word) + 0.2) for word in words]
     edges = left + np.concatenate([[0.0], np.cumsum(widths)])
     legend = 0.3
     height = MARGIN + step * (len(views) + 1) + legend
     width = max(edges[-1] + MARGIN, left + _legend_width(labels, SMALL))
-    figure, (axes,) = _panels(1, width, height)
+    figure, (axes,) = panels_of(1, width, height)
     _legend(axes, left, 0.2, labels, COLOURS, SMALL)
     for x, word in zip((edges[:-1] + edges[1:]) / 2, words):
-        _write(axes, x, height - MARGIN - step / 2, word)
+        write_text(axes, x, height - MARGIN - step / 2, word)
     rows = iter(tags)
     for place, view in enumerate(views):
         y, tall = height - MARGIN - step * (place + 2), step - 0.08
-        _write(axes, left - MARGIN, y + tall / 2, view.title, ha="right", weight="bold")
+        write_text(axes, left - MARGIN, y + tall / 2, view.title, ha="right", weight="bold")
         if view.single:
             for start, stop, label in Segmentation.segments(next(rows)):
                 box = (edges[start] + 0.03, y), edges[stop] - edges[start] - 0.06, tall
-                axes.add_patch(_patches().Rectangle(*box, color=COLOURS[label % len(COLOURS)]))
+                axes.add_patch(patches().Rectangle(*box, color=COLOURS[label % len(COLOURS)]))
             continue
         cuts = probabilities @ (tags % 2 == 0)
         for i, shares in enumerate(view.values):
             bottom = y
             for label in np.flatnonzero(shares).tolist():
                 box = (edges[i], bottom), widths[i], tall * shares[label]
-                axes.add_patch(_patches().Rectangle(*box, color=COLOURS[label % len(COLOURS)]))
+                axes.add_patch(patches().Rectangle(*box, color=COLOURS[label % len(COLOURS)]))
                 bottom += tall * shares[label]
             if i and cuts[i]:
                 line = {"color": PAPER, "linewidth": 4.3 * cuts[i], "solid_capstyle": "butt"}
@@ -183,21 +206,23 @@ def constituents(
     posterior: Posterior, words: Sequence[str], labels: Sequence[str], *, most: int = 3
 ) -> Figure:
     """Spans over their words, one panel per `Constituency` tree, outputs (k, n, n)."""
-    spans, probabilities = _read(posterior, 3)
+    spans, probabilities = read_posterior(posterior, 3)
     n = len(words)
-    spans = _cut(spans, "words", n, n)
+    spans = without_padding(spans, "words", n, n)
     views = list(
-        _views(_chosen(spans, len(labels), "labels", none=True), probabilities, "trees", most)
+        panel_views(
+            indicators(spans, len(labels), "labels", none=True), probabilities, "trees", most
+        )
     )
-    note = max(_width(f"{label} 99%", SMALL) for label in labels)
-    widths = np.array([max(_width(word) + 0.2, note + 0.1) for word in words])
+    note = max(text_width(f"{label} 99%", SMALL) for label in labels)
+    widths = np.array([max(text_width(word) + 0.2, note + 0.1) for word in words])
     xs = MARGIN + np.cumsum(widths) - widths / 2
     base, step = MARGIN + 0.5, 0.42
     height = base + step * (n - 1) + 0.2 + TITLE
-    figure, panels = _panels(len(views), xs[-1] + widths[-1] / 2 + MARGIN, height)
+    figure, panels = panels_of(len(views), xs[-1] + widths[-1] / 2 + MARGIN, height)
     shown = iter(spans >= 0)
     for axes, view in zip(panels, views):
-        _title(axes, view.title)
+        write_title(axes, view.title)
         own = [next(shown)] if view.single else list(spans >= 0)
         weights = [1.0] if view.single else probabilities
         shares = view.values.sum(axis=2)
@@ -205,17 +230,17 @@ def constituents(
             (i, j): ((xs[i] + xs[j]) / 2, base + step * (j - i)) for i, j in np.argwhere(shares > 0)
         }
         for span, child, share in _branches(own, weights):
-            line = {"color": QUIET, "linewidth": _thickness(share), "zorder": 1}
+            line = {"color": QUIET, "linewidth": line_width(share), "zorder": 1}
             axes.plot(*zip(place[span], place[child]), **line)
         for (i, j), (x, y) in place.items():
             name = "/".join(labels[t] for t in np.flatnonzero(view.values[i, j]).tolist())
             common = bool(view.common[i, j].any())
             if not view.single and not common:
-                name += f" {_percent(shares[i, j])}"
-            _label(axes, x, y, name, QUIET if common else ACCENT)
+                name += f" {percent(shares[i, j])}"
+            write_label(axes, x, y, name, QUIET if common else ACCENT)
         for x, word in zip(xs, words):
             axes.plot([x, x], [base, base - 0.22], color=FAINT, linewidth=0.8, zorder=0)
-            _write(axes, x, base - 0.32, word)
+            write_text(axes, x, base - 0.32, word)
     return figure
 
 
@@ -245,26 +270,26 @@ def paths(
 
     Cell (i, j) of the grid is node i · columns + j; it is as dark as it costs.
     """
-    taken, probabilities = _read(posterior, 2)
-    taken = _cut(taken.astype(bool), "edges", len(edges))
+    taken, probabilities = read_posterior(posterior, 2)
+    taken = without_padding(taken.astype(bool), "edges", len(edges))
     grid = np.asarray(costs, dtype=np.float64)
-    _check(grid.ndim == 2 and np.max(edges) < grid.size, "edges between cells", grid.shape)
+    check_shape(grid.ndim == 2 and np.max(edges) < grid.size, "edges between cells", grid.shape)
     named = min(most, len(COLOURS), len(taken))
-    shown = [_percent(share) for share in probabilities[:named]]
+    shown = [percent(share) for share in probabilities[:named]]
     if len(taken) > named:
-        shown.append(f"{len(taken) - named} others {_percent(probabilities[named:].sum())}")
+        shown.append(f"{len(taken) - named} others {percent(probabilities[named:].sum())}")
     rows, columns = grid.shape
     step = 0.42
     height = TITLE + step * rows + MARGIN
     width = MARGIN + max(step * columns + MARGIN, _legend_width(shown, SIZE))
-    figure, (axes,) = _panels(1, width, height)
+    figure, (axes,) = panels_of(1, width, height)
     _legend(axes, MARGIN, height - 0.2, shown, [*COLOURS[:named], OTHERS], SIZE)
     shades = (grid - grid.min()) / max(float(np.ptp(grid)), 1e-12)
     for i, j in np.ndindex(rows, columns):
         corner = MARGIN + step * j, height - TITLE - step * (i + 1)
         grey = np.full(3, 0.96 - 0.4 * shades[i, j])
         box = {"facecolor": grey, "edgecolor": PAPER, "linewidth": 1.0}
-        axes.add_patch(_patches().Rectangle(corner, step, step, **box))
+        axes.add_patch(patches().Rectangle(corner, step, step, **box))
     for rank in reversed(range(len(taken))):
         steps = np.array(edges)[taken[rank]]
         i, j = np.divmod(np.unique(steps), columns)
@@ -273,44 +298,6 @@ def paths(
         colour = COLOURS[rank] if rank < named else OTHERS
         style = {"solid_capstyle": "round", "solid_joinstyle": "round"}
         axes.plot(x, y, color=colour, linewidth=1.0 + 5.0 * probabilities[rank], **style)
-    return figure
-
-
-def trees(posterior: Posterior, words: Sequence[str], *, most: int = 3) -> Figure:
-    """Arcs from heads to words over the sentence, one panel per tree; outputs (k, n + 1) are heads.
-
-    ``heads[0]`` is ignored, as the root has none; head 0 is an arrow from above.
-    """
-    heads, probabilities = _read(posterior, 2)
-    heads = _cut(heads, "words and the root", len(words) + 1)[:, 1:]
-    arcs = _chosen(heads, len(words) + 1, "words and the root")
-    views = list(_views(arcs, probabilities, "trees", most))
-    widths = np.array([max(_width(word), 0.32) for word in words])
-    xs = MARGIN + np.cumsum(widths + 0.22) - widths / 2 - 0.22
-    base = MARGIN + 0.3
-    spans = np.abs(np.arange(1, len(words) + 1)[:, None] - np.arange(len(words) + 1))
-    used = views[0].values > 0
-    top = base + _rise(spans[:, 1:].max(initial=1, where=used[:, 1:])) + 0.3
-    crown = 0.2 if len(views) == 1 or used[:, 0].sum() == 1 else 0.34
-    figure, panels = _panels(len(views), xs[-1] + widths[-1] / 2 + MARGIN, top + crown + TITLE)
-    for axes, view in zip(panels, views):
-        _title(axes, view.title)
-        for x, word in zip(xs, words):
-            _write(axes, x, base - 0.17, word)
-        for m in np.flatnonzero(view.values[:, 0]).tolist():
-            share, colour = view.values[m, 0], view.colour(m, 0)
-            _arrow(axes, [(xs[m], top), (xs[m], base)], share, colour)
-            note = "root" if view.single or view.common[m, 0] else f"root\n{_percent(share)}"
-            _write(axes, xs[m], top + 0.03, note, size=SMALL, color=colour, va="bottom")
-        taken: list[Floats] = []
-        for m, h, start, end, rise in _arcs(view.values[:, 1:] > 0, xs):
-            share, colour = view.values[m, h + 1], view.colour(m, h + 1)
-            bend = base + rise * 4 / 3  # a cubic curve with its ends at 0 rises to 3/4 of this
-            curve = np.array([(start, base), (start, bend), (end, bend), (end, base)])
-            _arrow(axes, curve, share, colour)
-            if not view.single and not view.common[m, h + 1]:
-                taken.append(_free_spot(curve, taken))
-                _label(axes, taken[-1][0], taken[-1][1], _percent(share), colour)
     return figure
 
 
@@ -327,11 +314,13 @@ def alignments(
     Outputs are the column of each row, −1 for none, (k, n), or cells, (k, n, m). ``path`` joins the
     cells by a line, from the first row to the last: for alignments that keep the order.
     """
-    cells, probabilities = _read(posterior, 2, 3)
+    cells, probabilities = read_posterior(posterior, 2, 3)
     if cells.ndim == 2:
-        cells = _chosen(_cut(cells, "rows", len(rows)), len(columns), "columns", none=True)
-    cells = _cut(cells.astype(bool), "rows and columns", len(rows), len(columns))
-    views = list(_views(cells, probabilities, "alignments" if path else "matchings", most))
+        cells = indicators(
+            without_padding(cells, "rows", len(rows)), len(columns), "columns", none=True
+        )
+    cells = without_padding(cells.astype(bool), "rows and columns", len(rows), len(columns))
+    views = list(panel_views(cells, probabilities, "alignments" if path else "matchings", most))
     longest = _widest(columns)
     slanted = longest > 0.6
     step, width = 0.34, 0.46 if slanted else max(longest + 0.1, 0.46)
@@ -339,17 +328,17 @@ def alignments(
     right = left + width * len(columns)
     height = TITLE + head + step * len(rows) + MARGIN
     overhang = max(MARGIN, longest * 0.71 - width / 2 if slanted else 0.0)
-    figure, panels = _panels(len(views), right + overhang + MARGIN, height)
+    figure, panels = panels_of(len(views), right + overhang + MARGIN, height)
     xs = left + width * (np.arange(len(columns)) + 0.5)
     ys = height - TITLE - head - step * (np.arange(len(rows)) + 0.5)
     marginals = views[0].values
     for axes, view in zip(panels, views):
-        _title(axes, view.title)
+        write_title(axes, view.title)
         for x, name in zip(xs, columns):
             turned = {"rotation": 45, "ha": "left", "rotation_mode": "anchor"} if slanted else {}
-            _write(axes, x, height - TITLE - head + 0.06, name, va="baseline", **turned)
+            write_text(axes, x, height - TITLE - head + 0.06, name, va="baseline", **turned)
         for y, name in zip(ys, rows):
-            _write(axes, left - 0.1, y, name, ha="right")
+            write_text(axes, left - 0.1, y, name, ha="right")
         for i, j in np.ndindex(marginals.shape):
             x, y = left + width * j, float(ys[i]) - step / 2
             _cell(axes, x, y, width, step, float(marginals[i, j]), written=not view.single)
@@ -369,22 +358,22 @@ def forests(
     most: int = 3,
 ) -> Figure:
     """Nodes and links, one panel per `Forest`, outputs (k, n, n) above the diagonal."""
-    links, probabilities = _read(posterior, 3)
-    links = _cut(links.astype(bool), "nodes by nodes", len(names), len(names))
-    views = list(_views(links, probabilities, "forests", most))
+    links, probabilities = read_posterior(posterior, 3)
+    links = without_padding(links.astype(bool), "nodes by nodes", len(names), len(names))
+    views = list(panel_views(links, probabilities, "forests", most))
     graph = _place(names, positions, np.argwhere(links.any(axis=0)))
-    figure, panels = _panels(len(views), graph.width, graph.height)
+    figure, panels = panels_of(len(views), graph.width, graph.height)
     for axes, view in zip(panels, views):
-        _title(axes, view.title)
+        write_title(axes, view.title)
         taken: list[Floats] = []
         for i, j in np.argwhere(view.values > 0):
             share, colour = view.values[i, j], view.colour(i, j)
-            axes.plot(*graph.nodes[[i, j]].T, color=colour, linewidth=_thickness(share), zorder=1)
+            axes.plot(*graph.nodes[[i, j]].T, color=colour, linewidth=line_width(share), zorder=1)
             if not view.single and not view.common[i, j]:
                 taken.append(graph.free_spot(i, j, taken))
-                _label(axes, taken[-1][0], taken[-1][1], _percent(share), colour)
+                write_label(axes, taken[-1][0], taken[-1][1], percent(share), colour)
         for i, (x, y) in enumerate(graph.nodes):
-            axes.add_patch(_patches().Circle((x, y), 0.07, color=INK, zorder=2))
+            axes.add_patch(patches().Circle((x, y), 0.07, color=INK, zorder=2))
             graph.write(axes, i)
     return figure
 
@@ -403,15 +392,15 @@ def factor_graphs(
     In the first panel a variable is a pie of its marginals; ``edges`` join the pairs that have a
     common score. Six states have colours of their own.
     """
-    outputs, probabilities = _read(posterior, 2)
-    outputs = _cut(outputs, "variables", len(names))
-    chosen = _chosen(outputs, len(states), "states")
-    views = list(_views(chosen, probabilities, "labellings", most))
+    outputs, probabilities = read_posterior(posterior, 2)
+    outputs = without_padding(outputs, "variables", len(names))
+    chosen = indicators(outputs, len(states), "states")
+    views = list(panel_views(chosen, probabilities, "labellings", most))
     graph, legend = _place(names, positions, np.array(edges), radius=0.17), 0.3
     width = max(graph.width, MARGIN + _legend_width(states, SMALL))
-    figure, panels = _panels(len(views), width, graph.height + legend)
+    figure, panels = panels_of(len(views), width, graph.height + legend)
     for axes, view in zip(panels, views):
-        _title(axes, view.title)
+        write_title(axes, view.title)
         axes.set_ylim(-legend, graph.height)
         for i, j in edges:
             axes.plot(*graph.nodes[[i, j]].T, color=QUIET, linewidth=1.0, zorder=1)
@@ -419,81 +408,15 @@ def factor_graphs(
             turns = 90 - 360 * np.concatenate([[0.0], np.cumsum(view.values[i])])
             for state in np.flatnonzero(view.values[i]):
                 angles, colour = turns[[state + 1, state]], COLOURS[state % len(COLOURS)]
-                slice_ = _patches().Wedge(centre, graph.radius, *angles, zorder=2)
+                slice_ = patches().Wedge(centre, graph.radius, *angles, zorder=2)
                 slice_.set(facecolor=colour, edgecolor=PAPER, linewidth=0.6)
                 axes.add_patch(slice_)
-            ring = _patches().Circle(centre, graph.radius, zorder=3)
+            ring = patches().Circle(centre, graph.radius, zorder=3)
             ring.set(fill=False, edgecolor=INK, linewidth=1.0)
             axes.add_patch(ring)
             graph.write(axes, i)
     _legend(panels[0], MARGIN, -0.1, states, COLOURS, SMALL)
     return figure
-
-
-@dataclass(frozen=True)
-class _View:
-    """What one panel shows: how probable each part is, and which ones all structures share."""
-
-    title: str
-    values: Floats
-    common: NDArray[np.bool_]
-    single: bool
-
-    def colour(self, *part: Any) -> str:
-        return QUIET if self.common[part] else ACCENT
-
-
-def _views(parts: NDArray[Any], probabilities: Floats, what: str, most: int) -> Iterator[_View]:
-    """The marginals, unless there is a single structure, then the most probable structures."""
-    count = len(parts)
-    common = np.logical_and.reduce(parts.astype(bool))
-    if count > 1:
-        title = f"{count} {what}" + (f", {most} shown" if count > most else "")
-        yield _View(title, np.tensordot(probabilities, parts.astype(np.float64), 1), common, False)
-    for one, probability in zip(parts[: most if count > 1 else 1], probabilities):
-        yield _View(_percent(probability), one.astype(np.float64), common, True)
-
-
-def _read(posterior: Posterior, *ndim: int) -> tuple[NDArray[Any], Floats]:
-    """Structures and their probabilities, most probable first."""
-    require_matplotlib("drawing structures")
-    if isinstance(posterior, Distribution):
-        posterior = posterior.structures, posterior.probabilities
-    structures = np.asarray(posterior[0])
-    probabilities = np.asarray(posterior[1], dtype=np.float64)
-    axes = " or ".join(map(str, ndim))
-    _check(structures.ndim in ndim, f"one structure per row, {axes} axes in all", structures.shape)
-    if not len(structures) or probabilities.shape != structures.shape[:1]:
-        raise DataError(
-            f"expected one probability for each of {len(structures)} structures, found shape "
-            f"{probabilities.shape}",
-            field="probabilities",
-        )
-    order = np.argsort(-probabilities, kind="stable")
-    return structures[order], probabilities[order]
-
-
-def _check(right: bool, expected: str, shape: tuple[int, ...]) -> None:
-    if not right:
-        raise DataError(f"expected {expected}, found shape {shape}", field="structures")
-
-
-def _cut(outputs: NDArray[Any], what: str, *shape: int) -> NDArray[Any]:
-    """The part of padded outputs that has this shape; nothing may stand in the rest."""
-    inner = outputs[(slice(None), *map(slice, shape))]
-    used = [np.count_nonzero(a if a.dtype == bool else a >= 0) for a in (inner, outputs)]
-    expected = f"{' x '.join(map(str, shape))} {what}"
-    _check(inner.shape[1:] == shape and used[0] == used[1], expected, outputs.shape)
-    return inner
-
-
-def _chosen(outputs: NDArray[Any], n: int, what: str, *, none: bool = False) -> NDArray[np.bool_]:
-    """Indices below n as 0/1 arrays along one more axis; −1 may stand for none of them."""
-    wrong = outputs[(outputs < (-1 if none else 0)) | (outputs >= n)]
-    if len(wrong):
-        raise DataError(f"there are {n} {what}, found index {wrong[0]}", field="structures")
-    chosen: NDArray[np.bool_] = outputs[..., None] == np.arange(n)
-    return chosen
 
 
 @dataclass(frozen=True)
@@ -512,7 +435,9 @@ class _Graph:
         x, y = self.nodes[i] + (self.radius + 0.09) * self.sides[i]
         across, up = np.sign(np.round(self.sides[i], 1)).astype(int)
         va = "center" if across else ("center", "bottom", "top")[up]
-        _write(axes, x, y, self.names[i], ha=("center", "left", "right")[across], va=va, zorder=4)
+        write_text(
+            axes, x, y, self.names[i], ha=("center", "left", "right")[across], va=va, zorder=4
+        )
 
     def free_spot(self, i: int, j: int, taken: Sequence[Floats]) -> Floats:
         """The place on a link, towards its middle, that is farthest from other links and labels."""
@@ -554,7 +479,7 @@ def _place(
             raise DataError(f"expected shape {(n, 2)}, found {nodes.shape}", field="positions")
         nodes *= 1.2 * span / max(float(np.ptp(nodes, axis=0).max()), 1e-12)
         sides = np.array([_open_side(nodes, i, links) for i in range(n)])
-    widths = np.array([_width(name) for name in names])
+    widths = np.array([text_width(name) for name in names])
     across = np.sign(np.round(sides[:, 0], 1))
     reach = nodes + (radius + 0.09) * sides
     left = np.minimum(reach[:, 0] + widths * (across - 1) / 2, nodes[:, 0] - radius).min()
@@ -576,123 +501,24 @@ def _open_side(nodes: Floats, i: int, links: NDArray[np.int64]) -> Floats:
     return sides[np.argmin(np.round(closest, 3))]
 
 
-def _panels(count: int, width: float, height: float) -> tuple[Figure, list[Any]]:
-    """A figure with panels side by side and below each other, their units inches."""
-    from matplotlib.figure import Figure  # not pyplot, which would look for a screen
-
-    columns = min(count, max(1, int(PAGE / width)))
-    rows = -(-count // columns)
-    figure = Figure(figsize=(columns * width, rows * height), facecolor=PAPER)
-    for place in range(count):
-        row, column = divmod(place, columns)
-        box = (column / columns, 1 - (row + 1) / rows, 1 / columns, 1 / rows)
-        axes = figure.add_axes(box, xlim=(0, width), ylim=(0, height), autoscale_on=False)
-        axes.axis("off")
-    return figure, figure.axes
-
-
-def _title(axes: Any, text: str) -> None:
-    width, height = axes.get_xlim()[1], np.ptp(axes.get_ylim())
-    place = {"x": MARGIN / width, "y": 1 - 0.1 / height, "ha": "left", "va": "top", "pad": 0}
-    axes.set_title(text, fontsize=SIZE, fontweight="bold", color=INK, **place)
-
-
-def _write(axes: Any, x: float, y: float, text: str, **style: Any) -> None:
-    usual = {"ha": "center", "va": "center", "color": INK, "size": SIZE, "parse_math": False}
-    axes.text(x, y, text, **usual | style)
-
-
 def _legend(
     axes: Any, x: float, y: float, names: Sequence[str], colours: Sequence[str], size: float
 ) -> None:
     """Squares in a row, each with its name."""
     for place, name in enumerate(names):
-        box = _patches().Rectangle((x, y - 0.065), 0.13, 0.13)
+        box = patches().Rectangle((x, y - 0.065), 0.13, 0.13)
         axes.add_patch(box)
         box.set_color(colours[place % len(colours)])
-        _write(axes, x + 0.19, y, name, ha="left", size=size)
+        write_text(axes, x + 0.19, y, name, ha="left", size=size)
         x += _legend_width([name], size)
 
 
 def _legend_width(names: Sequence[str], size: float) -> float:
-    return sum(0.35 + _width(name, size) for name in names)
-
-
-def _label(axes: Any, x: float, y: float, text: str, colour: str) -> None:
-    """A text on a line, which it interrupts."""
-    box = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.8}
-    _write(axes, x, y, text, size=SMALL, color=colour, bbox=box, zorder=3)
-
-
-def _width(text: str, size: float = SIZE, *, bold: bool = False) -> float:
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import text_to_path
-
-    font = FontProperties(size=size, weight="bold" if bold else "normal")
-    return float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0]) / 72
+    return sum(0.35 + text_width(name, size) for name in names)
 
 
 def _widest(texts: Sequence[str], *, bold: bool = False) -> float:
-    return max((_width(text, bold=bold) for text in texts), default=0.0)
-
-
-def _percent(share: float) -> str:
-    """A probability in two or three characters, never rounded to certainty or impossibility."""
-    if share <= 0 or share >= 1 - 1e-9:
-        return f"{share:.0%}"
-    return "<1%" if share < 0.01 else f"{min(share, 0.99):.0%}"
-
-
-def _thickness(share: float) -> float:
-    return 0.7 + 1.3 * share
-
-
-def _rise(span: int) -> float:
-    return 0.3 * float(span) ** 0.75
-
-
-def _arcs(chosen: NDArray[np.bool_], xs: Floats) -> Iterator[tuple[int, int, float, float, float]]:
-    """Word, head, where the arc starts and ends, and its height; ``chosen`` is [word, head].
-
-    Of the arcs that meet on one side of a word, the higher stand closer to its middle.
-    """
-    rises = {}
-    for m, h in np.argwhere(chosen):
-        twin = h > m and chosen[h, m]  # the same two words the other way round
-        rises[m, h] = _rise(abs(m - h)) + (0.18 if twin else 0.0)
-    feet: dict[tuple[int, bool], int] = {}
-    ends = {}
-    for m, h in sorted(rises, key=lambda arc: -rises[arc]):
-        for word, other in ((m, h), (h, m)):
-            side = bool(other > word)
-            rank = feet[word, side] = feet.get((word, side), -1) + 1
-            away = 0.06 + 0.075 * min(rank, 2)
-            ends[m, h, word] = xs[word] + (away if side else -away)
-    for (m, h), rise in rises.items():
-        yield m, h, ends[m, h, h], ends[m, h, m], rise
-
-
-def _free_spot(curve: Floats, taken: Sequence[Floats]) -> Floats:
-    """A place on a cubic curve where no label stands yet, its middle if it can be."""
-    for t in (0.5, 0.4, 0.6, 0.33, 0.67, 0.27, 0.73):
-        weights = np.array([(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t**2 * (1 - t), t**3])
-        spot = weights @ curve
-        if all((np.abs(spot - other) > (0.32, 0.14)).any() for other in taken):
-            return spot
-    return curve[[1, 2]].mean(axis=0) * 0.75 + curve[[0, 3]].mean(axis=0) * 0.25
-
-
-def _arrow(axes: Any, points: ArrayLike, share: float, colour: str) -> None:
-    """A straight line of two points, or a cubic curve of four, with a head."""
-    from matplotlib.path import Path
-
-    corners = np.asarray(points)
-    codes = [Path.LINETO] if len(corners) == 2 else [Path.CURVE4] * 3
-    style = {"arrowstyle": "-|>", "mutation_scale": 9, "linewidth": _thickness(share)}
-    patch = _patches().FancyArrowPatch(
-        path=Path(corners, [Path.MOVETO, *codes]), color=colour, **style
-    )
-    axes.add_patch(patch)
+    return max((text_width(text, bold=bold) for text in texts), default=0.0)
 
 
 def _cell(
@@ -707,10 +533,10 @@ def _cell(
 ) -> None:
     """A box of a heat map, with its probability where there is one."""
     box = {"facecolor": _shade(share), "edgecolor": PAPER, "linewidth": 1.5}
-    axes.add_patch(_patches().Rectangle((x, y), width, height, **box))
+    axes.add_patch(patches().Rectangle((x, y), width, height, **box))
     if written and share > 0:
         colour = PAPER if share > 0.85 else INK
-        _write(axes, x + width / 2, y + height / 2, _percent(share), size=SMALL, color=colour)
+        write_text(axes, x + width / 2, y + height / 2, percent(share), size=SMALL, color=colour)
 
 
 def _shade(share: float) -> Floats:
@@ -729,10 +555,4 @@ def _band(axes: Any, xs: Floats, ys: Floats, size: float, half: float, colour: s
         points += [(middle, y), (middle, next_y), (next_x - half, next_y), (next_x + half, next_y)]
         codes += [Path.CURVE4] * 3 + [Path.LINETO]
     style = {"facecolor": "none", "edgecolor": colour, "capstyle": "butt"}
-    axes.add_patch(_patches().PathPatch(Path(points, codes), linewidth=72 * size, **style))
-
-
-def _patches() -> Any:
-    from matplotlib import patches
-
-    return patches
+    axes.add_patch(patches().PathPatch(Path(points, codes), linewidth=72 * size, **style))
