@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks import synthetic
-from didyma.data import judged, letor
+from didyma.data import formats, letor
 from didyma.data.lists import Lists
 
 __all__ = ["FEATURES", "ROWS", "write_file"]
@@ -30,14 +30,14 @@ def write_file(path: Path, kind: str, queries: int) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        judged.write(part, path)
+        formats.write(part, path)
         table = pq.read_table(path)
         with pq.ParquetWriter(path, table.schema) as file:
             for first in range(0, queries, DISTINCT):
                 own = pa.array([f"{first}-{name}" for name in names.tolist()])
                 file.write_table(table.set_column(1, "qid", own))
         return
-    judged.write(part, path)
+    formats.write(part, path)
     head, text = "", path.read_text()
     if path.suffix == ".csv":
         head, _, text = text.partition("\n")

@@ -21,7 +21,7 @@ from benchmarks import large_data, synthetic
 from benchmarks.judged_file import FEATURES, ROWS, write_file
 from benchmarks.process import peak, status
 from benchmarks.row import Row
-from didyma.data import judged
+from didyma.data import formats
 from didyma.data.lists import Lists
 from didyma.model import Model
 from didyma.ranking.additive import AdditiveSVMRanker
@@ -142,9 +142,9 @@ def read(kind: str, queries: int) -> dict[str, int]:
         # Reading what is longer than a block takes other ways than what is not.
         for path, count in ((small, max(2, min(300, queries // 4))), (large, queries)):
             write_file(path, kind, count)
-        judged.read(small, **options)
+        formats.read(small, **options)
         found: list[Lists] = []
-        extra = _extra(lambda: found.append(judged.read(large, **options)))
+        extra = _extra(lambda: found.append(formats.read(large, **options)))
         return {"data": size_of(found[0]), "extra": extra}
 
 

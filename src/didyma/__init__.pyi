@@ -4,8 +4,8 @@ from didyma.applications.motif.finder import MotifFinder as MotifFinder
 from didyma.applications.tagging.tagger import TrigramTagger as TrigramTagger
 from didyma.checkpoints import checkpoint as checkpoint
 from didyma.cluster.shards import Shards as Shards
-from didyma.data.judged import read as read
-from didyma.data.judged import write as write
+from didyma.data.formats import read as read
+from didyma.data.formats import write as write
 from didyma.data.lists import Lists as Lists
 from didyma.errors import DataError as DataError
 from didyma.errors import DidymaError as DidymaError

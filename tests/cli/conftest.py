@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from didyma import execution
 from didyma.cli import app
-from didyma.data import judged
+from didyma.data import formats
 from didyma.data.lists import Lists
 
 Run = Callable[..., Any]
@@ -63,8 +63,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cli")
     for seed, name in enumerate(("train", "dev", "test")):
         data = make(seed)
-        judged.write(data, folder / f"{name}.letor")
-        judged.write(make(seed, names=True), folder / f"{name}.csv")
+        formats.write(data, folder / f"{name}.letor")
+        formats.write(make(seed, names=True), folder / f"{name}.csv")
     lines = [f"{q} 0 {d} {y:.0f}" for q, d, y in zip(data.qid, data.docid, data.y)]
     (folder / "qrels.txt").write_text("\n".join(lines) + "\n")
     for name, *options in (

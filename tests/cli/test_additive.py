@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from didyma import model
-from didyma.data import judged
+from didyma.data import formats
 from didyma.formatting import decimal
 from didyma.metrics import evaluate
 from didyma.ranking.additive import AdditiveSVMRanker
@@ -33,12 +33,12 @@ def test_fit_apply_look_and_export(run: Run, folder: Path, holes: Path, tmp_path
     output = tmp_path / "m.safetensors"
     options = ("--bins", 8, "--categorical", 4, "--increasing", "1", "--interactions", 1)
     fitted = run("fit", holes, "--missing", *options, "--dev", folder / "dev.letor", "-o", output)
-    data = judged.read(holes, missing=True)
+    data = formats.read(holes, missing=True)
     assert np.isnan(data.X[:, 1]).sum() == 20
     ranker = AdditiveSVMRanker(bins=8, categorical=[3], increasing=[0], interactions=1)
     expected = ranker.fit(data.X, data.y, qid=data.qid)
     np.testing.assert_array_equal(model.load(output).coef_, expected.coef_)
-    dev = judged.read(folder / "dev.letor")
+    dev = formats.read(folder / "dev.letor")
     value = evaluate(expected.predict(dev.X), dev.y, dev.groups, "AP", docid=dev.docid).mean("AP")
     assert f"dev AP {decimal(value)} " in fitted.stderr  # while it was learning
     scores = run("predict", output, holes).stdout.split()

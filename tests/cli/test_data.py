@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from didyma.data import judged
+from didyma.data import formats
 from didyma.metrics import evaluate
 from didyma.report.html import Example, RankedPassage
 from didyma.report.table import comparison
@@ -21,7 +21,7 @@ from tests.cli.conftest import Run, make
 def test_convert_there_and_back(run: Run, folder: Path, tmp_path: Path, name: str) -> None:
     run("convert", folder / "train.letor", tmp_path / name)
     run("convert", tmp_path / name, tmp_path / "back.letor")
-    original, back = judged.read(folder / "train.letor"), judged.read(tmp_path / "back.letor")
+    original, back = formats.read(folder / "train.letor"), formats.read(tmp_path / "back.letor")
     np.testing.assert_array_equal(original.X, back.X)
     for column in ("y", "qid", "docid"):
         np.testing.assert_array_equal(getattr(original, column), getattr(back, column))

@@ -11,7 +11,7 @@ from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from didyma import model
 from didyma.cli import progress, training
-from didyma.data import judged
+from didyma.data import formats
 from didyma.metrics import evaluate
 from didyma.model import Model
 from didyma.ranking.classification import PolynomialRanker
@@ -25,7 +25,7 @@ from tests.cli.conftest import Run, make
 def test_fit_saves_what_the_library_would_learn(run: Run, folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.safetensors"
     found = run("fit", folder / "train.letor", "--C", "10", "--loss", "rr", "-o", output)
-    data = judged.read(folder / "train.letor")
+    data = formats.read(folder / "train.letor")
     expected = SVMRanker("rr", 10.0).fit(data.X, data.y, qid=data.qid)
     np.testing.assert_array_equal(model.load(output).coef_, expected.coef_)
     for text in ("SVMRanker, loss rr, C 10", "objective", "relative gap", "passes", str(output)):
@@ -36,7 +36,7 @@ def test_fit_saves_what_the_library_would_learn(run: Run, folder: Path, tmp_path
 
 def test_the_c_that_is_best_on_dev_is_kept(run: Run, folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.safetensors"
-    dev = judged.read(folder / "dev.letor")
+    dev = formats.read(folder / "dev.letor")
     found = run(
         *("fit", folder / "train.letor", "--dev", folder / "dev.letor"),
         *("--C", "100,0.001,1", "--measure", "ndcg@5", "-o", output, "--json"),
@@ -59,7 +59,7 @@ def test_the_ramp_of_a_cut_off(run: Run, folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "m.safetensors"
     call = ("fit", folder / "train.letor", "--C", "10", "--loss", "precision@2", "-o", output)
     found = run(*call)
-    data = judged.read(folder / "train.letor")
+    data = formats.read(folder / "train.letor")
     expected = SVMRanker("precision@2", 10.0).fit(data.X, data.y, qid=data.qid)
     np.testing.assert_array_equal(model.load(output).coef_, expected.coef_)
     assert "rounds from the optimum of ap" in found.stdout
@@ -120,7 +120,7 @@ def test_other_estimators(
     with_dev: bool,
 ) -> None:
     output = tmp_path / "m.safetensors"
-    data, dev = (judged.read(folder / f"{part}.letor") for part in ("train", "dev"))
+    data, dev = (formats.read(folder / f"{part}.letor") for part in ("train", "dev"))
     held_out = ["--dev", folder / "dev.letor"] if with_dev else []
     found = run(
         *("fit", folder / "train.letor", *held_out, "--model-type", name, *options, "-o", output)
@@ -179,7 +179,7 @@ def test_skipped_queries_and_missed_tolerance_are_one_line_each(run: Run, tmp_pa
     y = data.y.copy()
     y[:8] = 0
     path = tmp_path / "train.letor"
-    judged.write(type(data)(data.X, y, data.qid), path)
+    formats.write(type(data)(data.X, y, data.qid), path)
     output = tmp_path / "m.safetensors"
     found = run("fit", path, "--max-iter", "1", "--tol", "1e-9", "-o", output)
     warnings = [line for line in found.stderr.splitlines() if line.startswith("warning: ")]
@@ -362,7 +362,7 @@ def test_the_file_is_that_of_the_estimator(
     path = tmp_path / "m.safetensors"
     given = ("--loss", "ndcg@5", "--C", "3", "--seed", "4", "--tol", "0.01")
     run("fit", folder / "train.letor", *given, "--scale", scale, "-o", path)
-    data = judged.read(folder / "train.letor")
+    data = formats.read(folder / "train.letor")
     ranker = SVMRanker("ndcg@5", C=3.0, random_state=4, tol=0.01)
     scalers = {
         "standard": StandardScaler(),

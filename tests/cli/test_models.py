@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from didyma import model
-from didyma.data import judged
+from didyma.data import formats
 from didyma.data.trec import read_qrels, read_run
 from didyma.metrics import evaluate, evaluate_run
 from didyma.ranking.binning import ScoreBinner
@@ -23,7 +23,7 @@ MAP, NAMED, ROC = (f"{name}.didyma.safetensors" for name in ("map", "named", "ro
 def test_predict_gives_the_scores_of_the_model(run: Run, folder: Path, tmp_path: Path) -> None:
     shown = run("predict", folder / MAP, folder / "test.letor").stdout
     scores = [float(line) for line in shown.splitlines()]
-    X = judged.read(folder / "test.letor").X
+    X = formats.read(folder / "test.letor").X
     np.testing.assert_array_equal(scores, model.load(folder / MAP).predict(X))
     output = tmp_path / "scores.txt.gz"
     assert run("predict", folder / MAP, folder / "test.letor", "-o", output).stdout == ""
@@ -51,7 +51,7 @@ def test_an_unnamed_model_takes_unlabelled_tables_by_position(
 ) -> None:
     data = make(2)
     path = tmp_path / "plain.parquet"
-    judged.write(data, path)
+    formats.write(data, path)
     labelled = run("predict", folder / MAP, path).stdout
     assert labelled == run("predict", folder / MAP, folder / "test.letor").stdout
     lines = ["qid,a,b,c,d"] + [f"{q},{','.join(map(str, x))}" for x, q in zip(data.X, data.qid)]
@@ -64,7 +64,7 @@ def test_features_that_are_missing_or_too_many(run: Run, folder: Path, tmp_path:
     path.write_text("label,qid,clicks,bm25\n1,a,2,3\n")
     found = run("predict", folder / NAMED, path, code=1)
     assert "less.csv: expected also the features length, age" in found.stderr
-    judged.write(judged.read(path), tmp_path / "less.parquet")
+    formats.write(formats.read(path), tmp_path / "less.parquet")
     found = run("predict", folder / NAMED, tmp_path / "less.parquet", code=1)
     assert "length, age" in found.stderr
     found = run("predict", folder / MAP, path, code=1)
@@ -82,7 +82,7 @@ def test_a_letor_file_may_lack_the_last_features(
     path = tmp_path / "narrow.letor"
     path.write_text(line + "\n")
     coef = model.load(folder / MAP).coef_
-    X = judged.read(path).X
+    X = formats.read(path).X
     dense = X if isinstance(X, np.ndarray) else X.toarray()
     found = run("predict", folder / MAP, path).stdout.split()
     assert [float(score) for score in found] == pytest.approx(dense @ coef[: dense.shape[1]])
@@ -131,7 +131,7 @@ def test_a_file_that_does_not_rank(run: Run, folder: Path, tmp_path: Path) -> No
 def test_rank_writes_a_run(run: Run, folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "run.txt.gz"
     run("rank", folder / MAP, folder / "test.letor", "-o", output, "--tag", "mine", "--depth", "3")
-    found, data = read_run(output), judged.read(folder / "test.letor")
+    found, data = read_run(output), formats.read(folder / "test.letor")
     assert (found.tag, len(found)) == ("mine", 36)
     scores = model.load(folder / MAP).predict(data.X)
     for query in data.groups.names:
@@ -157,7 +157,7 @@ def test_rows_without_a_document_id_get_one(run: Run, folder: Path, tmp_path: Pa
 
 def test_eval_of_a_model(run: Run, folder: Path) -> None:
     arguments = ("eval", folder / MAP, folder / "test.letor", "--measures", "map, P@1")
-    data = judged.read(folder / "test.letor")
+    data = formats.read(folder / "test.letor")
     scores = model.load(folder / MAP).predict(data.X)
     expected = evaluate(scores, data.y, data.groups, "AP P@1", docid=data.docid)
     found = json.loads(run(*arguments, "--json").stdout)
@@ -184,7 +184,7 @@ def test_pipelines_from_the_library_are_told_the_queries(
 ) -> None:
     from sklearn import config_context
 
-    data = judged.read(folder / "train.letor")
+    data = formats.read(folder / "train.letor")
     path = tmp_path / "acc4.safetensors"
     with config_context(enable_metadata_routing=True):
         pipeline = baseline("acc4").fit(data.X, data.y, qid=data.qid)

@@ -12,9 +12,9 @@ import pytest
 from didyma import model as models
 from didyma.cli.inputs import InputColumns
 from didyma.cli.scored import scored
-from didyma.data import delimited, json_table, judged, letor, lists_folder, parquet
+from didyma.data import delimited, formats, json_table, letor, lists_folder, parquet
 from didyma.data.lists import Lists
-from didyma.data.source import Source
+from didyma.data.text_block import TextBlock
 from didyma.data.trec import write_run
 from didyma.learning import scoring
 from didyma.metrics import evaluate
@@ -27,7 +27,7 @@ MODELS = ("map", "roc")  # of which the second scales within queries
 @pytest.fixture
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of a few rows, whose ends are not those of queries."""
-    monkeypatch.setattr(letor, "_sources", lambda path: lambda: Source.blocks(path, 300))
+    monkeypatch.setattr(letor, "_sources", lambda path: lambda: TextBlock.blocks(path, 300))
     for module in (delimited, json_table):
         monkeypatch.setattr(module, "BLOCK", 5)
     monkeypatch.setattr(parquet, "BLOCK", 300)
@@ -42,13 +42,13 @@ def data(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     given = make(2)
     if request.param not in ("letor", "npz", "lists"):
         given = Lists(given.X, given.y, given.qid, given.docid, tuple("1234"))
-    judged.write(given, path)
+    formats.write(given, path)
     return path
 
 
 def whole(folder: Path, name: str, path: Path) -> tuple[Lists, Any]:
     model = Model.read(folder / f"{name}.didyma.safetensors")
-    rows = judged.read(path, like=model)
+    rows = formats.read(path, like=model)
     return rows, model.predict(rows)
 
 
@@ -89,7 +89,7 @@ def test_queries_in_pieces_are_put_together(
     path, model = tmp_path / "a.letor", folder / f"{name}.didyma.safetensors"
     given = make(2)
     order = np.random.default_rng(0).permutation(len(given))
-    judged.write(given.select(order), path)
+    formats.write(given.select(order), path)
     rows, expected = whole(folder, name, path)
     run("predict", model, path, "-o", tmp_path / "s")
     assert (tmp_path / "s").read_text() == "".join(f"{score!r}\n" for score in expected.tolist())
@@ -106,7 +106,7 @@ def test_queries_in_pieces_are_put_together(
 @pytest.mark.usefixtures("_small")
 def test_a_fault_in_a_later_block_leaves_no_output(run: Run, folder: Path, tmp_path: Path) -> None:
     path, model = tmp_path / "a.letor", folder / "map.didyma.safetensors"
-    judged.write(make(2), path)
+    formats.write(make(2), path)
     lines = path.read_text().splitlines()
     path.write_text("\n".join([*lines[:90], lines[90].replace("2:", "2:x"), *lines[91:]]) + "\n")
     for command in ("predict", "rank"):
@@ -124,7 +124,7 @@ def test_only_a_block_is_held(
 ) -> None:
     """Rows are scored before those after them are read."""
     path = tmp_path / "a.letor"
-    judged.write(make(2, 400), path)
+    formats.write(make(2, 400), path)
     for module in (models, scoring):
         monkeypatch.setattr(module, "BLOCK", 64)
     read = 0
@@ -133,7 +133,7 @@ def test_only_a_block_is_held(
         def blocks() -> Any:
             nonlocal read
             read = 0
-            for source in Source.blocks(path, 10_000):
+            for source in TextBlock.blocks(path, 10_000):
                 read += 1
                 yield source
 

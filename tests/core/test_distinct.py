@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from didyma.data.text import WIDEST, distinct, text_array
+from didyma.data.text_columns import WIDEST, distinct, text_array
 
 
 @settings(deadline=None)

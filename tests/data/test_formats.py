@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from didyma.applications.alignment import reader as nli
 from didyma.applications.coreference import reader as coreference
 from didyma.applications.motif import fasta
-from didyma.data import conll, judged, letor, table, trec
-from didyma.data import item_vectors as vectors
+from didyma.data import conll, formats, letor, table, trec
+from didyma.data import word_vectors as vectors
 from didyma.data.lists import Lists
 from didyma.data.texts import qa
 from didyma.errors import DataError
@@ -29,8 +29,8 @@ from didyma.ranking.svm import SVMRanker
 )
 def test_the_name_tells_the_format(tmp_path: Path, name: str) -> None:
     data = Lists(np.array([[0.1, 2.0], [0.0, 1e-3]]), np.array([1.0, 0.0]), np.array(["q", "q"]))
-    judged.write(data, tmp_path / name)
-    again = judged.read(tmp_path / name)
+    formats.write(data, tmp_path / name)
+    again = formats.read(tmp_path / name)
     np.testing.assert_array_equal(again.X, data.X)
     np.testing.assert_array_equal(again.y, data.y)
     assert again.qid.tolist() == ["q", "q"]
@@ -38,9 +38,9 @@ def test_the_name_tells_the_format(tmp_path: Path, name: str) -> None:
 
 def test_options_reach_the_reader(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("1 1:1\n")
-    assert judged.read(tmp_path / "a.txt", group=[1], n_features=3, sparse=True).X.shape == (1, 3)
+    assert formats.read(tmp_path / "a.txt", group=[1], n_features=3, sparse=True).X.shape == (1, 3)
     (tmp_path / "a.csv").write_text("grade,query,x\n1,a,2\n")
-    assert judged.read(tmp_path / "a.csv", label="grade", qid="query").X.tolist() == [[2]]
+    assert formats.read(tmp_path / "a.csv", label="grade", qid="query").X.tolist() == [[2]]
 
 
 @given(
@@ -58,10 +58,10 @@ def test_the_same_index_is_the_same_column(
     for name, rows in (("train", train), ("test", test)):
         lines = (" ".join(f"{k}:{k + 1}" for k in sorted(row)) for row in rows)
         (folder / name).write_text("".join(f"1 qid:a {line}\n" for line in lines))
-    known = judged.read(folder / "train")
+    known = formats.read(folder / "train")
     least, greatest = (0 if known.zero_based else 1), known.X.shape[1] - (known.zero_based is True)
     if {k for row in test for k in row} <= set(range(least, greatest + 1)):
-        data = judged.read(folder / "test", like=known, sparse=sparse)
+        data = formats.read(folder / "test", like=known, sparse=sparse)
         X = data.X.toarray() if sparse else data.X
         for row, listed in zip(X, test):
             assert {int(k) + least for k in np.flatnonzero(row)} == listed
@@ -69,7 +69,7 @@ def test_the_same_index_is_the_same_column(
         assert data.features == known.features
     else:
         with pytest.raises(DataError, match=r"test, line [0-9]+, feature"):
-            judged.read(folder / "test", like=known)
+            formats.read(folder / "test", like=known)
 
 
 @pytest.mark.parametrize("zero_based", [False, True, None])
@@ -83,35 +83,35 @@ def test_where_indices_begin_is_kept(
     data = Lists(
         sp.csr_array(X) if sparse else X, np.ones(2), np.array(["a", "a"]), zero_based=zero_based
     )
-    judged.write(data, tmp_path / name)
-    again = judged.read(tmp_path / name)
+    formats.write(data, tmp_path / name)
+    again = formats.read(tmp_path / name)
     assert again.X.shape == (2, width)
     assert again.zero_based == (bool(zero_based) if name == "a.txt" else zero_based)
 
 
 def test_names_of_columns_without_names_follow_their_indices(tmp_path: Path) -> None:
     data = Lists(np.eye(2), np.ones(2), np.array(["a", "a"]), zero_based=True)
-    judged.write(data, tmp_path / "a.csv")
-    assert judged.read(tmp_path / "a.csv").feature_names == ("f0", "f1")
+    formats.write(data, tmp_path / "a.csv")
+    assert formats.read(tmp_path / "a.csv").feature_names == ("f0", "f1")
 
 
 def test_like_a_model(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("1 qid:a 0:1 1:2\n0 qid:a 0:3 1:1\n")
     (tmp_path / "test.txt").write_text("1 qid:a 1:2\n")
-    ranker = SVMRanker().fit(judged.read(tmp_path / "train.txt"))
-    assert judged.read(tmp_path / "test.txt", like=ranker).X.tolist() == [[0, 2]]
+    ranker = SVMRanker().fit(formats.read(tmp_path / "train.txt"))
+    assert formats.read(tmp_path / "test.txt", like=ranker).X.tolist() == [[0, 2]]
     with pytest.raises(DataError, match="like: expected judged results or a fitted model"):
-        judged.read(tmp_path / "test.txt", like=SVMRanker())
+        formats.read(tmp_path / "test.txt", like=SVMRanker())
 
 
 def test_like_a_table(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("label,qid,x,y\n1,a,2,3\n")
     (tmp_path / "b.csv").write_text("z,y,qid,x,label\n9,3,a,2,1\n")
     (tmp_path / "c.csv").write_text("label,qid,x\n1,a,2\n")
-    known = judged.read(tmp_path / "a.csv")
-    assert judged.read(tmp_path / "b.csv", like=known).X.tolist() == [[2, 3]]
+    known = formats.read(tmp_path / "a.csv")
+    assert formats.read(tmp_path / "b.csv", like=known).X.tolist() == [[2, 3]]
     with pytest.raises(DataError, match=r"c\.csv: expected also the features y"):
-        judged.read(tmp_path / "c.csv", like=known)
+        formats.read(tmp_path / "c.csv", like=known)
 
 
 WORD = "\t_\t_\t_\t_\t_\t_\t_\t_\n"
@@ -180,7 +180,7 @@ def test_ids_beyond_unicode_are_not_written(
         columns.append({**ids, field: ids[field].astype(object)})
     for own in columns:
         lists = Lists(np.eye(2), np.ones(2), own["qid"], own["docid"])
-        for write in (judged.write, lambda data, path: judged.write_blocks([data], path)):
+        for write in (formats.write, lambda data, path: formats.write_blocks([data], path)):
             with pytest.raises(DataError, match=rf"{name}, {field}: expected text, found"):
                 write(lists, tmp_path / name)
     assert not list(tmp_path.iterdir())

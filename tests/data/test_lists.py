@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from didyma.data.lists import Features, Groups, Lists, group_rows
+from didyma.data.columns import Columns
+from didyma.data.lists import Groups, Lists, group_rows
 from didyma.data.matrix import as_csr
 from didyma.errors import DataError
 
@@ -92,20 +93,20 @@ def judged(X, **more):
 def test_columns_are_arranged_by_name_or_by_place(sparse):
     X = sp.csr_array(np.eye(2)) if sparse else np.eye(2)
     data = Lists(X, np.ones(2), np.zeros(2), feature_names=("x", "y"))
-    swapped = Features(2, ("y", "x")).arrange(data)
+    swapped = Columns(2, ("y", "x")).arrange(data)
     assert (swapped.X.toarray() if sparse else swapped.X).tolist() == [[0, 1], [1, 0]]
     assert swapped.feature_names == ("y", "x")
-    assert Features(1, ("y",)).arrange(data).X.shape == (2, 1)
-    assert Features(2).arrange(data).feature_names is None
+    assert Columns(1, ("y",)).arrange(data).X.shape == (2, 1)
+    assert Columns(2).arrange(data).feature_names is None
     with pytest.raises(DataError, match="expected also the features z"):
-        Features(2, ("y", "z")).arrange(data)
+        Columns(2, ("y", "z")).arrange(data)
     with pytest.raises(DataError, match="expected 3 features, found 2"):
-        Features(3).arrange(data)
+        Columns(3).arrange(data)
     indexed = Lists(X, np.ones(2), np.zeros(2), zero_based=False)
-    wide = Features(3, zero_based=False).arrange(indexed)
+    wide = Columns(3, zero_based=False).arrange(indexed)
     assert (wide.X.toarray() if sparse else wide.X).tolist() == [[1, 0, 0], [0, 1, 0]]
     with pytest.raises(DataError, match="expected 1 features, found 2"):
-        Features(1, zero_based=False).arrange(indexed)
+        Columns(1, zero_based=False).arrange(indexed)
 
 
 @pytest.mark.parametrize("zero_based", [False, True])
@@ -115,8 +116,8 @@ def test_columns_that_count_from_elsewhere_are_refused(zero_based):
     with pytest.raises(
         DataError, match=f"count from {expected}, found some that count from {found}"
     ):
-        Features(2, zero_based=not zero_based).arrange(data)
-    assert Features(2).arrange(data).zero_based is zero_based
+        Columns(2, zero_based=not zero_based).arrange(data)
+    assert Columns(2).arrange(data).zero_based is zero_based
     assert data.select([1]).zero_based is zero_based
 
 

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from didyma.data import external_sort, judged, letor, lists_folder, npy
+from didyma.data import external_sort, formats, letor, lists_folder, npy_file
 from didyma.data.array_folder import replace_folder
 from didyma.data.lists import Lists
-from didyma.data.source import Source
+from didyma.data.text_block import TextBlock
 from didyma.errors import DataError
 
 RNG = np.random.default_rng(0)
@@ -53,7 +53,7 @@ def assert_same(found: Lists, expected: Lists) -> None:
 def _sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test is of files that fit into memory, and of files that do not."""
     if request.param == "many blocks":
-        for module in (lists_folder, npy):
+        for module in (lists_folder, npy_file):
             monkeypatch.setattr(module, "BLOCK", 200)
 
 
@@ -62,13 +62,13 @@ def _sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("scattered", [False, True])
 def test_what_is_written_is_read(tmp_path: Path, sparse: bool, scattered: bool) -> None:
     data, path = make(sparse=sparse, scattered=scattered), tmp_path / "a.lists"
-    judged.write(data, path)
-    found = judged.read(path)
+    formats.write(data, path)
+    found = formats.read(path)
     assert_same(found, data.gathered())
     assert sp.issparse(found.X) == sparse
     lists_folder.check(path)
     assert [*tmp_path.iterdir()] == [path]
-    parts = [*judged.blocks(path)]
+    parts = [*formats.blocks(path)]
     assert np.concatenate([part.docid for part in parts]).tolist() == found.docid.tolist()
     np.testing.assert_array_equal(np.vstack([dense(part.X) for part in parts]), dense(found.X))
     for before, after in pairwise(parts):
@@ -76,8 +76,8 @@ def test_what_is_written_is_read(tmp_path: Path, sparse: bool, scattered: bool) 
 
 
 def test_rows_are_mapped_and_cannot_be_changed(tmp_path: Path) -> None:
-    judged.write(make(), tmp_path / "a.lists")
-    found = judged.read(tmp_path / "a.lists")
+    formats.write(make(), tmp_path / "a.lists")
+    found = formats.read(tmp_path / "a.lists")
     for array in (found.X, found.y, found.qid, found.docid):
         assert isinstance(array.base, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
@@ -102,7 +102,7 @@ def test_blocks_of_letor_are_its_rows(
 ) -> None:
     data, path = make(scattered=True), tmp_path / "a.letor"
     letor.write(data, path)
-    monkeypatch.setattr(letor, "_sources", lambda path: lambda: Source.blocks(path, size))
+    monkeypatch.setattr(letor, "_sources", lambda path: lambda: TextBlock.blocks(path, size))
     parts = [*letor.blocks(path, sparse=sparse)]
     assert len(parts) > 1
     whole = letor.read(path, sparse=sparse)
@@ -116,7 +116,7 @@ def test_an_error_in_a_later_block_names_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "a.letor"
-    monkeypatch.setattr(letor, "_sources", lambda path: lambda: Source.blocks(path, 16))
+    monkeypatch.setattr(letor, "_sources", lambda path: lambda: TextBlock.blocks(path, 16))
     for last, message in (
         ("1 qid:b 1:x", "line 4, feature 1: expected a finite number"),
         ("1 1:2", "line 4, qid: missing, but line 1 has one"),
@@ -143,10 +143,10 @@ def test_a_text_that_changes_between_two_passes_is_refused(
     }[change]
     texts = iter([first, then])
 
-    def sources(path: Path) -> Callable[[], Iterator[Source]]:
-        def opened() -> Iterator[Source]:
+    def sources(path: Path) -> Callable[[], Iterator[TextBlock]]:
+        def opened() -> Iterator[TextBlock]:
             path.write_text(next(texts))
-            return Source.blocks(path, 1 << 20)
+            return TextBlock.blocks(path, 1 << 20)
 
         return opened
 
@@ -158,7 +158,7 @@ def test_a_text_that_changes_between_two_passes_is_refused(
 def test_a_damaged_folder_names_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a.lists"
     data = make()
-    judged.write(data, path)
+    formats.write(data, path)
     files = {file.name: file.read_bytes() for file in path.iterdir()}
 
     def broken(name: str, contents: bytes | None) -> str:
@@ -169,7 +169,7 @@ def test_a_damaged_folder_names_the_file(tmp_path: Path) -> None:
         else:
             (path / name).write_bytes(contents)
         with pytest.raises((DataError, FileNotFoundError)) as error:
-            judged.read(path)
+            formats.read(path)
         return str(error.value)
 
     for name, contents in files.items():
@@ -220,13 +220,13 @@ def forged(path: Path, name: str, array: NDArray[Any]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("read", [judged.read, lambda path: list(judged.blocks(path))])
+@pytest.mark.parametrize("read", [formats.read, lambda path: list(formats.blocks(path))])
 @pytest.mark.parametrize(("place", "value"), [(0, 1), (-1, -1)])
 def test_rows_that_leave_out_entries_are_refused(
     tmp_path: Path, read: Callable[[Path], Any], place: int, value: int
 ) -> None:
     """Neither those before the first row nor those behind the last one."""
-    judged.write(make(sparse=True), tmp_path / "a.lists")
+    formats.write(make(sparse=True), tmp_path / "a.lists")
     indptr = np.load(tmp_path / "a.lists" / "indptr.npy")
     indptr[place] += value
     path = forged(tmp_path / "a.lists", "indptr", indptr)
@@ -234,15 +234,15 @@ def test_rows_that_leave_out_entries_are_refused(
         read(path)
 
 
-@pytest.mark.parametrize("read", [judged.read, lambda path: list(judged.blocks(path))])
+@pytest.mark.parametrize("read", [formats.read, lambda path: list(formats.blocks(path))])
 @pytest.mark.parametrize("name", ["qid", "docid", "names"])
 @pytest.mark.parametrize("code", [0xD800, 0xDFFF, 0x110000, 0x7FFFFFFF])
 def test_ids_beyond_unicode_are_refused(
     tmp_path: Path, read: Callable[[Path], Any], name: str, code: int
 ) -> None:
-    if name == "names" and read is not judged.read:
+    if name == "names" and read is not formats.read:
         return  # blocks name queries by their rows
-    judged.write(make(), tmp_path / "a.lists")
+    formats.write(make(), tmp_path / "a.lists")
     ids = np.load(tmp_path / "a.lists" / f"{name}.npy")
     ids.view(np.uint32)[-1] = code
     with pytest.raises(DataError, match=rf"{name}\.npy: expected text"):
@@ -252,13 +252,13 @@ def test_ids_beyond_unicode_are_refused(
 def test_more_columns_than_32_bits_count(tmp_path: Path) -> None:
     places = np.arange(2), np.array([0, 2**33 - 1])
     X = sp.coo_array((np.ones(2), places), shape=(2, 2**33))
-    judged.write(Lists(X, np.ones(2), np.zeros(2)), tmp_path / "a.lists")
-    assert judged.read(tmp_path / "a.lists").X.indices.tolist() == [0, 2**33 - 1]
+    formats.write(Lists(X, np.ones(2), np.zeros(2)), tmp_path / "a.lists")
+    assert formats.read(tmp_path / "a.lists").X.indices.tolist() == [0, 2**33 - 1]
 
 
 def test_check_finds_a_changed_bit(tmp_path: Path) -> None:
     path = tmp_path / "a.lists"
-    judged.write(make(), path)
+    formats.write(make(), path)
     for file in [*path.glob("*.npy")]:
         original = file.read_bytes()
         file.write_bytes(original[:-1] + bytes([original[-1] ^ 1]))
@@ -271,7 +271,7 @@ def test_check_finds_a_changed_bit(tmp_path: Path) -> None:
 def test_the_old_folder_is_kept_if_writing_fails(tmp_path: Path) -> None:
     path = tmp_path / "a.lists"
     data = make()
-    judged.write(data, path)
+    formats.write(data, path)
 
     def parts() -> Iterator[Lists]:
         yield data
@@ -279,21 +279,21 @@ def test_the_old_folder_is_kept_if_writing_fails(tmp_path: Path) -> None:
 
     with pytest.raises(OSError, match=r"No space left on device: .*a\.lists'"):
         lists_folder.write_blocks(parts(), path)
-    assert_same(judged.read(path), data.gathered())
+    assert_same(formats.read(path), data.gathered())
     other = make(40)
-    judged.write(other, path)
-    assert_same(judged.read(path), other.gathered())
+    formats.write(other, path)
+    assert_same(formats.read(path), other.gathered())
     assert [*tmp_path.iterdir()] == [path]
     (tmp_path / "b.lists").write_text("a file")
     with pytest.raises(DataError, match=r"b\.lists: expected a folder to write, found a file"):
-        judged.write(data, tmp_path / "b.lists")
+        formats.write(data, tmp_path / "b.lists")
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     left = tmp_path / ".a.lists.0123.didyma-partial"
     left.mkdir()
     (left / "X.npy").write_bytes(b"x")
-    judged.write(make(), tmp_path / "a.lists")
+    formats.write(make(), tmp_path / "a.lists")
     assert os.listdir(tmp_path) == ["a.lists"]
 
 
@@ -301,7 +301,7 @@ def test_what_a_folder_cannot_hold_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.lists"
     data = make(8)
     with pytest.raises(DataError, match="at most 256 characters, found 300"):
-        judged.write(Lists(data.X, data.y, np.array(["x" * 300] * 8, object)), path)
+        formats.write(Lists(data.X, data.y, np.array(["x" * 300] * 8, object)), path)
     large = Lists(np.array([[1.0], [1e300]]), np.ones(2), np.zeros(2))
     with pytest.raises(DataError, match="a value in row 2 is too large for float32"):
         lists_folder.write_blocks([large], path, dtype=np.float32)
@@ -309,9 +309,9 @@ def test_what_a_folder_cannot_hold_is_refused(tmp_path: Path) -> None:
         lists_folder.write_blocks([], path)
     assert not any(tmp_path.iterdir())
     missing = Lists(np.array([[1.0], [np.nan]]), np.ones(2), np.zeros(2))
-    judged.write(missing, path)
+    formats.write(missing, path)
     with pytest.raises(DataError, match="missing values"):
-        judged.read(path)
+        formats.read(path)
     assert np.isnan(lists_folder.read(path, missing=True).X[1, 0])
 
 
@@ -326,4 +326,4 @@ def test_an_index_of_passages_is_no_lists_folder(tmp_path: Path) -> None:
         assert np.load(path / "lengths.npy").tolist() == [0, 1, 2]
     assert not lists_folder.is_lists_folder(tmp_path / "index")
     with pytest.raises(DataError, match="expected lists of rows, found 'an index of passages'"):
-        judged.read(tmp_path / "index.lists")
+        formats.read(tmp_path / "index.lists")

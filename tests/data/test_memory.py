@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from didyma.data import delimited, judged, letor, parquet
+from didyma.data import delimited, formats, letor, parquet
 from didyma.data.lists import Lists
-from didyma.data.source import Source
+from didyma.data.text_block import TextBlock
 
 N_ROWS, N_FEATURES = 6_000, 40
 
@@ -28,14 +28,14 @@ def test_reading_needs_little_more_than_its_result(
     """Blocks are as small beside the file as they are beside one that is worth counting."""
     monkeypatch.setattr(delimited, "PIECE", 1 << 14)
     monkeypatch.setattr(parquet, "BLOCK", 1 << 16)
-    monkeypatch.setattr(letor, "_sources", lambda path: lambda: Source.blocks(path, 1 << 15))
-    judged.write(make(), tmp_path / name)
-    found = judged.read(tmp_path / name)
+    monkeypatch.setattr(letor, "_sources", lambda path: lambda: TextBlock.blocks(path, 1 << 15))
+    formats.write(make(), tmp_path / name)
+    found = formats.read(tmp_path / name)
     size = found.X.nbytes + found.y.nbytes + found.qid.nbytes
     del found
     tracemalloc.start()
     try:
-        found = judged.read(tmp_path / name)
+        found = formats.read(tmp_path / name)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

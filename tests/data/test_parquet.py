@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from didyma.data import judged, parquet
+from didyma.data import formats, parquet
 from didyma.data.texts import corpus
 from didyma.data.texts import reader as texts
 from didyma.errors import DataError
@@ -54,10 +54,10 @@ def write(path: Path, column: Any, **options: Any) -> Path:
 READERS: dict[str, Callable[[Path], Any]] = {
     "table": parquet.read,
     "blocks": lambda path: list(parquet.blocks(path)),
-    "features": lambda path: judged.read(path, qid="column", features=[]),
+    "features": lambda path: formats.read(path, qid="column", features=[]),
     "texts": lambda path: texts.read(path, query="column"),
     "passages": lambda path: list(corpus.read(path)),
-    "rows": lambda path: list(judged.blocks(path, qid="column", features=[])),
+    "rows": lambda path: list(formats.blocks(path, qid="column", features=[])),
 }
 
 

@@ -22,7 +22,7 @@ from hypothesis.extra import numpy as hnp
 
 from didyma.data import delimited, table
 from didyma.data.lists import Lists
-from didyma.data.source import Source
+from didyma.data.text_block import TextBlock
 from didyma.errors import DataError, MissingExtraError
 
 COLUMNS: dict[str, Any] = {
@@ -284,7 +284,7 @@ def test_plain_tables_are_read_by_compiled_code(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(CSV)
     header = ["label", "qid", "docid", "x"]
     found = delimited._plain_columns(
-        Source.open(tmp_path / "a.csv"), ",", header, ["x"], ["qid", "docid"]
+        TextBlock.open(tmp_path / "a.csv"), ",", header, ["x"], ["qid", "docid"]
     )
     assert found is not None
     assert found[0].tolist() == [[0.1], [1e-3]]

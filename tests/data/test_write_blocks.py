@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from didyma.data import judged, letor, table
+from didyma.data import formats, letor, table
 from didyma.data.lists import Lists
-from didyma.data.source import Source
+from didyma.data.text_block import TextBlock
 from didyma.errors import DataError
 
 STREAMED = ("a.letor", "a.txt.gz", "a.csv", "a.tsv", "a.parquet", "a.jsonl", "a.lists")
@@ -43,8 +43,8 @@ def dense(X: Any) -> Any:
 @pytest.mark.parametrize("name", [*STREAMED, "a.npz"])
 def test_parts_are_written_as_the_whole_is(tmp_path: Path, name: str, sparse: bool) -> None:
     data = make(sparse=sparse)
-    judged.write_blocks(parts(data), tmp_path / name)
-    found = judged.read(tmp_path / name)
+    formats.write_blocks(parts(data), tmp_path / name)
+    found = formats.read(tmp_path / name)
     np.testing.assert_array_equal(dense(found.X), dense(data.X))
     for column in ("y", "qid", "docid"):
         np.testing.assert_array_equal(getattr(found, column), getattr(data, column))
@@ -63,7 +63,7 @@ def test_few_rows_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name
             del part
             assert len(alive) <= 3
 
-    judged.write_blocks(watched(), tmp_path / name)
+    formats.write_blocks(watched(), tmp_path / name)
 
 
 @pytest.mark.parametrize("name", STREAMED)
@@ -73,7 +73,7 @@ def test_nothing_is_left_where_a_later_part_fails(tmp_path: Path, name: str) -> 
         raise DataError("expected another line", path="in.txt", line=7)
 
     with pytest.raises(DataError, match=r"in\.txt, line 7"):
-        judged.write_blocks(failing(), tmp_path / name)
+        formats.write_blocks(failing(), tmp_path / name)
     assert not any(tmp_path.iterdir())
 
 
@@ -83,11 +83,11 @@ def test_document_ids_that_begin_late_have_a_column(
 ) -> None:
     path = tmp_path / "in.letor"
     path.write_text("# rows\n" + "1 qid:a 1:1 #\n" * 20 + "0 qid:b 1:2 # d\n")
-    monkeypatch.setattr(letor, "_sources", lambda path: lambda: Source.blocks(path, 40))
-    judged.write_blocks(judged.blocks(path), tmp_path / name)
-    assert judged.read(tmp_path / name).docid.tolist() == [""] * 20 + ["d"]
+    monkeypatch.setattr(letor, "_sources", lambda path: lambda: TextBlock.blocks(path, 40))
+    formats.write_blocks(formats.blocks(path), tmp_path / name)
+    assert formats.read(tmp_path / name).docid.tolist() == [""] * 20 + ["d"]
     path.write_text("# rows\n" + "1 qid:a 1:1 #\n" * 20)
-    assert all(part.docid is None for part in judged.blocks(path))
+    assert all(part.docid is None for part in formats.blocks(path))
 
 
 def test_parts_of_other_columns_are_refused(tmp_path: Path) -> None:
@@ -95,5 +95,5 @@ def test_parts_of_other_columns_are_refused(tmp_path: Path) -> None:
     other = Lists(np.ones((2, 1)), np.ones(2), feature_names=("b",))
     for name in STREAMED:
         with pytest.raises(DataError, match="expected the columns of the first rows"):
-            judged.write_blocks([one, other], tmp_path / name)
+            formats.write_blocks([one, other], tmp_path / name)
     assert not any(tmp_path.iterdir())

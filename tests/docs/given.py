@@ -21,7 +21,7 @@ import pytest
 from sklearn import config_context
 
 import didyma
-from didyma.data import judged
+from didyma.data import formats
 from tests.applications.clicks.test_command import write_log
 from tests.applications.coreference.test_command import tale
 from tests.applications.motif.test_command import write as write_fasta
@@ -42,7 +42,7 @@ def head(source: Path, target: Path, n_lines: int) -> None:
 def write_rows(folder: Path, suffix: str = "txt", *, names: bool = False) -> None:
     """Judged rows to train on, to choose by and to test on."""
     for seed, name in enumerate(("train", "dev", "test")):
-        judged.write(make(seed, names=names), folder / f"{name}.{suffix}")
+        formats.write(make(seed, names=names), folder / f"{name}.{suffix}")
 
 
 def write_tales(folder: Path) -> None:
@@ -139,7 +139,7 @@ def large_data(session: Session) -> Given:
     scores = (session.folder / "scores.txt").read_text().splitlines()
     assert len(scores) == len(make(2))
     session.didyma(["convert", "train.lists", "back.txt"])
-    assert judged.read("back.txt").qid.tolist() == make(0).qid.tolist()
+    assert formats.read("back.txt").qid.tolist() == make(0).qid.tolist()
 
 
 def low_rank(session: Session) -> Given:
@@ -207,7 +207,7 @@ def rankers(session: Session) -> Given:
     write_rows(session.folder)
     write_tales(session.folder)
     write_sequences(session.folder)
-    judged.write(make(5), session.folder / "small.txt")
+    formats.write(make(5), session.folder / "small.txt")
     session.didyma(["fit", "small.txt", "-o", "other.safetensors"])
     yield
     assert session.names["ranker"].result_.converged
@@ -267,7 +267,9 @@ def searching(session: Session) -> Given:
 
 def serve(session: Session) -> Given:
     judged = (DATA / "passages-train.tsv").read_text().splitlines()[:400]
-    (session.folder / "judged.tsv").write_text("\n".join(["query\tpassage\tlabel", *judged]) + "\n")
+    (session.folder / "formats.tsv").write_text(
+        "\n".join(["query\tpassage\tlabel", *judged]) + "\n"
+    )
     session.names |= {"query": "who built it ?", "passages": ["It rains .", "Ida built it ."]}
     yield
     health, answer = session.answers

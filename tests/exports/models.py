@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from didyma.data.lists import Features
+from didyma.data.columns import Columns
 from didyma.learning.scoring import LEVELS
 from didyma.model import Model
 from didyma.ranking.additive import AdditiveSVMRanker
@@ -17,7 +17,7 @@ from didyma.ranking.svm import SVMRanker
 NAMES = ("bm25", "title bm25", "title.bm25", "2nd", "[age]", "größe")
 
 
-def fitted(estimator: Any, known: Features, **learned: Any) -> Model:
+def fitted(estimator: Any, known: Columns, **learned: Any) -> Model:
     """The model of an estimator that has learned this."""
     for name, value in {"n_queries_": 3, **learned}.items():
         setattr(estimator, name, value)
@@ -25,9 +25,9 @@ def fitted(estimator: Any, known: Features, **learned: Any) -> Model:
     return Model.of(estimator)
 
 
-def features(random: Generator, n: int) -> Features:
+def features(random: Generator, n: int) -> Columns:
     names = NAMES[:n] if random.random() < 0.7 else None
-    return Features(n, names, None if names else bool(random.random() < 0.5))
+    return Columns(n, names, None if names else bool(random.random() < 0.5))
 
 
 def linear(random: Generator, scaler: str | None = None, *, clip: bool = False) -> Model:

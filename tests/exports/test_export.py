@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
 
 import didyma
-from didyma.data.lists import Features, Lists
+from didyma.data.columns import Columns
+from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.exports.description import Description, describe_ranker
 from didyma.exports.engine import Engine, spelled
@@ -188,7 +189,7 @@ def test_what_cannot_be_expressed_is_refused_with_the_reason(tmp_path: Path) -> 
 def test_columns_keep_their_names_or_one_is_told(tmp_path: Path) -> None:
     coef = np.array([1.0, 2.0, 3.0])
     names = ("title bm25", "title_bm25", "2nd")
-    model = models.fitted(didyma.SVMRanker(), Features(3, names), coef_=coef)
+    model = models.fitted(didyma.SVMRanker(), Columns(3, names), coef_=coef)
     path = tmp_path / "my ranker.txt"
     (note,) = export(model, path, "vespa").notes
     assert "'title bm25' is title_bm25_2, '2nd' is _2nd" in note
@@ -197,7 +198,7 @@ def test_columns_keep_their_names_or_one_is_told(tmp_path: Path) -> None:
     assert "attribute(title_bm25_2)" in text
     assert export(model, path, "elasticsearch").notes == ()
     assert '\\"title bm25\\": 1.0' in path.read_text()
-    unnamed = models.fitted(didyma.SVMRanker(), Features(3, zero_based=False), coef_=coef)
+    unnamed = models.fitted(didyma.SVMRanker(), Columns(3, zero_based=False), coef_=coef)
     (note,) = export(unnamed, path, "solr").notes
     assert note == "columns have no names, so they are called column_1 to column_3"
     assert export(unnamed, path, "onnx").notes == ()
@@ -215,7 +216,7 @@ def test_no_two_columns_share_a_name(names: list[str]) -> None:
 
 def test_a_constant_is_left_out_where_there_is_no_place_for_it(tmp_path: Path) -> None:
     ranker = didyma.ClassificationRanker()
-    model = models.fitted(ranker, Features(1, ("a",)), coef_=np.array([1.0]), intercept_=-2.5)
+    model = models.fitted(ranker, Columns(1, ("a",)), coef_=np.array([1.0]), intercept_=-2.5)
     for format in LINES:
         said = " ".join(export(model, tmp_path / "model", format).notes)
         lacks = "scores lack the constant -2.5, which changes no order" in said
@@ -223,7 +224,7 @@ def test_a_constant_is_left_out_where_there_is_no_place_for_it(tmp_path: Path) -
 
 
 def test_models_without_weights_are_models_too(tmp_path: Path) -> None:
-    linear = models.fitted(didyma.SVMRanker(), Features(2, ("a", "b")), coef_=np.zeros(2))
+    linear = models.fitted(didyma.SVMRanker(), Columns(2, ("a", "b")), coef_=np.zeros(2))
     flat = model_of("additive", 0)
     flat = replace(flat, tensors={**flat.tensors, "coef_": 0 * flat.tensors["coef_"]})
     for format in ENGINES:

@@ -20,7 +20,7 @@ from didyma.applications.tagging.tagger import TrigramTagger
 from didyma.checkpoints import Checkpoint, checkpoint
 from didyma.cli.texts import read_passages
 from didyma.data import conll, letor, lists_folder, trec
-from didyma.data import item_vectors as vectors
+from didyma.data import word_vectors as vectors
 from didyma.data.lists import Lists
 from didyma.data.texts import corpus, qa
 from didyma.data.texts import json_lines as json_texts

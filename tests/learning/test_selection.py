@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from didyma.data.lists import Features, Lists
+from didyma.data.columns import Columns
+from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.learning.selection import HeldOut, contest, fits
 from didyma.model import Model
@@ -82,7 +83,7 @@ def test_a_model_is_what_was_trained_behind_what_scales(name: str) -> None:
 
 
 def test_columns_are_called_by_name_or_as_the_file_does() -> None:
-    assert Features(2, ("bm25", "age")).places(["age"]) == (1,)
-    assert Features(2, zero_based=True).places(iter("10")) == (1, 0)
+    assert Columns(2, ("bm25", "age")).places(["age"]) == (1,)
+    assert Columns(2, zero_based=True).places(iter("10")) == (1, 0)
     with pytest.raises(DataError, match="--categorical: there is no feature '3'"):
-        Features(2, zero_based=False).places(["3"], "--categorical")
+        Columns(2, zero_based=False).places(["3"], "--categorical")

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from didyma.data.lists import Features, Groups, Lists
+from didyma.data.columns import Columns
+from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError, NothingLearnedWarning
 from didyma.metrics import evaluate
 from didyma.ranking.ranker import LinearRanker
@@ -322,4 +323,4 @@ def test_a_model_file_keeps_what_columns_are(tmp_path: Any) -> None:
     data = judged(X, feature_names=("bm25", "age"), zero_based=True)
     for ranker in (SVMRanker().fit(data), *SVMRanker().path(data, None, [1.0])):
         ranker.save(tmp_path / "model.safetensors")
-        assert Features.of(SVMRanker.load(tmp_path / "model.safetensors")) == data.features
+        assert Columns.of(SVMRanker.load(tmp_path / "model.safetensors")) == data.features

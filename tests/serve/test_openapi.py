@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from didyma.data.roles import NAMES
+from didyma.data.column_roles import NAMES
 from didyma.serve.app import Service
 from didyma.serve.indexes import ServedIndexes
 from didyma.serve.limits import Limits

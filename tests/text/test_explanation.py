@@ -300,12 +300,13 @@ def test_asking_needs_neither_scikit_learn_nor_scipy():
     code = """
 import didyma
 import numpy as np
-from didyma.data.lists import Features, Lists
+from didyma.data.columns import Columns
+from didyma.data.lists import Lists
 from didyma.model import Model
 from didyma.text.explanation import explain_rows
 ranker = didyma.SVMRanker()
 ranker.coef_, ranker.n_queries_ = np.ones(1), 1
-Features(1, ("x",)).remember(ranker)
+Columns(1, ("x",)).remember(ranker)
 model = Model.of(ranker)
 explain_rows(model, Lists(np.ones((2, 1)), feature_names=("x",)), [1])
 import didyma.ranking.bins

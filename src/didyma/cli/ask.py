@@ -204,9 +204,9 @@ def _read_queries(path: Path | None) -> Iterator[tuple[str, str]]:
     from didyma.files import format_suffix
 
     if path is not None and format_suffix(path) in (".tsv", ".jsonl", ".json"):
-        from didyma.data.texts import ids as text_ids
+        from didyma.data.texts import by_id
 
-        yield from text_ids.read(path).items()
+        yield from by_id.read(path).items()
         return
     path, lines = texts.lines_of(path)
     asked = [line.strip() for line in lines if line.strip()]

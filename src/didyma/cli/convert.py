@@ -114,8 +114,8 @@ def convert(
 
 
 def _write_file(source: Path, target: Path, columns: InputColumns, kind: str) -> tuple[int, int]:
-    from didyma.data import judged
-    from didyma.data.queries import QueryCount
+    from didyma.data import formats
+    from didyma.data.row_blocks import QueryCount
 
     check_output(target, source, columns.group)
     if kind == "NumPy" and target.suffix != ".npz":
@@ -125,13 +125,13 @@ def _write_file(source: Path, target: Path, columns: InputColumns, kind: str) ->
 
         def counted() -> Iterator[Lists]:
             nonlocal named
-            for part in judged.blocks(source, **reader_options(source, columns)):
+            for part in formats.blocks(source, **reader_options(source, columns)):
                 yield part
                 count.add(part.qid)
                 named = part.feature_names is not None
                 report("converting", count.n_rows)
 
-        judged.write_blocks(counted(), target)
+        formats.write_blocks(counted(), target)
     if kind == "LETOR" and named:
         say_warning("a LETOR file has no place for the names of features, only for their numbers")
     return count.n_rows, count.n_queries
@@ -144,13 +144,13 @@ def _fill_folder(
     dtype: Precision | None,
     sparse: bool | None,
 ) -> tuple[int, int]:
-    from didyma.data import judged, letor, lists_folder
+    from didyma.data import formats, letor, lists_folder
 
     check_folder(target, source, columns.group)
     given = reader_options(source, columns)
-    if judged.format_of(source) is letor:
+    if formats.format_of(source) is letor:
         given |= {"sparse": sparse} | ({} if dtype is None else {"dtype": dtype.value})
-    parts = judged.blocks(source, **given)
+    parts = formats.blocks(source, **given)
     with counting(f"writing {target}") as report:
         return lists_folder.write_blocks(
             parts,

@@ -48,7 +48,7 @@ def read_data(path: Path, columns: InputColumns, *, like: Any = None, judged: bo
 
     Without ``judged``, a table needs no labels.
     """
-    from didyma.data.judged import read as read_lists
+    from didyma.data.formats import read as read_lists
 
     return read_lists(path, like=like, **reader_options(path, columns, judged))
 

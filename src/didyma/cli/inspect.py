@@ -101,9 +101,9 @@ def _model(path: Path, top: int) -> dict[str, Any]:
 
 
 def _feature_names(ranker: Any) -> list[str]:
-    from didyma.data.lists import Features
+    from didyma.data.columns import Columns
 
-    return Features.of(ranker).labels
+    return Columns.of(ranker).labels
 
 
 def _importances(ranker: Any) -> list[dict[str, Any]]:
@@ -187,7 +187,7 @@ def _data(path: Path, columns: InputColumns) -> dict[str, Any]:
 
 def _duplicates(qid: Any, docid: Any) -> int:
     """Rows whose document their query has had before; rows without an id do not count."""
-    from didyma.data.text import distinct
+    from didyma.data.text_columns import distinct
 
     if docid is None:
         return 0

@@ -109,7 +109,7 @@ def _places(sizes: NDArray[Any]) -> NDArray[Any]:
 def _document_ids(rows: Lists, path: Path, before: int) -> NDArray[Any]:
     import numpy as np
 
-    from didyma.data.text import distinct, text_array
+    from didyma.data.text_columns import distinct, text_array
 
     given = [""] * len(rows) if rows.docid is None else rows.docid.astype(str).tolist()
     ids = text_array(

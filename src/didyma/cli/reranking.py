@@ -71,7 +71,7 @@ def read_vectors(given: str | None) -> Any:
     """The table of a file, or the name of one that is known."""
     if given is None or (given == "wordllama" and not Path(given).exists()):
         return given
-    from didyma.data import item_vectors as vectors
+    from didyma.data import word_vectors as vectors
 
     return dict(zip(*vectors.read(given)))
 

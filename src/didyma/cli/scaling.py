@@ -26,7 +26,7 @@ def scaled(scaler: Model, lists: Lists, folder: Path) -> Lists:
 
     from didyma.data.lists import Groups
     from didyma.data.matrix import is_sparse
-    from didyma.data.queries import rows_of
+    from didyma.data.row_blocks import slice_rows
     from didyma.learning.scoring import BLOCK
 
     groups = lists.groups
@@ -41,7 +41,7 @@ def scaled(scaler: Model, lists: Lists, folder: Path) -> Lists:
         start, stop = int(groups.starts[first]), int(groups.starts[last])
         names = groups.names[first:last]
         part = replace(
-            rows_of(lists, start, stop),
+            slice_rows(lists, start, stop),
             grouping=Groups.from_lists(groups.sizes[first:last], names.tolist()),
         )
         target[start:stop] = scaler.transform(part).X

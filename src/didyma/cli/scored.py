@@ -36,8 +36,8 @@ def scored(
     They come in blocks, of whole queries with ``by_query``. Where queries are needed and their rows
     do not stand together, ``use`` is called again with all rows at once, unless it must not be.
     """
-    from didyma.data.judged import blocks
-    from didyma.data.queries import ScatteredError, whole_queries
+    from didyma.data.formats import blocks
+    from didyma.data.row_blocks import ScatteredError, whole_queries
     from didyma.errors import placed
 
     options = reader_options(path, columns, judged)

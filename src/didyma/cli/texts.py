@@ -134,7 +134,7 @@ class TextFiles:
             )
         if data is not None and not (queries is passages is qrels is None):
             raise typer.BadParameter("give DATA or these", param_hint="--queries / --passages")
-        from didyma.data.roles import Roles
+        from didyma.data.column_roles import Roles
 
         self.data, self.part, self.depth = data, part, depth
         self.names = parse_names(names, Roles.__dataclass_fields__)
@@ -226,7 +226,7 @@ def read_passages(path: Path | None) -> tuple[list[Any], list[float] | None]:
 
     Lines are texts, or objects in JSON if the first is one. ``None`` or ``-`` is stdin.
     """
-    from didyma.data.text import parse_json
+    from didyma.data.json_lines import parse_json
 
     if path is None and sys.stdin.isatty():
         say("passages, one a line; Ctrl-D ends them")
@@ -252,7 +252,7 @@ def read_passages(path: Path | None) -> tuple[list[Any], list[float] | None]:
 
 
 def _score(value: Any) -> float:
-    from didyma.data.rows import number_of
+    from didyma.data.json_lines import number_of
 
     return number_of(value, "score")
 

@@ -83,9 +83,9 @@ def _evaluate_texts(lists: Lists, model: Any, measures: Any) -> Evaluation:
 
 
 def _read_and_score(path: Any, model: Any) -> Any:
-    from didyma.data import judged
+    from didyma.data import formats
 
-    return model.predict(judged.read(path, like=model))
+    return model.predict(formats.read(path, like=model))
 
 
 def _read_and_score_texts(path: Any, model: Any) -> Any:

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from didyma.data.lists import Features, Groups, Lists
+from didyma.data.columns import Columns
+from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import is_sparse
-from didyma.data.queries import rows_of, stacked
+from didyma.data.row_blocks import concatenate, slice_rows
 from didyma.errors import DataError, placed
 from didyma.files import PathName
 
@@ -188,10 +189,10 @@ def _about(lists: Lists) -> _About:
 
 
 def _read(source: tuple[Path, int, int]) -> Lists:
-    from didyma.data import judged
+    from didyma.data import formats
 
     path, part, n_parts = source
-    lists = judged.read(path)
+    lists = formats.read(path)
     if lists.labels is None:
         raise DataError("expected judged results, found no labels", path=path)
     return lists if n_parts == 1 else _range(lists, part, n_parts)
@@ -204,7 +205,7 @@ def _range(lists: Lists, part: int, n_parts: int) -> Lists:
     first, last = cuts[part], cuts[part + 1]
     if not np.array_equal(lists.groups.rows, np.arange(len(lists))):
         return lists.select_lists(np.arange(first, last))
-    return rows_of(lists, int(starts[first]), int(starts[last]))
+    return slice_rows(lists, int(starts[first]), int(starts[last]))
 
 
 def _read_texts(path: Path) -> Lists:
@@ -280,21 +281,21 @@ def _as_lists(number: int, X: Any, y: Any, qid: Any) -> Lists:
         return Lists(matrix, labels.astype(np.float64), queries, feature_names=names)
 
 
-def _merged(found: Sequence[Features]) -> Features:
+def _merged(found: Sequence[Columns]) -> Columns:
     """The columns of all shards: files with indices may lack the last ones, or index 0."""
     first = found[0]
     if first.zero_based is None or first.names is not None:
         return first
     zero_based = any(own.zero_based for own in found)
     widths = [own.count + int(zero_based and not own.zero_based) for own in found]
-    return Features(max(widths), None, zero_based)
+    return Columns(max(widths), None, zero_based)
 
 
-def _conformed(lists: Lists, features: Features, place: str) -> Lists:
+def _conformed(lists: Lists, features: Columns, place: str) -> Lists:
     if lists.zero_based is not None and lists.zero_based != features.zero_based:
-        from didyma.data import judged
+        from didyma.data import formats
 
-        return judged.read(place, like=features)
+        return formats.read(place, like=features)
     return features.arrange(lists, place)
 
 
@@ -315,7 +316,7 @@ def _whole(
         if leaving[k]:
             shard = tasks.submit(_chosen, shard, leaving[k], False)
         if pieces[k]:
-            shard = tasks.submit(stacked, [shard, *pieces[k]])
+            shard = tasks.submit(concatenate, [shard, *pieces[k]])
         found.append(shard)
         sizes.append(own.n_rows)
     return found, sizes
@@ -368,6 +369,6 @@ def _few(tasks: _Tasks, shards: list[Any], sizes: Sequence[int], most: int) -> l
     middle = np.cumsum(sizes) - np.array(sizes) / 2
     groups = np.minimum((middle * most / np.sum(sizes)).astype(int), most - 1)
     return [
-        tasks.submit(stacked, [shards[k] for k in np.flatnonzero(groups == group)])
+        tasks.submit(concatenate, [shards[k] for k in np.flatnonzero(groups == group)])
         for group in np.unique(groups)
     ]

@@ -6,9 +6,9 @@ from didyma.data import numpy_file as numpy_file
 from didyma.data import table as table
 from didyma.data import texts as texts
 from didyma.data import trec as trec
-from didyma.data.judged import blocks as blocks
-from didyma.data.judged import format_of as format_of
-from didyma.data.judged import read as read
-from didyma.data.judged import write as write
-from didyma.data.judged import write_blocks as write_blocks
+from didyma.data.formats import blocks as blocks
+from didyma.data.formats import format_of as format_of
+from didyma.data.formats import read as read
+from didyma.data.formats import write as write
+from didyma.data.formats import write_blocks as write_blocks
 from didyma.data.lists import Lists as Lists

@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.source import Source
-from didyma.data.text import first_repeated, text_array
+from didyma.data.text_block import TextBlock
+from didyma.data.text_columns import first_repeated, text_array
 from didyma.errors import DataError
 from didyma.files import PathName, replace_when_done, stream_lines
 
@@ -76,7 +76,7 @@ class DelimitedFile:
         """The same some rows at a time: plain text by compiled code, any other by `csv`."""
         rows, n_rows = self._rows, 0
         if os.path.getsize(self.path) >= LARGE:
-            sources = Source.blocks(self.path, PIECE)
+            sources = TextBlock.blocks(self.path, PIECE)
             for source in sources:
                 plain = _plain_columns(
                     source, self._delimiter, self.header, numeric, textual, quoted=self._quoted
@@ -103,7 +103,7 @@ class DelimitedFile:
         if not n_rows:
             raise DataError("expected at least one row, found none", path=self.path)
 
-    def _rows_from(self, first: Source, others: Iterable[Source]) -> Iterator[NumberedRow]:
+    def _rows_from(self, first: TextBlock, others: Iterable[TextBlock]) -> Iterator[NumberedRow]:
         """The rows from a block of lines on, without the header."""
         lines = chain.from_iterable(
             _decoded(source.text[:-1].split(b"\n"), self.path, source.first_line)
@@ -153,7 +153,7 @@ class DelimitedFile:
 
 
 def _plain_columns(
-    source: Source,
+    source: TextBlock,
     delimiter: str,
     header: Sequence[str],
     numeric: Sequence[str],

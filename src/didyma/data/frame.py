@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.text import text_array
+from didyma.data.text_columns import text_array
 from didyma.errors import DataError, MissingExtraError
 from didyma.values import kind_of
 

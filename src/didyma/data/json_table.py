@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from didyma.data.json_lines import objects
+from didyma.data.json_lines import number_of, objects
 from didyma.data.lists import Lists
-from didyma.data.queries import collected
-from didyma.data.rows import number_of
+from didyma.data.row_blocks import collect
 from didyma.data.table import TableRoles, dense_rows, id_columns, named_columns
-from didyma.data.text import text_array
+from didyma.data.text_columns import text_array
 from didyma.errors import DataError, placed
 from didyma.files import PathName, replace_when_done
 from didyma.values import is_whole
@@ -41,7 +40,7 @@ def read(
     >>> read(path).X.tolist()
     [[2.5, 3.0]]
     """
-    return collected(_blocks(path, TableRoles(label, qid, docid, features, judged)))
+    return collect(_blocks(path, TableRoles(label, qid, docid, features, judged)))
 
 
 def blocks(

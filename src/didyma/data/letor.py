@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix
-from didyma.data.source import Source
+from didyma.data.text_block import TextBlock
 from didyma.errors import DataError
 from didyma.execution import n_cores
 from didyma.files import PathName, replace_when_done, stream_lines
@@ -195,14 +195,14 @@ class _Part:
     docid: NDArray[Any]
 
 
-def _sources(path: PathName) -> Callable[[], Iterable[Source]]:
+def _sources(path: PathName) -> Callable[[], Iterable[TextBlock]]:
     """The blocks of a file, as often as they are asked for; an only one is read once."""
-    found = list(islice(Source.blocks(path), 2))
-    return (lambda: Source.blocks(path)) if len(found) > 1 else (lambda: found)
+    found = list(islice(TextBlock.blocks(path), 2))
+    return (lambda: TextBlock.blocks(path)) if len(found) > 1 else (lambda: found)
 
 
 def _measure(
-    sources: Iterable[Source], path: PathName, pool: ThreadPoolExecutor, form: _Form
+    sources: Iterable[TextBlock], path: PathName, pool: ThreadPoolExecutor, form: _Form
 ) -> _Shape:
     from didyma._core.data import scan
 
@@ -225,7 +225,7 @@ def _measure(
 
 
 def _parse(
-    sources: Iterable[Source],
+    sources: Iterable[TextBlock],
     path: PathName,
     pool: ThreadPoolExecutor,
     shape: _Shape,
@@ -250,7 +250,7 @@ def _parse(
 
 
 def _parse_block(
-    source: Source,
+    source: TextBlock,
     pool: ThreadPoolExecutor,
     pieces: NDArray[np.int64],
     shape: _Shape,
@@ -303,7 +303,7 @@ def _changed(path: PathName) -> DataError:
     return DataError("changed while it was being read", path=path)
 
 
-def _explain(source: Source, shape: _Shape, code: int, at: int) -> NoReturn:
+def _explain(source: TextBlock, shape: _Shape, code: int, at: int) -> NoReturn:
     """Raise the error for what the parser found at a place."""
     from didyma._core import data as core
 
@@ -331,7 +331,7 @@ def _explain(source: Source, shape: _Shape, code: int, at: int) -> NoReturn:
 
 
 def _sort_columns(
-    source: Source,
+    source: TextBlock,
     shape: _Shape,
     room: _Room,
     ends: NDArray[np.int64],
@@ -375,7 +375,7 @@ class _Queries:
 
     def of_block(
         self,
-        source: Source,
+        source: TextBlock,
         runs: NDArray[np.int64],
         n_rows: int,
         with_qid: tuple[int, ...],

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import chain
-from os import PathLike
 from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.matrix import Matrix, as_csr, is_sparse, plain, widened
+from didyma.data.columns import Columns
+from didyma.data.matrix import Matrix, as_csr, is_sparse, plain
 from didyma.errors import DataError
 from didyma.lazy import cached_property
-from didyma.values import as_array, kind_of, shown
+from didyma.values import as_array, shown
 
-__all__ = ["Features", "Groups", "Lists", "group_rows", "joined", "judgements"]
+__all__ = ["Groups", "Lists", "group_rows", "joined", "judgements"]
 
 Rows: TypeAlias = "Sequence[int] | NDArray[Any]"
 
@@ -154,110 +154,6 @@ def group_rows(n_rows: int, qid: ArrayLike | None = None, group: ArrayLike | Non
     return groups
 
 
-@dataclass(frozen=True)
-class Features:
-    """What the columns of a matrix are: how many, their names, and the index of the first.
-
-    ``zero_based`` says whether a LETOR file calls the first column 0 or 1. It is None where columns
-    never had an index, as those of a table.
-
-    >>> train = Lists(np.eye(2), np.ones(2), np.zeros(2), feature_names=("bm25", "age"))
-    >>> test = Lists(np.eye(2), np.ones(2), np.zeros(2), feature_names=("age", "bm25"))
-    >>> train.features.arrange(test).X.tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
-    """
-
-    count: int
-    names: tuple[str, ...] | None = None
-    zero_based: bool | None = None
-
-    @classmethod
-    def of(cls, owner: Any) -> Features:
-        """The features of judged results, or those that a fitted estimator or pipeline asks for."""
-        if isinstance(owner, Features):
-            return owner
-        if isinstance(getattr(owner, "features", None), Features):
-            return owner.features
-        first = owner.steps[0][1] if hasattr(owner, "steps") else owner
-        if not hasattr(first, "n_features_in_"):
-            raise DataError(
-                f"expected judged results or a fitted model, found {kind_of(owner)}",
-                field="like",
-            )
-        names = getattr(first, "feature_names_in_", None)
-        return cls(
-            int(first.n_features_in_),
-            None if names is None else tuple(map(str, names)),
-            getattr(first, "zero_based_in_", None),
-        )
-
-    @property
-    def labels(self) -> list[str]:
-        """What to call each column: its name, or its index as in a file."""
-        first = 0 if self.zero_based else 1
-        return list(self.names or map(str, range(first, first + self.count)))
-
-    def places(self, labels: Iterable[str], field: str | None = None) -> tuple[int, ...]:
-        """The columns of some of the `labels`; ``field`` is what an error names.
-
-        >>> Features(3, zero_based=False).places(["3", "1"])
-        (2, 0)
-        """
-        known = {label: place for place, label in enumerate(self.labels)}
-        wanted = tuple(labels)
-        for label in wanted:
-            if label not in known:
-                raise DataError(f"there is no feature {label!r}", field=field)
-        return tuple(known[label] for label in wanted)
-
-    def remember(self, estimator: Any) -> None:
-        """Make these the features that a fitted estimator asks for."""
-        estimator.n_features_in_ = self.count
-        estimator.zero_based_in_ = self.zero_based
-        if self.names is not None:
-            estimator.feature_names_in_ = np.array(self.names, dtype=object)
-        elif hasattr(estimator, "feature_names_in_"):
-            del estimator.feature_names_in_
-
-    def arrange(self, data: Lists, path: str | PathLike[str] | None = None) -> Lists:
-        """The same rows with these columns: by name where both have names, by place otherwise.
-
-        Data with indices may lack the last columns, as a LETOR file does that never lists them.
-        ``path`` is what errors name.
-        """
-        if data.features == self:
-            return data
-        if self.names is not None and data.feature_names is not None:
-            return self._chosen(data, self.names, data.feature_names, path)
-        if None not in (self.zero_based, data.zero_based) and self.zero_based != data.zero_based:
-            raise DataError(
-                f"expected features that count from {int(not self.zero_based)}, found some that "
-                f"count from {int(not data.zero_based)}: read the file with like= the other data",
-                path=path,
-            )
-        width = data.X.shape[1]
-        if width > self.count or (width < self.count and data.zero_based is None):
-            raise DataError(f"expected {self.count} features, found {width}", path=path)
-        return replace(
-            data,
-            items=widened(data.X, self.count),
-            feature_names=self.names,
-            zero_based=data.zero_based if self.zero_based is None else self.zero_based,
-        )
-
-    @staticmethod
-    def _chosen(
-        data: Lists,
-        names: tuple[str, ...],
-        present: tuple[str, ...],
-        path: str | PathLike[str] | None,
-    ) -> Lists:
-        place = {name: k for k, name in enumerate(present)}
-        if missing := [name for name in names if name not in place]:
-            raise DataError(f"expected also the features {', '.join(missing)}", path=path)
-        return replace(data, items=data.X[:, [place[name] for name in names]], feature_names=names)
-
-
 @dataclass(frozen=True, eq=False)
 class Lists:
     """For each query its candidates, and what is known about them: one row for each candidate.
@@ -270,7 +166,7 @@ class Lists:
     Of each row may be known ``labels`` (grades, or the values that a teacher gives; higher is
     better), ``losses`` (what choosing it costs), ``scores`` of the stage before, and ``docid``; of
     each list, in the order of `groups`, ``queries`` (texts, or whatever the items are outputs of)
-    and ``weights``. ``feature_names`` and ``zero_based`` are as in `Features`.
+    and ``weights``. ``feature_names`` and ``zero_based`` are as in `Columns`.
 
     >>> lists = Lists(np.eye(3), np.array([1.0, 0, 1]), np.array(["a", "b", "a"]))
     >>> lists
@@ -420,9 +316,9 @@ class Lists:
         return list(self.queries)
 
     @property
-    def features(self) -> Features:
+    def features(self) -> Columns:
         """What the columns are, which other data and models can be compared with."""
-        return Features(self.X.shape[1], self.feature_names, self.zero_based)
+        return Columns(self.X.shape[1], self.feature_names, self.zero_based)
 
     @cached_property
     def groups(self) -> Groups:

@@ -21,12 +21,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from didyma.data.array_folder import is_folder, mapped, open_folder, replace_folder
-from didyma.data.lists import Features, Groups, Lists
+from didyma.data.columns import Columns
+from didyma.data.lists import Groups, Lists
 from didyma.data.lists_manifest import KIND, VERSION, ListsManifest
 from didyma.data.lists_writer import ListsWriter
 from didyma.data.matrix import Matrix, is_sparse
-from didyma.data.npy import BLOCK, read_rows
-from didyma.data.text import is_text
+from didyma.data.npy_file import BLOCK, read_rows
+from didyma.data.text_columns import is_text
 from didyma.errors import DataError, placed
 from didyma.files import PathName
 
@@ -153,7 +154,7 @@ class _Folder:
 
     path: Path
     arrays: dict[str, NDArray[Any]]
-    features: Features
+    features: Columns
 
     @classmethod
     def open(cls, path: PathName, missing: bool) -> _Folder:

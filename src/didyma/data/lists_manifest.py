@@ -10,8 +10,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from didyma.data.array_folder import MANIFEST, ArrayFolder, open_folder
-from didyma.data.lists import Features
-from didyma.data.text import WIDEST
+from didyma.data.columns import Columns
+from didyma.data.text_columns import WIDEST
 from didyma.errors import DataError
 from didyma.values import is_whole
 
@@ -29,7 +29,7 @@ class ListsManifest:
 
     rows: int
     lists: int
-    features: Features
+    features: Columns
     missing: bool
 
     def record(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class ListsManifest:
                 "expected true or false", path=place, field="zero_based, missing_values"
             )
         _check_arrays(folder.arrays, path, rows, lists, width)
-        features = Features(width, None if names is None else tuple(names), zero_based)
+        features = Columns(width, None if names is None else tuple(names), zero_based)
         return cls(rows, lists, features, missing), folder
 
 

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from didyma.data.array_folder import mapped
+from didyma.data.columns import Columns
 from didyma.data.external_sort import CHUNK, read_records, sort_records
-from didyma.data.lists import Features, Lists
+from didyma.data.lists import Lists
 from didyma.data.lists_manifest import NUMBERS, ListsManifest
 from didyma.data.matrix import is_sparse
-from didyma.data.npy import BLOCK, NpyWriter, read_rows
-from didyma.data.text import WIDEST
+from didyma.data.npy_file import BLOCK, NpyWriter, read_rows
+from didyma.data.text_columns import WIDEST
 from didyma.errors import DataError
 
 __all__ = ["ListsWriter"]
@@ -33,7 +34,7 @@ class ListsWriter:
     def __init__(self, place: Path, dtype: DTypeLike | None, sparse: bool | None) -> None:
         self.place, self.sparse = place, sparse
         self.dtype = None if dtype is None else np.dtype(dtype)
-        self.features: Features | None = None
+        self.features: Columns | None = None
         self.missing = False
         self.n_rows = self.n_lists = 0
         self._texts: dict[str, _Texts] = {}

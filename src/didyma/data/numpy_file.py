@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix, is_sparse, plain
-from didyma.data.queries import stacked
-from didyma.data.text import is_text
+from didyma.data.row_blocks import concatenate
+from didyma.data.text_columns import is_text
 from didyma.errors import DataError
 from didyma.files import PathName, check_unpacked, replace_when_done
 
@@ -121,7 +121,7 @@ def _names(column: NDArray[Any]) -> tuple[str, ...]:
 
 def write_blocks(parts: Iterable[Lists], path: PathName) -> None:
     """Write an archive of rows that come some at a time, all of which are held meanwhile."""
-    write(stacked([*parts]), path)
+    write(concatenate([*parts]), path)
 
 
 def write(data: Lists, path: PathName) -> None:

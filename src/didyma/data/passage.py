@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from didyma.data.roles import assign
+from didyma.data.column_roles import assign
 from didyma.errors import DataError
 from didyma.values import is_whole
 
@@ -29,7 +29,7 @@ class Passage(NamedTuple):
     def of(cls, value: Any, given: Mapping[str, str] | None = None) -> Passage:
         """Read a text, or a mapping with a text; a title goes before it, with a space between.
 
-        ``given`` are names of fields by their roles (`didyma.data.roles`).
+        ``given`` are names of fields by their roles (`didyma.data.column_roles`).
         """
         if isinstance(value, str):
             return cls(value, None, {})

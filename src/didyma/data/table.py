@@ -14,8 +14,8 @@ from didyma.data import delimited, parquet
 from didyma.data.frame import ids, numbers, opened, require
 from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
-from didyma.data.queries import collected, rows_of, stacked
-from didyma.data.text import first_repeated
+from didyma.data.row_blocks import collect, concatenate, slice_rows
+from didyma.data.text_columns import first_repeated
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, replace_when_done
 
@@ -52,7 +52,7 @@ def read(
     if format_suffix(path) == ".parquet":
         with placed(path):
             return _read_parquet(path, roles)
-    return collected(_blocks(path, roles))
+    return collect(_blocks(path, roles))
 
 
 def blocks(
@@ -280,13 +280,13 @@ def _row_groups(parts: Iterable[Lists]) -> Iterator[Lists]:
     for part in parts:
         size = max(1, GROUP // max(1, part.X.shape[1]))
         for start in range(0, len(part), size):
-            waiting.append(rows_of(part, start, min(start + size, len(part))))
+            waiting.append(slice_rows(part, start, min(start + size, len(part))))
             count += len(waiting[-1])
             if count >= size:
-                yield stacked(waiting)
+                yield concatenate(waiting)
                 waiting, count = [], 0
     if waiting:
-        yield stacked(waiting)
+        yield concatenate(waiting)
 
 
 def _columns(X: Matrix) -> Iterator[NDArray[Any]]:

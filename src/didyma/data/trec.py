@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Groups, Lists
-from didyma.data.source import Source
-from didyma.data.text import distinct
+from didyma.data.text_block import TextBlock
+from didyma.data.text_columns import distinct
 from didyma.errors import DataError
 from didyma.files import PathName, replace_when_done
 
@@ -70,7 +70,7 @@ def read_run(path: PathName) -> Run:
 
     Ranks are ignored, unless there is nothing else: the score is then −rank.
     """
-    source = Source.open(path)
+    source = TextBlock.open(path)
     columns = _columns(source, RUN, *SHORT_RUNS)
     qid, docid = _pairs(source, columns)
     tag = Path(path).name
@@ -83,7 +83,7 @@ def read_run(path: PathName) -> Run:
 
 def read_qrels(path: PathName) -> Qrels:
     """Read TREC relevance judgements, plain or gzip."""
-    source = Source.open(path)
+    source = TextBlock.open(path)
     columns = _columns(_without_header(source), QRELS, SHORT_QRELS)
     qid, docid = _pairs(source, columns)
     relevance = source.numbers(columns["relevance"], "relevance")
@@ -202,7 +202,7 @@ def join(runs: Sequence[Run], qrels: Qrels, *, missing: float | None = None) -> 
     return Lists(X[order], y[order], names[order], docid[first][order], tags)
 
 
-def _without_header(source: Source) -> Source:
+def _without_header(source: TextBlock) -> TextBlock:
     """The same with a blank first line, if that has three words of which the last is no number."""
     first, _, rest = source.text.partition(b"\n")
     words = first.split()
@@ -212,11 +212,11 @@ def _without_header(source: Source) -> Source:
         return source
     except ValueError:
         text = b" " * len(first) + b"\n" + rest
-        return Source(source.path, text, np.frombuffer(text, np.uint8))
+        return TextBlock(source.path, text, np.frombuffer(text, np.uint8))
 
 
 def _columns(
-    source: Source, names: tuple[str, ...], *shorter: tuple[str, ...]
+    source: TextBlock, names: tuple[str, ...], *shorter: tuple[str, ...]
 ) -> dict[str, NDArray[np.int64]]:
     """The span (start, stop) of each field in each line that is not blank, by name.
 
@@ -239,7 +239,7 @@ def _columns(
 
 
 def _pairs(
-    source: Source, columns: dict[str, NDArray[np.int64]]
+    source: TextBlock, columns: dict[str, NDArray[np.int64]]
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Query and document ids, which must be different pairs."""
     qid, docid = (source.texts(columns[name], name) for name in ("qid", "docid"))

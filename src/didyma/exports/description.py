@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.lists import Features
+from didyma.data.columns import Columns
 from didyma.errors import DataError
 from didyma.learning.scoring import LEVELS, SCALERS, step_layout, step_tables
 from didyma.model import Model
@@ -70,7 +70,7 @@ class StairTable:
 class Description:
     """A ranker over columns; either lines or tables."""
 
-    features: Features
+    features: Columns
     constant: float
     lines: tuple[ColumnLine, ...] = ()
     tables: tuple[StairTable, ...] = ()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.lists import Features
+from didyma.data.columns import Columns
 from didyma.errors import DataError
 from didyma.exports.description import Description
 
@@ -36,7 +36,7 @@ class Engine(ABC):
     hint: ClassVar[str] = ""
     """What else to tell whoever has such a file."""
 
-    def names(self, features: Features) -> list[str]:
+    def names(self, features: Columns) -> list[str]:
         """What columns are called in the file."""
         if features.names is None:
             return [f"column_{label}" for label in features.labels]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.lists import Features
+from didyma.data.columns import Columns
 from didyma.exports.description import Description
 from didyma.exports.engine import Engine, refuse_lines
 from didyma.exports.trees import Branch, BranchOrLeaf, descend, trees_of
@@ -26,7 +26,7 @@ class LightGBM(Engine):
     title = "LightGBM"
     illegal = r'[\s",:\[\]{}]'
 
-    def names(self, features: Features) -> list[str]:
+    def names(self, features: Columns) -> list[str]:
         """Columns without names are called as LightGBM calls them."""
         if features.names is None:
             return [f"Column_{j}" for j in range(features.count)]

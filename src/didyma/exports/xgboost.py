@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.lists import Features
+from didyma.data.columns import Columns
 from didyma.exports.description import Description
 from didyma.exports.engine import Engine, refuse_lines
 from didyma.exports.trees import Branch, BranchOrLeaf, descend, first_above, trees_of
@@ -27,7 +27,7 @@ class XGBoost(Engine):
     precision = np.float32
     illegal = r"[\[\]<]"
 
-    def names(self, features: Features) -> list[str]:
+    def names(self, features: Columns) -> list[str]:
         """Columns without names are called as XGBoost calls them."""
         if features.names is None:
             return [f"f{j}" for j in range(features.count)]

@@ -21,7 +21,8 @@ from didyma.cluster.cocoa import CoCoA
 from didyma.cluster.problem import ShardedProblem, ShardState
 from didyma.cluster.shards import shards_of
 from didyma.cluster.workers import Cluster, Workers, active_client, refuse_on_cluster
-from didyma.data.lists import Features, Groups, Lists
+from didyma.data.columns import Columns
+from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix, is_sparse
 from didyma.errors import NothingLearnedWarning, warn
 from didyma.learning.bcfw import BCFW
@@ -49,7 +50,7 @@ class JudgedRows:
     X: Matrix
     y: NDArray[np.float64]
     groups: Groups
-    features: Features
+    features: Columns
     trainable: NDArray[np.bool_]
 
 
@@ -190,7 +191,7 @@ def _read(ranker: Any, lists: Lists) -> ShardState:
     return ShardState(JudgedRows(X, y, groups, lists.features, reader._trainable(y, groups)))
 
 
-def _summary(part: ShardState) -> tuple[Features, NDArray[np.bool_]]:
+def _summary(part: ShardState) -> tuple[Columns, NDArray[np.bool_]]:
     return part.data.features, part.data.trainable
 
 

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.cluster.prediction import evaluate_on_cluster, predict_on_cluster
 from didyma.cluster.shards import is_sharded
 from didyma.cluster.workers import refuse_on_cluster
-from didyma.data.lists import Features, Groups, Lists, group_rows, judgements
+from didyma.data.columns import Columns
+from didyma.data.lists import Groups, Lists, group_rows, judgements
 from didyma.data.matrix import Matrix, as_csr, is_sparse
 from didyma.errors import DataError
 from didyma.learning.learned import Learner
@@ -192,7 +193,7 @@ class Ranker(Savable, Estimator):
         finite = check and ("allow-nan" if self._allows_missing else True)
         data = None
         if isinstance(X, Lists):
-            data = X if reset else Features.of(self).arrange(X)
+            data = X if reset else Columns.of(self).arrange(X)
         elif is_sparse(X):
             X = as_csr(X)
         rows, named = (X, True) if data is None else (data.X, False)

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.lists import Features, Groups, Lists
+from didyma.data.columns import Columns
+from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix
 from didyma.errors import DataError
 from didyma.learning.bcfw import BCFW
@@ -159,7 +160,7 @@ class SVMTraining(Learner):
     def _twin(self, C: float) -> Self:
         """The same, not fitted yet, for another C."""
         ranker: Self = clone(self).set_params(C=C)
-        Features.of(self).remember(ranker)
+        Columns.of(self).remember(ranker)
         for name in ("n_queries_", *self._layout):
             setattr(ranker, name, getattr(self, name))
         return ranker

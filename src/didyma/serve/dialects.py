@@ -15,8 +15,8 @@ from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeAlias, Typ
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from didyma.data.column_roles import NAMES, known_as
 from didyma.data.passage import Passage
-from didyma.data.roles import NAMES, known_as
 from didyma.errors import DataError
 from didyma.serve.refusal import Refused
 

@@ -14,7 +14,7 @@ import numpy as np
 from didyma.cluster.shards import Placed, text_shards_of
 from didyma.cluster.workers import active_client
 from didyma.data.lists import Lists
-from didyma.data.queries import stacked
+from didyma.data.row_blocks import concatenate
 from didyma.errors import DataError
 from didyma.model import Model
 from didyma.ranking.featuriser import Featuriser
@@ -34,7 +34,7 @@ def fit_on_cluster(featuriser: Featuriser, ranker: Any, data: Any, eval_set: Lis
     try:
         n_rows = sum(client.gather(client.map(len, shards, pure=False)))
         sample = partial(_sample, share=min(1.0, SAMPLE / n_rows))
-        featuriser.fit(stacked(client.gather(client.map(sample, shards, pure=False))))
+        featuriser.fit(concatenate(client.gather(client.map(sample, shards, pure=False))))
         rows = client.map(_rows_on_worker, shards, learned=Model.of(featuriser), pure=False)
         watched = {} if eval_set is None else {"eval_set": _rows(eval_set, featuriser)}
         ranker.fit(Placed(tuple(rows)), **watched)

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.array_folder import ArrayFolder, check_replaceable, open_folder, replace_folder
+from didyma.data.json_lines import parse_json
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage
-from didyma.data.text import parse_json
 from didyma.data.texts import corpus
 from didyma.errors import DataError, placed
 from didyma.files import PathName

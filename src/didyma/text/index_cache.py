@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from didyma.data.array_folder import is_folder
-from didyma.data.texts import corpus, sections
+from didyma.data.texts import chunking, corpus
 from didyma.errors import DataError
 from didyma.files import PathName
 from didyma.text.index import KIND, PassageIndex
@@ -62,7 +62,7 @@ def index_of(
 
 def _stamp(source: Path) -> str:
     """What tells the texts from those that were there before: names, sizes and times."""
-    files = sections.files(source)[0] if source.is_dir() else [source]
+    files = chunking.files(source)[0] if source.is_dir() else [source]
     known = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
     return _digest(*map(str, known))
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.lists import Features, Lists
+from didyma.data.columns import Columns
+from didyma.data.lists import Lists
 from didyma.data.passage import Passage
 from didyma.errors import DataError
 from didyma.model import Model, Saved, State
@@ -275,5 +276,5 @@ def alone(column: str, n_queries: int) -> Model:
     """The model that ranks by one column as it is."""
     ranker = SVMRanker()
     ranker.coef_, ranker.n_queries_ = np.ones(1), n_queries
-    Features(1, (column,)).remember(ranker)
+    Columns(1, (column,)).remember(ranker)
     return Model.of(ranker)

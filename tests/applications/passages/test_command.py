@@ -10,7 +10,7 @@ import pytest
 from tests.cli.conftest import Run
 
 from didyma.applications.passages.ranker import PassageRanker
-from didyma.data import judged
+from didyma.data import formats
 from didyma.data.trec import read_run
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "data"
@@ -120,7 +120,7 @@ def test_embeddings_are_data_for_other_rankers(
 ) -> None:
     for name in ("train", "test"):
         run("passage", "embed", model, data / f"{name}.tsv", "-o", tmp_path / f"{name}.npz")
-    rows = judged.read(tmp_path / "train.npz")
+    rows = formats.read(tmp_path / "train.npz")
     assert rows.X.shape == (300, 24)
     assert rows.qid[0] == "1"
     assert rows.docid is not None

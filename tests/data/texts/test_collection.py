@@ -139,7 +139,7 @@ def test_candidates_of_a_first_stage(tmp_path: Path) -> None:
     files = plain()
     del files["candidates.tsv"]
     folder = write(tmp_path, files)
-    with pytest.raises(DataError, match=r"expected candidates: .* didyma\.features\.BM25\(\)"):
+    with pytest.raises(DataError, match=r"expected candidates: .* didyma\.text\.BM25\(\)"):
         texts.read(folder)
     lists = texts.read(folder, first_stage=BM25())
     assert lists.docid is not None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from didyma.data.passage import Passage
-from didyma.data.texts import corpus, sections
+from didyma.data.texts import chunking, corpus
 from didyma.errors import DataError, LeftOutWarning
 
 WANTED = [Passage("Jane Austen.", "a", {}), Passage("It is late.", "b", {})]
@@ -75,7 +75,7 @@ def test_mistakes_have_a_place(tmp_path, name, text, problem):
 
 
 def cut(text: str) -> list[tuple[tuple[str, ...], int, str]]:
-    return [tuple(found) for found in sections.passages(text.split("\n"))]
+    return [tuple(found) for found in chunking.passages(text.split("\n"))]
 
 
 def test_headings_cut_and_go_before():
@@ -116,12 +116,12 @@ def test_scripts_without_spaces_are_cut_too():
 def test_no_word_is_lost_and_no_passage_is_long(pieces):
     text = "".join(pieces * 40)
     found = cut(text)
-    words = sum(sections._n_words(part) for _, _, part in found)
-    titled = sections._n_words(" ".join(t for titles in {f[0] for f in found} for t in titles))
-    assert all(sections._n_words(part) <= sections.LONGEST for _, _, part in found)
-    assert words + titled <= sections._n_words(text)
+    words = sum(chunking._n_words(part) for _, _, part in found)
+    titled = chunking._n_words(" ".join(t for titles in {f[0] for f in found} for t in titles))
+    assert all(chunking._n_words(part) <= chunking.LONGEST for _, _, part in found)
+    assert words + titled <= chunking._n_words(text)
     if "#" not in text and "---" not in text:
-        assert words == sections._n_words(text)
+        assert words == chunking._n_words(text)
     lines = [line for _, line, _ in found]
     assert lines == sorted(lines)
 

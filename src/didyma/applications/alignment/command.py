@@ -296,7 +296,7 @@ def _read_vectors(
     pairs: Sequence[Pair],
     held_out: tuple[Sequence[Pair], Sequence[str]] | None,
 ) -> Any:
-    from didyma.data import item_vectors as vectors
+    from didyma.data import word_vectors as vectors
 
     wanted = classifier.vocabulary([*pairs, *(held_out[0] if held_out else [])])
     with waiting(f"reading {path}"):

@@ -263,7 +263,7 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
 
         ``eval_set`` are held-out pairs and labels, whose accuracy chooses the epoch and the
         learning rate. ``vectors`` are words and the vector of each, as
-        `didyma.data.item_vectors.read` gives them; words of the pairs that are not among them get
+        `didyma.data.word_vectors.read` gives them; words of the pairs that are not among them get
         random ones.
         """
         sentences = self._tokenize(pairs)

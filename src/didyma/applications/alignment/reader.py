@@ -19,7 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
-from didyma.data.text import parse_json
+from didyma.data.json_lines import parse_json
 from didyma.errors import DataError
 from didyma.files import PathName, read_lines, replace_when_done
 

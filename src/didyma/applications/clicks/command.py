@@ -283,8 +283,8 @@ def _write_rows(judged: ClickJudgements, rows: Path, output: Path) -> int:
 
     import numpy as np
 
-    from didyma.data.judged import read as read_lists
-    from didyma.data.judged import write as write_lists
+    from didyma.data.formats import read as read_lists
+    from didyma.data.formats import write as write_lists
 
     lists = judged.lists
     assert lists.docid is not None

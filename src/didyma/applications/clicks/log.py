@@ -6,10 +6,10 @@ one user was shown:
     {"query": "who wrote Emma?", "document": "Jane Austen.", "position": 1, "clicked": true}
 
 A query has a text (``query``), an id (``qid``) or both, a document a text (``document``,
-``passage``), an id (``docid``) or both; other names are in `didyma.data.roles`. Positions are
-whole numbers, from 0 or from 1 on. Where there is an ``impression``, the id of one page of results,
-its lines stand together, and a document that is logged again there was shown once, and clicked if
-any of its lines says so.
+``passage``), an id (``docid``) or both; other names are in `didyma.data.column_roles`. Positions
+are whole numbers, from 0 or from 1 on. Where there is an ``impression``, the id of one page of
+results, its lines stand together, and a document that is logged again there was shown once, and
+clicked if any of its lines says so.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data.column_roles import assign, check_distinct
 from didyma.data.delimited import DelimitedFile
 from didyma.data.json_lines import objects
 from didyma.data.passage import id_of
-from didyma.data.roles import assign, check_distinct
-from didyma.data.texts import ids as text_ids
+from didyma.data.texts import by_id
 from didyma.errors import DataError, LeftOutWarning, placed, warn
 from didyma.files import PathName, format_suffix
 
@@ -78,12 +78,12 @@ class ClickLog:
     def with_texts(
         self, *, queries: PathName | None = None, passages: PathName | None = None
     ) -> ClickLog:
-        """The same with texts by id from other files, as `didyma.data.texts.ids` reads them."""
+        """The same with texts by id from other files, as `didyma.data.texts.by_id` reads them."""
         found = self
         if queries is not None:
-            found = replace(found, query_texts=text_ids.read(queries, set(self.queries)))
+            found = replace(found, query_texts=by_id.read(queries, set(self.queries)))
         if passages is not None:
-            found = replace(found, passages=text_ids.read(passages, set(self.documents)))
+            found = replace(found, passages=by_id.read(passages, set(self.documents)))
         return found
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from didyma.applications.clicks.examination import Examination, estimate, sums
 from didyma.applications.clicks.log import ClickLog
 from didyma.data.lists import Lists
-from didyma.data.text import text_array
+from didyma.data.text_columns import text_array
 from didyma.errors import DataError, LeftOutWarning, warn
 
 __all__ = ["ClickJudgements", "ClickModel"]

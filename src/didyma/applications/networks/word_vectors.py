@@ -14,7 +14,7 @@ from didyma.errors import DataError
 
 __all__ = ["Vectors", "as_vectors", "start_from"]
 
-# Words and the vector of each, as `didyma.data.item_vectors.read` gives them.
+# Words and the vector of each, as `didyma.data.word_vectors.read` gives them.
 Vectors: TypeAlias = "tuple[Sequence[str], ArrayLike]"
 
 

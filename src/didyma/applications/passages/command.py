@@ -139,7 +139,7 @@ def fit(
     held_out = None if dev is None else _read(dev)
 
     from didyma.applications.passages.ranker import PassageRanker
-    from didyma.data import item_vectors as vectors_file
+    from didyma.data import word_vectors as vectors_file
 
     given = None if vectors is None else vectors_file.read(vectors)
     with neural.training("MAP") as callback:

@@ -232,7 +232,7 @@ class PassageRanker(NetworkEstimator[PassageNetwork]):
         """Learn from questions with judged passages.
 
         ``eval_set`` are held-out ones, whose MAP chooses the epoch and the learning rate.
-        ``vectors`` are words and the vector of each, as `didyma.data.item_vectors.read` gives them;
+        ``vectors`` are words and the vector of each, as `didyma.data.word_vectors.read` gives them;
         other words that occur twice get random ones.
         """
         self._check_restored()

@@ -10,7 +10,7 @@ A folder is read by the names of its files, all of which may be packed (``.gz``)
 
 with or without the name of a part (``run.dev.tsv``). So BEIR's folders and those of MS MARCO are
 read, and with `read_files` any TREC collection. ``top1000`` has lines of qid, docid, query and
-passage (`didyma.data.texts.msmarco`); all others are as in `didyma.data.texts.ids` and
+passage (`didyma.data.texts.msmarco`); all others are as in `didyma.data.texts.by_id` and
 `didyma.data.trec`.
 """
 
@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage
-from didyma.data.text import text_array
-from didyma.data.texts import ids as text_ids
-from didyma.data.texts import msmarco
+from didyma.data.text_columns import text_array
+from didyma.data.texts import by_id, msmarco
 from didyma.data.trec import Qrels, Run, read_qrels, read_run
 from didyma.errors import DataError, LeftOutWarning, warn
 from didyma.files import PathName, format_suffix
@@ -225,7 +224,7 @@ def read_folder(
     splits = _found(root, ("split",), None)
     if part is None or splits is None:
         return collection
-    names = text_ids.read(splits)
+    names = by_id.read(splits)
     own = {name: text for name, text in collection.queries.items() if names.get(name) == part}
     if not own:
         known = ", ".join(dict.fromkeys(names.values()))
@@ -266,8 +265,8 @@ def read_files(
         wanted = set(found.docid.tolist())
         wanted |= set() if judged is None else set(judged.docid.tolist())
     own = None if judged is None else set(judged.qid.tolist())
-    texts = {} if passages is None else text_ids.read(passages, wanted)
-    return TextCollection(place, text_ids.read(queries, own), texts, judged, found)
+    texts = {} if passages is None else by_id.read(passages, wanted)
+    return TextCollection(place, by_id.read(queries, own), texts, judged, found)
 
 
 def _found(root: Path, names: Sequence[str], part: str | None) -> Path | None:

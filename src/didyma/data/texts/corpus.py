@@ -1,8 +1,8 @@
 """Passages alone, to be searched: a corpus in any file or folder that users have.
 
     .jsonl, .json, .ndjson    an object a line, with a text and perhaps an id, a title and more
-    .csv, .parquet            a table with a column such as passage or text (`didyma.data.roles`)
-    .txt, .md, .rst, …        a document, cut into passages (`didyma.data.texts.sections`)
+    .csv, .parquet            a table with a column passage or text (`didyma.data.column_roles`)
+    .txt, .md, .rst, …        a document, cut into passages (`didyma.data.texts.chunking`)
     other files               the same table with tabs, or lines of an id, a tab and a text
     folders                   with a file corpus, collection, passages or documents, as of BEIR;
                               or with text files, at any depth
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from didyma.data import frame, parquet
+from didyma.data.column_roles import known_as
 from didyma.data.delimited import DelimitedFile, tab_separated
 from didyma.data.json_lines import objects
 from didyma.data.passage import Passage
-from didyma.data.roles import known_as
-from didyma.data.texts import collection, sections
+from didyma.data.texts import chunking, collection
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, stream_lines
 
@@ -39,10 +39,10 @@ def read(path: PathName) -> Iterator[Passage]:
     """
     place = source(path)
     if place.is_dir():
-        yield from sections.read_folder(place)
+        yield from chunking.read_folder(place)
         return
-    if Path(place).suffix.lower() in sections.SUFFIXES:
-        yield from sections.read(place)
+    if Path(place).suffix.lower() in chunking.SUFFIXES:
+        yield from chunking.read(place)
         return
     empty = True
     for line, record in _records(place):

@@ -10,8 +10,8 @@ A query may have an id (``qid``, ``query_id``; in an object for each query also 
 as well, also under a name that was given and its plural: with ``label="score"``, ``scores`` are
 labels. Positives and negatives (also ``pos``, ``neg``, ``positive_passages``, ``negative_1``, …)
 are one passage or several, which have the labels 1 and 0; one that occurs again for a query counts
-once, as a positive if it ever is one. Other names are in `didyma.data.roles`; further fields are
-ignored.
+once, as a positive if it ever is one. Other names are in `didyma.data.column_roles`; further fields
+are ignored.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from didyma.data.json_lines import objects
+from didyma.data.column_roles import Roles, assign, known_as
+from didyma.data.json_lines import number_of, objects
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, id_of
-from didyma.data.roles import Roles, assign, known_as
-from didyma.data.rows import TextRows, number_of
+from didyma.data.texts.rows import TextRows
 from didyma.errors import DataError, placed
 from didyma.files import PathName, replace_when_done
 

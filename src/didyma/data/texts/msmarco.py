@@ -2,7 +2,7 @@
 
 Lines of ``top1000`` have qid, docid, query and passage, those of ``triples`` query, a relevant
 passage and another, with tabs between them. All other files of it are as in
-`didyma.data.texts.ids` and `didyma.data.trec`.
+`didyma.data.texts.by_id` and `didyma.data.trec`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import numpy as np
 
 from didyma.data.delimited import tab_separated
 from didyma.data.lists import Lists
-from didyma.data.rows import TextRows
-from didyma.data.text import text_array
+from didyma.data.text_columns import text_array
+from didyma.data.texts.rows import TextRows
 from didyma.data.trec import Run
 from didyma.errors import DataError
 from didyma.files import PathName, stream_lines

@@ -12,8 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from didyma.data.column_roles import Roles
 from didyma.data.lists import Lists
-from didyma.data.roles import Roles
 from didyma.data.texts import collection, msmarco, qa
 from didyma.data.texts import json_lines as json_texts
 from didyma.data.texts import table as text_table

@@ -1,7 +1,7 @@
 """Tables of texts, a row for each pair of query and passage: CSV, TSV, Parquet, data frames.
 
 A header names the columns: ``query`` and ``passage`` there must be, ``label``, ``score`` (of the
-first stage), ``qid`` and ``docid`` there may be; `didyma.data.roles` has other names for them.
+first stage), ``qid`` and ``docid`` there may be; see `didyma.data.column_roles`.
 In TSV a quote is a sign as any other, as in all collections that are distributed so; in CSV fields
 may be quoted.
 """
@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from didyma.data import delimited, frame, parquet
+from didyma.data.column_roles import Roles
 from didyma.data.lists import Lists
-from didyma.data.roles import Roles
-from didyma.data.rows import TextRows
+from didyma.data.texts.rows import TextRows
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix
 

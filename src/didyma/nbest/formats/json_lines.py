@@ -15,8 +15,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from didyma.data.json_lines import parse_json
 from didyma.data.lists import Lists
-from didyma.data.text import parse_json
 from didyma.errors import DataError
 from didyma.nbest.formats.collector import Collector
 from didyma.nbest.formats.lines import Lines, kind_of

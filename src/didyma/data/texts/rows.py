@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Real
 from typing import Any, NoReturn
 
 import numpy as np
 
 from didyma.data.lists import Lists
-from didyma.data.text import text_array
+from didyma.data.text_columns import text_array
 from didyma.errors import DataError, LeftOutWarning, warn
 from didyma.files import PathName
 
-__all__ = ["TextRows", "number_of"]
-
-
-def number_of(value: Any, field: str) -> float:
-    """A finite number, of a value as JSON has it."""
-    if isinstance(value, Real):
-        try:
-            if math.isfinite(number := float(value)):
-                return number
-        except OverflowError:
-            pass
-    found = "none" if value is None else f"{value!r:.40}"
-    raise DataError(f"expected a finite number, found {found}", field=field)
+__all__ = ["TextRows"]
 
 
 class TextRows:

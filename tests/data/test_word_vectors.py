@@ -5,7 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from didyma.data import item_vectors as vectors
+from didyma.data import word_vectors as vectors
 from didyma.errors import DataError
 
 

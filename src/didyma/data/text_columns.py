@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WIDEST", "distinct", "first_repeated", "is_text", "parse_json", "text_array"]
+__all__ = ["WIDEST", "distinct", "first_repeated", "is_text", "text_array"]
 
 WIDEST = 256
 
@@ -40,25 +39,6 @@ def is_text(column: NDArray[Any]) -> bool:
         return True
     codes = np.ascontiguousarray(column).reshape(-1).view(np.uint32)
     return not np.any((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes < 0xE000)))
-
-
-def parse_json(text: str) -> Any:
-    """A JSON value; what cannot be one, or could not be written again, is a `ValueError`.
-
-    >>> parse_json('{"word": "\\\\ud800"}')
-    Traceback (most recent call last):
-    ValueError: half of a surrogate pair
-    """
-    try:
-        value = json.loads(text)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    if "\\u" in text:
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise ValueError("half of a surrogate pair") from None
-    return value
 
 
 def first_repeated(texts: Sequence[str]) -> str | None:

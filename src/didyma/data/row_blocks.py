@@ -17,10 +17,10 @@ from didyma.errors import DataError
 __all__ = [
     "QueryCount",
     "ScatteredError",
-    "collected",
-    "in_blocks_of",
-    "rows_of",
-    "stacked",
+    "collect",
+    "concatenate",
+    "rebatch",
+    "slice_rows",
     "whole_queries",
 ]
 
@@ -48,13 +48,15 @@ def whole_queries(parts: Iterable[Lists]) -> Iterator[Lists]:
             pending.append(part)
             continue
         if first[-1] > 0 or pending:
-            yield stacked([*pending, *([rows_of(part, 0, int(first[-1]))] if first[-1] else [])])
-        pending = [rows_of(part, int(first[-1]), len(part))]
+            yield concatenate(
+                [*pending, *([slice_rows(part, 0, int(first[-1]))] if first[-1] else [])]
+            )
+        pending = [slice_rows(part, int(first[-1]), len(part))]
     if pending:
-        yield stacked(pending)
+        yield concatenate(pending)
 
 
-def in_blocks_of(size: int, parts: Iterable[Lists]) -> Iterator[Lists]:
+def rebatch(size: int, parts: Iterable[Lists]) -> Iterator[Lists]:
     """The same rows, a multiple of ``size`` at a time, until the last ones."""
     pending = list[Lists]()
     count = 0
@@ -62,16 +64,16 @@ def in_blocks_of(size: int, parts: Iterable[Lists]) -> Iterator[Lists]:
         pending.append(part)
         count += len(part)
         if count >= size:
-            whole = stacked(pending)
+            whole = concatenate(pending)
             cut = count - count % size
-            yield rows_of(whole, 0, cut)
-            pending = [rows_of(whole, cut, count)] if cut < count else []
+            yield slice_rows(whole, 0, cut)
+            pending = [slice_rows(whole, cut, count)] if cut < count else []
             count -= cut
     if pending:
-        yield stacked(pending)
+        yield concatenate(pending)
 
 
-def collected(parts: Iterable[Lists]) -> Lists:
+def collect(parts: Iterable[Lists]) -> Lists:
     """All rows as one, of dense features; the matrix grows in its place and is never held twice."""
     X, names, kept = np.empty(0), None, list[Lists]()
     for part in parts:
@@ -82,10 +84,10 @@ def collected(parts: Iterable[Lists]) -> Lists:
         X.resize((n_rows + len(rows), rows.shape[1]), refcheck=False)
         X[n_rows:] = rows
         kept.append(part.with_items(np.empty((len(rows), 0))))
-    return replace(stacked(kept), items=X, feature_names=names)
+    return replace(concatenate(kept), items=X, feature_names=names)
 
 
-def rows_of(part: Lists, start: int, stop: int) -> Lists:
+def slice_rows(part: Lists, start: int, stop: int) -> Lists:
     """Rows that stand together."""
 
     def of(column: Any) -> Any:
@@ -105,7 +107,7 @@ def rows_of(part: Lists, start: int, stop: int) -> Lists:
     )
 
 
-def stacked(parts: Sequence[Lists]) -> Lists:
+def concatenate(parts: Sequence[Lists]) -> Lists:
     """Rows of several blocks as one; a query that goes on has the text of its first block."""
     if len(parts) == 1:
         return parts[0]

@@ -7,8 +7,9 @@ from types import ModuleType
 from typing import Any
 
 from didyma.data import json_table, letor, lists_folder, numpy_file, table
-from didyma.data.lists import Features, Lists
-from didyma.data.text import is_text
+from didyma.data.columns import Columns
+from didyma.data.lists import Lists
+from didyma.data.text_columns import is_text
 from didyma.errors import DataError
 from didyma.files import PathName, format_suffix
 
@@ -44,13 +45,13 @@ def read(path: PathName, *, like: Any = None, **options: Any) -> Lists:
     """
     reader = format_of(path)
     data: Lists = reader.read(path, **_options(reader, like, options))
-    return data if like is None else Features.of(like).arrange(data, path)
+    return data if like is None else Columns.of(like).arrange(data, path)
 
 
 def blocks(path: PathName, *, like: Any = None, **options: Any) -> Iterator[Lists]:
     """The rows that `read` gives, in their order but some at a time, in constant memory.
 
-    A query may go on in the next block (`didyma.data.queries.whole_queries`). A ``.npz`` file is
+    A query may go on in the next block (`didyma.data.row_blocks.whole_queries`). A ``.npz`` file is
     one block.
 
     >>> import tempfile
@@ -62,14 +63,14 @@ def blocks(path: PathName, *, like: Any = None, **options: Any) -> Iterator[List
     """
     reader = format_of(path)
     for part in reader.blocks(path, **_options(reader, like, options)):
-        yield part if like is None else Features.of(like).arrange(part, path)
+        yield part if like is None else Columns.of(like).arrange(part, path)
 
 
 def _options(reader: ModuleType, like: Any, options: dict[str, Any]) -> dict[str, Any]:
     """The options of a reader, and those that make it read what is like something else."""
     if like is None:
         return options
-    features = Features.of(like)
+    features = Columns.of(like)
     if reader is letor:
         options = {"missing": _allows_missing(like), **options, "n_features": features.count}
         if features.zero_based is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import Any
 
+from didyma.data.column_roles import known_as
 from didyma.data.delimited import tab_separated
 from didyma.data.json_lines import objects
 from didyma.data.passage import Passage
-from didyma.data.roles import known_as
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix
 

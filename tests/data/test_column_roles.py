@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from didyma.applications.clicks import log as click_log
 from didyma.data import json_table, table
+from didyma.data.column_roles import NAMES, Roles
 from didyma.data.lists import Lists
-from didyma.data.roles import NAMES, Roles
 from didyma.data.texts import reader as texts
 from didyma.errors import DataError
 from tests.data.texts.test_json_lines import contents, read

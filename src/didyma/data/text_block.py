@@ -10,11 +10,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.text import WIDEST, text_array
+from didyma.data.text_columns import WIDEST, text_array
 from didyma.errors import DataError
 from didyma.files import PathName, read_text, stream_text
 
-__all__ = ["Source"]
+__all__ = ["TextBlock"]
 
 BLOCK = 1 << 22  # bytes
 
@@ -22,7 +22,7 @@ _WORD = re.compile(rb"[^\s#]*")
 
 
 @dataclass(frozen=True)
-class Source:
+class TextBlock:
     """Lines of a file, always ending with a newline, and the same as an array for kernels."""
 
     path: PathName
@@ -31,7 +31,7 @@ class Source:
     first_line: int = 1
 
     @classmethod
-    def open(cls, path: PathName) -> Source:
+    def open(cls, path: PathName) -> TextBlock:
         """Read a file, plain or gzip."""
         text = read_text(path)
         if not text.endswith(b"\n"):
@@ -39,7 +39,7 @@ class Source:
         return cls(path, text, np.frombuffer(text, np.uint8))
 
     @classmethod
-    def blocks(cls, path: PathName, size: int = BLOCK) -> Iterator[Source]:
+    def blocks(cls, path: PathName, size: int = BLOCK) -> Iterator[TextBlock]:
         """The same a block of whole lines at a time, so that no more of it is in memory."""
         line = 1
         for text in stream_text(path, size):
