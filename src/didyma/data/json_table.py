@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from didyma.data.json_lines import number_of, objects
 from didyma.data.lists import Lists
 from didyma.data.row_blocks import collect
-from didyma.data.table import TableRoles, dense_rows, id_columns, named_columns
+from didyma.data.table import TableOptions, dense_rows, id_columns, named_columns
 from didyma.data.text_columns import text_array
 from didyma.errors import DataError, placed
 from didyma.files import PathName, replace_when_done
@@ -23,16 +23,8 @@ __all__ = ["blocks", "read", "write", "write_blocks"]
 BLOCK = 4096  # rows that are held as objects
 
 
-def read(
-    path: PathName,
-    *,
-    label: str = "label",
-    qid: str = "qid",
-    docid: str | None = None,
-    features: Sequence[str] | None = None,
-    judged: bool = True,
-) -> Lists:
-    """Read JSON lines, plain or gzip; fields are what columns are in `didyma.data.table`.
+def read(path: PathName, **options: Any) -> Lists:
+    """Read JSON lines, plain or gzip, with `didyma.data.table.TableOptions` for the fields.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp(), "a.jsonl")
@@ -40,32 +32,19 @@ def read(
     >>> read(path).X.tolist()
     [[2.5, 3.0]]
     """
-    return collect(_blocks(path, TableRoles(label, qid, docid, features, judged)))
+    return collect(blocks(path, **options))
 
 
-def blocks(
-    path: PathName,
-    *,
-    label: str = "label",
-    qid: str = "qid",
-    docid: str | None = None,
-    features: Sequence[str] | None = None,
-    judged: bool = True,
-) -> Iterator[Lists]:
+def blocks(path: PathName, **options: Any) -> Iterator[Lists]:
     """The rows that `read` gives, some at a time, in constant memory."""
-    return _blocks(path, TableRoles(label, qid, docid, features, judged))
-
-
-def _blocks(path: PathName, roles: TableRoles) -> Iterator[Lists]:
     rows = objects(path)
     block = list(islice(rows, BLOCK))
     if not block:
         raise DataError("expected at least one row, found none", path=path)
     names = list(block[0][1])
     with placed(path, block[0][0]):
-        label, qid, docid, features = roles.among(names)
-    numeric = [*([] if label is None else [label]), *features]
-    textual = [qid] if docid is None else [qid, docid]
+        layout = TableOptions(**options).among(names)
+    numeric, textual = layout.numeric, layout.textual
     while block:
         values, texts = [], []
         for line, row in block:
@@ -74,14 +53,7 @@ def _blocks(path: PathName, roles: TableRoles) -> Iterator[Lists]:
                 values.append([number_of(row[name], name) for name in numeric])
                 texts.append([_id(row[name], name) for name in textual])
         numbers = np.array(values, np.float64).reshape(len(block), len(numeric))
-        ids = [text_array(column) for column in zip(*texts)]
-        yield Lists(
-            np.ascontiguousarray(numbers[:, len(numeric) - len(features) :]),
-            np.zeros(len(block)) if label is None else numbers[:, 0].copy(),
-            ids[0],
-            None if docid is None else ids[1],
-            features,
-        )
+        yield layout.lists(numbers, [text_array(column) for column in zip(*texts)])
         block = list(islice(rows, BLOCK))
 
 

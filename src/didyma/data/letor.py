@@ -24,7 +24,7 @@ from didyma.errors import DataError
 from didyma.execution import n_cores
 from didyma.files import PathName, replace_when_done, stream_lines
 
-__all__ = ["blocks", "read", "write", "write_blocks"]
+__all__ = ["LetorOptions", "blocks", "read", "write", "write_blocks"]
 
 DENSE_FROM = 0.25  # share of all entries that the file lists, from which a dense matrix suits
 PIECE = 1 << 19  # bytes that a thread parses at a time
@@ -36,31 +36,47 @@ _QID = re.compile(r"[^\s#]+", re.ASCII)
 _DOCID = re.compile(r"(?!docid\s*=)(\S([^\r\n]*\S)?)?", re.ASCII)
 
 
-def read(
-    path: PathName,
-    *,
-    group: PathName | ArrayLike | None = None,
-    n_features: int | None = None,
-    zero_based: bool | Literal["auto"] = "auto",
-    dtype: DTypeLike = np.float64,
-    sparse: bool | None = None,
-    missing: bool = False,
-) -> Lists:
-    """Read a LETOR / svmlight file, plain or gzip.
+@dataclass(frozen=True)
+class LetorOptions:
+    """How `read` and `blocks` take a file.
 
-    Query ids are any text without white space or ``#``. Without them, ``group`` gives the size of
-    each query in turn: a list, or a file with one size per line; ``<path>.query`` (LightGBM) or
-    ``<path>.group`` (XGBoost) is found by itself.
+    Parameters
+    ----------
+    group : path or list of int, optional
+        The size of each query in turn, for files without query ids: a list, or a file with one size
+        a line. By default ``<path>.query`` (LightGBM) or ``<path>.group`` (XGBoost).
+    n_features : int, optional
+        The width of the matrix, so that the files of a collection agree.
+    zero_based : bool or "auto"
+        Whether indices count from 0; "auto" is yes in a file where index 0 occurs.
+    dtype : float64 or float32
+    sparse : bool, optional
+        CSR or dense; by default dense where the file lists a quarter of all entries or more.
+    missing : bool
+        Read NULL and NaN as NaN, rather than refuse them.
+    """
 
-    The document id is X in a comment ``#docid = X ...``, and the whole text of any other comment;
-    it is empty for a line without one, and ``docid`` is None where no line has one.
+    group: PathName | ArrayLike | None = None
+    n_features: int | None = None
+    zero_based: bool | Literal["auto"] = "auto"
+    dtype: DTypeLike = np.float64
+    sparse: bool | None = None
+    missing: bool = False
 
-    Indices count from 1, or from 0 in a file where index 0 occurs; ``zero_based`` decides it for
-    a file that may lack index 0, and the result remembers it. ``n_features`` fixes the width, so
-    that the files of a collection agree; `didyma.read` with ``like`` gives both. The matrix is
-    dense where the file lists a quarter of all entries or more, else CSR, unless ``sparse``
-    decides. Values are those of ``float()``, to the last bit; with ``missing``, NULL and NaN are
-    values too, and are read as NaN.
+    def __post_init__(self) -> None:
+        if np.dtype(self.dtype) not in (np.float32, np.float64):
+            problem = f"expected float64 or float32, found {np.dtype(self.dtype)}"
+            raise DataError(problem, field="dtype")
+
+
+def read(path: PathName, **options: Any) -> Lists:
+    """Read a LETOR / svmlight file, plain or gzip; ``options`` are the fields of `LetorOptions`.
+
+    Query ids are any text without white space or ``#``. The document id is X in a comment
+    ``#docid = X ...``, and the whole text of any other comment; it is empty for a line without one,
+    and ``docid`` is None where no line has one. Values are those of ``float()``, to the last bit.
+    The result remembers whether indices count from 0; `didyma.read` with ``like`` reads further
+    files of a collection in the same way.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "train.letor")
@@ -69,14 +85,13 @@ def read(
     >>> data, data.X.tolist(), data.docid.tolist()
     (Lists(2 rows, 2 features, 1 queries), [[0.5, 3.0], [0.0, 0.001]], ['d1', 'd2'])
     """
-    form = _Form(np.dtype(dtype), n_features, zero_based, sparse, missing)
-    sources = _sources(path)
+    settings, sources = LetorOptions(**options), _sources(path)
     with ThreadPoolExecutor(n_cores()) as pool:
-        shape = _measure(sources(), path, pool, form)
-        whole = _Room.of(shape, shape.n_rows, shape.n_entries, form.dtype)
+        shape = _measure(sources(), path, pool, settings)
+        whole = _Arrays.of(shape, shape.n_rows, shape.n_entries, settings.dtype)
         starts = np.zeros(1 if shape.dense else shape.n_rows + 1, np.int64)
         qid, docid, row, entry = [], [], 0, 0
-        for part in _parse(sources(), path, pool, shape, form, group, whole):
+        for part in _parse(sources(), path, pool, shape, settings, whole):
             if not shape.dense:
                 starts[row + 1 : row + 1 + len(part.ends)] = entry + part.ends
             row, entry = row + len(part.ends), entry + int(part.ends[-1])
@@ -87,28 +102,18 @@ def read(
     return Lists(X, whole.y, np.concatenate(qid), names, zero_based=shape.base == 0)
 
 
-def blocks(
-    path: PathName,
-    *,
-    group: PathName | ArrayLike | None = None,
-    n_features: int | None = None,
-    zero_based: bool | Literal["auto"] = "auto",
-    dtype: DTypeLike = np.float64,
-    sparse: bool | None = None,
-    missing: bool = False,
-) -> Iterator[Lists]:
+def blocks(path: PathName, **options: Any) -> Iterator[Lists]:
     """The rows that `read` gives, some at a time, in constant memory.
 
     The file is read twice, as its width and how full it is must be known first.
     """
-    form = _Form(np.dtype(dtype), n_features, zero_based, sparse, missing)
-    sources = _sources(path)
+    settings, sources = LetorOptions(**options), _sources(path)
     with ThreadPoolExecutor(n_cores()) as pool:
-        shape = _measure(sources(), path, pool, form)
-        for part in _parse(sources(), path, pool, shape, form, group):
-            X = _matrix(shape, part.room, np.concatenate([[0], part.ends]))
+        shape = _measure(sources(), path, pool, settings)
+        for part in _parse(sources(), path, pool, shape, settings):
+            X = _matrix(shape, part.arrays, np.concatenate([[0], part.ends]))
             docid = part.docid if shape.named else None
-            yield Lists(X, part.room.y, part.qid, docid, zero_based=shape.base == 0)
+            yield Lists(X, part.arrays.y, part.qid, docid, zero_based=shape.base == 0)
 
 
 def write(data: Lists, path: PathName) -> None:
@@ -134,21 +139,6 @@ def write_blocks(parts: Iterable[Lists], path: PathName) -> None:
 
 
 @dataclass(frozen=True)
-class _Form:
-    """What the caller says about the matrix; see `read`."""
-
-    dtype: np.dtype[Any]
-    n_features: int | None
-    zero_based: bool | Literal["auto"]
-    sparse: bool | None
-    missing: bool
-
-    def __post_init__(self) -> None:
-        if self.dtype not in (np.float32, np.float64):
-            raise DataError(f"expected float64 or float32, found {self.dtype}", field="dtype")
-
-
-@dataclass(frozen=True)
 class _Shape:
     """What the first pass learns.
 
@@ -165,7 +155,7 @@ class _Shape:
 
 
 @dataclass(frozen=True)
-class _Room:
+class _Arrays:
     """Arrays for labels and entries, which `didyma._core.data.parse` fills."""
 
     y: NDArray[np.float64]
@@ -173,14 +163,14 @@ class _Room:
     columns: NDArray[np.int32]
 
     @classmethod
-    def of(cls, shape: _Shape, rows: int, entries: int, dtype: np.dtype[Any]) -> _Room:
+    def of(cls, shape: _Shape, rows: int, entries: int, dtype: DTypeLike) -> _Arrays:
         values = np.zeros(rows * shape.width if shape.dense else entries, dtype)
         return cls(np.empty(rows), values, np.empty(0 if shape.dense else entries, np.int32))
 
-    def part(self, shape: _Shape, rows: slice, entries: slice) -> _Room:
+    def part(self, shape: _Shape, rows: slice, entries: slice) -> _Arrays:
         """That of some rows and of their entries."""
         places = slice(rows.start * shape.width, rows.stop * shape.width)
-        return _Room(
+        return _Arrays(
             self.y[rows], self.values[places if shape.dense else entries], self.columns[entries]
         )
 
@@ -189,7 +179,7 @@ class _Room:
 class _Part:
     """The rows of a block; ``ends`` are one past the last entry of each."""
 
-    room: _Room
+    arrays: _Arrays
     ends: NDArray[np.int64]
     qid: NDArray[Any]
     docid: NDArray[Any]
@@ -202,7 +192,7 @@ def _sources(path: PathName) -> Callable[[], Iterable[TextBlock]]:
 
 
 def _measure(
-    sources: Iterable[TextBlock], path: PathName, pool: ThreadPoolExecutor, form: _Form
+    sources: Iterable[TextBlock], path: PathName, pool: ThreadPoolExecutor, options: LetorOptions
 ) -> _Shape:
     from didyma._core.data import scan
 
@@ -217,10 +207,12 @@ def _measure(
     n_rows, n_entries = (sum(int(block[:, k].sum()) for block in pieces) for k in (2, 3))
     if n_rows == 0:
         raise DataError("expected lines 'label qid:TEXT index:value ...', found none", path=path)
-    zero_based = bool(least == 0) if form.zero_based == "auto" else form.zero_based
+    zero_based = bool(least == 0) if options.zero_based == "auto" else options.zero_based
     base = 0 if zero_based else 1
-    width = max(int(greatest) - base + 1, 0) if form.n_features is None else form.n_features
-    sparse = bool(n_entries < DENSE_FROM * n_rows * width) if form.sparse is None else form.sparse
+    width = max(int(greatest) - base + 1, 0) if options.n_features is None else options.n_features
+    sparse = (
+        bool(n_entries < DENSE_FROM * n_rows * width) if options.sparse is None else options.sparse
+    )
     return _Shape(pieces, n_rows, n_entries, base, width, not sparse, named > 0)
 
 
@@ -229,12 +221,11 @@ def _parse(
     path: PathName,
     pool: ThreadPoolExecutor,
     shape: _Shape,
-    form: _Form,
-    group: PathName | ArrayLike | None,
-    whole: _Room | None = None,
+    options: LetorOptions,
+    whole: _Arrays | None = None,
 ) -> Iterator[_Part]:
     """The rows of each block in turn: in arrays of their own, or in their place in a ``whole``."""
-    queries, row, entry = _Queries(path, shape.n_rows, group), 0, 0
+    queries, row, entry = _Queries(path, shape.n_rows, options.group), 0, 0
     for source, pieces in zip_longest(sources, shape.pieces):
         if source is None or pieces is None or len(source.text) != pieces[-1, 1]:
             raise _changed(path)
@@ -242,10 +233,10 @@ def _parse(
         if rows == 0:
             continue
         if whole is None:
-            room = _Room.of(shape, rows, entries, form.dtype)
+            arrays = _Arrays.of(shape, rows, entries, options.dtype)
         else:
-            room = whole.part(shape, slice(row, row + rows), slice(entry, entry + entries))
-        yield _parse_block(source, pool, pieces, shape, form, room, queries)
+            arrays = whole.part(shape, slice(row, row + rows), slice(entry, entry + entries))
+        yield _parse_block(source, pool, pieces, shape, options, arrays, queries)
         row, entry = row + rows, entry + entries
 
 
@@ -254,14 +245,14 @@ def _parse_block(
     pool: ThreadPoolExecutor,
     pieces: NDArray[np.int64],
     shape: _Shape,
-    form: _Form,
-    room: _Room,
+    options: LetorOptions,
+    arrays: _Arrays,
     queries: _Queries,
 ) -> _Part:
     from didyma._core.data import BAD_LABEL, BAD_VALUE, FINE, parse
 
-    bound = float(np.finfo(form.dtype).max)
-    ends, docids = np.empty(len(room.y), np.int64), np.empty((len(room.y), 2), np.int64)
+    bound = float(np.finfo(np.dtype(options.dtype)).max)
+    ends, docids = np.empty(len(arrays.y), np.int64), np.empty((len(arrays.y), 2), np.int64)
     until = np.cumsum(pieces[:, 2:], axis=0)
 
     def fill(k: int) -> tuple[NDArray[np.int64], int, int, bool]:
@@ -272,8 +263,8 @@ def _parse_block(
         unsure = np.empty((rows_here + entries_here, 2), np.int64)
         code, at, n_runs, n_unsure, with_qid, without_qid, increasing = parse(
             *(source.codes, start, stop, rows - rows_here, rows, entries - entries_here, entries),
-            *(shape.base, shape.width, bound, form.missing, shape.dense),
-            *(room.y, room.values, room.columns, ends, docids, seen, runs, unsure),
+            *(shape.base, shape.width, bound, options.missing, shape.dense),
+            *(arrays.y, arrays.values, arrays.columns, ends, docids, seen, runs, unsure),
         )
         for place, target in unsure[:n_unsure].tolist():
             word = source.word(place).rpartition(b":")[2]
@@ -283,9 +274,9 @@ def _parse_block(
             if abs(value) > (bound if target >= 0 else sys.float_info.max):
                 _explain(source, shape, BAD_VALUE if target >= 0 else BAD_LABEL, place)
             if target >= 0:
-                room.values[target] = value
+                arrays.values[target] = value
             else:
-                room.y[-1 - target] = value
+                arrays.y[-1 - target] = value
         if code != FINE:
             _explain(source, shape, code, at)
         return runs[:n_runs].copy(), with_qid, without_qid, increasing
@@ -293,10 +284,10 @@ def _parse_block(
     runs, with_qid, without_qid, increasing = zip(*pool.map(fill, range(len(pieces))))
     qid = queries.of_block(source, np.concatenate(runs), len(ends), with_qid, without_qid)
     if not shape.dense and not all(increasing):
-        _sort_columns(source, shape, room, ends, docids)
+        _sort_columns(source, shape, arrays, ends, docids)
     named = np.any(np.diff(docids))
     docid = source.texts(docids, "docid") if named else np.zeros(len(ends), "U1")
-    return _Part(room, ends, qid, docid)
+    return _Part(arrays, ends, qid, docid)
 
 
 def _changed(path: PathName) -> DataError:
@@ -333,7 +324,7 @@ def _explain(source: TextBlock, shape: _Shape, code: int, at: int) -> NoReturn:
 def _sort_columns(
     source: TextBlock,
     shape: _Shape,
-    room: _Room,
+    arrays: _Arrays,
     ends: NDArray[np.int64],
     docids: NDArray[np.int64],
 ) -> None:
@@ -341,9 +332,9 @@ def _sort_columns(
     from scipy.sparse import csr_array
 
     starts = np.concatenate([[0], ends])
-    X = csr_array((room.values, room.columns, starts), shape=(len(ends), shape.width))
+    X = csr_array((arrays.values, arrays.columns, starts), shape=(len(ends), shape.width))
     X.sort_indices()
-    room.values[:], room.columns[:] = X.data, X.indices
+    arrays.values[:], arrays.columns[:] = X.data, X.indices
     row = np.repeat(np.arange(len(ends)), np.diff(starts))
     repeated = (X.indices[1:] == X.indices[:-1]) & (row[1:] == row[:-1])
     if repeated.any():
@@ -355,14 +346,14 @@ def _sort_columns(
         )
 
 
-def _matrix(shape: _Shape, room: _Room, starts: NDArray[np.int64]) -> Matrix:
-    n_rows = len(room.y)
+def _matrix(shape: _Shape, arrays: _Arrays, starts: NDArray[np.int64]) -> Matrix:
+    n_rows = len(arrays.y)
     if shape.dense:
-        return room.values.reshape(n_rows, shape.width)
+        return arrays.values.reshape(n_rows, shape.width)
     from scipy.sparse import csr_array
 
     narrow = starts.astype(np.int32) if starts[-1] < 2**31 else starts
-    return csr_array((room.values, room.columns, narrow), shape=(n_rows, shape.width))
+    return csr_array((arrays.values, arrays.columns, narrow), shape=(n_rows, shape.width))
 
 
 class _Queries:

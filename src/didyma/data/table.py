@@ -20,7 +20,8 @@ from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, replace_when_done
 
 __all__ = [
-    "TableRoles",
+    "TableLayout",
+    "TableOptions",
     "blocks",
     "dense_rows",
     "from_frame",
@@ -35,110 +36,29 @@ GROUP = 1 << 22  # numbers in a row group of a Parquet file
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
-def read(
-    path: PathName,
-    *,
-    label: str = "label",
-    qid: str = "qid",
-    docid: str | None = None,
-    features: Sequence[str] | None = None,
-    judged: bool = True,
-) -> Lists:
-    """Read a ``.csv``, ``.tsv`` or ``.parquet`` file, also gzip; columns as in `from_frame`.
-
-    Only Parquet needs an extra.
-    """
-    roles = TableRoles(label, qid, docid, features, judged)
-    if format_suffix(path) == ".parquet":
-        with placed(path):
-            return _read_parquet(path, roles)
-    return collect(_blocks(path, roles))
-
-
-def blocks(
-    path: PathName,
-    *,
-    label: str = "label",
-    qid: str = "qid",
-    docid: str | None = None,
-    features: Sequence[str] | None = None,
-    judged: bool = True,
-) -> Iterator[Lists]:
-    """The rows that `read` gives, some at a time, in constant memory."""
-    return _blocks(path, TableRoles(label, qid, docid, features, judged))
-
-
-def _blocks(path: PathName, roles: TableRoles) -> Iterator[Lists]:
-    with placed(path):
-        if (suffix := format_suffix(path)) == ".parquet":
-            before = 0
-            for frame in parquet.blocks(path):
-                yield (part := _from_frame(frame, roles, before))
-                before += len(part)
-        else:
-            yield from _delimited(path, DELIMITERS.get(suffix, ","), roles)
-
-
-def _read_parquet(path: PathName, roles: TableRoles) -> Lists:
-    """All rows of a file, column by column straight into the matrix."""
-    with parquet.open_parquet(path) as file:
-        schema, n_rows = file.schema, file.metadata.num_rows
-        if not n_rows:
-            raise DataError("expected at least one row, found none")
-        label, qid, docid, features = roles.among(schema.names)
-        single = {str(schema.field(name).type) for name in features} == {"float"}
-        X = np.empty((n_rows, len(features)), np.float32 if single else np.float64)
-        places, labels = dict(zip(features, X.T)), np.zeros(n_rows)
-        texts: dict[str, list[NDArray[Any]]] = {n: [] for n in (qid, docid) if n is not None}
-        wanted = dict.fromkeys([*([] if label is None else [label]), *texts, *places])
-        for before, piece in file.pieces([*wanted]):
-            part = opened(piece)
-            rows = slice(before, before + len(part))
-            for name in part.columns:
-                if name in texts:
-                    texts[name].append(ids(part[name], before))
-                if name == label:
-                    labels[rows] = numbers(part[name], before)
-                if name in places:
-                    places[name][rows] = numbers(part[name], before)
-        named = {name: np.concatenate(parts) for name, parts in texts.items()}
-        return Lists(X, labels, named[qid], None if docid is None else named[docid], features)
-
-
-def from_frame(
-    frame: Any,
-    *,
-    label: str = "label",
-    qid: str = "qid",
-    docid: str | None = None,
-    features: Sequence[str] | None = None,
-    judged: bool = True,
-) -> Lists:
-    """Judged results from a dataframe of pandas, Polars, PyArrow or any other that narwhals knows.
-
-    Document ids come from a column named ``docid`` where there is one, features from all other
-    columns, which must be numeric. Query and document ids become text. Without ``judged`` there
-    need not be labels, and where there are none all are 0.
-
-    >>> import polars
-    >>> frame = polars.DataFrame({"label": [1, 0], "qid": ["a", "a"], "bm25": [2.5, 1.0]})
-    >>> from_frame(frame).feature_names
-    ('bm25',)
-    """
-    return _from_frame(frame, TableRoles(label, qid, docid, features, judged))
-
-
 @dataclass(frozen=True)
-class TableRoles:
-    """What the caller says about columns; see `from_frame`."""
+class TableOptions:
+    """Which columns of a table, or fields of objects, are what.
 
-    label: str
-    qid: str
-    docid: str | None
-    features: Sequence[str] | None
-    judged: bool
+    Parameters
+    ----------
+    label, qid : str
+        Columns of grades and of query ids.
+    docid : str, optional
+        Column of document ids; by default ``docid`` where there is one.
+    features : list of str, optional
+        Columns of the matrix, in this order; by default all others, which must be numeric.
+    judged : bool
+        Whether there must be labels. Where there are none, all are 0.
+    """
 
-    def among(self, names: Sequence[str]) -> _Columns:
+    label: str = "label"
+    qid: str = "qid"
+    docid: str | None = None
+    features: Sequence[str] | None = None
+    judged: bool = True
+
+    def among(self, names: Sequence[str]) -> TableLayout:
         """The columns of a table with these names."""
         label: str | None = self.label
         if not self.judged and (label not in names or label in (self.features or ())):
@@ -160,21 +80,109 @@ class TableRoles:
             raise DataError(problem, field=again)
         if "" in features:
             raise DataError(f"column {list(names).index('') + 1} has no name", field="header")
-        return _Columns(label, self.qid, docid, tuple(features))
+        return TableLayout(label, self.qid, docid, tuple(features))
 
 
-class _Columns(NamedTuple):
-    """The column of labels and of document ids, if there is one, of queries, and of features."""
+class TableLayout(NamedTuple):
+    """The columns of labels and of document ids, if there are any, of queries and of features."""
 
     label: str | None
     qid: str
     docid: str | None
     features: tuple[str, ...]
 
+    @property
+    def numeric(self) -> list[str]:
+        """Columns of numbers: the labels, if there are any, and the features."""
+        return [*([] if self.label is None else [self.label]), *self.features]
 
-def _from_frame(frame: Any, roles: TableRoles, before: int = 0) -> Lists:
+    @property
+    def textual(self) -> list[str]:
+        """Columns of ids: queries, and documents if these have any."""
+        return [self.qid] if self.docid is None else [self.qid, self.docid]
+
+    def lists(self, numbers: NDArray[np.float64], ids: Sequence[NDArray[Any]]) -> Lists:
+        """Rows of the `numeric` and of the `textual` columns."""
+        first = len(self.numeric) - len(self.features)
+        return Lists(
+            np.ascontiguousarray(numbers[:, first:]),
+            numbers[:, 0].copy() if first else np.zeros(len(numbers)),
+            ids[0],
+            None if self.docid is None else ids[1],
+            self.features,
+        )
+
+
+def read(path: PathName, **options: Any) -> Lists:
+    """Read a ``.csv``, ``.tsv`` or ``.parquet`` file, also gzip, with `TableOptions`.
+
+    Only Parquet needs an extra.
+    """
+    if format_suffix(path) == ".parquet":
+        with placed(path):
+            return _read_parquet(path, TableOptions(**options))
+    return collect(blocks(path, **options))
+
+
+def blocks(path: PathName, **options: Any) -> Iterator[Lists]:
+    """The rows that `read` gives, some at a time, in constant memory."""
+    columns = TableOptions(**options)
+    with placed(path):
+        if (suffix := format_suffix(path)) == ".parquet":
+            before = 0
+            for frame in parquet.blocks(path):
+                yield (part := _from_frame(frame, columns, before))
+                before += len(part)
+        else:
+            reader = delimited.DelimitedFile(path, DELIMITERS.get(suffix, ","))
+            layout = columns.among(reader.header)
+            for values, texts in reader.blocks(layout.numeric, layout.textual):
+                yield layout.lists(values, texts)
+
+
+def from_frame(frame: Any, **options: Any) -> Lists:
+    """Judged results from a dataframe of pandas, Polars, PyArrow or any other that narwhals knows.
+
+    ``options`` are the fields of `TableOptions`. Query and document ids become text.
+
+    >>> import polars
+    >>> frame = polars.DataFrame({"label": [1, 0], "qid": ["a", "a"], "bm25": [2.5, 1.0]})
+    >>> from_frame(frame).feature_names
+    ('bm25',)
+    """
+    return _from_frame(frame, TableOptions(**options))
+
+
+def _read_parquet(path: PathName, options: TableOptions) -> Lists:
+    """All rows of a file, column by column straight into the matrix."""
+    with parquet.open_parquet(path) as file:
+        schema, n_rows = file.schema, file.metadata.num_rows
+        if not n_rows:
+            raise DataError("expected at least one row, found none")
+        layout = options.among(schema.names)
+        label, qid, docid, features = layout
+        single = {str(schema.field(name).type) for name in features} == {"float"}
+        X = np.empty((n_rows, len(features)), np.float32 if single else np.float64)
+        places, labels = dict(zip(features, X.T)), np.zeros(n_rows)
+        texts: dict[str, list[NDArray[Any]]] = {name: [] for name in layout.textual}
+        wanted = dict.fromkeys([*layout.numeric, *texts])
+        for before, piece in file.pieces([*wanted]):
+            part = opened(piece)
+            rows = slice(before, before + len(part))
+            for name in part.columns:
+                if name in texts:
+                    texts[name].append(ids(part[name], before))
+                if name == label:
+                    labels[rows] = numbers(part[name], before)
+                if name in places:
+                    places[name][rows] = numbers(part[name], before)
+        named = {name: np.concatenate(parts) for name, parts in texts.items()}
+        return Lists(X, labels, named[qid], None if docid is None else named[docid], features)
+
+
+def _from_frame(frame: Any, options: TableOptions, before: int = 0) -> Lists:
     nw, table = require("narwhals", "reading a dataframe"), opened(frame)
-    label, qid, docid, features = roles.among(table.columns)
+    label, qid, docid, features = options.among(table.columns)
     single = {table[name].dtype for name in features} == {nw.Float32}
     X = np.empty((len(table), len(features)), np.float32 if single else np.float64)
     for column, name in zip(X.T, features):
@@ -187,21 +195,6 @@ def _from_frame(frame: Any, roles: TableRoles, before: int = 0) -> Lists:
         None if docid is None else ids(table[docid], before),
         features,
     )
-
-
-def _delimited(path: PathName, delimiter: str, roles: TableRoles) -> Iterator[Lists]:
-    reader = delimited.DelimitedFile(path, delimiter)
-    label, qid, docid, features = roles.among(reader.header)
-    labels = [] if label is None else [label]
-    ids = [qid] if docid is None else [qid, docid]
-    for values, texts in reader.blocks([*labels, *features], ids):
-        yield Lists(
-            np.ascontiguousarray(values[:, len(labels) :]),
-            values[:, 0].copy() if labels else np.zeros(len(values)),
-            texts[0],
-            None if docid is None else texts[1],
-            features,
-        )
 
 
 def named_columns(parts: Iterable[Lists], path: PathName) -> Iterator[tuple[list[str], Lists]]:
