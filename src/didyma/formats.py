@@ -2,8 +2,10 @@
 
 from didyma.lazy import moved
 
-_DATA = ("blocks", "conll", "format_of", "letor", "lists_folder", "numpy_file", "read", "table")
-_DATA += ("texts", "trec", "write", "write_blocks")
+_DATA = (
+    *("blocks", "conll", "format_of", "letor", "lists_folder", "numpy_file", "read", "table"),
+    *("texts", "trec", "write", "write_blocks"),
+)
 __getattr__ = moved(
     __name__,
     {
@@ -15,6 +17,6 @@ __getattr__ = moved(
         "nbest": "didyma.nbest",
         "nli": "didyma.applications.alignment",
         "qa": "didyma.data.texts.qa",
-        "vectors": "didyma.data.item_vectors",
+        "vectors": "didyma.data.word_vectors",
     },
 )

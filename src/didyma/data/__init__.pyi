@@ -1,11 +1,11 @@
 from didyma.data import conll as conll
-from didyma.data import item_vectors as item_vectors
 from didyma.data import letor as letor
 from didyma.data import lists_folder as lists_folder
 from didyma.data import numpy_file as numpy_file
 from didyma.data import table as table
 from didyma.data import texts as texts
 from didyma.data import trec as trec
+from didyma.data import word_vectors as word_vectors
 from didyma.data.formats import blocks as blocks
 from didyma.data.formats import format_of as format_of
 from didyma.data.formats import read as read
