@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 import didyma
 from didyma.applications.coreference.mentions import FEATURES
 from didyma.applications.coreference.task import MentionPairs
-from didyma.checkpoints import Checkpoint, Stateful, check_same, checkpoint, fingerprint, remember
+from didyma.checkpoints import Checkpoint, check_same, checkpoint, fingerprint, remember
 from didyma.data.lists import Lists
 from didyma.errors import CheckpointWarning, ModelFileError
 from didyma.nbest.formats import of_outputs
+from didyma.stateful import Stateful
 
 
 class Died(BaseException):

@@ -24,6 +24,7 @@ LAYERS = [
     {"__init__"},
     {"_core", "errors", "formatting", "interruption", "lazy", "values"},
     {"files", "execution"},
+    {"stateful"},
     {"checkpoints"},
     {"partition"},
     {"structure"},

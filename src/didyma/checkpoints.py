@@ -1,11 +1,11 @@
 """Training that outlives its process: a folder that a killed run goes on from.
 
-Training is a program whose time goes into *steps*: a problem that is solved, a rung that is tried,
-a start that is searched for. Given the same data and settings it takes the same steps in the same
-order. So a checkpoint is what each finished step has found, and the state of the one under way;
-and to go on is to run the program once more: a finished step answers from the checkpoint, the one
-under way takes its state up, and the rest is trained. Paths over C, rounds of CCCP, restarts and
-searches need nothing of their own.
+Training is a program whose time goes into *steps*: a problem that is solved, a setting that is
+tried, a start that is searched for. Given the same data and settings it takes the same steps in the
+same order. So a checkpoint is what each finished step has found, and the state of the one under
+way; and to go on is to run the program once more: a finished step answers from the checkpoint, the
+one under way resumes from its state, and the rest is trained. Paths over C, rounds of CCCP,
+restarts and searches need nothing of their own.
 
     000000.npz, 000001.npz, …   what the steps have found, written once
     now.npz                     settings, names of the steps, the state of the one under way, and
@@ -29,7 +29,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any
 from weakref import ReferenceType, ref
 
 import numpy as np
@@ -37,135 +37,34 @@ from numpy.typing import NDArray
 
 from didyma.errors import CheckpointWarning, ModelFileError, warn
 from didyma.files import PathName, replace_when_done
+from didyma.stateful import Stateful
 
 __all__ = [
     "EVERY",
     "Checkpoint",
-    "Known",
-    "Stateful",
+    "StepState",
     "active",
-    "array_of",
     "check_same",
     "checkpoint",
+    "checkpointing",
     "fingerprint",
-    "keeping",
-    "offer",
-    "record_of",
+    "maybe_save",
     "remember",
     "restoring",
-    "take_up",
+    "resume",
 ]
 
 EVERY = 300.0  # seconds between two checkpoints, and before the first
 NOW = "now"
 RECORD, CHECKSUM = "record", "checksum"
 LONGEST = 60  # characters of a value that an error shows
-LARGEST = float(np.finfo(np.float64).max)
-
-_Kept = TypeVar("_Kept")
-
-
-class Stateful:
-    """What changes while something is trained: the attributes of these names.
-
-    They are arrays, random generators, plain values, or objects with a state themselves. A state is
-    taken up only if each value is of the kind that it replaces: an array of the same type and
-    shape, or, of those that grow, of as many axes. What else must hold, `check_state` says.
-
-    >>> class Counter(Stateful):
-    ...     _changing = ("count",)
-    ...     count = 0
-    >>> one, other = Counter(), Counter()
-    >>> one.count = 3
-    >>> other.restore(one.state())
-    >>> other.count
-    3
-    """
-
-    _changing: ClassVar[tuple[str, ...]] = ()
-    _growing: ClassVar[tuple[str, ...]] = ()
-    _unbounded: ClassVar[tuple[str, ...]] = ()  # arrays that may hold infinity
-
-    def state(self) -> dict[str, Any]:
-        """All that `restore` needs."""
-        return {name: _state_of(getattr(self, name)) for name in self._changing}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        for name in self._changing:
-            own, value = getattr(self, name), state[name]
-            if isinstance(own, np.random.Generator):
-                own.bit_generator.state = value
-            elif hasattr(own, "restore"):
-                own.restore(value)
-            elif isinstance(own, np.ndarray):
-                shape = own.ndim * (None,) if name in self._growing else own.shape
-                largest = np.inf if name in self._unbounded else LARGEST
-                setattr(self, name, array_of(value, name, shape, own.dtype, high=largest))
-            else:
-                setattr(self, name, value if own is None else _plain_like(value, name, own))
-        self.check_state()
-
-    def check_state(self) -> None:
-        """Raise a ValueError if values that were restored do not go together."""
-
-
-def array_of(
-    value: Any,
-    name: str,
-    shape: tuple[int | None, ...],
-    dtype: Any = np.float64,
-    *,
-    low: float | None = None,
-    high: float = LARGEST,
-) -> NDArray[Any]:
-    """A copy of an array of a checkpoint, if it is of this type and shape; None is any size.
-
-    Its numbers are from ``low`` to ``high``; any that is finite if these are not given.
-    """
-    if not isinstance(value, np.ndarray):
-        raise ValueError(f"{name} should be an array, but is a {type(value).__name__}")
-    sizes = zip(value.shape, shape)
-    if value.ndim != len(shape) or any(wanted not in (None, size) for size, wanted in sizes):
-        wanted = " × ".join("any" if size is None else str(size) for size in shape)
-        raise ValueError(f"{name} should be of shape {wanted}, but is of {value.shape}")
-    if value.dtype != dtype:
-        raise ValueError(f"{name} should be of {np.dtype(dtype)}, but is of {value.dtype}")
-    least = -high if low is None else low
-    if not bool(((value >= least) & (value <= high)).all()):
-        raise ValueError(f"{name} should have numbers from {least:g} to {high:g}")
-    return np.array(value, order="C")
-
-
-def record_of(kind: type[_Kept], state: Mapping[str, Any]) -> _Kept:
-    """A dataclass whose plain fields are of the types that it declares."""
-    samples: dict[str, Any] = {"bool": False, "int": 0, "float": 0.0, "str": ""}
-    for member in fields(kind):  # type: ignore[arg-type]
-        if member.type in samples:
-            _plain_like(state[member.name], member.name, samples[str(member.type)])
-    return kind(**state)
-
-
-def _plain_like(value: Any, name: str, own: Any) -> Any:
-    """A plain value, if it is of the type of another; a whole number will do where any does."""
-    kind = next((kind for kind in (bool, int, float) if isinstance(own, kind)), type(own))
-    is_alike = type(value) in ((int, float) if kind is float else (kind,)) and value == value
-    if not is_alike or (kind is int and not -1 <= value < 2**63):  # they count, or mean none
-        raise ValueError(f"{name} should be a {kind.__name__}, but is {value!r:.40}")
-    return float(value) if kind is float else value
-
-
-def _state_of(value: Any) -> Any:
-    if isinstance(value, np.random.Generator):
-        return value.bit_generator.state
-    return value.state() if hasattr(value, "restore") else value
 
 
 @dataclass(frozen=True)
-class Known:
-    """What a checkpoint knows of a step: what it has found, or else the state that it was in.
+class StepState:
+    """What a checkpoint holds of a step: its result if it was finished, else its last state.
 
-    ``live`` is the state of what it has found, for a later step to start from.
+    ``live`` is the state of the result, for a later step to start from.
     """
 
     answer: Any = None
@@ -228,7 +127,7 @@ class Checkpoint:
             self._identity = {name: str(own) for name, own in told.items()}
         return self._identity
 
-    def begin(self, name: str, state: Callable[[], Any] | None = None) -> Known:
+    def begin(self, name: str, state: Callable[[], Any] | None = None) -> StepState:
         """Begin the next step, whose state ``state`` tells while it is under way."""
         before, number = self._read_before, len(self._steps)
         names = before.get("steps", [])
@@ -237,13 +136,13 @@ class Checkpoint:
             step = f"{number:06d}"
             with restoring(self._path(step)):
                 answer = self._read(step)["answer"]
-            return Known(answer, live=before["live"].get(str(number)))
+            return StepState(answer, live=before["live"].get(str(number)))
         self._under_way = None if state is None else (name, state)
         self._read_before = {}
         if before.get("under_way") is None:
-            return Known()
+            return StepState()
         self._check_name(number, before["under_way"], name)
-        return Known(state=before["state"])
+        return StepState(state=before["state"])
 
     def end(self, name: str, answer: Any, found: Any = None, *, written: bool = False) -> None:
         """End a step; ``found``, if later ones can start from it, has a ``state``.
@@ -253,13 +152,13 @@ class Checkpoint:
         self._under_way = None
         held = None if found is None else ref(found)
         self._steps.append(_Step(name, None if written else answer, held, written))
-        self.offer()
+        self.maybe_save()
 
     def give_up(self) -> None:
-        """End a step that was interrupted: it is taken up when training goes on."""
+        """End a step that was interrupted: it is resumed when training goes on."""
         self._under_way, self.interrupted = None, True
 
-    def offer(self) -> None:
+    def maybe_save(self) -> None:
         """Save what there is, if it is time to."""
         if not self._read_before and time.monotonic() >= self._saved + self.every:
             self.save()
@@ -343,15 +242,15 @@ _CHECKPOINT: ContextVar[Checkpoint | None] = ContextVar("checkpoint", default=No
 
 def active() -> Checkpoint | None:
     """The checkpoint of this thread, if a step can begin now: a step has no steps of its own."""
-    found = _CHECKPOINT.get()
-    return None if found is None or found._under_way is not None else found
+    current = _CHECKPOINT.get()
+    return None if current is None or current._under_way is not None else current
 
 
-def offer() -> None:
-    """Let the checkpoint of this thread, if there is one, be saved: between two iterations."""
-    found = _CHECKPOINT.get()
-    if found is not None:
-        found.offer()
+def maybe_save() -> None:
+    """Save the checkpoint of this thread, if there is one and it is time to: between iterations."""
+    current = _CHECKPOINT.get()
+    if current is not None:
+        current.maybe_save()
 
 
 @contextmanager
@@ -362,8 +261,8 @@ def restoring(path: PathName | None = None) -> Iterator[None]:
     except ModelFileError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        kept = _CHECKPOINT.get()
-        place = path or (kept.folder if kept is not None else "the checkpoint")
+        current = _CHECKPOINT.get()
+        place = path or (current.folder if current is not None else "the checkpoint")
         what = f"no {error}" if isinstance(error, KeyError) else error
         raise ModelFileError(f"{place}: damaged, or not of this training ({what})") from None
 
@@ -378,65 +277,65 @@ def remember(
     >>> remember("a sum", lambda: 1 + 1)
     2
     """
-    kept = active()
-    if kept is None:
+    current = active()
+    if current is None:
         return work()
-    known = kept.begin(name)
-    if known.answer is not None:
+    step = current.begin(name)
+    if step.answer is not None:
         if check is not None:
             with restoring():
-                check(known.answer)
-        kept.end(name, None, written=True)
-        return known.answer
+                check(step.answer)
+        current.end(name, None, written=True)
+        return step.answer
     outside = _CHECKPOINT.set(None)
     try:
         answer = work()
     except KeyboardInterrupt:
-        kept.give_up()
+        current.give_up()
         raise
     finally:
         _CHECKPOINT.reset(outside)
-    kept.end(name, answer)
+    current.end(name, answer)
     return answer
 
 
-def take_up(name: str, course: Stateful, work: Callable[[], bool]) -> bool:
-    """Do ``work``, all of which shows in ``course``, from where its process died.
+def resume(name: str, training: Stateful, work: Callable[[], bool]) -> bool:
+    """Do ``work``, all of which shows in ``training``, from where its process died.
 
-    It calls `offer` now and then, and returns whether it was interrupted.
+    It calls `maybe_save` now and then, and returns whether it was interrupted.
     """
-    kept = active()
-    if kept is None:
+    current = active()
+    if current is None:
         return work()
-    known = kept.begin(name, course.state)
-    if known.answer is not None:
+    step = current.begin(name, training.state)
+    if step.answer is not None:
         with restoring():
-            course.restore(known.answer)
-        kept.end(name, None, written=True)
+            training.restore(step.answer)
+        current.end(name, None, written=True)
         return False
-    if known.state is not None:
+    if step.state is not None:
         with restoring():
-            course.restore(known.state)
+            training.restore(step.state)
     if work():
-        kept.give_up()
+        current.give_up()
         return True
-    kept.end(name, course.state())
+    current.end(name, training.state())
     return False
 
 
 @contextmanager
-def keeping(kept: Checkpoint) -> Iterator[Checkpoint]:
+def checkpointing(current: Checkpoint) -> Iterator[Checkpoint]:
     """Whatever this thread trains in the block is saved, and goes on from what was saved.
 
     The checkpoint is removed at the end, unless that is an error or an interruption.
     """
-    outside = _CHECKPOINT.set(kept)
+    outside = _CHECKPOINT.set(current)
     try:
-        yield kept
+        yield current
     finally:
         _CHECKPOINT.reset(outside)
-    if not kept.interrupted:
-        kept.remove()
+    if not current.interrupted:
+        current.remove()
 
 
 @contextmanager
@@ -462,8 +361,8 @@ def checkpoint(folder: PathName, *, every: float = EVERY, **data: Any) -> Iterat
         return lambda: fingerprint(value)
 
     identity = {name: teller(value) for name, value in data.items()}
-    with keeping(Checkpoint(folder, identity, every=every)) as kept:
-        yield kept
+    with checkpointing(Checkpoint(folder, identity, every=every)) as current:
+        yield current
 
 
 def _check_now(state: Mapping[str, Any]) -> None:

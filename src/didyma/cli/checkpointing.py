@@ -57,7 +57,7 @@ def surviving(context: typer.Context, output: Path, **data: Any) -> Iterator[Che
     The options of a command, which are in its context, say where the checkpoint is. They and the
     ``data`` must be the same in a run that goes on.
     """
-    from didyma.checkpoints import Checkpoint, fingerprint, keeping
+    from didyma.checkpoints import Checkpoint, checkpointing, fingerprint
 
     given = context.params
     folder = given["checkpoint"] or output.with_name(f"{output.name}.checkpoint")
@@ -83,7 +83,7 @@ def surviving(context: typer.Context, output: Path, **data: Any) -> Iterator[Che
         say(f"{folder}: {found}")
     elif kept.exists:
         say(f"{folder}: a checkpoint that is not used; --resume would go on from it")
-    with keeping(kept):
+    with checkpointing(kept):
         yield kept
     if kept.interrupted and kept.exists:
         say(f"{folder}: --resume goes on from here")

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.checkpoints import Stateful, array_of, record_of
 from didyma.learning.problem import Cut
 from didyma.learning.solution import Solution, overflow
 from didyma.polytope.active_set import Projection, minimise_over_columns
+from didyma.stateful import Stateful, array_of, record_of
 
 __all__ = ["CutPool"]
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.checkpoints import Stateful, restoring
+from didyma.checkpoints import restoring
 from didyma.learning.cut_pool import CutPool
 from didyma.learning.line import LineSearch, line_of
 from didyma.learning.plane_dual import PlaneDual
@@ -33,6 +33,7 @@ from didyma.learning.solution import (
     conclude,
     resumable,
 )
+from didyma.stateful import Stateful
 
 __all__ = ["NSlack", "OneSlack"]
 

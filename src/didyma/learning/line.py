@@ -7,9 +7,9 @@ from typing import ClassVar, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.checkpoints import Stateful
 from didyma.learning.problem import Cut, Problem
 from didyma.learning.solution import Clock
+from didyma.stateful import Stateful
 
 __all__ = ["PRECISION", "TOWARDS_MODEL", "Line", "LineSearch", "Searchable", "line_of"]
 

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.checkpoints import Stateful
 from didyma.data.lists import Lists
 from didyma.learning.scoring import linear_scores
 from didyma.learning.solution import Callback, Progress
+from didyma.stateful import Stateful
 
 __all__ = ["Monitor", "Watch"]
 

@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core.learning import perceptron_epoch
-from didyma.checkpoints import Stateful
 from didyma.errors import DataError
 from didyma.learning.problem import Problem, cut_oracle
 from didyma.learning.solution import (
@@ -33,6 +32,7 @@ from didyma.learning.solution import (
     drive,
     resumable,
 )
+from didyma.stateful import Stateful
 
 __all__ = ["Perceptron", "PerceptronState"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core.learning import insert, sweep_planes
-from didyma.checkpoints import Stateful, array_of
 from didyma.learning.problem import Cut
 from didyma.learning.solution import check_C
+from didyma.stateful import Stateful, array_of
 
 __all__ = ["PlaneDual", "check_simplex"]
 

@@ -19,11 +19,11 @@ from typing import Any, ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.checkpoints import Stateful, array_of
 from didyma.learning.bcfw import BCFW
 from didyma.learning.plane_dual import check_simplex
 from didyma.learning.problem import Problem
 from didyma.learning.solution import Clock, Solution, check_C
+from didyma.stateful import Stateful, array_of
 
 __all__ = ["RowBCFW", "RowDual", "RowProblem"]
 

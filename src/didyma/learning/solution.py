@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma import checkpoints
-from didyma.checkpoints import Stateful, array_of, record_of
 from didyma.errors import DataError
 from didyma.learning.problem import Problem
+from didyma.stateful import Stateful, array_of, record_of
 
 __all__ = [
     *("Callback", "Clock", "Progress", "Result", "Solution", "SolverRun"),
@@ -125,7 +125,7 @@ def drive(
                 return progress, "converged"
             if stop:
                 return progress, "stopped"
-            checkpoints.offer()
+            checkpoints.maybe_save()
     except KeyboardInterrupt:
         return progress, "interrupted"
     return progress, "limit"
@@ -265,7 +265,7 @@ def resumable(
     return solution
 
 
-def _taken_up(run: SolverRun, problem: Problem, known: checkpoints.Known) -> Solution | None:
+def _taken_up(run: SolverRun, problem: Problem, known: checkpoints.StepState) -> Solution | None:
     """The solution that a run had found, or None after the run was put where it stood."""
     if known.answer is None:
         run.restore(known.state["run"])

@@ -16,12 +16,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from didyma._core.nbest import bounds, choose, choose_again, differences, move, ridge_step, tally
-from didyma.checkpoints import Stateful, offer, record_of, take_up
+from didyma.checkpoints import maybe_save, resume
 from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.model import Savable, Saved
 from didyma.nbest.candidates import read_lists
 from didyma.protocol import Estimator, check_is_fitted
+from didyma.stateful import Stateful, record_of
 
 __all__ = ["BoostingReranker", "BoostingRound"]
 
@@ -167,7 +168,7 @@ class BoostingReranker(Savable, Estimator):
         course, n_pairs = _Course(pairs.n_features), len(pairs.weight)
         settings = f"{self.n_rounds} rounds, smoothing {self.smoothing}, ridge {self.ridge}"
         name = f"boosting by {settings} on {n_pairs} × {pairs.n_features}"
-        self.interrupted_ = take_up(name, course, lambda: self._boost(course, pairs, watched))
+        self.interrupted_ = resume(name, course, lambda: self._boost(course, pairs, watched))
         self.history_ = course.records
         kept = self.history_[1 : course.best + 1]
         self.n_rounds_ = len(kept)
@@ -184,7 +185,7 @@ class BoostingReranker(Savable, Estimator):
                     break
                 if self.patience is not None and done.n_iter - course.best >= self.patience:
                     break
-                offer()
+                maybe_save()
         except KeyboardInterrupt:  # keep what was learned so far
             return True
         return False

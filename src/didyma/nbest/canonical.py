@@ -27,8 +27,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from didyma.checkpoints import array_of, record_of, remember
+from didyma.checkpoints import remember
 from didyma.data.matrix import Matrix
+from didyma.stateful import array_of, record_of
 
 __all__ = ["CanonicalCorrelations", "Covariance", "Directions", "leading_subspace", "transpose"]
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.checkpoints import array_of, remember
+from didyma.checkpoints import remember
 from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix
 from didyma.errors import DataError, NothingLearnedWarning
@@ -33,6 +33,7 @@ from didyma.ranking.latent_problem import LatentRankingProblem
 from didyma.ranking.losses import AveragePrecision, ItemwiseLoss, PrecisionAt, parse_loss
 from didyma.ranking.problem import trainable_queries
 from didyma.ranking.ranker import LinearRanker
+from didyma.stateful import array_of
 
 __all__ = ["LatentPerceptronRanker", "LatentSVMRanker"]
 
@@ -168,11 +169,11 @@ class LatentPerceptronRanker(_LatentRanker):
     def _fit_shards(
         self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
     ) -> None:
-        from didyma.cluster.mixing import MixedPerceptron
+        from didyma.cluster.perceptron import MixedPerceptron
         from didyma.cluster.problem import ShardedProblem
-        from didyma.ranking.cluster import sharded, traveller
+        from didyma.ranking.cluster import for_worker, sharded
 
-        make = traveller(self, n_jobs)._problem
+        make = for_worker(self, n_jobs)._problem
         problem = sharded(ShardedProblem, workers, weights, make, self.n_features_in_)
         self._learn(partial(MixedPerceptron(self.epochs, self._seed()).solve, problem), evaluation)
 
@@ -339,9 +340,9 @@ class LatentSVMRanker(_LatentRanker):
     ) -> None:
         """The classifier to start from is the mean of those of the shards."""
         from didyma.cluster.latent import ShardedLatentProblem
-        from didyma.ranking.cluster import sharded, traveller
+        from didyma.ranking.cluster import for_worker, sharded
 
-        make = traveller(self, n_jobs)._problem
+        make = for_worker(self, n_jobs)._problem
         problem = sharded(ShardedLatentProblem, workers, weights, make, self.n_features_in_)
         start = None
         if self.start == "classifier":

@@ -12,12 +12,13 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.checkpoints import array_of, remember
+from didyma.checkpoints import remember
 from didyma.data.lists import Lists
 from didyma.execution import on_threads
 from didyma.metrics import Evaluator
 from didyma.model import Model
 from didyma.ranking.windowed import Windowed
+from didyma.stateful import array_of
 from didyma.text.features import FirstStage, SmallFeatures, WordVectors
 from didyma.text.features.union import IN_LIST
 from didyma.text.fitted import AdditiveFit, Fit, LinearFit
