@@ -9,9 +9,9 @@ import pytest
 
 from didyma.cluster.cocoa import CoCoA, _Common
 from didyma.cluster.latent import ShardedLatentProblem
-from didyma.cluster.mixing import MixedPerceptron
+from didyma.cluster.perceptron import MixedPerceptron
 from didyma.cluster.problem import ShardedProblem, ShardState
-from didyma.cluster.workers import Here
+from didyma.cluster.workers import LocalWorkers
 from didyma.data.lists import Groups
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
@@ -47,7 +47,7 @@ def sharded(sizes, kind=RankingProblem, binned=False, whole=ShardedProblem):
     """The same problem in one piece and in shards of so many queries."""
     X, y = data(binned)
     cuts = np.cumsum([0, *sizes])
-    here = Here(
+    here = LocalWorkers(
         [(X[a * N_ROWS : b * N_ROWS], y[a * N_ROWS : b * N_ROWS]) for a, b in pairwise(cuts)]
     )
     here.follow(lambda shard: ShardState(shard), 0)
@@ -145,7 +145,7 @@ def test_a_path_goes_on_from_the_last_solution():
     assert afresh.result.passes > known.result.passes
 
 
-class Forgetful(Here):
+class Forgetful(LocalWorkers):
     """Loses what it has kept of a shard every few questions, as a cluster that loses workers."""
 
     asked = 0
@@ -207,7 +207,7 @@ def test_mixed_perceptrons_separate(sizes):
     y[:] = (scores > np.median(scores, axis=1, keepdims=True)).ravel()
     X += 0.5 * np.where(y[:, None] > 0, truth, -truth) / truth.sum()
     cuts = np.cumsum([0, *sizes]) * N_ROWS
-    here = Here([(X[a:b], y[a:b]) for a, b in pairwise(cuts)])
+    here = LocalWorkers([(X[a:b], y[a:b]) for a, b in pairwise(cuts)])
     here.follow(lambda s: ShardState(s, problem_of(RankingProblem, *s, len(s[1]) // N_ROWS)), 0)
     many = ShardedProblem(here, N_FEATURES, np.array(sizes) / N_QUERIES)
     values = []

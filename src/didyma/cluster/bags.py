@@ -1,4 +1,4 @@
-"""Examples of any task on a cluster, as a sum of problems that workers keep."""
+"""Dask bags of the examples of any task, as a sum of problems that workers keep."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from didyma.data.row_blocks import concatenate, slice_rows
 from didyma.errors import DataError, placed
 from didyma.files import PathName
 
-__all__ = ["Placed", "Shards", "is_sharded", "shards_of", "text_shards_of"]
+__all__ = ["RemoteRows", "Shards", "is_sharded", "shards_of", "text_shards_of"]
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ class Shards:
 
 
 @dataclass(frozen=True)
-class Placed:
-    """Lists that are on workers already, as futures."""
+class RemoteRows:
+    """Rows that are on workers already: futures of `Lists`."""
 
     futures: tuple[Any, ...]
 
@@ -72,7 +72,7 @@ def is_sharded(X: Any) -> bool:
     >>> is_sharded(np.eye(2)), is_sharded(Shards("train"))
     (False, True)
     """
-    return isinstance(X, Shards | Placed) or type(X).__module__.partition(".")[0] == "dask"
+    return isinstance(X, Shards | RemoteRows) or type(X).__module__.partition(".")[0] == "dask"
 
 
 def shards_of(client: Any, X: Any, y: Any = None, qid: Any = None) -> list[Any]:
@@ -119,7 +119,7 @@ class _Tasks:
         self.client, self._made = client, list[Any]()
 
     def submit(self, function: Any, *arguments: Any) -> Any:
-        """A task."""
+        """The future of a call on a worker."""
         self._made.append(self.client.submit(function, *arguments, pure=False))
         return self._made[-1]
 
@@ -134,7 +134,7 @@ class _Tasks:
         return found
 
     def ask(self, function: Any, values: Sequence[Any]) -> list[Any]:
-        """What a function makes of each value, here."""
+        """What a function makes of each value, workers."""
         found: list[Any] = self.client.gather(self.map(function, values))
         return found
 
@@ -145,9 +145,9 @@ class _Tasks:
 
 def _shards_of(tasks: _Tasks, X: Any, y: Any, qid: Any) -> list[Any]:
     n_threads = _n_threads(tasks.client)
-    if isinstance(X, Shards | Placed) and (y is not None or qid is not None):
+    if isinstance(X, Shards | RemoteRows) and (y is not None or qid is not None):
         raise DataError("shards have a y and a qid already: give no others")
-    if isinstance(X, Placed):
+    if isinstance(X, RemoteRows):
         named, found = ["a shard"] * len(X.futures), [*X.futures]
     elif isinstance(X, Shards):
         places = X.sources(n_threads)

@@ -1,4 +1,4 @@
-"""What workers keep of shards, and how they are asked.
+"""State of shards on workers, and calls to them.
 
 A shard is a Dask future of `Lists`, and where that is, its state is: rows that were checked, a
 problem with its compiled kernels, planes. State is made by a *recipe*, step after step, and never
@@ -50,12 +50,12 @@ class Workers(Protocol):
         ...
 
 
-class Here:
-    """Shards in this process, one asked after the other: a cluster to try things on.
+class LocalWorkers:
+    """Shards in this process, asked one after the other: for tests and for one machine.
 
-    >>> here = Here([1.0, 2.0])
-    >>> here.follow(lambda shard: 10 * shard, 0)
-    >>> here.ask(lambda state, w: state + w, 1.0)
+    >>> workers = LocalWorkers([1.0, 2.0])
+    >>> workers.follow(lambda shard: 10 * shard, 0)
+    >>> workers.ask(lambda state, w: state + w, 1.0)
     [11.0, 21.0]
     """
 
@@ -77,9 +77,9 @@ class Here:
         self._shards = [self._shards[k] for k in shards]
         self._kept = [self._kept[k] for k in shards]
 
-    def branch(self) -> Here:
+    def branch(self) -> LocalWorkers:
         """The same shards with states of their own."""
-        other = Here(self._shards)
+        other = LocalWorkers(self._shards)
         other._steps = self._steps[:1]
         return other
 

@@ -9,8 +9,6 @@ from typing import Annotated, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.cluster.prediction import predict_on_cluster
-from didyma.cluster.shards import is_sharded
 from didyma.data.lists import Groups, Lists, group_rows
 from didyma.data.matrix import Matrix
 from didyma.errors import DataError
@@ -171,11 +169,7 @@ class AdditiveSVMRanker(SVMRanker):
         """Deviation of what each pair adds to the scores of the training rows."""
         return self._deviations()[len(self.edges_) :]
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Score of each row; higher ranks first."""
-        check_is_fitted(self)
-        if is_sharded(X):
-            return predict_on_cluster(self, X)
+    def _predict(self, X: Any) -> NDArray[np.float64]:
         return self._score_rows(self._read_rows(X, reset=False))
 
     def _score_rows(self, X: Matrix) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from didyma.learning.learned import Learner
 from didyma.learning.scoring import polynomial_scores
 from didyma.learning.solution import check_C, overflow, reached
 from didyma.model import Saved
-from didyma.protocol import check_is_fitted, check_random_state, warn_of_convergence
+from didyma.protocol import check_random_state, warn_of_convergence
 from didyma.ranking.binning import ScoreBinner
 from didyma.ranking.ranker import LinearRanker, Ranker
 from didyma.ranking.scaling import QueryMinMaxScaler, QueryPercentileScaler
@@ -100,10 +100,6 @@ class ClassificationRanker(LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
-
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Decision value of each row, X @ coef_ + intercept_; higher ranks first."""
-        return super().predict(X)
 
     def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
         return super()._score_rows(X) + self.intercept_
@@ -236,9 +232,7 @@ class PolynomialRanker(Learner, Ranker):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Decision value of each row; higher ranks first."""
-        check_is_fitted(self)
+    def _predict(self, X: Any) -> NDArray[np.float64]:
         return self._score_rows(self._read_rows(X, reset=False))
 
     def _check_state(self) -> None:

@@ -35,7 +35,7 @@ from didyma.ranking.svm_training import Hinge, Ramp, RankingResult
 __all__ = [
     *("JudgedRows", "ShardedHinge", "ShardedRamp"),
     *("bin_counts", "categories", "check_learned", "fit_on_cluster", "reading", "sample_of"),
-    *("sharded", "traveller"),
+    *("sharded", "for_worker"),
 ]
 
 AnyShardedProblem = TypeVar("AnyShardedProblem", bound=ShardedProblem)
@@ -76,13 +76,14 @@ def reading(
 ) -> Iterator[tuple[Cluster, NDArray[np.float64], int]]:
     """Workers that have read their shards, the shares of these, and threads for each.
 
-    What the ranker has to know of all rows it knows then. In the end all is released.
+    The ranker then knows the columns and how many queries there are. On exit the workers' state is
+    released.
     """
     refuse_on_cluster(group=group, sample_weight=sample_weight)
     client = active_client()
     with Cluster(client, shards_of(client, X, y, qid)) as workers:
         n_jobs = max(1, sum(client.nthreads().values()) // workers.n_shards)
-        workers.follow(partial(_read, traveller(ranker, n_jobs)), READ)
+        workers.follow(partial(_read, for_worker(ranker, n_jobs)), READ)
         features, trainable = zip(*workers.ask(_summary))
         features[0].remember(ranker)
         ranker.n_queries_ = count_trainable(np.concatenate(trainable), None)
@@ -91,13 +92,13 @@ def reading(
         yield workers, counts[counts > 0] / counts.sum(), n_jobs
 
 
-def traveller(ranker: Any, n_jobs: int) -> Any:
+def for_worker(ranker: Any, n_jobs: int) -> Any:
     """A copy that can be sent to workers."""
-    twin = copy(ranker)
-    twin.callback = None
+    clone = copy(ranker)
+    clone.callback = None
     if hasattr(ranker, "n_jobs"):
-        twin.n_jobs = n_jobs
-    return twin
+        clone.n_jobs = n_jobs
+    return clone
 
 
 def sharded(
@@ -201,7 +202,7 @@ def _grades(part: ShardState) -> str | None:
 
 def check_learned(ranker: Any, workers: Workers) -> None:
     """Warn if on no shard the fit was worth anything."""
-    found = workers.ask(_doubts, traveller(ranker, 1))
+    found = workers.ask(_doubts, for_worker(ranker, 1))
     if all(found):
         warn(found[0], NothingLearnedWarning)
 

@@ -29,7 +29,8 @@ LabelledRows: TypeAlias = "tuple[ArrayLike, ArrayLike]"
 class Ranker(Savable, Estimator):
     """Scores rows so that sorting those of one query by score ranks them.
 
-    A subclass implements `_fit` and `predict`. Everywhere, ``qid`` gives the query of each row (of
+    A subclass implements `_fit` and `_predict`, which get rows of this process; data on a cluster
+    are dispatched here. Everywhere, ``qid`` gives the query of each row (of
     any type, in any order) or ``group`` the sizes of consecutive queries; without either, all rows
     are one query. A row is relevant if its grade ``y`` is at least 1. ``qid`` and ``group`` are
     requested from scikit-learn's metadata routing. ``n_queries_`` counts the queries that were
@@ -106,7 +107,15 @@ class Ranker(Savable, Estimator):
         self.n_queries_ = count_trainable(trainable, weight)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Score of each row; higher ranks first."""
+        """Score of each row; higher ranks first.
+
+        Those of a Dask array or data frame are computed when Dask is asked to.
+        """
+        check_is_fitted(self)
+        return predict_on_cluster(self, X) if is_sharded(X) else self._predict(X)
+
+    def _predict(self, X: Any) -> NDArray[np.float64]:
+        """Score of each row."""
         raise NotImplementedError
 
     def rank(
@@ -264,14 +273,8 @@ class LinearRanker(Learner, Ranker):
 
     coef_: Annotated[NDArray[np.float64], Saved("n_features")]
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Score of each row, X @ coef_, in double precision; higher ranks first.
-
-        Those of a Dask array or data frame are computed when Dask is asked to.
-        """
-        check_is_fitted(self)
-        if is_sharded(X):
-            return predict_on_cluster(self, X)
+    def _predict(self, X: Any) -> NDArray[np.float64]:
+        """X @ coef_, in double precision."""
         rows = _as_matrix(self._read_rows(X, reset=False))
         with np.errstate(over="ignore", invalid="ignore"):
             scores = self._score_rows(rows)

@@ -198,10 +198,10 @@ class SVMRanker(SVMTraining, LinearRanker):
         """`_descent` over shards, and what the weights weigh of the rows to evaluate on."""
         from didyma.cluster.latent import ShardedLatentProblem
         from didyma.cluster.problem import ShardedProblem
-        from didyma.ranking.cluster import ShardedHinge, ShardedRamp, sharded, traveller
+        from didyma.ranking.cluster import ShardedHinge, ShardedRamp, for_worker, sharded
 
         n_features, feasible, evaluation = self._design_shards(workers, evaluation)
-        twin = traveller(self, n_jobs)
+        twin = for_worker(self, n_jobs)
         loss, feature_map = parse_loss(self.loss), parse_feature_map(self.feature_map)
         make = twin._make_problem
         if self._bound() == "hinge":

@@ -278,8 +278,8 @@ class StructuredPerceptron(_Structured):
         return learner.solve(problem, multiplicity=weights, start=self._former(), callback=watch)
 
     def _learn_shards(self, examples: Any, labels: Any, watch: Watch) -> Solution:
-        from didyma.cluster.examples import posed
-        from didyma.cluster.mixing import MixedPerceptron
+        from didyma.cluster.bags import posed
+        from didyma.cluster.perceptron import MixedPerceptron
 
         with posed(self._pose(), self._task().n_features, examples, labels) as problem:
             return MixedPerceptron(self.epochs, self._seed()).solve(problem, callback=watch)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from didyma.cluster.shards import Placed, text_shards_of
+from didyma.cluster.shards import RemoteRows, text_shards_of
 from didyma.cluster.workers import active_client
 from didyma.data.lists import Lists
 from didyma.data.row_blocks import concatenate
@@ -37,7 +37,7 @@ def fit_on_cluster(featuriser: Featuriser, ranker: Any, data: Any, eval_set: Lis
         featuriser.fit(concatenate(client.gather(client.map(sample, shards, pure=False))))
         rows = client.map(_rows_on_worker, shards, learned=Model.of(featuriser), pure=False)
         watched = {} if eval_set is None else {"eval_set": _rows(eval_set, featuriser)}
-        ranker.fit(Placed(tuple(rows)), **watched)
+        ranker.fit(RemoteRows(tuple(rows)), **watched)
     finally:
         client.cancel([*rows, *shards], force=True)
 
