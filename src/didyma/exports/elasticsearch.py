@@ -18,19 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.exports.description import Description
-from didyma.exports.engine import Engine, refuse_clipping
+from didyma.exports.engine import LuceneEngine, refuse_clipping
 from didyma.exports.trees import Branch, BranchOrLeaf, descend, first_above, trees_of
 
 __all__ = ["Elasticsearch"]
 
 
-class Elasticsearch(Engine):
+class Elasticsearch(LuceneEngine):
     """What the plug-ins load."""
 
     title = "Elasticsearch"
-    precision = np.float32
-    adds_constant = False
-    by_name = True
 
     def render(self, description: Description, names: Sequence[str], name: str) -> bytes:
         """The body of the request that uploads the model."""
@@ -40,7 +37,7 @@ class Elasticsearch(Engine):
             model = {"type": "model/xgboost+json", "definition": json.dumps(trees)}
         else:
             model = _linear(description, names)
-        return (json.dumps({"model": {"name": name, "model": model}}, indent=2) + "\n").encode()
+        return self.as_json({"model": {"name": name, "model": model}})
 
     def score(
         self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
@@ -48,27 +45,17 @@ class Elasticsearch(Engine):
         """Scores as the plug-ins compute them."""
         model = json.loads(contents)["model"]["model"]
         definition = json.loads(model["definition"])
-        columns = dict(zip(names, rows.astype(np.float32).T))
-        if model["type"] == "model/xgboost+json":
-            place = {name: column for column, name in enumerate(names)}
-            leaves = (
-                descend(tree, rows.astype(np.float32), partial(_read, place)) for tree in definition
-            )
-            return _sum(leaves, len(rows))
-        for name, normaliser in model["feature_normalizers"].items():
-            told = normaliser["standard"]
-            mean, deviation = np.float32(told["mean"]), np.float32(told["standard_deviation"])
-            columns[name] = (columns[name] - mean) / deviation
-        parts = (columns[name] * np.float32(weight) for name, weight in definition.items())
-        return _sum(parts, len(rows))
-
-
-def _sum(parts: Iterator[NDArray[Any]], n: int) -> NDArray[np.float64]:
-    """The sum in single precision."""
-    total = np.zeros(n, np.float32)
-    for part in parts:
-        total += part.astype(np.float32)
-    return total.astype(np.float64)
+        if model["type"] == "model/linear":
+            standard = {
+                name: (own["standard"]["mean"], own["standard"]["standard_deviation"])
+                for name, own in model["feature_normalizers"].items()
+            }
+            return self.linear_scores(definition, standard, names, rows)
+        read = partial(_read, {name: column for column, name in enumerate(names)})
+        total = np.zeros(len(rows), np.float32)
+        for tree in definition:
+            total += descend(tree, rows.astype(np.float32), read).astype(np.float32)
+        return total.astype(np.float64)
 
 
 def _linear(description: Description, names: Sequence[str]) -> dict[str, Any]:

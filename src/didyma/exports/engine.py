@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from didyma.data.columns import Columns
 from didyma.errors import DataError
 from didyma.exports.description import Description
 
-__all__ = ["Engine", "refuse_clipping", "refuse_lines", "spelled"]
+__all__ = ["Engine", "LuceneEngine", "refuse_clipping", "refuse_lines", "spelled"]
 
 
 class Engine(ABC):
@@ -51,6 +52,38 @@ class Engine(ABC):
         self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Scores of rows of all columns, by the contents of a file."""
+
+
+class LuceneEngine(Engine):
+    """An engine on Lucene: JSON with columns by name, and sums in single precision.
+
+    Its linear models have a weight for each column and a standard normaliser for those scaled.
+    """
+
+    precision = np.float32
+    adds_constant = False
+    by_name = True
+
+    @staticmethod
+    def as_json(model: dict[str, Any]) -> bytes:
+        """The contents of a file."""
+        return (json.dumps(model, indent=2) + "\n").encode()
+
+    @staticmethod
+    def linear_scores(
+        weights: Mapping[str, float],
+        normalisers: Mapping[str, tuple[Any, Any]],
+        names: Sequence[str],
+        rows: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """Σ_j w_j (x_j − mean_j) / deviation_j in the order of the weights."""
+        columns = dict(zip(names, rows.astype(np.float32).T))
+        for name, (mean, deviation) in normalisers.items():
+            columns[name] = (columns[name] - np.float32(mean)) / np.float32(deviation)
+        total = np.zeros(len(rows), np.float32)
+        for name, weight in weights.items():
+            total += columns[name] * np.float32(weight)
+        return total.astype(np.float64)
 
 
 def spelled(names: Sequence[str], illegal: str) -> list[str]:

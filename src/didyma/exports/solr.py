@@ -15,18 +15,15 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.exports.description import ColumnLine, Description
-from didyma.exports.engine import Engine, refuse_clipping
+from didyma.exports.engine import LuceneEngine, refuse_clipping
 
 __all__ = ["Solr"]
 
 
-class Solr(Engine):
+class Solr(LuceneEngine):
     """A linear model of Solr."""
 
     title = "Solr"
-    precision = np.float32
-    adds_constant = False
-    by_name = True
 
     def render(self, description: Description, names: Sequence[str], name: str) -> bytes:
         """The JSON of a model."""
@@ -43,22 +40,19 @@ class Solr(Engine):
             "features": [_feature(line, names[line.column]) for line in description.lines],
             "params": {"weights": weights},
         }
-        return (json.dumps(model, indent=2) + "\n").encode()
+        return self.as_json(model)
 
     def score(
         self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Scores as Solr computes them."""
         model = json.loads(contents)
-        columns = dict(zip(names, rows.astype(np.float32).T))
-        total = np.zeros(len(rows), np.float32)
-        for feature in model["features"]:
-            x = columns[feature["name"]]
-            if "norm" in feature:
-                told = feature["norm"]["params"]
-                x = (x - np.float32(told["avg"])) / np.float32(told["std"])
-            total += x * np.float32(model["params"]["weights"][feature["name"]])
-        return total.astype(np.float64)
+        standard = {
+            feature["name"]: (feature["norm"]["params"]["avg"], feature["norm"]["params"]["std"])
+            for feature in model["features"]
+            if "norm" in feature
+        }
+        return self.linear_scores(model["params"]["weights"], standard, names, rows)
 
 
 def _feature(line: ColumnLine, name: str) -> dict[str, Any]:
