@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.applications.parsing.drawing import draw_trees as trees
+from didyma.applications.parsing import draw_trees as trees
 from didyma.errors import DataError
 from didyma.report.figures import (
     ACCENT,

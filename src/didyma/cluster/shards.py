@@ -105,8 +105,8 @@ def text_shards_of(client: Any, data: Any) -> list[Any]:
             found = tasks.compute([as_texts(k, part) for k, part in enumerate(parts)])
         else:
             raise DataError("expected texts: Shards, or a data frame of Dask", field="lists")
-        about = tasks.ask(_about, found)
-        return _few(tasks, *_whole(tasks, found, about), _n_threads(client))
+        summaries = tasks.ask(_summary, found)
+        return _few(tasks, *_whole(tasks, found, summaries), _n_threads(client))
     except BaseException:
         tasks.cancel()
         raise
@@ -157,13 +157,13 @@ def _shards_of(tasks: _Tasks, X: Any, y: Any, qid: Any) -> list[Any]:
         parts = _partitions(X, y, qid)
         named = [f"partition {k}" for k in range(len(parts))]
         found = tasks.compute(parts)
-    about = tasks.ask(_about, found)
-    features = _merged([own.features for own in about])
+    summaries = tasks.ask(_summary, found)
+    features = _merged([own.features for own in summaries])
     found = [
         shard if own.features == features else tasks.submit(_conformed, shard, features, place)
-        for shard, own, place in zip(found, about, named)
+        for shard, own, place in zip(found, summaries, named)
     ]
-    return _few(tasks, *_whole(tasks, found, about), n_threads)
+    return _few(tasks, *_whole(tasks, found, summaries), n_threads)
 
 
 def _n_threads(client: Any) -> int:
@@ -171,8 +171,8 @@ def _n_threads(client: Any) -> int:
 
 
 @dataclass(frozen=True)
-class _About:
-    """What has to be known of a shard; texts have no features yet."""
+class _Summary:
+    """Summary of a shard; texts have no features yet."""
 
     features: Any
     n_rows: int
@@ -181,11 +181,11 @@ class _About:
     highest: Any
 
 
-def _about(lists: Lists) -> _About:
+def _summary(lists: Lists) -> _Summary:
     names = lists.groups.names.tolist()
     least, most = (min(names), max(names)) if names else (None, None)
     features = lists.features if lists.queries is None else None
-    return _About(features, len(lists), len(names), least, most)
+    return _Summary(features, len(lists), len(names), least, most)
 
 
 def _read(source: tuple[Path, int, int]) -> Lists:
@@ -281,13 +281,13 @@ def _as_lists(number: int, X: Any, y: Any, qid: Any) -> Lists:
         return Lists(matrix, labels.astype(np.float64), queries, feature_names=names)
 
 
-def _merged(found: Sequence[Columns]) -> Columns:
+def _merged(columns: Sequence[Columns]) -> Columns:
     """The columns of all shards: files with indices may lack the last ones, or index 0."""
-    first = found[0]
+    first = columns[0]
     if first.zero_based is None or first.names is not None:
         return first
-    zero_based = any(own.zero_based for own in found)
-    widths = [own.count + int(zero_based and not own.zero_based) for own in found]
+    zero_based = any(own.zero_based for own in columns)
+    widths = [own.count + int(zero_based and not own.zero_based) for own in columns]
     return Columns(max(widths), None, zero_based)
 
 
@@ -300,17 +300,17 @@ def _conformed(lists: Lists, features: Columns, place: str) -> Lists:
 
 
 def _whole(
-    tasks: _Tasks, shards: Sequence[Any], about: Sequence[_About]
+    tasks: _Tasks, shards: Sequence[Any], summaries: Sequence[_Summary]
 ) -> tuple[list[Any], list[int]]:
     """Shards of whole queries, and how many rows each has."""
-    homes = _split(tasks, shards, about)
+    homes = _split(tasks, shards, summaries)
     leaving: list[list[Any]] = [[] for _ in shards]
     pieces: list[list[Any]] = [[] for _ in shards]
     for home, other, names in _moves(homes):
         leaving[other] += names
         pieces[home].append(tasks.submit(_chosen, shards[other], names, True))
     found, sizes = [], []
-    for k, (shard, own) in enumerate(zip(shards, about)):
+    for k, (shard, own) in enumerate(zip(shards, summaries)):
         if len(leaving[k]) == own.n_queries:
             continue  # nothing is left
         if leaving[k]:
@@ -322,16 +322,19 @@ def _whole(
     return found, sizes
 
 
-def _split(tasks: _Tasks, shards: Sequence[Any], about: Sequence[_About]) -> dict[Any, list[int]]:
+def _split(
+    tasks: _Tasks, shards: Sequence[Any], summaries: Sequence[_Summary]
+) -> dict[Any, list[int]]:
     """Queries that stand in several shards, and in which.
 
     Where the shards are ranges of ascending queries, only those at their ends can. Else the names
     of all queries must be compared.
     """
-    full = [k for k, own in enumerate(about) if own.n_queries]
-    ends = [{about[k].lowest, about[k].highest} for k in full]
+    full = [k for k, own in enumerate(summaries) if own.n_queries]
+    ends = [{summaries[k].lowest, summaries[k].highest} for k in full]
     if not all(
-        type(about[a].highest) is type(about[b].lowest) and about[a].highest <= about[b].lowest
+        type(summaries[a].highest) is type(summaries[b].lowest)
+        and summaries[a].highest <= summaries[b].lowest
         for a, b in pairwise(full)
     ):
         ends = tasks.ask(_names, [shards[k] for k in full])

@@ -69,12 +69,12 @@ class Columns:
         >>> Columns(3, zero_based=False).places(["3", "1"])
         (2, 0)
         """
-        known = {label: place for place, label in enumerate(self.labels)}
+        place_of = {label: place for place, label in enumerate(self.labels)}
         wanted = tuple(labels)
         for label in wanted:
-            if label not in known:
+            if label not in place_of:
                 raise DataError(f"there is no feature {label!r}", field=field)
-        return tuple(known[label] for label in wanted)
+        return tuple(place_of[label] for label in wanted)
 
     def remember(self, estimator: Any) -> None:
         """Make these the features that a fitted estimator asks for."""

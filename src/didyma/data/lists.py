@@ -66,27 +66,27 @@ class Groups:
 
         Lists are called 0, 1, … if they have no names.
         """
-        found = np.asarray(sizes, dtype=np.int64)
-        called = np.arange(len(found)) if names is None else np.array(names)
-        if called.shape != found.shape:
-            raise DataError(f"{len(called)} names for {len(found)} lists", field="names")
-        return cls(called, np.arange(found.sum()), _starts(found))
+        counts = np.asarray(sizes, dtype=np.int64)
+        labels = np.arange(len(counts)) if names is None else np.array(names)
+        if labels.shape != counts.shape:
+            raise DataError(f"{len(labels)} names for {len(counts)} lists", field="names")
+        return cls(labels, np.arange(counts.sum()), _starts(counts))
 
     @classmethod
     def from_sizes(cls, group: ArrayLike, n_rows: int) -> Groups:
         """Group consecutive rows by the size of each query, as LightGBM and XGBoost do."""
         try:
-            given = as_array(group)
+            counts = as_array(group)
         except ValueError:  # rows of different lengths
-            given = np.empty(0, object)
-        if given.ndim != 1 or given.dtype.kind not in "iuf":
+            counts = np.empty(0, object)
+        if counts.ndim != 1 or counts.dtype.kind not in "iuf":
             raise DataError("expected a list of query sizes", field="group")
-        if not np.all((given >= 0) & (given < np.inf) & (given == np.floor(given))):
+        if not np.all((counts >= 0) & (counts < np.inf) & (counts == np.floor(counts))):
             raise DataError("expected sizes that are nonnegative integers", field="group")
-        total = sum(map(int, given.tolist()))  # of integers that cannot wrap
+        total = sum(map(int, counts.tolist()))  # of integers that cannot wrap
         if total != n_rows:
             raise DataError(f"sizes add up to {total} but there are {n_rows} rows", field="group")
-        sizes = given[given > 0].astype(np.int64)
+        sizes = counts[counts > 0].astype(np.int64)
         names = np.arange(len(sizes))
         return cls(names, np.arange(n_rows, dtype=np.int64), _starts(sizes))
 
@@ -122,16 +122,16 @@ class Groups:
         >>> Groups.from_lists([2, 0, 3]).choose([0.0, 1.0, 2.0, 2.0, 1.0])
         array([ 1, -1,  0])
         """
-        own = np.asarray(values, dtype=np.float64)[self.rows]
-        choice = np.full((len(self), *own.shape[1:]), -1, np.int64)
+        ordered = np.asarray(values, dtype=np.float64)[self.rows]
+        choice = np.full((len(self), *ordered.shape[1:]), -1, np.int64)
         full = self.sizes > 0
         if not full.any():
             return choice
         first, sizes = self.starts[:-1][full], self.sizes[full]
-        highest = np.repeat(np.maximum.reduceat(own, first), sizes, axis=0)
-        place = np.arange(len(own)) - np.repeat(first, sizes)
-        axes = (slice(None),) + (None,) * (own.ndim - 1)
-        place = np.where(own == highest, place[axes], len(own))
+        highest = np.repeat(np.maximum.reduceat(ordered, first), sizes, axis=0)
+        place = np.arange(len(ordered)) - np.repeat(first, sizes)
+        axes = (slice(None),) + (None,) * (ordered.ndim - 1)
+        place = np.where(ordered == highest, place[axes], len(ordered))
         choice[full] = np.minimum.reduceat(place, first)
         return choice
 
@@ -198,7 +198,7 @@ class Lists:
         docid: Sequence[Sequence[str]] | None = None,
     ) -> Lists:
         """Lists with ``passages[q]`` as the candidates of ``queries[q]``, and so all others."""
-        sizes = [len(own) for own in passages]
+        sizes = [len(candidates) for candidates in passages]
         if len(sizes) != len(queries):
             raise DataError(
                 f"{len(sizes)} lists for {len(queries)} queries: expected one for each",
@@ -207,7 +207,7 @@ class Lists:
         groups = Groups.from_lists(sizes)
         names = None if docid is None else np.array(list(chain.from_iterable(docid)))
         return cls(
-            [text for own in passages for text in own],
+            [text for candidates in passages for text in candidates],
             joined(labels, sizes, "labels"),
             docid=names,
             queries=list(queries),
@@ -243,10 +243,10 @@ class Lists:
                 raise DataError("expected finite numbers", field=name)
         if self.losses is not None and self.losses.min(initial=0.0) < 0:
             raise DataError("expected losses of 0 or more", field="losses")
-        for name, known in (("queries", self.queries), ("weights", self.weights)):
-            if known is not None and len(known) != len(self.groups):
+        for name, values in (("queries", self.queries), ("weights", self.weights)):
+            if values is not None and len(values) != len(self.groups):
                 raise DataError(
-                    f"{len(known)} for {len(self.groups)} lists: expected one for each", field=name
+                    f"{len(values)} for {len(self.groups)} lists: expected one for each", field=name
                 )
 
     def _check_matrix(self) -> None:
@@ -367,8 +367,8 @@ class Lists:
         """Some of the lists, by their numbers, in this order."""
         groups = self.groups
         numbers = np.asarray(numbers, dtype=np.int64)
-        own = [groups.rows_of(n) for n in numbers.tolist()]
-        rows = np.concatenate([np.empty(0, np.int64), *own])
+        parts = [groups.rows_of(n) for n in numbers.tolist()]
+        rows = np.concatenate([np.empty(0, np.int64), *parts])
         return self._part(rows, numbers, Groups.from_lists(groups.sizes[numbers]))
 
     def _part(self, rows: NDArray[Any], numbers: NDArray[Any], groups: Groups) -> Lists:
@@ -410,9 +410,9 @@ def joined(
     if len(values) != len(sizes):
         raise DataError(f"{len(values)} lists for {len(sizes)} queries", field=field)
     parts = [np.empty(0)]
-    for number, (own, size) in enumerate(zip(values, sizes)):
+    for number, (numbers, size) in enumerate(zip(values, sizes)):
         try:
-            part = np.asarray(own, dtype=np.float64)
+            part = np.asarray(numbers, dtype=np.float64)
         except (TypeError, ValueError):
             raise DataError(f"expected numbers in list {number}", field=field) from None
         if part.shape != (size,):

@@ -75,16 +75,16 @@ def rebatch(size: int, parts: Iterable[Lists]) -> Iterator[Lists]:
 
 def collect(parts: Iterable[Lists]) -> Lists:
     """All rows as one, of dense features; the matrix grows in its place and is never held twice."""
-    X, names, kept = np.empty(0), None, list[Lists]()
+    X, names, without_items = np.empty(0), None, list[Lists]()
     for part in parts:
         rows: Any = part.X
-        if not kept:
+        if not without_items:
             X, names = np.empty((0, rows.shape[1]), rows.dtype), part.feature_names
         n_rows = len(X)
         X.resize((n_rows + len(rows), rows.shape[1]), refcheck=False)
         X[n_rows:] = rows
-        kept.append(part.with_items(np.empty((len(rows), 0))))
-    return replace(concatenate(kept), items=X, feature_names=names)
+        without_items.append(part.with_items(np.empty((len(rows), 0))))
+    return replace(concatenate(without_items), items=X, feature_names=names)
 
 
 def slice_rows(part: Lists, start: int, stop: int) -> Lists:
@@ -114,12 +114,12 @@ def concatenate(parts: Sequence[Lists]) -> Lists:
     qid = np.concatenate([part.qid for part in parts])
     queries = None
     if parts[0].queries is not None:
-        known = {
+        text_of = {
             name: text
             for part in reversed(parts)
             for name, text in zip(part.groups.names.tolist(), part.queries or ())
         }
-        queries = [known[name] for name in Groups.from_qid(qid).names.tolist()]
+        queries = [text_of[name] for name in Groups.from_qid(qid).names.tolist()]
     return replace(
         parts[0],
         items=_stacked([part.items for part in parts]),
@@ -138,15 +138,15 @@ def _stacked(items: Sequence[Any]) -> Any:
     if any(map(is_sparse, items)):
         from scipy.sparse import csr_array, vstack
 
-        return vstack([csr_array(own) for own in items], format="csr")
+        return vstack([csr_array(rows) for rows in items], format="csr")
     if isinstance(items[0], np.ndarray):
         return np.concatenate(items)
     return list(chain.from_iterable(items))
 
 
 def _joined(columns: Sequence[NDArray[Any] | None]) -> Any:
-    known = [column for column in columns if column is not None]
-    return np.concatenate(known) if len(known) == len(columns) else None
+    present = [column for column in columns if column is not None]
+    return np.concatenate(present) if len(present) == len(columns) else None
 
 
 class QueryCount:

@@ -39,6 +39,10 @@ def draw_trees(posterior: Posterior, words: Sequence[str], *, most: int = 3) -> 
     """Arcs from heads to words over the sentence, one panel per tree; outputs (k, n + 1) are heads.
 
     ``heads[0]`` is ignored, as the root has none; head 0 is an arrow from above.
+
+    >>> figure = draw_trees(([[-1, 2, 0], [-1, 0, 1]], [0.7, 0.3]), ["dogs", "bark"])
+    >>> [axes.get_title() for axes in figure.axes]
+    ['2 trees', '70%', '30%']
     """
     heads, probabilities = read_posterior(posterior, 2)
     heads = without_padding(heads, "words and the root", len(words) + 1)[:, 1:]
