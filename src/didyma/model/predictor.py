@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma import __version__
-from didyma.data.lists import Features, Lists
+from didyma.data.columns import Columns
+from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
 from didyma.errors import ModelFileError
 from didyma.lazy import cached_property
@@ -63,7 +64,7 @@ class Model(Serialisable):
         return cls.scaling(name, learn_scaling(name, lists.X, lists.groups), lists.features)
 
     @classmethod
-    def scaling(cls, name: str, state: Mapping[str, Any], features: Features) -> Model:
+    def scaling(cls, name: str, state: Mapping[str, Any], features: Columns) -> Model:
         """A scaler with these parameters and attributes, which end in "_"."""
         learned = {key: value for key, value in state.items() if key[-1] == "_"}
         parameters = {key: value for key, value in state.items() if key not in learned}
@@ -166,11 +167,11 @@ class Model(Serialisable):
         return dict(zip(names, coef.tolist()))
 
     @property
-    def features(self) -> Features:
+    def features(self) -> Columns:
         """The columns that rows must have."""
         first, _ = self.steps[0]
         names, zero_based = first["feature_names"], first.get("zero_based")
-        return Features(first["n_features"], None if names is None else tuple(names), zero_based)
+        return Columns(first["n_features"], None if names is None else tuple(names), zero_based)
 
     def predict(self, data: Lists) -> NDArray[np.float64]:
         """Score of each row; higher ranks first within a query."""
@@ -183,7 +184,7 @@ class Model(Serialisable):
 
         Rows that are scaled by the others of their query are cut into whole queries first.
         """
-        from didyma.data.queries import in_blocks_of, whole_queries
+        from didyma.data.row_blocks import rebatch, whole_queries
 
         predict: Callable[[Lists], NDArray[np.float64]] = self.predict
         if any(part["class"].startswith("Query") for part, _ in self.steps):
@@ -193,7 +194,7 @@ class Model(Serialisable):
                 return
             parts = (part.with_items(self.inputs(part)) for part in parts)
             predict = lambda part: self.score(part.X)  # noqa: E731
-        for part in in_blocks_of(BLOCK, parts):  # a product of fewer rows would round otherwise
+        for part in rebatch(BLOCK, parts):  # a product of fewer rows would round otherwise
             yield part.with_items(predict(part)[:, None])
 
     def score(self, rows: Matrix) -> NDArray[np.float64]:
