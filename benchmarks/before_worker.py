@@ -63,7 +63,7 @@ def kernels() -> Iterator[tuple[str, Callable[[], Any]]]:
     import numpy as np
 
     import didyma
-    from didyma.structures import Matching, ProjectiveTree, Sequence, Tree
+    from didyma.structures import Chain, Matching, ProjectiveTree, Tree
 
     rng = np.random.default_rng(0)
     for n in (10, 20, 40):
@@ -73,7 +73,7 @@ def kernels() -> Iterator[tuple[str, Callable[[], Any]]]:
         scores, steps = rng.normal(size=(32, n, tags)), rng.normal(size=(tags, tags))
         yield (
             f"sparsemap, 32 sequences {n}x{tags}",
-            lambda s=scores, t=steps: didyma.sparsemap(s, Sequence(), transitions=t),
+            lambda s=scores, t=steps: didyma.sparsemap(s, Chain(), transitions=t),
         )
     scores = rng.normal(size=(32, 21, 21))
     yield "sparsemap, 32 projective trees of 20", lambda: didyma.sparsemap(scores, ProjectiveTree())

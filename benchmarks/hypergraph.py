@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.row import Row
 from benchmarks.timing import compiled, interleave, ratio, stopwatch
 from didyma.structure import CompiledStructure, Layout
-from didyma.structures import ProjectiveTree, Sequence, TopK
+from didyma.structures import Chain, ProjectiveTree, TopK
 from didyma.structures.hypergraph import Planned
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "own_recurrence.py"
@@ -75,7 +75,7 @@ def _kernels(scale: float) -> Iterator[Row]:
     for n, tags in SEQUENCES if scale >= 1.0 else SEQUENCES[:1]:
         batch = rng.standard_normal((BATCH, n, tags))
         transitions = rng.standard_normal((tags, tags))
-        sequence = Sequence()
+        sequence = Chain()
         cases.append(
             (f"sequence {n}x{tags}", sequence, sequence.lay_out(batch, transitions=transitions))
         )

@@ -22,7 +22,7 @@ from benchmarks.timing import fastest
 from didyma.execution import threads
 from didyma.nn import SparseMAP, StructureDistribution
 from didyma.structure import CompiledStructure
-from didyma.structures import Constituency, Matching, ProjectiveTree, Segmentation, Sequence, Tree
+from didyma.structures import Chain, Constituency, Matching, ProjectiveTree, Segmentation, Tree
 
 WORKER = Path(__file__).with_name("layer_worker.py")
 BATCH = 32
@@ -41,8 +41,8 @@ class Case:
 
 
 CASES = (
-    Case("sequence 25x5", Sequence(), (25, 5), "LinearChainCRF", {"transitions": (5, 5)}),
-    Case("sequence 50x20", Sequence(), (50, 20), "LinearChainCRF", {"transitions": (20, 20)}),
+    Case("sequence 25x5", Chain(), (25, 5), "LinearChainCRF", {"transitions": (5, 5)}),
+    Case("sequence 50x20", Chain(), (50, 20), "LinearChainCRF", {"transitions": (20, 20)}),
     Case("segments 20x5x3", Segmentation(), (20, 5, 3), "SemiMarkovCRF"),
     Case("binary tree 12x3", Constituency(), (12, 12, 3), "TreeCRF"),
     Case("projective tree 20", ProjectiveTree(), (21, 21), "DependencyCRF"),

@@ -21,7 +21,7 @@ from benchmarks.timing import cores, interleave, ratio, stopwatch
 from didyma.nn import SparseMAP
 from didyma.polytope.sparsemap import SolverOptions, ToleranceWarning, solve
 from didyma.structure import Layout
-from didyma.structures import Matching, Sequence, Tree
+from didyma.structures import Chain, Matching, Tree
 
 BATCH = 32
 FACE = SolverOptions(n_jobs=1, face=True)
@@ -75,7 +75,7 @@ def instances(
     kind = "deviation 1" if weak else kind
     if structure == "sequence":
         scores = draw(batch, n, tags) * (0.1 if weak else 1.0)
-        return Sequence(), scores, {"transitions": draw(tags, tags)}
+        return Chain(), scores, {"transitions": draw(tags, tags)}
     if structure == "tree":
         return Tree(), draw(batch, n + 1, n + 1) * (0.01 if weak else 1.0), {}
     return Matching(), draw(batch, n, n) * (0.01 if weak else 1.0), {}

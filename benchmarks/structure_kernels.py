@@ -16,7 +16,7 @@ from scipy.optimize import linear_sum_assignment
 from benchmarks.peers import ask
 from benchmarks.row import Row
 from benchmarks.timing import interleave, ratio, stopwatch
-from didyma.structures import Matching, Sequence
+from didyma.structures import Chain, Matching
 
 WORKER = Path(__file__).with_name("structure_worker.py")
 BATCH = 64
@@ -58,7 +58,7 @@ def _assignment(scale: float) -> Iterator[Row]:
 
 
 def _viterbi(scale: float) -> Iterator[Row]:
-    structure = Sequence()
+    structure = Chain()
     for n, tags in SEQUENCES if scale >= 1.0 else SEQUENCES[:1]:
         rng = np.random.default_rng(n)
         scores = rng.standard_normal((BATCH, n, tags))

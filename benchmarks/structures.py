@@ -22,22 +22,22 @@ from didyma.nn import StructureDistribution
 from didyma.polytope.sparsemap import SolverOptions, solve
 from didyma.structure import CompiledStructure
 from didyma.structures import (
+    Chain,
     Choice,
     Constituency,
     FactorGraph,
     Forest,
-    HigherOrderSequence,
+    HigherOrderChain,
     JointTable,
     Knapsack,
     Matching,
     MonotoneAlignment,
     ProjectiveTree,
     Segmentation,
-    Sequence,
+    ShortestPath,
     TopK,
     Tree,
 )
-from didyma.structures import Path as Ways
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "own_recurrence.py"
 BATCH = 32
@@ -61,22 +61,22 @@ def cases() -> list[Case]:
     at = np.arange(16).reshape(4, 4)
     across = zip(at[:, :-1].ravel().tolist(), at[:, 1:].ravel().tolist())
     down = zip(at[:-1].ravel().tolist(), at[1:].ravel().tolist())
-    grid, ways = FactorGraph(16, edges=[*across, *down]), Ways.grid(12, 12)
+    grid, ways = FactorGraph(16, edges=[*across, *down]), ShortestPath.grid(12, 12)
     return [
         Case("`Choice`, 100", Choice(), (100,)),
         Case("`TopK`, 5 of 50", TopK(5), (50,)),
         Case("`Knapsack`, 20 items", Knapsack([1, 2, 3, 4] * 5, 20), (20,)),
-        Case("`Sequence`, 25 × 5 tags", Sequence(), (25, 5), {"transitions": (5, 5)}),
+        Case("`Chain`, 25 × 5 tags", Chain(), (25, 5), {"transitions": (5, 5)}),
         Case(
-            "`HigherOrderSequence`, the same",
-            HigherOrderSequence(2),
+            "`HigherOrderChain`, the same",
+            HigherOrderChain(2),
             (25, 5),
             {"transitions": (5, 5, 5)},
         ),
         Case("`Segmentation`, 20 × 5 × 3", Segmentation(), (20, 5, 3), {"transitions": (3, 3)}),
         Case("`MonotoneAlignment`, 20 × 20", MonotoneAlignment("pairs"), (20, 20)),
         Case("`Constituency`, 12 words, 3 labels", Constituency(), (12, 12, 3)),
-        Case("`Path`, grid of 12 × 12", ways, (len(ways.edges),)),
+        Case("`ShortestPath`, grid of 12 × 12", ways, (len(ways.edges),)),
         Case("`ProjectiveTree`, 20 words", ProjectiveTree(), (21, 21)),
         Case("`Tree`, 20 words", Tree(), (21, 21)),
         Case("`Matching`, 20 × 20", Matching(), (20, 20)),

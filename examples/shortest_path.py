@@ -8,11 +8,11 @@ import numpy as np
 import torch
 
 from didyma.nn import FenchelYoungLoss
-from didyma.structures import Path
+from didyma.structures import ShortestPath
 
 SIZE = 8
 COSTS = np.array([0.8, 1.2, 5.3, 7.7, 9.2])  # of the terrains, which the network does not know
-GRID = Path.grid(SIZE, SIZE)
+GRID = ShortestPath.grid(SIZE, SIZE)
 ENTERED = [cell for _, cell in GRID.edges]  # by each step
 
 

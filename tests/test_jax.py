@@ -10,8 +10,8 @@ jax = pytest.importorskip("jax", reason="needs the extra jax, which is large")
 import didyma
 import didyma.jax
 from didyma.structures import (
+    Chain,
     Choice,
-    Sequence,
     Tree,
 )
 
@@ -26,13 +26,13 @@ def test_values_and_gradients():
     weights = draw(4, 6, 3)
 
     def loss(scores, transitions):
-        found = didyma.jax.sparsemap(scores, Sequence(), lengths=lengths, transitions=transitions)
+        found = didyma.jax.sparsemap(scores, Chain(), lengths=lengths, transitions=transitions)
         return (found * weights).sum()
 
     expected, solution = didyma.sparsemap(
-        scores, Sequence(), lengths=lengths, transitions=transitions, return_solution=True
+        scores, Chain(), lengths=lengths, transitions=transitions, return_solution=True
     )
-    found = didyma.jax.sparsemap(scores, Sequence(), lengths=lengths, transitions=transitions)
+    found = didyma.jax.sparsemap(scores, Chain(), lengths=lengths, transitions=transitions)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, atol=1e-6)
     d_scores, named = solution.vjp(weights)

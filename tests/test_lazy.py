@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from didyma import features, formats, learning, nn, report
+from didyma import features, formats, learning, nn, report, structures
 
 FORMER = {
     features: ["BM25", "Bag", "Featuriser", "Joined", "SmallFeatures", "TextFeatures"],
@@ -14,6 +14,7 @@ FORMER = {
     learning: ["ClickModel"],
     nn: ["DependencyParser", "EntailmentClassifier", "PassageEmbedding", "PassageRanker"],
     report: ["heat_maps", "save_logo"],
+    structures: ["HigherOrderSequence", "Path", "Sequence"],
 }
 
 

@@ -287,7 +287,7 @@ def test_a_sceptic_gets_his_figures(monkeypatch):
 def test_what_is_compared_computes_the_same():
     rng = np.random.default_rng(0)
     scores, transitions = rng.standard_normal((4, 6, 3)), rng.standard_normal((3, 3))
-    best = didyma.structures.Sequence().predict(scores, transitions=transitions)
+    best = didyma.structures.Chain().predict(scores, transitions=transitions)
     np.testing.assert_array_equal(structure_kernels.viterbi(scores, transitions), best)
     values = torch.tensor(rng.standard_normal((2, 7)))
     relevant = torch.arange(7).expand(2, 7) < 3

@@ -82,9 +82,9 @@ STRUCTURES = """
 import hashlib
 import numpy as np
 import didyma
-from didyma.structures import Matching, ProjectiveTree, Sequence, Tree
+from didyma.structures import Matching, ProjectiveTree, Chain, Tree
 rng = np.random.default_rng(0)
-for structure in (Tree(), ProjectiveTree(), Matching(), Sequence()):
+for structure in (Tree(), ProjectiveTree(), Matching(), Chain()):
     for spread in (0.03, 0.3, 3.0):
         u = didyma.sparsemap(spread * rng.normal(size=(60, 7, 7)), structure)
         print(hashlib.sha256(u.tobytes()).hexdigest())

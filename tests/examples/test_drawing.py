@@ -33,7 +33,7 @@ NAMES = ["Anna", "the doctor", "she", "the surgeon"]
 TREES = np.full((2, 3, 3), -1)
 TREES[:, [0, 1, 2, 0], [0, 1, 2, 2]] = [1, 2, 1, 0]
 TREES[0, 1, 2], TREES[1, 0, 1] = 2, 0
-GRID = didyma.structures.Path.grid(2, 3)
+GRID = didyma.structures.ShortestPath.grid(2, 3)
 WAYS = [[(1, 4), (0, 1), (4, 5)], [(0, 3), (3, 4), (4, 5)]]
 
 DRAWINGS = {

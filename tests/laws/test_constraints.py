@@ -14,12 +14,12 @@ from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structures import (
     AtLeastOne,
     Cardinality,
+    Chain,
     Choice,
     Composition,
     ExactlyOne,
     Factor,
     FactorGraph,
-    Sequence,
     TopK,
 )
 from tests.polytope.test_rounding import outputs
@@ -38,8 +38,8 @@ def constraints(draw, n):
 @st.composite
 def factors(draw, n):
     order = draw(st.permutations(range(n)))
-    structure = draw(st.sampled_from([Choice(), TopK(2), TopK(2, exactly=False), Sequence()]))
-    if isinstance(structure, Sequence):
+    structure = draw(st.sampled_from([Choice(), TopK(2), TopK(2, exactly=False), Chain()]))
+    if isinstance(structure, Chain):
         return Factor(structure, np.array(order[:4]).reshape(2, 2))
     return Factor(structure, order[: draw(st.integers(2, n))])
 

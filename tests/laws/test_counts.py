@@ -50,7 +50,7 @@ NUMBERS: dict[str, tuple[Callable[[Any], object], int]] = {
     "threads": (lambda n: didyma.threads(n).__exit__(None, None, None), 1),
     "options that are chosen": (structures.TopK, 1),
     "capacity": (lambda n: structures.Knapsack([1, 2], n), 1),
-    "order": (structures.HigherOrderSequence, 1),
+    "order": (structures.HigherOrderChain, 1),
     "results": (lambda k: reranker().rank("a ring", ["a ring"], top_k=k), 1),
     "pairs of columns": (
         lambda n: didyma.AdditiveSVMRanker(interactions=n, bins=2).fit(X, Y),
@@ -62,7 +62,7 @@ SEVERAL: dict[str, tuple[Callable[[Any], object], list[int]]] = {
     "group": (lambda sizes: didyma.SVMRanker().fit(X, Y, group=sizes), [1, 2]),
     "sizes": (lambda sizes: Groups.from_sizes(sizes, 3), [1, 2]),
     "lengths": (
-        lambda lengths: structures.Sequence().predict(np.zeros((2, 3, 2)), lengths=lengths),
+        lambda lengths: structures.Chain().predict(np.zeros((2, 3, 2)), lengths=lengths),
         [1, 3],
     ),
     "rows and columns": (

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import didyma
-from didyma.structures import Matching, Sequence, Tree
+from didyma.structures import Chain, Matching, Tree
 from tests.laws.test_sparsemap import CASES, instance_of, vertices_of
 
 
@@ -56,7 +56,7 @@ def instances(structure, shape, scale, seed, batch, **additional):
 
 
 LARGER = {
-    "sequence": instances(Sequence(), (25, 5), 0.3, 0, 32, transitions=(5, 5)),
+    "sequence": instances(Chain(), (25, 5), 0.3, 0, 32, transitions=(5, 5)),
     "tree": instances(Tree(), (11, 11), 0.3, 1, 128),
     "larger tree": instances(Tree(), (21, 21), 0.3, 2, 4),
     "matching": instances(Matching(), (10, 10), 0.3, 3, 32),

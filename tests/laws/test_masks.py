@@ -12,16 +12,16 @@ from didyma.polytope.frank_wolfe import ConditionalGradient
 from didyma.polytope.local import local_sparsemap
 from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structures import (
+    Chain,
     Choice,
     Constituency,
     FactorGraph,
     Forest,
-    HigherOrderSequence,
+    HigherOrderChain,
     Matching,
     MonotoneAlignment,
     ProjectiveTree,
     Segmentation,
-    Sequence,
     TopK,
     Tree,
 )
@@ -147,9 +147,9 @@ def test_a_score_like_a_mask_that_the_best_output_contains(first, second):
     stay = np.array([[0.0, -np.inf], [-np.inf, 0.0]])
     assert scores[:, 1].sum() > scores[:, 0].sum() + 5
     for found in (
-        Sequence().predict(scores, transitions=stay),
-        didyma.sparsemap(scores, Sequence(), transitions=stay)[:, 1],
-        Sequence().marginals(scores, transitions=stay)[:, 1].round(2),
+        Chain().predict(scores, transitions=stay),
+        didyma.sparsemap(scores, Chain(), transitions=stay)[:, 1],
+        Chain().marginals(scores, transitions=stay)[:, 1].round(2),
     ):
         np.testing.assert_array_equal(found, 1.0)
 
@@ -202,7 +202,7 @@ def test_a_warm_start_may_contain_what_is_masked_now(name, mask):
 def padded(structure, shape):
     """Lengths of a batch of five, and which entries of its scores are read."""
     n = shape[0]
-    if structure.ndim == 1 or isinstance(structure, (Sequence, HigherOrderSequence)):
+    if structure.ndim == 1 or isinstance(structure, (Chain, HigherOrderChain)):
         lengths = np.array([n, 3, n - 1, 0, 2])
         used = np.arange(n) < lengths[:, None]
         return lengths, used if structure.ndim == 1 else used[:, :, None] & np.ones(shape[1], bool)
@@ -238,14 +238,14 @@ PADDED = [
     (Choice(), (6,)),
     (TopK(2), (6,)),
     (TopK(4, exactly=False), (6,)),
-    (Sequence(), (6, 3)),
+    (Chain(), (6, 3)),
     (Tree(), (6, 6)),
     (Tree(single_root=True), (6, 6)),
     (ProjectiveTree(), (6, 6)),
     (ProjectiveTree(single_root=True), (6, 6)),
     (Matching(), (5, 4)),
     (Forest(), (6, 6)),
-    (HigherOrderSequence(2), (6, 3)),
+    (HigherOrderChain(2), (6, 3)),
     (Segmentation(), (6, 3, 2)),
     (Constituency(), (5, 5, 2)),
     (MonotoneAlignment("pairs"), (5, 4)),
@@ -295,10 +295,10 @@ def test_steps_beyond_a_length_are_ignored(each):
     transitions = rng.standard_normal((5, 5, 3, 3) if each else (5, 3, 3))
     used = np.arange(5) < lengths[:, None] - 1 if each else np.arange(5) < 3
     used = used[..., None, None]
-    expected = all_results(Sequence(), scores, lengths, transitions=np.where(used, transitions, 0))
+    expected = all_results(Chain(), scores, lengths, transitions=np.where(used, transitions, 0))
     for garbage in GARBAGE:
         given = np.where(used, transitions, garbage)
-        found = all_results(Sequence(), scores, lengths, transitions=given)
+        found = all_results(Chain(), scores, lengths, transitions=given)
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(one, other)
 
@@ -309,7 +309,7 @@ def test_steps_beyond_a_length_are_ignored(each):
 def crop(structure, shape, length):
     if isinstance(structure, (Matching, MonotoneAlignment)):
         return tuple(slice(size) for size in length)
-    if structure.ndim == 1 or isinstance(structure, (Sequence, HigherOrderSequence, Segmentation)):
+    if structure.ndim == 1 or isinstance(structure, (Chain, HigherOrderChain, Segmentation)):
         return (slice(length),)
     return (slice(length + ("Tree" in type(structure).__name__)),) * 2
 
@@ -357,7 +357,7 @@ def test_a_neighbour_with_a_large_support_changes_no_bit():
 
 
 @pytest.mark.parametrize(
-    ("structure", "shape"), [(Tree(), (9, 9)), (TopK(4), (20,)), (Sequence(), (12, 4))], ids=str
+    ("structure", "shape"), [(Tree(), (9, 9)), (TopK(4), (20,)), (Chain(), (12, 4))], ids=str
 )
 def test_a_gap_that_rounding_could_make_is_none(structure, shape):
     """The digits that 1e9 leaves decide; no warning tells of a solver in search of more."""
@@ -368,7 +368,7 @@ def test_a_gap_that_rounding_could_make_is_none(structure, shape):
 
 
 @pytest.mark.parametrize(
-    ("structure", "shape"), [(Matching(), (7, 7)), (TopK(4), (20,)), (Sequence(), (12, 4))], ids=str
+    ("structure", "shape"), [(Matching(), (7, 7)), (TopK(4), (20,)), (Chain(), (12, 4))], ids=str
 )
 def test_tiny_scores_can_be_solved_to_the_last_digit(structure, shape):
     scores = 1e-12 * np.random.default_rng(0).standard_normal((4, *shape))

@@ -13,19 +13,19 @@ import didyma
 from didyma.polytope.frank_wolfe import ConditionalGradient
 from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structures import (
+    Chain,
     Choice,
     Constituency,
     FactorGraph,
     Forest,
-    HigherOrderSequence,
+    HigherOrderChain,
     Knapsack,
     Matching,
     MonotoneAlignment,
-    Path,
     ProjectiveTree,
     Recurrence,
     Segmentation,
-    Sequence,
+    ShortestPath,
     TopK,
     Tree,
     either,
@@ -76,11 +76,11 @@ CASES = {
     "choice": Case(Choice(), (5,), [np.array(i) for i in range(5)]),
     "exactly three": Case(TopK(3), (6,), list(enumeration.subsets(6, 3, True))),
     "budget": Case(TopK(2, exactly=False), (5,), list(enumeration.subsets(5, 2, False))),
-    "sequence": Case(Sequence(), (4, 3), list(enumeration.sequences(4, 3)), CHAIN),
+    "sequence": Case(Chain(), (4, 3), list(enumeration.sequences(4, 3)), CHAIN),
     "untied sequence": Case(
-        Sequence(), (4, 3), list(enumeration.sequences(4, 3)), {"transitions": (3, 3, 3)}
+        Chain(), (4, 3), list(enumeration.sequences(4, 3)), {"transitions": (3, 3, 3)}
     ),
-    "sequence of one": Case(Sequence(), (1, 3), list(enumeration.sequences(1, 3)), CHAIN),
+    "sequence of one": Case(Chain(), (1, 3), list(enumeration.sequences(1, 3)), CHAIN),
     "tree": Case(Tree(), (5, 5), list(enumeration.trees(4))),
     "single root": Case(
         Tree(single_root=True), (5, 5), list(enumeration.trees(4, single_root=True))
@@ -108,7 +108,7 @@ CASES = {
         {"pairwise": (1, 2, 2)},
     ),
     "second order": Case(
-        HigherOrderSequence(2),
+        HigherOrderChain(2),
         (4, 3),
         list(enumeration.sequences(4, 3)),
         {"transitions": (3, 3, 3)},
@@ -134,7 +134,7 @@ CASES = {
         MonotoneAlignment("frames"), (5, 3), list(enumeration.warpings(5, 3, [(1, 0), (1, 1)]))
     ),
     "constituents": Case(Constituency(), (3, 3, 2), list(enumeration.binary_trees(3, 2))),
-    "path": Case(Path(DAG, 0, 3), (8,), list(enumeration.paths(DAG, 0, 3))),
+    "path": Case(ShortestPath(DAG, 0, 3), (8,), list(enumeration.paths(DAG, 0, 3))),
     "knapsack": Case(
         Knapsack([3, 2, 0, 2, 9], 5), (5,), list(enumeration.fitting([3, 2, 0, 2, 9], 5))
     ),
@@ -314,12 +314,12 @@ PADDED = pytest.mark.parametrize(
     [
         (Choice(), lambda n: (n,)),
         (TopK(2, exactly=False), lambda n: (n,)),
-        (Sequence(), lambda n: (n, 3)),
+        (Chain(), lambda n: (n, 3)),
         (Tree(), lambda n: (n + 1, n + 1)),
         (ProjectiveTree(single_root=True), lambda n: (n + 1, n + 1)),
         (Matching(), lambda n: (n, n)),
         (Forest(), lambda n: (n, n)),
-        (HigherOrderSequence(2), lambda n: (n, 3)),
+        (HigherOrderChain(2), lambda n: (n, 3)),
         (Segmentation(), lambda n: (n, 3, 2)),
         (Constituency(), lambda n: (n, n, 2)),
         (Spaced(), lambda n: (n,)),
@@ -333,7 +333,7 @@ def test_padding_changes_nothing(structure, crop):
     rng = np.random.default_rng(0)
     lengths = np.array([5, 1, 3, 2, 5, 4])
     scores = rng.standard_normal((len(lengths), *crop(5)))
-    additional = {"end": rng.standard_normal(3)} if isinstance(structure, Sequence) else {}
+    additional = {"end": rng.standard_normal(3)} if isinstance(structure, Chain) else {}
     marginals, solution = didyma.sparsemap(
         scores, structure, lengths=lengths, return_solution=True, n_jobs=1, **additional
     )
@@ -407,7 +407,7 @@ def test_conditional_gradients_agree(name, step):
 
 def test_temperature_goes_from_argmax_to_the_middle():
     scores, additional = instance_of(CASES["sequence"], "gaussian", 0)
-    structure = Sequence()
+    structure = Chain()
     cold = didyma.sparsemap(scores, structure, temperature=1e-6, **additional)
     best = np.zeros(scores.size)
     best[structure.argmax(scores, **additional)] = 1.0
@@ -589,8 +589,8 @@ class Pair(didyma.Structure):
         ((Tree(), {"lengths": [4, 3]}), (Tree(), {"lengths": [4, 4]}), "instance 1 had lengths"),
         ((Matching(), {}), (Matching(), {"lengths": [[5, 5], [2, 5]]}), r"now it has \(2, 5\)"),
         (
-            (Sequence(), {}),
-            (Sequence(), {"transitions": np.zeros((4, 5, 5))}),
+            (Chain(), {}),
+            (Chain(), {"transitions": np.zeros((4, 5, 5))}),
             "35 additional scores, now it has .* 110",
         ),
         ((Forest(), {}), (Forest(), {"scores": np.zeros((2, 4, 4))}), "pad instances to the same"),
@@ -620,7 +620,7 @@ def test_a_warm_start_of_another_object_of_the_same_class():
 def test_derivatives_of_wrong_shapes_are_refused():
     scores = np.random.default_rng(0).standard_normal((2, 4, 3))
     _, solution = didyma.sparsemap(
-        scores, Sequence(), return_solution=True, transitions=np.zeros((3, 3)), end=np.zeros((2, 3))
+        scores, Chain(), return_solution=True, transitions=np.zeros((3, 3)), end=np.zeros((2, 3))
     )
     for wrong in (np.zeros((2, 3, 4)), np.zeros((4, 3)), np.zeros((1, 4, 3)), 1.0):
         for method in (solution.vjp, solution.jvp):

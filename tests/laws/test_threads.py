@@ -89,7 +89,7 @@ def test_one_model_asked_by_eight_threads(make: Callable[[], Any]) -> None:
 STRUCTURES: dict[str, tuple[Any, tuple[int, ...]]] = {
     "Choice": (structures.Choice(), (3, 6)),
     "TopK": (structures.TopK(2), (3, 6)),
-    "Sequence": (structures.Sequence(), (3, 5, 3)),
+    "Sequence": (structures.Chain(), (3, 5, 3)),
     "Tree": (structures.Tree(), (3, 5, 5)),
     "ProjectiveTree": (structures.ProjectiveTree(), (3, 5, 5)),
     "Matching": (structures.Matching(), (3, 4, 4)),

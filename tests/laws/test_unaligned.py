@@ -46,7 +46,7 @@ STRUCTURES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
     "forest": (structures.Forest(), ARC, {}),
     "matching": (structures.Matching(), ARC, {"lengths": [[3, 4], [5, 5]]}),
     "alignment": (structures.MonotoneAlignment("pairs"), ARC, {}),
-    "sequence": (structures.Sequence(), TAGS, {"transitions": STEPS, "lengths": [4, 6]}),
+    "sequence": (structures.Chain(), TAGS, {"transitions": STEPS, "lengths": [4, 6]}),
     "segmentation": (structures.Segmentation(), RNG.normal(size=(2, 4, 3, 2)), {}),
     "choice": (structures.Choice(), ITEMS, {}),
     "at most": (structures.TopK(2), ITEMS, {}),

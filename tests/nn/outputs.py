@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from didyma import DataError, Structure
+from didyma.structures.chain import Chain
 from didyma.structures.choice import Choice
 from didyma.structures.matching import Matching
 from didyma.structures.segmentation import Segmentation
-from didyma.structures.sequence import Sequence
 from didyma.structures.top_k import TopK
 from didyma.structures.tree import Tree
 
@@ -52,7 +52,7 @@ def heads(n):
 CASES = [
     Case(Choice(), (4,), [4, 3], [1, 0], list(range(4)), {}),
     Case(
-        Sequence(),
+        Chain(),
         (3, 2),
         [3, 2],
         [[0, 1, 1], [1, 0, -1]],
@@ -60,7 +60,7 @@ CASES = [
         {"transitions": (2, 2), "start": (2,), "end": (2, 2)},  # end: one per instance
     ),
     Case(
-        Sequence(),
+        Chain(),
         (3, 2),
         None,
         [[0, 1, 1], [1, 0, 0]],

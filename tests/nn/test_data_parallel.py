@@ -11,7 +11,7 @@ from torch.multiprocessing.spawn import spawn
 from torch.nn.parallel import DistributedDataParallel
 
 from didyma.nn import FenchelYoungLoss, SparseMAP
-from didyma.structures.sequence import Sequence
+from didyma.structures.chain import Chain
 
 pytestmark = [
     pytest.mark.skipif(not distributed.is_gloo_available(), reason="torch was built without gloo"),
@@ -29,7 +29,7 @@ class Tagger(nn.Module):
         super().__init__()
         torch.manual_seed(0)
         self.inside = nn.Linear(WIDTH, TAGS).double()
-        self.layer = SparseMAP(Sequence())
+        self.layer = SparseMAP(Chain())
         self.outside = nn.Linear(TAGS, TAGS).double()
         self.transitions = nn.Parameter(torch.randn(TAGS, TAGS).double())
 
@@ -42,7 +42,7 @@ def gradients(network, x, gold):
     """Of the sum of all losses; they are means over a batch."""
     network.zero_grad()
     scores, transitions = network(x)
-    losses = [FenchelYoungLoss(Sequence(), r) for r in REGULARIZERS]
+    losses = [FenchelYoungLoss(Chain(), r) for r in REGULARIZERS]
     sum(loss(scores, gold, transitions=transitions) for loss in losses).backward()
     return [parameter.grad.clone() for parameter in network.parameters()]
 

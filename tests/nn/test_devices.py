@@ -17,7 +17,7 @@ from didyma.nn import (
     SparseMAP,
     StructureDistribution,
 )
-from didyma.structures import AtMost, FactorGraph, Sequence
+from didyma.structures import AtMost, Chain, FactorGraph
 
 LENGTHS = torch.tensor([3, 2])
 GRAPH = FactorGraph(3, edges=[(0, 1), (1, 2)], logic=[AtMost(2, range(3))])
@@ -61,13 +61,13 @@ class FarDevice(TorchDispatchMode):
 
 
 def layer(scores, additional, send):
-    return SparseMAP(Sequence())(scores, lengths=send(LENGTHS), transitions=additional)
+    return SparseMAP(Chain())(scores, lengths=send(LENGTHS), transitions=additional)
 
 
 def loss(scores, additional, send):
     gold = send(torch.tensor([[0, 1, 1], [1, 0, 0]]))
     mask = send(torch.tensor([True, True]))
-    return FenchelYoungLoss(Sequence())(
+    return FenchelYoungLoss(Chain())(
         scores, gold, lengths=send(LENGTHS), mask=mask, transitions=additional
     )
 
@@ -102,7 +102,7 @@ def ranking(scores, additional, send):
 
 
 def _distribution(scores, additional, send):
-    return StructureDistribution(Sequence(), scores, lengths=send(LENGTHS), transitions=additional)
+    return StructureDistribution(Chain(), scores, lengths=send(LENGTHS), transitions=additional)
 
 
 CALLS = [layer, loss, local, marginals, log_partition, entropy, log_prob, ranking]

@@ -14,10 +14,10 @@ from torch.distributions import kl_divergence
 import didyma
 from didyma.nn import StructureDistribution
 from didyma.structures import (
+    Chain,
     Choice,
     Matching,
     Segmentation,
-    Sequence,
     Tree,
 )
 from tests.laws.test_distributions import (
@@ -110,9 +110,9 @@ def test_gradients(name):
     assert gradgradcheck(run, (*inputs, *others), fast_mode=True)
 
 
-@pytest.mark.parametrize("structure", [Sequence(), Tree(single_root=True), Segmentation()])
+@pytest.mark.parametrize("structure", [Chain(), Tree(single_root=True), Segmentation()])
 def test_a_batch_is_its_instances(structure):
-    shape = {Sequence: (5, 3), Tree: (6, 6), Segmentation: (5, 3, 2)}[type(structure)]
+    shape = {Chain: (5, 3), Tree: (6, 6), Segmentation: (5, 3, 2)}[type(structure)]
     lengths = torch.tensor([5, 1, 3, 4])
     generator = torch.Generator().manual_seed(0)
     scores = torch.randn(4, *shape, generator=generator, dtype=torch.float64)
@@ -142,19 +142,19 @@ def test_a_batch_is_its_instances(structure):
 
 def test_one_instance_with_a_length_and_an_empty_batch():
     scores = torch.randn(5, 3, dtype=torch.float64)
-    one = StructureDistribution(Sequence(), scores, 3)
-    short = StructureDistribution(Sequence(), scores[:3])
+    one = StructureDistribution(Chain(), scores, 3)
+    short = StructureDistribution(Chain(), scores[:3])
     torch.testing.assert_close(one.entropy(), short.entropy())
     assert one.sample((4,)).shape == (4, 5)
     assert (one.sample((4,))[:, 3:] == -1).all()
     torch.testing.assert_close(one.log_prob(one.mode), short.log_prob(short.mode))
-    none = StructureDistribution(Sequence(), torch.zeros(0, 5, 3))
+    none = StructureDistribution(Chain(), torch.zeros(0, 5, 3))
     assert none.sample((2,)).shape == (2, 0, 5)
     assert none.log_prob(none.mode).shape == none.entropy().shape == (0,)
 
 
 def test_samples_follow_the_generator_of_torch():
-    chain = StructureDistribution(Sequence(), torch.randn(2, 6, 4))
+    chain = StructureDistribution(Chain(), torch.randn(2, 6, 4))
     torch.manual_seed(3)
     first, second = chain.sample((50,)), chain.sample((50,))
     torch.manual_seed(3)
@@ -214,7 +214,7 @@ def test_hessians_of_an_entropy():
     scores = torch.randn(3, 2, dtype=torch.float64)
 
     def entropy(scores):
-        return StructureDistribution(Sequence(), scores, transitions=transitions).entropy()
+        return StructureDistribution(Chain(), scores, transitions=transitions).entropy()
 
     jacrev, jacfwd = torch.func.jacrev, torch.func.jacfwd
     expected = torch.autograd.functional.hessian(entropy, scores)
@@ -247,12 +247,12 @@ def test_bad_input():
         StructureDistribution(Window(), torch.zeros(6))
     with pytest.raises(didyma.DataError, match="floating-point"):
         StructureDistribution(Choice(), torch.zeros(6, dtype=torch.int64))
-    chain = StructureDistribution(Sequence(), torch.zeros(2, 3, 4))
+    chain = StructureDistribution(Chain(), torch.zeros(2, 3, 4))
     with pytest.raises(didyma.DataError, match=r"value: expected outputs of shape \(2, 3\)"):
         chain.log_prob(torch.zeros(3, 3, dtype=torch.int64))
     with pytest.raises(didyma.DataError, match="expected a tag from 0 to 3"):
         chain.log_prob(torch.full((2, 3), 4))
     with pytest.raises(didyma.DataError, match="over the same outputs"):
-        kl_divergence(chain, StructureDistribution(Sequence(), torch.zeros(2, 3, 5)))
+        kl_divergence(chain, StructureDistribution(Chain(), torch.zeros(2, 3, 5)))
     with pytest.raises(NotImplementedError, match="permanents"):
         StructureDistribution(Matching(), torch.zeros(3, 3))

@@ -7,7 +7,7 @@ import torch
 
 from didyma import DataError
 from didyma.nn import FenchelYoungLoss, SparseMAP, sparsemap
-from didyma.structures import Choice, Sequence, Tree
+from didyma.structures import Chain, Choice, Tree
 from tests.nn.outputs import CASES, Contiguous
 
 # torch loads parts of itself that it calls deprecated
@@ -81,7 +81,7 @@ def test_one_graph_for_batches_of_all_sizes():
         made.append(graph)
         return graph
 
-    layer = SparseMAP(Sequence())
+    layer = SparseMAP(Chain())
     function = torch.compile(
         lambda scores: layer(scores, transitions=transitions),
         backend=backend,

@@ -17,9 +17,9 @@ import didyma
 from didyma import DataError
 from didyma.nn import SparseMAP, sparsemap
 from didyma.polytope.sparsemap import ToleranceWarning
+from didyma.structures.chain import Chain
 from didyma.structures.choice import Choice
 from didyma.structures.matching import Matching
-from didyma.structures.sequence import Sequence
 from didyma.structures.tree import Tree
 from tests.nn.outputs import CASES, Contiguous
 
@@ -98,18 +98,18 @@ def test_users_structure():
 def test_one_instance_is_a_batch_of_one():
     scores = torch.randn(3, 2, dtype=torch.float64)
     lengths = torch.tensor(2)
-    alone, solution = sparsemap(scores, Sequence(), lengths=lengths, return_solution=True)
+    alone, solution = sparsemap(scores, Chain(), lengths=lengths, return_solution=True)
     assert alone.shape == (3, 2)
     assert len(solution) == 1
-    torch.testing.assert_close(alone, sparsemap(scores[None], Sequence(), lengths=lengths[None])[0])
+    torch.testing.assert_close(alone, sparsemap(scores[None], Chain(), lengths=lengths[None])[0])
 
 
 def test_solution_and_warm_start():
     scores = torch.randn(2, 3, 2)
-    marginals, solution = sparsemap(scores, Sequence(), return_solution=True)
+    marginals, solution = sparsemap(scores, Chain(), return_solution=True)
     assert solution.converged.all()
     np.testing.assert_allclose(solution.marginals, marginals.numpy(), rtol=1e-6)
-    _, again = sparsemap(scores, Sequence(), return_solution=True, warm_start=solution)
+    _, again = sparsemap(scores, Chain(), return_solution=True, warm_start=solution)
     assert (again.n_iter == 1).all()
 
 
@@ -146,7 +146,7 @@ def test_scores_are_copied_once_each_way():
     """What is counted here between types is, between devices, the transfers that a pass costs."""
     scores = torch.randn(2, 3, 2, dtype=torch.float16, requires_grad=True)
     with Copies() as forward:
-        marginals = sparsemap(scores, Sequence(), lengths=torch.tensor([3, 2]))
+        marginals = sparsemap(scores, Chain(), lengths=torch.tensor([3, 2]))
     assert forward.count == 2
     with Copies() as backward:
         marginals.backward(torch.ones_like(marginals))
@@ -171,15 +171,15 @@ def test_without_gradients():
     assert not sparsemap(scores.detach(), Choice()).requires_grad
     fixed = torch.randn(2, 2)
     transitions = torch.randn(2, 2, requires_grad=True)
-    sparsemap(torch.zeros(2, 3, 2), Sequence(), transitions=transitions).square().sum().backward()
-    sparsemap(scores.reshape(2, 2, 2), Sequence(), transitions=fixed).square().sum().backward()
+    sparsemap(torch.zeros(2, 3, 2), Chain(), transitions=transitions).square().sum().backward()
+    sparsemap(scores.reshape(2, 2, 2), Chain(), transitions=fixed).square().sum().backward()
     assert transitions.grad.shape == scores.grad.shape[:1] * 2
     assert fixed.grad is None
 
 
 @pytest.mark.parametrize(
     ("structure", "shape"),
-    [(Choice(), (4,)), (Sequence(), (3, 2)), (Tree(), (4, 4)), (Matching(), (2, 3))],
+    [(Choice(), (4,)), (Chain(), (3, 2)), (Tree(), (4, 4)), (Matching(), (2, 3))],
 )
 def test_empty_batch(structure, shape):
     scores = torch.zeros(0, *shape, requires_grad=True)
@@ -227,11 +227,11 @@ def test_vmap_over_instances_is_the_batch():
     end = additional.pop("end")
 
     def single(scores, lengths, end):
-        return sparsemap(scores, Sequence(), lengths=lengths, end=end, **additional)
+        return sparsemap(scores, Chain(), lengths=lengths, end=end, **additional)
 
     torch.testing.assert_close(
         vmap(single)(scores, lengths, end),
-        sparsemap(scores, Sequence(), lengths=lengths, end=end, **additional),
+        sparsemap(scores, Chain(), lengths=lengths, end=end, **additional),
     )
     jacobians = vmap(jacrev(single))(scores.detach(), lengths, end.detach())
     for b in range(2):
@@ -245,7 +245,7 @@ def test_vmap_over_shared_scores_and_nested():
     several = torch.randn(4, 5, 2, 2, dtype=torch.float64)
 
     def total(transitions):
-        return sparsemap(scores, Sequence(), transitions=transitions).square().sum()
+        return sparsemap(scores, Chain(), transitions=transitions).square().sum()
 
     found = vmap(vmap(grad(total)), in_dims=1)(several)
     for i in range(4):
@@ -279,15 +279,15 @@ def test_module():
     transitions, start = torch.randn(2, 2), torch.randn(2)
     scores = torch.randn(2, 3, 2)
     assert torch.equal(
-        SparseMAP(Sequence())(scores, transitions=transitions, start=start),
-        sparsemap(scores, Sequence(), transitions=transitions, start=start),
+        SparseMAP(Chain())(scores, transitions=transitions, start=start),
+        sparsemap(scores, Chain(), transitions=transitions, start=start),
     )
 
 
 def test_limits_warn_of_the_line_that_asked():
     scores = torch.randn(1, 6, 3, generator=torch.Generator().manual_seed(0))
     with pytest.warns(ToleranceWarning, match="max_iter=2") as caught:
-        SparseMAP(Sequence(), max_iter=2)(scores)
+        SparseMAP(Chain(), max_iter=2)(scores)
     assert caught[0].filename == __file__
 
 

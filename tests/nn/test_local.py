@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 
 import didyma
 from didyma.nn import LocalSparseMAP
-from didyma.structures import AtMost, Composition, ExactlyOne, Factor, FactorGraph, Sequence, Tree
+from didyma.structures import AtMost, Chain, Composition, ExactlyOne, Factor, FactorGraph, Tree
 
 pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 
@@ -19,9 +19,7 @@ TREE = Composition(
 )
 GRID = FactorGraph(4, edges=[(0, 1), (1, 2), (2, 3), (3, 0)], logic=[AtMost(2, range(4))])
 STATES = FactorGraph(3, 3, edges=[(0, 1), (1, 2), (2, 0)])
-TAGS = Composition(
-    6, [Factor(Sequence(), np.arange(6).reshape(3, 2))], logic=[AtMost(2, [0, 2, 4])]
-)
+TAGS = Composition(6, [Factor(Chain(), np.arange(6).reshape(3, 2))], logic=[AtMost(2, [0, 2, 4])])
 
 
 def draw(graph, batch):

@@ -12,9 +12,9 @@ from torch.func import grad, hessian, vmap
 
 from didyma import DataError
 from didyma.nn import FenchelYoungLoss
+from didyma.structures.chain import Chain
 from didyma.structures.choice import Choice
 from didyma.structures.matching import Matching
-from didyma.structures.sequence import Sequence
 from didyma.structures.tree import Tree
 from tests.nn.outputs import CASES, Contiguous, vectors
 
@@ -218,7 +218,7 @@ def test_what_is_masked_out_may_hold_anything(regularizer):
     gold = torch.tensor([[0, 1, -1], [-1, -1, -1], [1, 1, 0]])
     lengths = torch.tensor([2, 0, 3])
     transitions = torch.randn(3, 2, 2, 2, dtype=torch.float64, requires_grad=True)
-    loss = FenchelYoungLoss(Sequence(), regularizer, margin=0.5, reduction="sum")
+    loss = FenchelYoungLoss(Chain(), regularizer, margin=0.5, reduction="sum")
     mask = torch.tensor([True, False, True])
     loss(scores, gold, lengths, mask, transitions=transitions).backward()
     kept = [t.detach()[mask].requires_grad_() for t in (scores, transitions)]
@@ -262,7 +262,7 @@ def test_forbidden_parts(regularizer, margin):
     scores = torch.randn(1, 3, 2, dtype=torch.float64)
     scores[0, 1, 0] = -torch.inf
     scores.requires_grad_()
-    loss = FenchelYoungLoss(Sequence(), regularizer, margin=margin)
+    loss = FenchelYoungLoss(Chain(), regularizer, margin=margin)
     value = loss(scores, [[0, 1, 1]])
     value.backward()
     assert value.isfinite()
@@ -281,7 +281,7 @@ def test_per_instance_gradients(regularizer):
     transitions = torch.randn(2, 2, dtype=torch.float64)
     gold = torch.randint(0, 2, (4, 3))
     lengths = torch.tensor([3, 2, 1, 3])
-    loss = FenchelYoungLoss(Sequence(), regularizer, margin=0.3, reduction="sum")
+    loss = FenchelYoungLoss(Chain(), regularizer, margin=0.3, reduction="sum")
 
     def function(scores, transitions, gold, lengths):
         return loss(scores, gold, lengths, transitions=transitions)
@@ -307,7 +307,7 @@ def test_hessian_is_the_layers_jacobian():
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32])
 def test_types_come_back(dtype):
     scores = torch.randn(2, 3, 2).to(dtype).requires_grad_()
-    loss = FenchelYoungLoss(Sequence(), margin=1.0)(scores, [[0, 1, 1], [1, 0, 0]])
+    loss = FenchelYoungLoss(Chain(), margin=1.0)(scores, [[0, 1, 1], [1, 0, 0]])
     loss.backward()
     assert loss.dtype == scores.grad.dtype == dtype
 
@@ -338,7 +338,7 @@ def test_training_separates_separable_tags():
     gold = (x @ weights).argmax(2)
     model = torch.nn.Linear(3, 2)
     transitions = torch.nn.Parameter(torch.zeros(2, 2))
-    loss = FenchelYoungLoss(Sequence(), "sparsemap")
+    loss = FenchelYoungLoss(Chain(), "sparsemap")
     optimizer = torch.optim.LBFGS([*model.parameters(), transitions], max_iter=100)
 
     def closure():
@@ -351,7 +351,7 @@ def test_training_separates_separable_tags():
     optimizer.step(closure)
     assert closure() < 0.1 * before
     with torch.no_grad():
-        predicted = Sequence().predict(model(x).numpy(), transitions=transitions.numpy())
+        predicted = Chain().predict(model(x).numpy(), transitions=transitions.numpy())
     assert (predicted == gold.numpy()).mean() > 0.95
 
 

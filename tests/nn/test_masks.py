@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from didyma.nn import FenchelYoungLoss, sparsemap
-from didyma.structures import Choice, Forest, Matching, Sequence, TopK, Tree
+from didyma.structures import Chain, Choice, Forest, Matching, TopK, Tree
 from tests.laws.test_masks import GARBAGE, MASKS, PADDED, forbid, padded, with_masks
 from tests.laws.test_sparsemap import CASES, instance_of
 
@@ -83,7 +83,7 @@ def test_what_is_ignored_changes_no_bit(structure, shape, regularizer):
     [
         (Choice(), (0,), [-1, -1]),
         (TopK(2), (0,), np.zeros((2, 0), bool)),
-        (Sequence(), (0, 3), np.zeros((2, 0), int)),
+        (Chain(), (0, 3), np.zeros((2, 0), int)),
         (Tree(), (1, 1), [[-1], [-1]]),
         (Tree(single_root=True), (1, 1), [[-1], [-1]]),
         (Matching(), (0, 2), np.zeros((2, 0), int)),

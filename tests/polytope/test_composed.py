@@ -18,6 +18,7 @@ from didyma.structures import (
     AtMost,
     AtMostOne,
     Cardinality,
+    Chain,
     Choice,
     Composition,
     ExactlyOne,
@@ -27,7 +28,6 @@ from didyma.structures import (
     Knapsack,
     Matching,
     OrOut,
-    Sequence,
     Tree,
     XorOut,
 )
@@ -109,7 +109,7 @@ GRAPHS = {
         logic=[AtMostOne([1, 4, 8]), Cardinality((2, 5, 6), 1, 2)],
     ),
     "two structures that agree": Composition(
-        6, [Factor(Sequence(), np.arange(6).reshape(3, 2), "a"), Factor(JointTable(2), [1, 5], "b")]
+        6, [Factor(Chain(), np.arange(6).reshape(3, 2), "a"), Factor(JointTable(2), [1, 5], "b")]
     ),
     "matching": Composition(
         9,
@@ -126,7 +126,7 @@ def draw(rng, graph, batch=None):
         {"pairwise": 2 * rng.normal(size=(*shape, len(graph.edges)))} if graph.edges else {}
     )
     for factor in graph.factors:
-        if isinstance(factor.structure, Sequence):
+        if isinstance(factor.structure, Chain):
             additional[factor.key("transitions")] = rng.normal(size=(*shape, 2, 2))
         if isinstance(factor.structure, JointTable):
             additional[factor.key("table")] = rng.normal(size=(*shape, 2, 2))
@@ -243,7 +243,7 @@ def test_a_structure_of_ones_own():
 
 def test_bad_input():
     graph = GRAPHS["two structures that agree"]
-    unnamed = Composition(6, [Factor(Sequence(), np.arange(6).reshape(3, 2))] * 2)
+    unnamed = Composition(6, [Factor(Chain(), np.arange(6).reshape(3, 2))] * 2)
     for call, message in [
         (lambda: didyma.local_sparsemap(np.zeros(5), graph), "6 variables"),
         (lambda: didyma.local_sparsemap(np.zeros(6), graph, c_table=0), "c_table: no factor"),

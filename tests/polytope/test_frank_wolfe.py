@@ -10,11 +10,11 @@ import pytest
 import didyma
 from didyma.polytope.frank_wolfe import ConditionalGradient
 from didyma.polytope.sparsemap import ToleranceWarning
-from didyma.structures import Choice, Sequence
+from didyma.structures import Chain, Choice
 
 
 @pytest.mark.parametrize("step", ["pairwise", "away", "vanilla"])
-@pytest.mark.parametrize(("structure", "shape"), [(Choice(), (6,)), (Sequence(), (4, 3))], ids=str)
+@pytest.mark.parametrize(("structure", "shape"), [(Choice(), (6,)), (Chain(), (4, 3))], ids=str)
 def test_weights_stay_a_distribution(structure, shape, step):
     """They begin at a mixture of structures of which most have to go."""
     dropped = False

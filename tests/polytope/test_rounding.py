@@ -11,12 +11,12 @@ import didyma
 from didyma.structures import (
     AtMost,
     AtMostOne,
+    Chain,
     Composition,
     ExactlyOne,
     Factor,
     FactorGraph,
     Implies,
-    Sequence,
     Tree,
 )
 from tests.polytope.test_composed import GRAPHS, outputs_of
@@ -75,7 +75,7 @@ def test_what_is_forbidden_stays_so():
     scores[:, [1, 4]] = -np.inf
     assert not didyma.local_sparsemap(scores, graph).rounded()[:, [1, 4]].any()
     chain = Composition(
-        6, [Factor(Sequence(), np.arange(6).reshape(3, 2))], logic=[AtMost(2, [0, 2, 4])]
+        6, [Factor(Chain(), np.arange(6).reshape(3, 2))], logic=[AtMost(2, [0, 2, 4])]
     )
     transitions = np.array([[0.0, -np.inf], [0.0, 0.0]])  # no second tag after the first
     solution = didyma.local_sparsemap(np.zeros((2, 6)), chain, transitions=transitions)

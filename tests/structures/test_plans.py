@@ -10,16 +10,16 @@ import pytest
 import didyma
 from didyma import DataError
 from didyma.structures import (
+    Chain,
     Constituency,
-    HigherOrderSequence,
+    HigherOrderChain,
     Knapsack,
     MonotoneAlignment,
-    Path,
     Plan,
     ProjectiveTree,
     Recurrence,
     Segmentation,
-    Sequence,
+    ShortestPath,
     TopK,
 )
 from didyma.structures import hypergraph as hypergraphs
@@ -32,11 +32,14 @@ from didyma.structures import hypergraph as hypergraphs
         (lambda: Knapsack([1, -1], 2), "weights: expected weights from 0 up, found -1"),
         (lambda: Knapsack([1], -1), "capacity: expected a whole number from 0 up"),
         (lambda: Knapsack([1, 2], 2).predict(np.zeros(3)), "scores: expected 2 items"),
-        (lambda: Path([(0, 1), (1, 0)], 0, 1), "edges: expected a graph without cycles"),
-        (lambda: Path([(0, 1), (2, 3)], 0, 3), "target: no path leads from 0 to 3"),
-        (lambda: Path([(0, 1)], 0, 0), "target: expected another node"),
-        (lambda: Path([(0, 1)], 0, 1).predict(np.zeros(2)), "scores: expected 1 scores"),
-        (lambda: Path([(0, 1)], 0, 1).predict(np.zeros(1), [1]), "lengths: Path takes no lengths"),
+        (lambda: ShortestPath([(0, 1), (1, 0)], 0, 1), "edges: expected a graph without cycles"),
+        (lambda: ShortestPath([(0, 1), (2, 3)], 0, 3), "target: no path leads from 0 to 3"),
+        (lambda: ShortestPath([(0, 1)], 0, 0), "target: expected another node"),
+        (lambda: ShortestPath([(0, 1)], 0, 1).predict(np.zeros(2)), "scores: expected 1 scores"),
+        (
+            lambda: ShortestPath([(0, 1)], 0, 1).predict(np.zeros(1), [1]),
+            "lengths: ShortestPath takes no lengths",
+        ),
         (lambda: MonotoneAlignment("dtw"), "kind: expected one of pairs, warp, frames"),
         (
             lambda: MonotoneAlignment("frames").predict(np.zeros((2, 3))),
@@ -50,8 +53,8 @@ from didyma.structures import hypergraph as hypergraphs
             lambda: MonotoneAlignment("warp").predict(np.zeros((2, 3)), row_gaps=np.zeros(2)),
             "row_gaps: MonotoneAlignment has no such scores",
         ),
-        (lambda: HigherOrderSequence(0), "order: expected a whole number from 1 on"),
-        (lambda: HigherOrderSequence().predict(np.zeros((2, 0))), "at least one tag"),
+        (lambda: HigherOrderChain(0), "order: expected a whole number from 1 on"),
+        (lambda: HigherOrderChain().predict(np.zeros((2, 0))), "at least one tag"),
         (lambda: Segmentation().predict(np.zeros((2, 0, 1))), "at least one length and one label"),
         (lambda: Constituency().predict(np.zeros((2, 3, 1))), "a row and a column for each word"),
         (
@@ -69,7 +72,7 @@ def test_bad_input_is_named(make, message):
     ("structure", "shape", "output", "message"),
     [
         (Knapsack([2, 2], 3), (2,), [1, 1], "instance 0: this is no Knapsack"),
-        (Path([(0, 1), (1, 2), (0, 2)], 0, 2), (3,), [1, 0, 1], "this is no Path"),
+        (ShortestPath([(0, 1), (1, 2), (0, 2)], 0, 2), (3,), [1, 0, 1], "this is no ShortestPath"),
         (MonotoneAlignment("pairs"), (2, 2), [[0, 1], [1, 0]], "this is no MonotoneAlignment"),
         (MonotoneAlignment("warp"), (2, 2), [[1, 0], [0, 0]], "this is no MonotoneAlignment"),
         (Constituency(), (2, 2, 1), [[0, -1], [-1, 0]], "this is no Constituency"),
@@ -77,7 +80,7 @@ def test_bad_input_is_named(make, message):
         (Segmentation(), (3, 2, 1), [0, 1, 1], "segments of at most 2 positions, found 3"),
         (Segmentation(), (2, 2, 2), [0, 3], "the tag of its beginning plus 1, found [0, 3]"),
         (Segmentation(), (2, 2, 1), [1, 0], "the tag of its beginning plus 1, found [1, 0]"),
-        (HigherOrderSequence(2), (2, 2), [0, 2], "expected a tag from 0 to 1, found 2"),
+        (HigherOrderChain(2), (2, 2), [0, 2], "expected a tag from 0 to 1, found 2"),
     ],
 )
 def test_what_is_no_output_is_refused(structure, shape, output, message):
@@ -89,7 +92,7 @@ def test_order_one_is_a_sequence():
     rng = np.random.default_rng(0)
     scores, transitions = rng.standard_normal((3, 12, 4)), rng.standard_normal((4, 4))
     lengths = [12, 7, 0]
-    one, other = HigherOrderSequence(1), Sequence()
+    one, other = HigherOrderChain(1), Chain()
     for method in ("predict", "marginals", "log_partition", "entropy"):
         np.testing.assert_allclose(
             getattr(one, method)(scores, lengths, transitions=transitions),
@@ -115,13 +118,13 @@ def test_unit_weights_are_a_budget():
 def test_a_path_through_a_grid_is_a_warping():
     """Cells entered by the steps of a path, with the first."""
     cells = np.random.default_rng(2).standard_normal((5, 6))
-    grid = Path.grid(5, 6)
+    grid = ShortestPath.grid(5, 6)
     entered = np.array([b for _, b in grid.edges])
     path = grid.predict(cells.ravel()[entered])
     visited = np.zeros(30, bool)
     visited[[0, *entered[path]]] = True
     np.testing.assert_array_equal(visited.reshape(5, 6), MonotoneAlignment("warp").predict(cells))
-    assert len(Path.grid(5, 6, diagonal=False).edges) == len(grid.edges) - 20
+    assert len(ShortestPath.grid(5, 6, diagonal=False).edges) == len(grid.edges) - 20
 
 
 @pytest.mark.parametrize("single_root", [False, True])
@@ -178,7 +181,7 @@ def test_empty_batches_and_lengths():
     for structure, shape in [
         (Segmentation(), (0, 2, 1)),
         (Constituency(), (0, 0, 1)),
-        (HigherOrderSequence(2), (0, 2)),
+        (HigherOrderChain(2), (0, 2)),
         (MonotoneAlignment("warp"), (0, 3)),
         (Knapsack([], 0), (0,)),
     ]:

@@ -8,7 +8,7 @@
 #include "structures/hypergraph.hpp"
 #include "structures/matching.hpp"
 #include "structures/projective_tree.hpp"
-#include "structures/sequence.hpp"
+#include "structures/chain.hpp"
 #include "structures/top_k.hpp"
 #include "structures/tree.hpp"
 
@@ -50,12 +50,12 @@ void bind_structures(nb::module_ m) {
     bind_kernel<hypergraph::best_derivation>(m, "hypergraph");
     bind_kernel<best_matching>(m, "matching");
     bind_kernel<best_projective_tree>(m, "projective_tree");
-    bind_kernel<best_sequence>(m, "sequence");
+    bind_kernel<best_chain>(m, "chain");
     bind_kernel<best_top_k>(m, "top_k");
     bind_kernel<best_tree>(m, "tree");
     m.def("agglomerate", &agglomerate, Released());
     m.def("best_outputs", &best_outputs, Released());
-    m.def("k_best_sequences", &k_best_sequences, Released());
+    m.def("k_best_chains", &k_best_chains, Released());
     m.def("projective_tree_scratch", [](int64_t n) {
         return std::make_tuple(projective_tree::n_work(n), projective_tree::n_index(n));
     });

@@ -104,7 +104,7 @@ inline Step march(Span<const int64_t> index, Span<const double> g, double b, dou
     const double limit = way < 0.0 ? -least : most;
     double step = 0.0;
     while (true) {
-        double bend = 0.0, end = INFINITE;
+        double curvature = 0.0, end = INFINITE;
         for (int64_t k = 0; k < index.size(); ++k) {
             const int64_t i = index[k];
             const double speed = -way * g[k];
@@ -116,13 +116,13 @@ inline Step march(Span<const int64_t> index, Span<const double> g, double b, dou
                 end = std::min(end, enters);
             } else if (leaves > step) {
                 end = std::min(end, leaves);
-                bend += g[k] * g[k] / box.q;
+                curvature += g[k] * g[k] / box.q;
             }
         }
-        const double wanted = bend > 0.0 ? step + std::abs(derivative) / bend : INFINITE;
+        const double wanted = curvature > 0.0 ? step + std::abs(derivative) / curvature : INFINITE;
         if (wanted <= std::min(end, limit)) return {way * wanted, true};
         if (end >= limit) return {way * limit, limit < INFINITE};
-        derivative += way * bend * (end - step);
+        derivative += way * curvature * (end - step);
         if (derivative * way >= 0.0) return {way * end, true};  // rounding went past the minimum
         step = end;
     }
@@ -149,7 +149,7 @@ inline void solve(const Rows& rows, Span<const bool> free, Span<const double> ri
         for (int64_t r = 0; r < m; ++r) {
             if (free[r]) rows.add(r, work.direction[r], work.along);
         }
-        double size = 0.0, bend = 0.0;
+        double size = 0.0, curvature = 0.0;
         for (int64_t i = 0; i < work.along.size(); ++i) {
             size += work.along[i] * work.along[i];
             work.along[i] *= work.inverse[i];
@@ -157,14 +157,14 @@ inline void solve(const Rows& rows, Span<const bool> free, Span<const double> ri
         for (int64_t r = 0; r < m; ++r) {
             if (!free[r]) continue;
             work.product[r] = rows.product(r, work.along);
-            bend += work.product[r] * work.direction[r];
+            curvature += work.product[r] * work.direction[r];
         }
-        if (bend <= FLAT * size * stiffest) {
+        if (curvature <= FLAT * size * stiffest) {
             if (iteration == 0)
                 std::copy(work.direction.begin(), work.direction.end(), work.step.begin());
             return;
         }
-        const double length = norm / bend, before = norm;
+        const double length = norm / curvature, before = norm;
         norm = 0.0;
         for (int64_t r = 0; r < m; ++r) {
             work.step[r] += length * work.direction[r];

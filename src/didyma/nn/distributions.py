@@ -25,9 +25,9 @@ class StructureDistribution(Distribution):
     predicts: tags, heads, states. Everything but samples, modes and the outputs of `top_k` has
     exact first and second derivatives for scores and additional scores.
 
-    >>> from didyma.structures import Sequence
+    >>> from didyma.structures import Chain
     >>> scores = torch.tensor([[1.0, 0.0], [0.5, 0.0]], requires_grad=True)
-    >>> chain = StructureDistribution(Sequence(), scores, transitions=torch.eye(2))
+    >>> chain = StructureDistribution(Chain(), scores, transitions=torch.eye(2))
     >>> chain.mode, chain.log_prob(chain.mode).exp()
     (tensor([0, 0]), tensor(0.6323, grad_fn=<ExpBackward0>))
     >>> chain.entropy().backward()

@@ -118,7 +118,7 @@ def sparsemap(
     >>> import didyma
     >>> scores = [[[1.0, 0.9], [0.2, 0.0], [0.0, 0.6]]]  # one sequence: 3 words, 2 tags
     >>> stay = [[0.5, 0.0], [0.0, 0.5]]
-    >>> didyma.sparsemap(scores, didyma.structures.Sequence(), transitions=stay).round(2)
+    >>> didyma.sparsemap(scores, didyma.structures.Chain(), transitions=stay).round(2)
     array([[[0.45, 0.55],
             [0.45, 0.55],
             [0.45, 0.55]]])

@@ -2,4 +2,10 @@
 
 from didyma.lazy import attach
 
-__getattr__, __dir__, __all__ = attach(__name__, __file__)
+FORMER = {
+    "HigherOrderSequence": "didyma.structures.HigherOrderChain",
+    "Path": "didyma.structures.ShortestPath",
+    "Sequence": "didyma.structures.Chain",
+}
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__, FORMER)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from didyma.errors import DataError
 from didyma.nn.layers import sparsemap
 from didyma.polytope.distributions import Distributions
-from didyma.structures import DistanceBins, Matching, Sequence
+from didyma.structures import Chain, DistanceBins, Matching
 
 __all__ = [
     "ALIGNMENTS",
@@ -89,7 +89,7 @@ class SequentialAlignment(nn.Module):
         additional = {name: weights[torch.from_numpy(index)] for name, index in bins.items()}
         return sparsemap(
             scores,
-            Sequence(),
+            Chain(),
             lengths=lengths,
             return_solution=True,
             tol=self.tol,

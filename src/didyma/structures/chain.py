@@ -1,8 +1,8 @@
-"""Sequence: one tag per position, each depending on the tag before."""
+"""Chain: one tag per position, each depending on the tag before."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Several
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -27,10 +27,10 @@ from didyma.structure import (
 )
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
 
-__all__ = ["DistanceBins", "Sequence"]
+__all__ = ["Chain", "DistanceBins"]
 
 
-class Sequence(CompiledStructure):
+class Chain(CompiledStructure):
     """One of T tags at each of n positions: scores (B, n, T), outputs (B, n) are tags.
 
     The score of tags t is ``start[t₁] + Σᵢ scores[i, tᵢ] + Σᵢ transitions[tᵢ, tᵢ₊₁] + end[tₙ]``,
@@ -43,11 +43,11 @@ class Sequence(CompiledStructure):
     Outputs are padded with −1 beyond the length. Of equally good tags the lowest wins, the last
     position choosing first.
 
-    >>> Sequence().predict([[1.0, 0.0], [0.4, 0.0], [0.0, 1.0]], transitions=[[0, -2], [0, 0]])
+    >>> Chain().predict([[1.0, 0.0], [0.4, 0.0], [0.0, 1.0]], transitions=[[0, -2], [0, 0]])
     array([0, 0, 0])
     """
 
-    kernel: ClassVar[Any] = core.sequence
+    kernel: ClassVar[Any] = core.chain
     ndim: ClassVar[int] = 2
 
     def lay_out(
@@ -143,7 +143,7 @@ class Sequence(CompiledStructure):
 
         Where fewer outputs are possible the rest is −1, with score −∞.
 
-        >>> outputs, scores = Sequence().k_best([[1.0, 0.0], [0.5, 0.25]], k=3)
+        >>> outputs, scores = Chain().k_best([[1.0, 0.0], [0.5, 0.25]], k=3)
         >>> outputs.tolist(), scores.tolist()
         ([[0, 0], [0, 1], [1, 0]], [1.5, 1.25, 0.5])
         """
@@ -152,7 +152,7 @@ class Sequence(CompiledStructure):
         layout = self.lay_out(scores, lengths, **additional)
         tags = np.full((len(layout), k, layout.shape[0]), -1, np.int64)
         totals = np.full((len(layout), k), -np.inf)
-        core.k_best_sequences(layout.scores, layout.extra, layout.dims, layout.sizes, tags, totals)
+        core.k_best_chains(layout.scores, layout.extra, layout.dims, layout.sizes, tags, totals)
         for b in np.flatnonzero(totals[:, 0] == -np.inf):
             raise impossible(int(b))
         return (tags, totals) if np.ndim(scores) > self.ndim else (tags[0], totals[0])
@@ -213,11 +213,11 @@ class DistanceBins:
     >>> bins = DistanceBins(n_tags=4)
     >>> weights = np.array([0.5, 0, 0.5, 0, -2, -1, 0, 1, -1])  # prefers to move by one
     >>> additional = {name: weights[index] for name, index in bins.indices().items()}
-    >>> Sequence().predict(np.zeros((4, 4)), **additional)
+    >>> Chain().predict(np.zeros((4, 4)), **additional)
     array([0, 1, 2, 3])
     """
 
-    n_tags: int | Several[int]
+    n_tags: int | Sequence[int]
     n_weights: ClassVar[int] = 9
 
     @property
@@ -238,5 +238,5 @@ class DistanceBins:
         return 6 + np.clip(tags - tags[:, None], -2, 2)
 
     def indices(self) -> dict[str, NDArray[np.int64]]:
-        """All three, by the names under which a `Sequence` takes them."""
+        """All three, by the names under which a `Chain` takes them."""
         return {"transitions": self.transitions, "start": self.start, "end": self.end}

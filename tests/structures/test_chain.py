@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import didyma
 from didyma.errors import DataError
-from didyma.structures.sequence import DistanceBins, Sequence
+from didyma.structures.chain import Chain, DistanceBins
 
-SEQUENCE = Sequence()
+SEQUENCE = Chain()
 
 
 def score(

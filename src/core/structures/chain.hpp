@@ -1,4 +1,4 @@
-// Sequence: the best tags, and the k best (Viterbi).
+// Chain: the best tags, and the k best (Viterbi).
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include "array.hpp"
 
 namespace didyma {
-namespace sequence {
+namespace chain {
 
 constexpr int64_t FEW_TAGS = 8;  // fewer than these are not worth vector instructions
 constexpr double FORBIDDEN = -std::numeric_limits<double>::infinity();
@@ -52,14 +52,14 @@ inline void step_few(Span<const double> before, Matrix<const double> transitions
     }
 }
 
-}  // namespace sequence
+}  // namespace chain
 
 // The first size[0] positions. dims are the number of tags, the step of the transitions from one
 // position to the next (0 where they are tied), and where start and end scores begin in `extra`.
-inline int64_t best_sequence(Span<const double> scores, Span<const double> extra,
-                             Span<const int64_t> dims, Span<const int64_t> size, Span<double> work,
-                             Span<int64_t>, Span<int32_t> parts, Span<int32_t> extra_parts) {
-    using namespace sequence;
+inline int64_t best_chain(Span<const double> scores, Span<const double> extra,
+                          Span<const int64_t> dims, Span<const int64_t> size, Span<double> work,
+                          Span<int64_t>, Span<int32_t> parts, Span<int32_t> extra_parts) {
+    using namespace chain;
     const int64_t n = size[0], n_tags = dims[0], stride = dims[1], start = dims[2], end = dims[3];
     if (n == 0) return 0;
     const Matrix<const double> unary(scores.first(n * n_tags).data(), n, n_tags);
@@ -112,7 +112,7 @@ inline int64_t best_sequence(Span<const double> scores, Span<const double> extra
     return n;
 }
 
-namespace sequence {
+namespace chain {
 
 // Which a continues best from its first history not taken, if steps[first + a·stride] is added; −1
 // if nothing possible is left.
@@ -131,15 +131,15 @@ inline int64_t next_best(Matrix<const double> value, Span<const int64_t> taken,
     return best;
 }
 
-}  // namespace sequence
+}  // namespace chain
 
 // The best tags (B, k, n) and their scores (B, k), best first, padded with −1 and −inf before.
 // Every tag of a position keeps its k best histories, merged from the sorted ones of its
 // predecessors.
-inline void k_best_sequences(Matrix<const double> scores, Matrix<const double> extra,
-                             Span<const int64_t> dims, Matrix<const int64_t> sizes,
-                             Cube<int64_t> tags, Matrix<double> totals) {
-    using namespace sequence;
+inline void k_best_chains(Matrix<const double> scores, Matrix<const double> extra,
+                          Span<const int64_t> dims, Matrix<const int64_t> sizes, Cube<int64_t> tags,
+                          Matrix<double> totals) {
+    using namespace chain;
     const int64_t n_tags = dims[0], stride = dims[1], start = dims[2], end = dims[3];
     const int64_t k = tags.rows(), longest = tags.columns();
     Table<double> even(n_tags, k), odd(n_tags, k);

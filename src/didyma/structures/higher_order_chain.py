@@ -1,4 +1,4 @@
-"""HigherOrderSequence: one tag per position, each depending on several before."""
+"""HigherOrderChain: one tag per position, each depending on several before."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from didyma.structure import Layout, as_outputs, check_range, flatten
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
 from didyma.values import is_whole
 
-__all__ = ["HigherOrderSequence"]
+__all__ = ["HigherOrderChain"]
 
 
 @dataclass(frozen=True)
-class HigherOrderSequence(Planned):
+class HigherOrderChain(Planned):
     """One of T tags at each of n positions: scores (B, n, T), outputs (B, n) are tags.
 
     The score of tags t is ``Σᵢ scores[i, tᵢ] + Σᵢ transitions[tᵢ₋ₖ, …, tᵢ₋₁, tᵢ]``, where k is the
     order and ``transitions`` has k + 1 axes; the first k tags have none. Outputs are padded with −1
-    beyond the length. O(n Tᵏ⁺¹); for k = 1 `Sequence` is faster, and knows starts and ends.
+    beyond the length. O(n Tᵏ⁺¹); for k = 1 `Chain` is faster, and has scores of starts and ends.
 
     >>> transitions = np.zeros((2, 2, 2))
     >>> transitions[0, 0, 0] = -2.0  # not thrice
-    >>> HigherOrderSequence(2).predict([[1.0, 0], [0.4, 0], [1.0, 0]], transitions=transitions)
+    >>> HigherOrderChain(2).predict([[1.0, 0], [0.4, 0], [1.0, 0]], transitions=transitions)
     array([0, 1, 0])
     """
 

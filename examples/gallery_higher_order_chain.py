@@ -4,7 +4,7 @@ import numpy as np
 
 import didyma
 import drawing
-from didyma.structures import HigherOrderSequence
+from didyma.structures import HigherOrderChain
 
 beats = ["one", "two", "three", "four", "five", "six"]
 notes = ["g", "f", "e", "d", "c"]
@@ -26,7 +26,7 @@ def main():
     transitions[same, same, same] = -2.0  # thrice the same
     transitions[same[1:], same[1:], same[:-1]] = 0.5  # twice, then up
     _, solution = didyma.sparsemap(
-        2.0 * heard, HigherOrderSequence(2), transitions=transitions, return_solution=True
+        2.0 * heard, HigherOrderChain(2), transitions=transitions, return_solution=True
     )
     melodies = solution[0]
     for melody, probability in zip(melodies.structures, melodies.probabilities):

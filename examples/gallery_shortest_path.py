@@ -7,7 +7,7 @@ import numpy as np
 
 import didyma
 import drawing
-from didyma.structures import Path
+from didyma.structures import ShortestPath
 
 costs = np.array(
     [
@@ -23,7 +23,7 @@ costs = np.array(
 
 
 def main():
-    grid = Path.grid(*costs.shape)
+    grid = ShortestPath.grid(*costs.shape)
     entered = [cell for _, cell in grid.edges]  # by each step
     scores = -costs.ravel()[entered]
     _, solution = didyma.sparsemap(scores, grid, return_solution=True)

@@ -1,4 +1,4 @@
-"""Path: a way from one node of an acyclic graph to another."""
+"""ShortestPath: paths from one node of an acyclic graph to another."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from typing import ClassVar
 from didyma.errors import DataError
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
 
-__all__ = ["Path"]
+__all__ = ["ShortestPath"]
 
 
 @dataclass(frozen=True)
-class Path(Planned):
+class ShortestPath(Planned):
     """Paths from ``source`` to ``target`` in a directed graph without cycles.
 
     Edges are pairs of nodes, whole numbers. Scores (B, n_edges), one for each edge; outputs boolean
     (B, n_edges). The best path is the longest; for the shortest give negative lengths.
 
-    >>> path = Path([(0, 1), (1, 3), (0, 2), (2, 3)], source=0, target=3)
+    >>> path = ShortestPath([(0, 1), (1, 3), (0, 2), (2, 3)], source=0, target=3)
     >>> path.predict([-1.0, -1.0, -0.5, -2.0])
     array([ True,  True, False, False])
 
-    `Path.grid` makes the graph of a grid. Where cells of a grid have scores, not its steps, take
-    `MonotoneAlignment("warp")`. O(n_edges).
+    `ShortestPath.grid` makes the graph of a grid. Where cells of a grid have scores, not its steps,
+    take `MonotoneAlignment("warp")`. O(n_edges).
     """
 
     edges: Sequence[tuple[int, int]]
@@ -45,12 +45,12 @@ class Path(Planned):
             raise DataError(f"no path leads from {self.source} to {self.target}", field="target")
 
     @classmethod
-    def grid(cls, rows: int, columns: int, diagonal: bool = True) -> Path:
+    def grid(cls, rows: int, columns: int, diagonal: bool = True) -> ShortestPath:
         """From the first cell of a grid to the last, by steps down, right and, if allowed, both.
 
         Cell (i, j) is node i·columns + j. ``edges`` tells which score belongs to which step.
 
-        >>> Path.grid(2, 2).edges
+        >>> ShortestPath.grid(2, 2).edges
         ((0, 2), (0, 1), (0, 3), (1, 3), (2, 3))
         """
         steps = [(1, 0), (0, 1), (1, 1)][: 3 if diagonal else 2]

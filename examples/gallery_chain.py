@@ -4,7 +4,7 @@ import numpy as np
 
 import didyma
 import drawing
-from didyma.structures import Sequence
+from didyma.structures import Chain
 
 words = ["I", "saw", "her", "duck"]
 tags = ["PRON", "VERB", "DET", "NOUN"]
@@ -22,9 +22,7 @@ transitions[tags.index("PRON"), tags.index("VERB")] = 0.7
 
 
 def main():
-    _, solution = didyma.sparsemap(
-        scores, Sequence(), transitions=transitions, return_solution=True
-    )
+    _, solution = didyma.sparsemap(scores, Chain(), transitions=transitions, return_solution=True)
     readings = solution[0]
     for path, probability in zip(readings.structures, readings.probabilities):
         tagged = [f"{word}/{tags[tag]}" for word, tag in zip(words, path)]
