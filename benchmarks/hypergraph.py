@@ -14,9 +14,10 @@ import numpy as np
 
 from benchmarks.row import Row
 from benchmarks.timing import compiled, interleave, ratio, stopwatch
-from didyma.structure import CompiledStructure, Layout
 from didyma.structures import Chain, ProjectiveTree, TopK
+from didyma.structures.compiled import CompiledStructure
 from didyma.structures.hypergraph import Planned
+from didyma.structures.layout import Layout
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "own_recurrence.py"
 BATCH = 32

@@ -21,8 +21,8 @@ from benchmarks.row import Row
 from benchmarks.timing import fastest
 from didyma.execution import threads
 from didyma.nn import SparseMAP, StructureDistribution
-from didyma.structure import CompiledStructure
 from didyma.structures import Chain, Constituency, Matching, ProjectiveTree, Segmentation, Tree
+from didyma.structures.compiled import CompiledStructure
 
 WORKER = Path(__file__).with_name("layer_worker.py")
 BATCH = 32

@@ -20,8 +20,8 @@ from benchmarks.row import Row
 from benchmarks.timing import cores, interleave, ratio, stopwatch
 from didyma.nn import SparseMAP
 from didyma.polytope.sparsemap import SolverOptions, ToleranceWarning, solve
-from didyma.structure import Layout
 from didyma.structures import Chain, Matching, Tree
+from didyma.structures.layout import Layout
 
 BATCH = 32
 FACE = SolverOptions(n_jobs=1, face=True)

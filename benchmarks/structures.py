@@ -20,7 +20,6 @@ from benchmarks.row import Row
 from benchmarks.timing import blas_threads, fastest
 from didyma.nn import StructureDistribution
 from didyma.polytope.sparsemap import SolverOptions, solve
-from didyma.structure import CompiledStructure
 from didyma.structures import (
     Chain,
     Choice,
@@ -38,6 +37,7 @@ from didyma.structures import (
     TopK,
     Tree,
 )
+from didyma.structures.compiled import CompiledStructure
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "own_recurrence.py"
 BATCH = 32

@@ -47,8 +47,8 @@ from benchmarks import (
 )
 from didyma.cli import COMMANDS
 from didyma.nbest.low_rank import LowRankReranker
-from didyma.structure import CompiledStructure
 from didyma.structures import FactorGraph
+from didyma.structures.compiled import CompiledStructure
 
 TINY = 0.005
 

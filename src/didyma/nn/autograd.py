@@ -21,7 +21,8 @@ from torch._functorch.utils import unwrap_dead_wrappers
 from didyma.errors import DataError
 from didyma.nn.inference import Inference
 from didyma.nn.objective import Objective
-from didyma.structure import Floats, Structure, check_structure
+from didyma.structure import Structure, check_structure
+from didyma.structures.layout import Floats
 
 __all__ = ["conjugate", "infer"]
 

@@ -13,7 +13,7 @@ from torch.distributions import Distribution, constraints, register_kl
 from didyma.errors import DataError
 from didyma.nn.autograd import infer
 from didyma.nn.objective import ENTROPY, Objective
-from didyma.structure import CompiledStructure
+from didyma.structures.compiled import CompiledStructure
 
 __all__ = ["StructureDistribution"]
 

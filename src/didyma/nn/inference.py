@@ -13,7 +13,7 @@ from didyma.execution import n_threads
 from didyma.nn.maximum import Gibbs
 from didyma.nn.objective import Objective
 from didyma.polytope.distributions import Distributions
-from didyma.structure import Floats, Layout
+from didyma.structures.layout import Floats, Layout
 
 __all__ = ["Inference"]
 

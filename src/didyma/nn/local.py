@@ -15,9 +15,9 @@ from didyma.errors import DataError
 from didyma.nn.autograd import Conjugate
 from didyma.polytope.local import LocalSolution, LocalSolver, lay_out_local
 from didyma.polytope.point import LocalPoint
-from didyma.structure import Floats, Layout
 from didyma.structures.composition import Composition
 from didyma.structures.factor_graph import FactorGraph
+from didyma.structures.layout import Floats, Layout
 
 __all__ = ["LocalSparseMAP"]
 

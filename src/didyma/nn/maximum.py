@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from didyma.execution import on_threads, shards
 from didyma.polytope.distributions import Distributions
-from didyma.structure import CompiledStructure, Floats, Layout
+from didyma.structures.compiled import CompiledStructure
+from didyma.structures.layout import Floats, Layout
 
 __all__ = ["Gibbs", "Maximum"]
 

@@ -20,7 +20,10 @@ from didyma.errors import DataError
 from didyma.nn.maximum import Gibbs, Maximum
 from didyma.polytope.distributions import Distribution, Distributions
 from didyma.polytope.sparsemap import DEFAULT, SolverOptions, scaled, solve
-from didyma.structure import CompiledStructure, Floats, Layout, Structure, flatten
+from didyma.structure import Structure
+from didyma.structures.batches import flatten
+from didyma.structures.compiled import CompiledStructure
+from didyma.structures.layout import Floats, Layout
 
 __all__ = ["ENTROPY", "REGULARIZERS", "SQUARED_NORM", "Objective"]
 

@@ -23,8 +23,9 @@ from didyma.polytope.distributions import Distributions, apply_derivative
 from didyma.polytope.point import LocalPoint, is_optimal
 from didyma.polytope.priced import CouplingRows, scatter
 from didyma.polytope.sparsemap import SolverOptions, solve
-from didyma.structure import Additional, Floats, Structure
+from didyma.structure import Structure
 from didyma.structures.composition import Composition
+from didyma.structures.layout import Additional, Floats
 
 __all__ = ["ComposedGraph"]
 

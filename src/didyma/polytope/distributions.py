@@ -12,7 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core import polytope as core
 from didyma.errors import DataError
-from didyma.structure import Floats, Layout, Structure, flatten
+from didyma.structure import Structure
+from didyma.structures.batches import flatten
+from didyma.structures.layout import Floats, Layout
 from didyma.values import aligned
 
 __all__ = ["Distribution", "Distributions", "apply_derivative"]

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import splu
 
 from didyma.polytope.point import FEASIBLE, LocalPoint
-from didyma.structure import Floats
 from didyma.structures.factor_graph import FactorGraph
+from didyma.structures.layout import Floats
 
 __all__ = ["Constraints", "interior_point"]
 

@@ -27,16 +27,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core.polytope import has_masks
 from didyma.errors import DataError, warn
-from didyma.partition import SUSPECT
 from didyma.polytope.composed import ComposedGraph
 from didyma.polytope.interior import Constraints, interior_point
 from didyma.polytope.point import LocalPoint
 from didyma.polytope.priced import BinaryGraph
 from didyma.polytope.rounding import TEMPERATURE, nearest_output
 from didyma.polytope.sparsemap import ToleranceWarning
-from didyma.structure import NO_EXTRA, Additional, Floats
 from didyma.structures.composition import Composition
 from didyma.structures.factor_graph import FactorGraph
+from didyma.structures.layout import NO_EXTRA, Additional, Floats
+from didyma.structures.partition import SUSPECT
 
 __all__ = ["LocalSolution", "LocalSolver", "lay_out_local", "local_sparsemap"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from didyma.structure import Floats
+from didyma.structures.layout import Floats
 
 __all__ = ["FEASIBLE", "LocalPoint", "is_optimal"]
 

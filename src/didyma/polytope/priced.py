@@ -30,8 +30,8 @@ from didyma._core.prices import (
     rows_at,
 )
 from didyma.polytope.point import LocalPoint, is_optimal
-from didyma.structure import Floats
 from didyma.structures.factor_graph import FactorGraph
+from didyma.structures.layout import Floats
 from didyma.structures.logic import Cardinality
 
 __all__ = ["BinaryGraph", "CouplingRows", "Priced", "scatter"]

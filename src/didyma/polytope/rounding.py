@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.polytope.point import LocalPoint
-from didyma.structure import Additional, Floats
 from didyma.structures.composition import Composition
 from didyma.structures.factor_graph import FactorGraph
+from didyma.structures.layout import Additional, Floats
 from didyma.structures.logic import Cardinality
 
 __all__ = ["TEMPERATURE", "nearest_output"]

@@ -20,15 +20,11 @@ from didyma._core import polytope as core
 from didyma.errors import DataError, warn
 from didyma.execution import n_threads
 from didyma.polytope.distributions import Distribution, Distributions
-from didyma.structure import (
-    LARGEST,
-    CompiledStructure,
-    Floats,
-    Layout,
-    Structure,
-    check_structure,
-    impossible,
-)
+from didyma.structure import Structure, check_structure
+from didyma.structures.batches import LARGEST, impossible
+from didyma.structures.compiled import CompiledStructure
+from didyma.structures.layout import Floats, Layout
+from didyma.structures.masks import mask_unreachable
 
 __all__ = ["ActiveSet", "SolverOptions", "ToleranceWarning", "scaled", "solve", "sparsemap"]
 
@@ -165,7 +161,7 @@ def solve(
     if isinstance(structure, CompiledStructure) and not structure.closed_form:
         # A structure s is in the support only if θ_s − m_s·u is the highest, and 0 ≤ m_s·u ≤ |m_s|:
         # one that scores lower by more than the number of parts never is, at no u.
-        layout = structure.narrow(layout, layout.n_parts)
+        layout = mask_unreachable(structure.kernel, layout, layout.n_parts)
     start = NO_START if warm_start is None else _start(warm_start, structure, layout)
     if structure.closed_form and isinstance(solver, ActiveSet):
         solved = structure.closed_form[0](layout.scores, layout.sizes)

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core import structures as core
-from didyma.structure import Layout, Structure, best_outputs, impossible
+from didyma.structure import Structure
+from didyma.structures.batches import impossible
+from didyma.structures.layout import Layout
+from didyma.structures.oracles import best_outputs
 
 __all__ = ["CFunction"]
 

@@ -12,10 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core import structures as core
 from didyma.errors import DataError
-from didyma.structure import (
-    CompiledStructure,
-    Floats,
-    Layout,
+from didyma.structures.batches import (
     as_batch,
     as_lengths,
     as_outputs,
@@ -25,7 +22,9 @@ from didyma.structure import (
     impossible,
     lay_out_additional,
 )
+from didyma.structures.compiled import CompiledStructure
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
+from didyma.structures.layout import Floats, Layout
 
 __all__ = ["Chain", "DistanceBins"]
 

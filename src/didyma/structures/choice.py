@@ -9,10 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma._core import structures as core
-from didyma.structure import (
-    CompiledStructure,
-    Floats,
-    Layout,
+from didyma.structures.batches import (
     as_batch,
     as_lengths,
     as_outputs,
@@ -20,7 +17,9 @@ from didyma.structure import (
     check_scores,
     impossible,
 )
+from didyma.structures.compiled import CompiledStructure
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
+from didyma.structures.layout import Floats, Layout
 
 __all__ = ["Choice"]
 

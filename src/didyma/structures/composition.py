@@ -11,16 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
-from didyma.structure import (
-    Additional,
-    Floats,
-    Layout,
-    Structure,
-    as_batch,
-    check_scores,
-    check_structure,
-    lay_out_additional,
-)
+from didyma.structure import Structure, check_structure
+from didyma.structures.batches import as_batch, check_scores, lay_out_additional
+from didyma.structures.layout import Additional, Floats, Layout
 from didyma.structures.logic import Cardinality, acyclic, check_logic
 from didyma.values import as_array
 

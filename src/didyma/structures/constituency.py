@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
-from didyma.structure import Layout, as_outputs, check_range, flatten
+from didyma.structures.batches import as_outputs, check_range, flatten
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
+from didyma.structures.layout import Layout
 
 __all__ = ["Constituency"]
 

@@ -13,10 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core import structures as core
 from didyma.errors import DataError
-from didyma.structure import (
-    CompiledStructure,
-    Floats,
-    Layout,
+from didyma.structures.batches import (
     as_batch,
     as_outputs,
     check_range,
@@ -24,6 +21,7 @@ from didyma.structure import (
     flatten,
     lay_out_additional,
 )
+from didyma.structures.compiled import CompiledStructure
 from didyma.structures.elimination import (
     LARGEST_PLAN,
     Circuit,
@@ -35,6 +33,7 @@ from didyma.structures.elimination import (
     postorder,
 )
 from didyma.structures.hypergraph import Hypergraph, expectations
+from didyma.structures.layout import Floats, Layout
 from didyma.structures.logic import Cardinality, acyclic, check_logic
 
 __all__ = ["FactorGraph"]

@@ -10,16 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core import structures as core
 from didyma.errors import DataError
-from didyma.structure import (
-    CompiledStructure,
-    Layout,
-    as_batch,
-    as_flags,
-    as_lengths,
-    check_scores,
-    flatten,
-    pack,
-)
+from didyma.structures.batches import as_batch, as_flags, as_lengths, check_scores, flatten, pack
+from didyma.structures.compiled import CompiledStructure
+from didyma.structures.layout import Layout
 
 __all__ = ["Forest"]
 

@@ -11,11 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
-from didyma.structure import (
+from didyma.structures.batches import (
     CACHED_SHAPES,
-    CompiledStructure,
-    Floats,
-    Layout,
     as_batch,
     as_lengths,
     as_outputs,
@@ -23,6 +20,8 @@ from didyma.structure import (
     flatten,
     impossible,
 )
+from didyma.structures.compiled import CompiledStructure
+from didyma.structures.layout import Floats, Layout
 
 __all__ = ["Heads"]
 

@@ -18,18 +18,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core import structures as core
 from didyma.errors import DataError
-from didyma.structure import (
-    CompiledStructure,
-    Floats,
-    Layout,
+from didyma.structures.batches import (
     as_batch,
     as_flags,
     as_lengths,
     check_scores,
+    declared,
     flatten,
     impossible,
     lay_out_additional,
 )
+from didyma.structures.compiled import CompiledStructure
+from didyma.structures.layout import Floats, Layout
+from didyma.structures.oracles import best_outputs
 
 __all__ = ["LARGEST_GRAPH", "Hypergraph", "Plan", "Planned", "expectations", "join"]
 
@@ -247,7 +248,7 @@ class Planned(CompiledStructure):
         """Check a batch and lay it out flat; what no output uses may be anything."""
         batch = as_batch(scores, self.ndim)
         shape = batch.shape[1:]
-        shapes = self.declared(shape, additional)
+        shapes = declared(self, shape, additional)
         sizes = self._sizes(lengths, len(batch), shape)
         self.check(shape, sizes)
         graph = self.hypergraph(shape, sizes)
@@ -271,9 +272,9 @@ class Planned(CompiledStructure):
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Parts of the only derivation that has exactly these."""
         chosen = self.flags(outputs, layout)
-        probe = np.where(chosen, 1.0, -np.inf)
         extra = np.zeros((1, layout.extra.shape[1]))
-        parts, extra_parts, possible = self._best(replace(layout, scores=probe, extra=extra))
+        probe = replace(layout, scores=np.where(chosen, 1.0, -np.inf), extra=extra)
+        parts, extra_parts, possible = best_outputs(self.kernel, probe)
         wrong = ~possible | ((parts >= 0).sum(axis=1) != chosen.sum(axis=1))
         for b in np.flatnonzero(wrong):
             raise DataError(f"instance {b}: this is no {type(self).__name__}", field="outputs")

@@ -10,15 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core import structures as core
 from didyma.errors import DataError
-from didyma.structure import (
-    CompiledStructure,
-    Layout,
-    as_batch,
-    as_outputs,
-    check_range,
-    check_scores,
-    flatten,
-)
+from didyma.structures.batches import as_batch, as_outputs, check_range, check_scores, flatten
+from didyma.structures.compiled import CompiledStructure
+from didyma.structures.layout import Layout
 from didyma.values import aligned, as_array
 
 __all__ = ["Matching"]

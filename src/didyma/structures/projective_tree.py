@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from didyma._core import structures as core
 from didyma.errors import DataError
-from didyma.structure import Floats, Layout
 from didyma.structures.heads import Heads
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
+from didyma.structures.layout import Floats, Layout
 
 __all__ = ["ProjectiveTree"]
 

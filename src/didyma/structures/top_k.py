@@ -11,19 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core import structures as core
 from didyma.errors import DataError
-from didyma.structure import (
-    CompiledStructure,
-    Floats,
-    Layout,
-    as_batch,
-    as_flags,
-    as_lengths,
-    check_scores,
-    impossible,
-    pack,
-)
+from didyma.structures.batches import as_batch, as_flags, as_lengths, check_scores, impossible, pack
+from didyma.structures.compiled import CompiledStructure
 from didyma.structures.hypergraph import SHAPES, Hypergraph
 from didyma.structures.knapsack import fitting_sets
+from didyma.structures.layout import Floats, Layout
 from didyma.values import is_whole
 
 __all__ = ["TopK"]

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core import structures as core
-from didyma.structure import Floats, Layout, flatten
+from didyma.structures.batches import flatten
 from didyma.structures.heads import Heads
+from didyma.structures.layout import Floats, Layout
 
 __all__ = ["Tree"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from didyma._core.structures import sequence
+from didyma._core.structures import chain
 
 
 def reference(scores: np.ndarray, transitions: np.ndarray, start: np.ndarray, end: np.ndarray):
@@ -40,7 +40,7 @@ def test_parts(n_tags: int, integers: bool, tied: bool) -> None:
         extra = np.concatenate([transitions.ravel(), start, end])
         dims = np.array([n_tags, 0 if tied else n_tags**2, transitions.size, len(extra) - n_tags])
         parts, extra_parts = np.full(padded, -1, np.int32), np.full(padded + 1, -1, np.int32)
-        count = sequence(
+        count = chain(
             scores.ravel(),
             extra,
             dims,

@@ -1,0 +1,273 @@
+"""Checks of what users give, and its flat form: scores, lengths, outputs, additional scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma._core.polytope import forbid
+from didyma.errors import DataError
+from didyma.structures.layout import Additional, Floats, Layout
+from didyma.values import aligned, as_array
+
+if TYPE_CHECKING:
+    from didyma.structure import Structure
+
+__all__ = [
+    "LARGEST",
+    "as_batch",
+    "as_flags",
+    "as_lengths",
+    "as_outputs",
+    "check_range",
+    "check_scores",
+    "declared",
+    "flatten",
+    "impossible",
+    "indicators",
+    "lay_out",
+    "lay_out_additional",
+    "pack",
+]
+
+LARGEST = 1e300  # sums of larger scores would overflow
+CACHED_SHAPES = 256  # of batches, whose constants are kept
+EVERYTHING = np.zeros(0, np.bool_)  # flags of `forbid` that leave nothing out
+
+
+def impossible(b: int) -> DataError:
+    """The error for an instance whose outputs all contain a forbidden part."""
+    return DataError(
+        f"instance {b}: every output contains a part with score -inf; at least one output must be "
+        "possible",
+        field="scores",
+    )
+
+
+def lay_out(
+    structure: Structure,
+    scores: ArrayLike,
+    lengths: ArrayLike | None,
+    additional: Mapping[str, ArrayLike | None],
+) -> Layout:
+    """The layout of a structure that knows no lengths, with the additional scores it declares."""
+    if lengths is not None:
+        raise DataError(
+            f"{type(structure).__name__} takes no lengths: give instances of different sizes to "
+            "separate calls",
+            field="lengths",
+        )
+    batch = check_scores(as_batch(scores, structure.ndim), "scores")
+    flat = flatten(batch)
+    shapes = declared(structure, batch.shape[1:], additional)
+    extra, places = lay_out_additional(
+        len(batch), {name: (additional.get(name), shape) for name, shape in shapes.items()}
+    )
+    return Layout(
+        flat,
+        batch.shape[1:],
+        flat.shape[1],
+        extra,
+        places,
+        extra.shape[1],
+        dims=np.array(batch.shape[1:], np.int64),
+        sizes=np.zeros((len(batch), 0), np.int64),
+        n_index=flat.shape[1] + extra.shape[1],
+    )
+
+
+def declared(
+    structure: Structure, shape: tuple[int, ...], additional: Mapping[str, Any]
+) -> Mapping[str, tuple[int, ...]]:
+    """Shapes of the additional scores that a structure declares; any other name is refused."""
+    shapes = structure.additional(shape)
+    for name in additional:
+        if name not in shapes:
+            raise DataError(
+                f"{type(structure).__name__} has no such scores: its method `additional` declares "
+                f"{', '.join(shapes) or 'none'}",
+                field=name,
+            )
+    return shapes
+
+
+def as_batch(scores: ArrayLike, ndim: int) -> Floats:
+    """Scores as float64 with a batch axis; `check_scores` is to follow."""
+    batch = np.asarray(scores, dtype=np.float64)
+    if batch.ndim == ndim:
+        batch = batch[None]
+    if batch.ndim != ndim + 1:
+        raise DataError(
+            f"expected {ndim} axes, or {ndim + 1} with a batch axis first, found an array of shape "
+            f"{np.shape(scores)}",
+            field="scores",
+        )
+    return aligned(batch)
+
+
+def flatten(batch: NDArray[Any]) -> NDArray[Any]:
+    """All axes but the first made one, also of an empty batch."""
+    return batch.reshape(len(batch), prod(batch.shape[1:]))
+
+
+def check_scores(array: Floats, name: str, used: NDArray[np.bool_] | None = None) -> Floats:
+    """The scores, −∞ where they are not used; NaN and +inf are refused, naming the first place.
+
+    Scores below −1e300 forbid a part as −∞ does, since sums of them would overflow.
+    """
+    array = np.ascontiguousarray(array)
+    if used is None:
+        used = EVERYTHING
+    elif used.shape[1:] != array.shape[1:]:
+        used = np.broadcast_to(used, array.shape)
+    changed, wrong = forbid(array.reshape(-1), np.ascontiguousarray(used).reshape(-1), LARGEST)
+    if wrong >= 0:
+        place = [int(i) for i in np.unravel_index(wrong, array.shape)]
+        raise DataError(
+            f"expected numbers up to {LARGEST:g} (-inf forbids a part), found "
+            f"{array.flat[wrong]} at index {place}",
+            field=name,
+        )
+    return changed.reshape(array.shape) if changed.size else array
+
+
+def as_lengths(lengths: ArrayLike | None, batch: int, longest: int) -> NDArray[np.int64]:
+    """One length per instance, between 0 and the padded one."""
+    if lengths is None:
+        return _equal_lengths(batch, longest)
+    given = np.atleast_1d(as_array(lengths))
+    if given.shape != (batch,) or not np.issubdtype(given.dtype, np.integer):
+        raise DataError(
+            f"expected {batch} integers, one per instance, found {given.dtype} of shape "
+            f"{given.shape}",
+            field="lengths",
+        )
+    wrong = np.flatnonzero((given < 0) | (given > longest))
+    if len(wrong):
+        raise DataError(
+            f"expected 0 to {longest} (the padded size), found {given[wrong[0]]} for instance "
+            f"{wrong[0]}",
+            field="lengths",
+        )
+    return given.astype(np.int64)
+
+
+@lru_cache(maxsize=CACHED_SHAPES)
+def _equal_lengths(batch: int, longest: int) -> NDArray[np.int64]:
+    lengths = np.full(batch, longest, np.int64)
+    lengths.flags.writeable = False
+    return lengths
+
+
+def as_outputs(outputs: ArrayLike, shape: tuple[int, ...], layout: Layout) -> NDArray[np.int32]:
+    """One output of this shape per instance, as integers with a batch axis."""
+    given = as_array(outputs)
+    if given.shape == shape:
+        given = given[None]
+    if given.shape != (len(layout), *shape) or not np.issubdtype(given.dtype, np.integer):
+        raise DataError(
+            f"expected integers of shape {(len(layout), *shape)}, found {given.dtype} of shape "
+            f"{given.shape}",
+            field="outputs",
+        )
+    return given.astype(np.int32)
+
+
+def as_flags(outputs: ArrayLike, used: NDArray[np.bool_], layout: Layout) -> NDArray[np.bool_]:
+    """One boolean (or 0/1) output per instance, False where it is not used (padding)."""
+    given = np.asarray(outputs)
+    if given.shape == layout.shape:
+        given = given[None]
+    shape = (len(layout), *layout.shape)
+    if given.shape != shape or given.dtype.kind not in "biu":
+        raise DataError(
+            f"expected booleans of shape {shape}, found {given.dtype} of shape {given.shape}",
+            field="outputs",
+        )
+    wrong = np.argwhere(used & (given != 0) & (given != 1))
+    if len(wrong):
+        place = tuple(int(i) for i in wrong[0])
+        raise DataError(
+            f"expected 0 or 1, found {given[place]} at index {list(place)}", field="outputs"
+        )
+    return used & (given == 1)
+
+
+def indicators(parts: NDArray[np.int32], layout: Layout) -> NDArray[np.bool_]:
+    """0/1 arrays in the shape of the scores, one for each row of part indices."""
+    outputs = np.zeros((len(parts), layout.scores.shape[1]), dtype=bool)
+    rows, columns = np.nonzero(parts >= 0)
+    outputs[rows, parts[rows, columns]] = True
+    return outputs.reshape(len(parts), *layout.shape)
+
+
+def pack(flags: NDArray[np.bool_], layout: Layout) -> NDArray[np.int32]:
+    """Flat indices of the true entries of each instance, ascending, padded with −1."""
+    flat = flatten(flags)
+    parts = np.full((len(layout), layout.n_parts), -1, np.int32)
+    instance, part = np.nonzero(flat)
+    parts[instance, (np.cumsum(flat, axis=1) - 1)[instance, part]] = part
+    return parts
+
+
+def check_range(
+    outputs: NDArray[np.int32],
+    low: int,
+    high: int | NDArray[np.int64],
+    used: NDArray[np.bool_],
+    what: str,
+) -> None:
+    """Refuse outputs below ``low`` or from ``high`` on, where they are used."""
+    wrong = np.argwhere(used & ((outputs < low) | (outputs >= high)))
+    if len(wrong):
+        place = tuple(int(i) for i in wrong[0])
+        limit = int(np.broadcast_to(high, outputs.shape)[place])
+        raise DataError(
+            f"expected a {what} from {low} to {limit - 1}, found {outputs[place]} at index "
+            f"{list(place)}",
+            field="outputs",
+        )
+
+
+def lay_out_additional(
+    batch: int,
+    given: Mapping[str, tuple[ArrayLike | None, tuple[int, ...]]],
+    used: Mapping[str, NDArray[np.bool_]] | None = None,
+) -> tuple[Floats, dict[str, Additional]]:
+    """Additional scores side by side, as (1, f) if the whole batch shares them, else (batch, f).
+
+    ``given`` has, per name, the array or None (zero scores) and the shape of one instance; ``used``
+    which of them some instance of the batch (or each instance, along a first axis) uses.
+    """
+    named: dict[str, Additional] = {}
+    blocks = []
+    start = 0
+    for name, (array, shape) in given.items():
+        stop = start + prod(shape)
+        if array is None:
+            start = stop
+            continue
+        values = np.asarray(array, dtype=np.float64)
+        if values.shape not in (shape, (batch, *shape)):
+            raise DataError(
+                f"expected shape {shape}, or {(batch, *shape)} for one per instance, found "
+                f"{values.shape}",
+                field=name,
+            )
+        shared = values.shape == shape
+        own = used.get(name) if used else None
+        if own is not None and shared:
+            own = np.asarray(own.any(axis=0))
+        values = check_scores(values, name, own)
+        named[name] = Additional(start, stop, shape, shared)
+        blocks.append(values.reshape(1 if shared else batch, stop - start))
+        start = stop
+    extra = np.zeros((max((len(block) for block in blocks), default=1), start))
+    for place, block in zip(named.values(), blocks):
+        extra[:, place.start : place.stop] = block
+    return extra, named

@@ -1,0 +1,320 @@
+"""CompiledStructure: a structure whose argmax is a kernel of the core."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma._core.polytope import products
+from didyma.errors import DataError
+from didyma.structure import Structure
+from didyma.structures.batches import impossible
+from didyma.structures.layout import Floats, Layout
+from didyma.structures.masks import mask_unreachable
+from didyma.structures.oracles import best_outputs
+from didyma.structures.partition import k_best
+from didyma.values import aligned
+
+__all__ = ["CompiledStructure"]
+
+LOG_NEGLIGIBLE = 100.0  # outputs of less than e^-100 of the total weight change no marginal
+
+
+class CompiledStructure(Structure):
+    """A structure whose argmax is a kernel over flat arrays, and which knows lengths.
+
+    The kernel is ``kernel(scores, extra, dims, size, work, index, parts, extra_parts)`` of the core
+    (``core/structures/argmax.hpp`` says what it does).
+    """
+
+    aligned: ClassVar[bool] = True
+
+    kernel: ClassVar[Any]
+    """The argmax, a `didyma._core.structures.Argmax`."""
+
+    def oracle(self, layout: Layout) -> Any:
+        """The kernel."""
+        return self.kernel
+
+    @abstractmethod
+    def encode(
+        self, outputs: ArrayLike, layout: Layout
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Part indices (B, n_parts) and additional ones (B, n_extra) of one output per instance."""
+
+    def argmax(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> NDArray[np.int32]:
+        """Indices of the parts of each instance's best output, padded with −1.
+
+        They count through the flattened scores of one instance. `predict` gives the same outputs in
+        the form that people know.
+        """
+        layout = self.lay_out(scores, lengths, **additional)
+        parts = self._argmax(layout)
+        return parts if np.ndim(scores) > self.ndim else parts[0]
+
+    def predict(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> NDArray[Any]:
+        """Each instance's best output: tags, heads, columns, states; see the structure."""
+        layout = self.lay_out(scores, lengths, **additional)
+        outputs = self.decode(self._argmax(layout), layout)
+        return outputs if np.ndim(scores) > self.ndim else outputs[0]
+
+    def refuse(self, additional: Mapping[str, Any]) -> None:
+        """Raise for additional scores that this structure does not know."""
+        for name in additional:
+            raise DataError(f"{type(self).__name__} has no such scores", field=name)
+
+    intractable: ClassVar[str] = "nobody has written sums over its outputs"
+    """Why there are neither marginals nor samples, for a structure that has none."""
+
+    def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
+        """Under p(output) ∝ exp(score): log partition (B,), marginals (B, d) and those of extra."""
+        raise NotImplementedError(
+            f"{type(self).__name__} has no marginals and no samples: {self.intractable}; use "
+            "SparseMAP, which needs only an argmax"
+        )
+
+    def covariances(self, layout: Layout, p: Floats, p_extra: Floats) -> tuple[Floats, Floats]:
+        """Covariance of each part (B, d), and each additional one, with Σ p over an output's parts.
+
+        That is how marginals move along p: the log partition's second derivative times p.
+        """
+        from didyma._core.hypergraph import covariances
+
+        return self._over_plan(covariances, layout, p, p_extra)
+
+    def third_cumulants(
+        self, layout: Layout, p: Floats, p_extra: Floats, r: Floats, r_extra: Floats
+    ) -> tuple[Floats, Floats]:
+        """Third cumulant of each part (B, d), and each additional one, with Σ p and Σ r.
+
+        That is how `covariances` with p move along r, and those with r along p.
+        """
+        from didyma._core.hypergraph import third_cumulants
+
+        return self._over_plan(third_cumulants, layout, p, p_extra, r, r_extra)
+
+    def _over_plan(
+        self, kernel: Callable[..., Any], layout: Layout, *directions: Floats
+    ) -> tuple[Floats, Floats]:
+        """What a kernel finds along directions, each of parts and of additional ones."""
+        plan = self.planned(layout)
+        if plan is None:
+            raise NotImplementedError(
+                f"{type(self).__name__} has no derivatives of marginals: nobody has written them; "
+                "those of SparseMAP need only an argmax"
+            )
+        found = np.empty_like(directions[0]), np.empty_like(directions[1])
+        kernel(
+            plan.scores,
+            plan.extra,
+            plan.dims,
+            plan.sizes,
+            plan.n_work,
+            *map(aligned, directions),
+            *found,
+        )
+        return found
+
+    def planned(self, layout: Layout) -> Layout | None:
+        """The batch for the kernels of hypergraphs, where outputs are derivations of one.
+
+        Derivations have the same parts as outputs, in any order.
+        """
+        return None
+
+    def marginals(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> Floats:
+        """Probability of each part under p(output) ∝ exp(score); the shape of the scores."""
+        _, marginals, _ = self.sums(self.lay_out(scores, lengths, **additional))
+        return marginals.reshape(np.shape(scores))
+
+    def log_partition(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> Any:
+        """Logarithm of the sum of exp(score) over all outputs, per instance."""
+        log_partition, _, _ = self.sums(self.lay_out(scores, lengths, **additional))
+        return log_partition if np.ndim(scores) > self.ndim else float(log_partition[0])
+
+    def entropy(
+        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
+    ) -> Any:
+        """Entropy −Σ p log p of p(output) ∝ exp(score), per instance, in nats.
+
+        It is the log partition less the expected score, as exact as the scores are rounded.
+        """
+        layout = self.lay_out(scores, lengths, **additional)
+        log_partition, *marginals = self.sums(layout)
+        entropy = np.maximum(log_partition - _expected(layout, *marginals), 0.0)
+        return entropy if np.ndim(scores) > self.ndim else float(entropy[0])
+
+    def kl(
+        self,
+        scores: ArrayLike,
+        other: ArrayLike,
+        lengths: ArrayLike | None = None,
+        other_additional: Mapping[str, ArrayLike | None] | None = None,
+        **additional: ArrayLike | None,
+    ) -> Any:
+        """Divergence Σ p log(p / q) of p(output) ∝ exp(score) from q, which has other scores.
+
+        Additional scores are q's as well, unless it has its own. Where q forbids an output that p
+        does not, the divergence is infinite.
+        """
+        layout = self.lay_out(scores, lengths, **additional)
+        theirs = additional if other_additional is None else other_additional
+        other_layout = self.lay_out(other, lengths, **theirs)
+        if len(layout) != len(other_layout) or layout.shape != other_layout.shape:
+            raise DataError(
+                f"expected the shape of the scores, {np.shape(scores)}, found {np.shape(other)}",
+                field="other",
+            )
+        log_partition, *marginals = self.sums(layout)
+        other_partition, *_ = self.sums(other_layout)
+        further = _expected(layout, *marginals) - _expected(other_layout, *marginals)
+        divergence = np.maximum(further - log_partition + other_partition, 0.0)
+        return divergence if np.ndim(scores) > self.ndim else float(divergence[0])
+
+    def k_best(
+        self,
+        scores: ArrayLike,
+        k: int,
+        lengths: ArrayLike | None = None,
+        **additional: ArrayLike | None,
+    ) -> tuple[NDArray[Any], Floats]:
+        """The k best outputs (B, k, ...) and their scores (B, k), best first.
+
+        Where fewer outputs are possible the rest is padding, with score −∞. Which of equally good
+        ones come first is not said.
+        """
+        if k < 1:
+            raise DataError(f"expected at least 1, found {k}", field="k")
+        layout = self.lay_out(scores, lengths, **additional)
+        parts, totals = self._k_best(layout, k)
+        for b in np.flatnonzero(totals[:, 0] == -np.inf):
+            raise impossible(int(b))
+        outputs = self._decode_all(parts, layout)
+        return (outputs, totals) if np.ndim(scores) > self.ndim else (outputs[0], totals[0])
+
+    def sample(
+        self,
+        scores: ArrayLike,
+        n: int,
+        random_state: int,
+        lengths: ArrayLike | None = None,
+        **additional: ArrayLike | None,
+    ) -> NDArray[Any]:
+        """Outputs (B, n, ...) drawn independently from p(output) ∝ exp(score).
+
+        What is drawn for an instance depends on ``random_state`` and on its place in the batch.
+        """
+        if n < 0:
+            raise DataError(f"expected a number from 0 up, found {n}", field="n")
+        layout = self.lay_out(scores, lengths, **additional)
+        layout = self.relevant(layout)
+        outputs = self._decode_all(self._sample(layout, n, random_state), layout)
+        return outputs if np.ndim(scores) > self.ndim else outputs[0]
+
+    def sums(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
+        """`expectations`, whatever numbers stand for masks."""
+        return self.expectations(self.relevant(layout))
+
+    def relevant(self, layout: Layout) -> Layout:
+        """The batch without the parts of outputs that count for nothing in sums."""
+        n_outputs = layout.n_parts * np.log1p(layout.scores.shape[1])  # the logarithm of a bound
+        return mask_unreachable(self.kernel, layout, float(LOG_NEGLIGIBLE + n_outputs))
+
+    def _k_best(self, layout: Layout, k: int) -> tuple[NDArray[np.int32], Floats]:
+        """Parts (B, k, n_parts) and scores (B, k): over a plan, or with nothing but the argmax."""
+        plan = self.planned(layout)
+        if plan is None:
+            return self._k_best_by_argmax(layout, k)
+        from didyma._core.hypergraph import k_best
+
+        parts = np.full((len(plan), k, plan.n_parts), -1, np.int32)
+        totals = np.full((len(plan), k), -np.inf)
+        for b in range(len(plan)):
+            k_best(
+                plan.scores[b],
+                plan.extra_of(b),
+                plan.dims,
+                plan.sizes[b],
+                plan.n_work,
+                parts[b],
+                totals[b],
+            )
+        return _ascending(parts), totals
+
+    def _k_best_by_argmax(self, layout: Layout, k: int) -> tuple[NDArray[np.int32], Floats]:
+        parts = np.full((len(layout), k, layout.n_parts), -1, np.int32)
+        totals = np.full((len(layout), k), -np.inf)
+        for b in range(len(layout)):
+            one = layout.select([b])
+
+            def solve(scores: Floats, one: Layout = one) -> Any:
+                sizes = np.repeat(one.sizes, len(scores), axis=0)
+                copies = replace(one, scores=scores, sizes=sizes)
+                best, _, possible = best_outputs(self.kernel, copies)
+                return best, possible
+
+            for rank, (score, row) in enumerate(k_best(one.scores[0], solve, k)):
+                parts[b, rank], totals[b, rank] = row, score
+        return parts, totals
+
+    def _sample(self, layout: Layout, n: int, random_state: int) -> NDArray[np.int32]:
+        """Parts (B, n, n_parts) of samples."""
+        plan = self.planned(layout)
+        if plan is None:
+            self.expectations(layout)  # raises where these are intractable too
+            raise NotImplementedError(f"{type(self).__name__} has no samples")
+        from didyma._core.hypergraph import sample
+
+        parts = np.full((len(plan), n, plan.n_parts), -1, np.int32)
+        for b in range(len(plan)):
+            if not sample(
+                plan.scores[b],
+                plan.extra_of(b),
+                plan.dims,
+                plan.sizes[b],
+                plan.n_work,
+                np.random.default_rng((random_state, b)),
+                parts[b],
+            ):
+                raise impossible(b)
+        return _ascending(parts)
+
+    def _decode_all(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[Any]:
+        """Outputs (B, k, ...) of parts (B, k, n_parts)."""
+        batch, k, n_parts = parts.shape
+        outputs = self.decode(parts.reshape(batch * k, n_parts), layout)
+        return outputs.reshape(batch, k, *outputs.shape[1:])
+
+    def _argmax(self, layout: Layout) -> NDArray[np.int32]:
+        parts, _, possible = best_outputs(self.kernel, mask_unreachable(self.kernel, layout, 0.0))
+        if not possible.all():
+            raise impossible(int(np.argmin(possible)))
+        return parts
+
+
+def _ascending(parts: NDArray[np.int32]) -> NDArray[np.int32]:
+    """Part indices in ascending order, −1 last."""
+    last = np.iinfo(np.int32).max
+    ordered = np.sort(np.where(parts < 0, last, parts), axis=-1)
+    return np.where(ordered == last, -1, ordered).astype(np.int32)
+
+
+def _expected(layout: Layout, marginals: Floats, extra_marginals: Floats) -> Floats:
+    """Expected score of each instance; what is never used may score −∞."""
+    own, additional = np.zeros(len(layout)), np.zeros(len(layout))
+    products(layout.scores, marginals, own)
+    products(layout.extra, extra_marginals, additional)
+    return own + additional

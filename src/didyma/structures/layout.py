@@ -1,0 +1,62 @@
+"""Layout: a batch of instances as flat arrays, which solvers and kernels read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Additional", "Floats", "Layout"]
+
+Floats = NDArray[np.float64]
+
+NO_EXTRA = np.zeros((1, 0))
+NO_DIMS = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Additional:
+    """One array of additional scores: columns ``start:stop`` of all of them, and its shape."""
+
+    start: int
+    stop: int
+    shape: tuple[int, ...]  # of one instance
+    shared: bool  # one array for the whole batch
+
+
+@dataclass(slots=True, eq=False)
+class Layout:
+    """A batch of B instances as flat arrays: scores (B, d) and additional scores (B, f) or (1, f).
+
+    Part p of instance b scores ``scores[b, p]``, additional part q ``extra[b, q]`` (``extra[0, q]``
+    where the whole batch shares them). Room for ``n_parts`` and ``n_extra`` of them is enough for
+    any output.
+    """
+
+    scores: Floats
+    shape: tuple[int, ...]  # of the scores of one instance
+    n_parts: int
+    extra: Floats = field(default_factory=lambda: NO_EXTRA)
+    additional: Mapping[str, Additional] = field(default_factory=dict)
+    n_extra: int = 0
+    dims: NDArray[np.int64] = field(default_factory=lambda: NO_DIMS)
+    sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    n_work: int = 0
+    n_index: int = 0
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def extra_of(self, b: Any) -> Floats:
+        """Additional scores of instance b; of several, one row where they share them."""
+        if len(self.extra) > 1:
+            return self.extra[b]
+        return self.extra[0] if np.ndim(b) == 0 else self.extra
+
+    def select(self, b: Any) -> Layout:
+        """Some instances: their numbers, or a mask."""
+        extra = self.extra[b] if len(self.extra) > 1 else self.extra
+        return replace(self, scores=self.scores[b], extra=extra, sizes=self.sizes[b])
