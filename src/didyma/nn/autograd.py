@@ -15,12 +15,11 @@ from weakref import WeakValueDictionary
 import numpy as np
 import torch
 from torch import Tensor
-from torch._C._functorch import is_legacy_batchedtensor
-from torch._functorch.utils import unwrap_dead_wrappers
 
 from didyma.errors import DataError
 from didyma.nn.inference import Inference
 from didyma.nn.objective import Objective
+from didyma.nn.torch_internals import Function, is_plain, n_forward_modes
 from didyma.structure import Structure, check_structure
 from didyma.structures.layout import Floats
 
@@ -28,19 +27,6 @@ __all__ = ["conjugate", "infer"]
 
 CPU = torch.device("cpu")
 KNOWN_TO_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
-
-
-class Function(torch.autograd.Function):
-    """A function of autograd whose ``forward`` has no default arguments.
-
-    Torch would look for them each time, which takes longer than a small solve.
-    """
-
-    @classmethod
-    def apply(cls, *inputs: Any) -> Any:
-        if torch._C._are_functorch_transforms_active():
-            return super().apply(*inputs)
-        return super(torch.autograd.Function, cls).apply(*unwrap_dead_wrappers(inputs))
 
 
 class Conjugate(Function):
@@ -76,7 +62,7 @@ class Conjugate(Function):
     @staticmethod
     def backward(ctx, d_value, d_u, d_v, _):  # type: ignore[no-untyped-def]
         u, v, numbers, *at = ctx.saved_tensors  # u, v are outputs: their derivative is J again
-        if d_value is None and d_v is None and not ctx.places and _is_plain(d_u):
+        if d_value is None and d_v is None and not ctx.places and is_plain(d_u):
             shape, device, dtype = ctx.given[0]
             d_u = _array(d_u).reshape(ctx.inference.layout.scores.shape)
             d_u, _ = ctx.inference.apply_jacobian(numbers.numpy(), d_u, np.zeros(v.shape))
@@ -88,11 +74,11 @@ class Conjugate(Function):
             d_v = torch.zeros_like(v) if d_v is None else d_v
             if torch.is_grad_enabled():
                 at = _flat(ctx, v, at)
-                d_scores, d_extra = Jacobian.apply(ctx.inference, *at, numbers, d_u, d_v)
-            elif _is_plain(d_u) and _is_plain(d_v):
-                d_scores, d_extra = _found(ctx.inference.apply_jacobian, numbers, d_u, d_v)
+                d_scores, d_extra = Derivative.apply(ctx.inference, *at, numbers, d_u, d_v)
+            elif is_plain(d_u) and is_plain(d_v):
+                d_scores, d_extra = _on_arrays(ctx.inference.apply_jacobian, numbers, d_u, d_v)
             else:
-                d_scores, d_extra = Jacobian.forward(ctx.inference, None, None, numbers, d_u, d_v)
+                d_scores, d_extra = Derivative.forward(ctx.inference, None, None, numbers, d_u, d_v)
         if d_value is not None:
             step, step_extra = d_value[:, None] * _rows(u, v), d_value[:, None] * v
             d_scores = step if d_scores is None else d_scores + step
@@ -118,7 +104,7 @@ class Conjugate(Function):
         d_scores, d_extra = _flat(ctx, v, [d_scores, *d_others[3:]])
         d_scores = torch.zeros_like(_rows(u, v)) if d_scores is None else d_scores
         d_value = (_rows(u, v) * d_scores).sum(1) + (v * d_extra).sum(1)
-        d_u, d_v = Jacobian.apply(ctx.inference, *_flat(ctx, v, at), numbers, d_scores, d_extra)
+        d_u, d_v = Derivative.apply(ctx.inference, *_flat(ctx, v, at), numbers, d_scores, d_extra)
         return d_value, d_u.reshape(u.shape).to(u.device, u.dtype), d_v, None
 
     @staticmethod
@@ -127,61 +113,32 @@ class Conjugate(Function):
             [t if d is None else t.select(d, i) for t, d in zip(inputs, in_dims[1:])]
             for i in range(info.batch_size)
         ]
-        found = [Conjugate.apply(inference, *one) for one in slices]
-        return tuple(torch.stack(outputs) for outputs in zip(*found)), (0, 0, 0, 0)
+        results = [Conjugate.apply(inference, *one) for one in slices]
+        return tuple(torch.stack(outputs) for outputs in zip(*results)), (0, 0, 0, 0)
 
 
-class Jacobian(Function):
-    """J [p; p_extra] at some scores: linear in p and symmetric. Without scores J is constant."""
+class Derivative(Function):
+    """The k-th derivative of u at some scores, along k directions p₁, …, p_k (k is 1 or 2).
 
-    @staticmethod
-    def forward(*inputs):  # type: ignore[no-untyped-def]
-        inference, _, _, numbers, p, p_extra = inputs
-        _INFERENCES[id(inference)] = inference
-        return torch.ops.didyma.jacobian(id(inference), numbers, p, p_extra)
+        D[p₁] = J p₁          D[p₁, p₂] = T [p₁, p₂], how J p₁ moves along p₂
 
-    @staticmethod
-    def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
-        ctx.inference, *tensors = inputs
-        ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*tensors)
-        ctx.save_for_forward(*tensors)
-
-    @staticmethod
-    def backward(ctx, *d_out):  # type: ignore[no-untyped-def]
-        *at, numbers, p, p_extra = ctx.saved_tensors
-        d_out = _whole(d_out, (p, p_extra))
-        d_at = None, None
-        if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
-            d_at = Bend.apply(ctx.inference, *at, numbers, p, p_extra, *d_out)
-        d_p = None, None
-        if ctx.needs_input_grad[4] or ctx.needs_input_grad[5]:
-            d_p = Jacobian.apply(ctx.inference, *at, numbers, *d_out)
-        return None, *d_at, None, *d_p
-
-    @staticmethod
-    def jvp(ctx, _, d_at, d_at_extra, __, *d_p):  # type: ignore[no-untyped-def]
-        *at, numbers, p, p_extra = ctx.saved_tensors
-        found = Jacobian.apply(ctx.inference, *at, numbers, *_whole(d_p, (p, p_extra)))
-        if d_at is None and d_at_extra is None:
-            return found
-        r = _whole((d_at, d_at_extra), (p, p_extra))
-        bent = Bend.apply(ctx.inference, *at, numbers, p, p_extra, *r)
-        return tuple(one + other for one, other in zip(found, bent))
-
-    @staticmethod
-    def vmap(info, in_dims, *inputs):  # type: ignore[no-untyped-def]
-        return _as_longer_batch(Jacobian, info, in_dims, inputs)
-
-
-class Bend(Function):
-    """T [p, r], how J p moves along r: linear in both and symmetric in all; its own is refused."""
+    Each is linear in every direction and symmetric in all of them, so that its derivative along a
+    direction is D with that one replaced, and along the scores D with one more. A direction is a
+    pair of tensors, of parts (B, d) and of additional parts (B, f). Without scores J is constant.
+    """
 
     @staticmethod
     def forward(*inputs):  # type: ignore[no-untyped-def]
         inference, _, _, numbers, *directions = inputs
+        if len(directions) > 4:
+            raise NotImplementedError(
+                "log partitions have third derivatives, marginals and entropies under p(output) ∝ "
+                "exp(score) second ones, and no higher ones; SparseMAP has all"
+            )
         _INFERENCES[id(inference)] = inference
-        return torch.ops.didyma.bend(id(inference), numbers, *directions)
+        operators = torch.ops.didyma
+        operator = operators.jacobian if len(directions) == 2 else operators.second_derivative
+        return operator(id(inference), numbers, *directions)
 
     @staticmethod
     def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
@@ -192,27 +149,46 @@ class Bend(Function):
 
     @staticmethod
     def backward(ctx, *d_out):  # type: ignore[no-untyped-def]
-        if ctx.needs_input_grad[1] or ctx.needs_input_grad[2]:
-            raise _no_fourth_derivative()
-        *at, numbers, p, p_extra, r, r_extra = ctx.saved_tensors
-        d_out = _whole(d_out, (p, p_extra))
-        d_p = Bend.apply(ctx.inference, *at, numbers, *d_out, r, r_extra)
-        d_r = Bend.apply(ctx.inference, *at, numbers, p, p_extra, *d_out)
-        return None, None, None, None, *d_p, *d_r
+        *at, numbers = ctx.saved_tensors[:3]
+        directions = ctx.saved_tensors[3:]
+        d_out = _whole(d_out, directions)
+        d_at = None, None
+        if any(ctx.needs_input_grad[1:3]):
+            d_at = Derivative.apply(ctx.inference, *at, numbers, *directions, *d_out)
+        d_directions: list[Any] = []
+        for i in range(0, len(directions), 2):
+            if any(ctx.needs_input_grad[4 + i : 6 + i]):
+                others = *directions[:i], *d_out, *directions[i + 2 :]
+                d_directions += Derivative.apply(ctx.inference, *at, numbers, *others)
+            else:
+                d_directions += None, None
+        return None, *d_at, None, *d_directions
 
     @staticmethod
     def jvp(ctx, _, d_at, d_at_extra, __, *d_directions):  # type: ignore[no-untyped-def]
+        *at, numbers = ctx.saved_tensors[:3]
+        directions = ctx.saved_tensors[3:]
+        terms = []
+        for i in range(0, len(directions), 2):
+            moved = _whole(d_directions[i : i + 2], directions)
+            terms.append((*directions[:i], *moved, *directions[i + 2 :]))
         if d_at is not None or d_at_extra is not None:
-            raise _no_fourth_derivative()
-        *at, numbers, p, p_extra, r, r_extra = ctx.saved_tensors
-        d_p, d_r = (_whole(d_directions[i : i + 2], (p, p_extra)) for i in (0, 2))
-        one = Bend.apply(ctx.inference, *at, numbers, *d_p, r, r_extra)
-        other = Bend.apply(ctx.inference, *at, numbers, p, p_extra, *d_r)
-        return one[0] + other[0], one[1] + other[1]
+            terms.append((*directions, *_whole((d_at, d_at_extra), directions)))
+        moved = [Derivative.apply(ctx.inference, *at, numbers, *term) for term in terms]
+        return tuple(sum(parts[1:], parts[0]) for parts in zip(*moved))
 
     @staticmethod
     def vmap(info, in_dims, *inputs):  # type: ignore[no-untyped-def]
-        return _as_longer_batch(Bend, info, in_dims, inputs)
+        """All copies of the batch as one, since it goes row by row."""
+        n = info.batch_size
+        inference, *tensors = inputs
+        stacked = [
+            t if t is None else t.expand(n, *t.shape) if d is None else t.movedim(d, 0)
+            for t, d in zip(tensors, in_dims[1:])
+        ]
+        flat = (t if t is None else t.flatten(0, 1) for t in stacked)
+        moved = Derivative.apply(inference, *flat)
+        return tuple(t.reshape(n, len(t) // n, t.shape[1]) for t in moved), (0, 0)
 
 
 def _array(tensor: Tensor) -> Floats:
@@ -229,16 +205,6 @@ def _tensor(
     if dtype in KNOWN_TO_NUMPY and device == CPU:
         return torch.from_numpy(np.asarray(array, KNOWN_TO_NUMPY[dtype]))
     return torch.from_numpy(array).to(device, dtype)
-
-
-def _is_plain(gradient: Tensor | None) -> bool:
-    """Whether nobody follows what is done to a gradient: no graph is made, no transform runs."""
-    return not (
-        gradient is None
-        or torch.is_grad_enabled()
-        or torch._C._are_functorch_transforms_active()
-        or is_legacy_batchedtensor(gradient)
-    )
 
 
 def _double(tensor: Tensor) -> Tensor:
@@ -271,45 +237,29 @@ def _whole(directions, like):  # type: ignore[no-untyped-def]
     return tuple(torch.zeros_like(t) if d is None else d for d, t in zip(directions, like))
 
 
-def _as_longer_batch(function, info, in_dims, inputs):  # type: ignore[no-untyped-def]
-    """`vmap` of what goes row by row: all copies of the batch as one."""
-    n = info.batch_size
-    inference, *tensors = inputs
-    stacked = [
-        t if t is None else t.expand(n, *t.shape) if d is None else t.movedim(d, 0)
-        for t, d in zip(tensors, in_dims[1:])
-    ]
-    found = function.apply(inference, *(t if t is None else t.flatten(0, 1) for t in stacked))
-    return tuple(t.reshape(n, len(t) // n, t.shape[1]) for t in found), (0, 0)
-
-
 def _refuse_forward_over_forward() -> None:
     """Within `jvp` torch has forward mode switched off: an outer one would silently see zeros."""
-    functorch = torch._C._functorch
-    levels = functorch.get_interpreter_stack() or ()
-    if sum(level.key() == functorch.TransformType.Jvp for level in levels) > 1:
+    n = n_forward_modes()
+    if n is None or n > 1:
+        found = "this version of torch does not say how many there are" if n is None else f"{n}"
         raise NotImplementedError(
-            "forward mode over forward mode is not known to torch's functions; use reverse mode "
-            "for one of them, as torch.func.hessian does"
+            f"expected one forward mode at work, found: {found}. Forward mode over forward mode is "
+            "not known to torch's functions; use reverse mode for one of them, as "
+            "torch.func.hessian does"
         )
 
 
-def _no_fourth_derivative() -> NotImplementedError:
-    return NotImplementedError(
-        "log partitions have third derivatives, marginals and entropies under p(output) ∝ "
-        "exp(score) second ones, and no higher ones; SparseMAP has all"
-    )
-
-
 def _jacobian(inference: int, numbers: Tensor, p: Tensor, p_extra: Tensor) -> tuple[Tensor, Tensor]:
-    return _found(_INFERENCES[inference].apply_jacobian, numbers, p, p_extra)
+    return _on_arrays(_INFERENCES[inference].apply_jacobian, numbers, p, p_extra)
 
 
-def _bend(inference: int, numbers: Tensor, *directions: Tensor) -> tuple[Tensor, Tensor]:
-    return _found(_INFERENCES[inference].bend, numbers, *directions)
+def _second_derivative(
+    inference: int, numbers: Tensor, *directions: Tensor
+) -> tuple[Tensor, Tensor]:
+    return _on_arrays(_INFERENCES[inference].second_derivative, numbers, *directions)
 
 
-def _found(method: Callable[..., Any], *tensors: Tensor) -> tuple[Tensor, Tensor]:
+def _on_arrays(method: Callable[..., Any], *tensors: Tensor) -> tuple[Tensor, Tensor]:
     moved, moved_extra = method(*(t.contiguous().numpy() for t in tensors))
     return torch.from_numpy(moved), torch.from_numpy(moved_extra)
 
@@ -322,11 +272,11 @@ _OPERATORS.define(
     "jacobian(int inference, Tensor numbers, Tensor p, Tensor p_extra) -> (Tensor, Tensor)"
 )
 _OPERATORS.define(
-    "bend(int inference, Tensor numbers, Tensor p, Tensor p_extra, Tensor r, Tensor r_extra)"
-    " -> (Tensor, Tensor)"
+    "second_derivative(int inference, Tensor numbers, Tensor p, Tensor p_extra, Tensor r, "
+    "Tensor r_extra) -> (Tensor, Tensor)"
 )
 _OPERATORS.impl("jacobian", _jacobian, "CPU")
-_OPERATORS.impl("bend", _bend, "CPU")
+_OPERATORS.impl("second_derivative", _second_derivative, "CPU")
 
 
 def conjugate(

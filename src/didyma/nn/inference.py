@@ -87,11 +87,11 @@ class Inference:
         """J [p; p_extra], row by row; rows with number −1 have J = 0."""
         return self._by_solution("apply_jacobian", numbers, p, p_extra)
 
-    def bend(
+    def second_derivative(
         self, numbers: NDArray[np.int64], p: Floats, p_extra: Floats, r: Floats, r_extra: Floats
     ) -> tuple[Floats, Floats]:
         """How J [p; p_extra] moves along r, where it does: where the objective is `curved`."""
-        return self._by_solution("bend", numbers, p, p_extra, r, r_extra)
+        return self._by_solution("second_derivative", numbers, p, p_extra, r, r_extra)
 
     def _by_solution(
         self, method: str, numbers: NDArray[np.int64], *directions: Floats

@@ -36,7 +36,7 @@ class Gibbs:
         q, q_extra = self._along("covariances", n_jobs, p, p_extra)
         return q / self.temperature, q_extra / self.temperature
 
-    def bend(
+    def second_derivative(
         self, p: Floats, p_extra: Floats, r: Floats, r_extra: Floats, n_jobs: int = 1
     ) -> tuple[Floats, Floats]:
         """How J [p; p_extra] moves along r, row by row."""
