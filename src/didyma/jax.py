@@ -47,11 +47,11 @@ def sparsemap(
     Derivatives of all orders reach the scores and every array of additional scores, in reverse
     mode. Marginals are piecewise affine, so second derivatives are zero away from kinks.
     """
-    given = {name: jnp.asarray(array) for name, array in additional.items() if array is not None}
+    arrays = {name: jnp.asarray(array) for name, array in additional.items() if array is not None}
     check_structure(structure)
     options = SolverOptions(temperature, tol, max_iter, n_jobs, face=True)
     solver = _Solver(structure, options)
-    return _marginals(solver, lengths, (jnp.asarray(scores), given))
+    return _marginals(solver, lengths, (jnp.asarray(scores), arrays))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,19 +117,27 @@ def _zeros(inputs: Any) -> Any:
 # The Jacobian is symmetric, and constant between kinks: each product is the other's derivative.
 _marginals.defvjp(
     lambda solver, lengths, inputs: (_marginals(solver, lengths, inputs), (lengths, inputs)),
-    lambda solver, kept, weights: (None, _pull(solver, *kept, weights)),
+    lambda solver, residuals, weights: (None, _pull(solver, *residuals, weights)),
 )
 _pull.defvjp(
     lambda solver, lengths, inputs, weights: (
         _pull(solver, lengths, inputs, weights),
         (lengths, inputs),
     ),
-    lambda solver, kept, directions: (None, _zeros(kept[1]), _push(solver, *kept, directions)),
+    lambda solver, residuals, directions: (
+        None,
+        _zeros(residuals[1]),
+        _push(solver, *residuals, directions),
+    ),
 )
 _push.defvjp(
     lambda solver, lengths, inputs, directions: (
         _push(solver, lengths, inputs, directions),
         (lengths, inputs),
     ),
-    lambda solver, kept, weights: (None, _zeros(kept[1]), _pull(solver, *kept, weights)),
+    lambda solver, residuals, weights: (
+        None,
+        _zeros(residuals[1]),
+        _pull(solver, *residuals, weights),
+    ),
 )

@@ -50,7 +50,7 @@ class Conjugate(Function):
     @staticmethod
     def setup_context(ctx, inputs, output):  # type: ignore[no-untyped-def]
         ctx.inference, scores, _, _, _, *additional = inputs
-        ctx.given = [(t.shape, t.device, t.dtype) for t in (scores, *additional)]
+        ctx.types = [(t.shape, t.device, t.dtype) for t in (scores, *additional)]
         ctx.places = [ctx.inference.layout.additional[name] for name in ctx.inference.names]
         _, u, v, numbers = output
         ctx.mark_non_differentiable(numbers)
@@ -63,7 +63,7 @@ class Conjugate(Function):
     def backward(ctx, d_value, d_u, d_v, _):  # type: ignore[no-untyped-def]
         u, v, numbers, *at = ctx.saved_tensors  # u, v are outputs: their derivative is J again
         if d_value is None and d_v is None and not ctx.places and is_plain(d_u):
-            shape, device, dtype = ctx.given[0]
+            shape, device, dtype = ctx.types[0]
             d_u = _array(d_u).reshape(ctx.inference.layout.scores.shape)
             d_u, _ = ctx.inference.apply_jacobian(numbers.numpy(), d_u, np.zeros(v.shape))
             return None, _tensor(d_u.reshape(shape), device, dtype), None, None, None
@@ -86,14 +86,14 @@ class Conjugate(Function):
         if d_scores is None:
             return (None,) * len(ctx.needs_input_grad)
         blocks = [d_scores]
-        for place, (shape, _, _) in zip(ctx.places, ctx.given[1:]):
+        for place, (shape, _, _) in zip(ctx.places, ctx.types[1:]):
             whole = place.stop - place.start == d_extra.shape[1]
             # A slice of all of it would be an alias, which batches of gradients do not know.
             block = d_extra if whole else d_extra[:, place.start : place.stop]
             blocks.append(block.sum(0) if shape == place.shape else block)
         d_scores, *d_additional = (
             block.reshape(shape).to(device, dtype)
-            for block, (shape, device, dtype) in zip(blocks, ctx.given)
+            for block, (shape, device, dtype) in zip(blocks, ctx.types)
         )
         return None, d_scores, None, None, None, *d_additional
 
@@ -223,7 +223,7 @@ def _flat(ctx, v, tensors):  # type: ignore[no-untyped-def]
         return None, None
     scores, *additional = tensors
     extra = torch.zeros_like(v)
-    for place, (shape, _, _), tensor in zip(ctx.places, ctx.given[1:], additional):
+    for place, (shape, _, _), tensor in zip(ctx.places, ctx.types[1:], additional):
         if tensor is not None:
             rows = 1 if shape == place.shape else len(v)
             sides = (place.start, v.shape[1] - place.stop)
@@ -241,11 +241,10 @@ def _refuse_forward_over_forward() -> None:
     """Within `jvp` torch has forward mode switched off: an outer one would silently see zeros."""
     n = n_forward_modes()
     if n is None or n > 1:
-        found = "this version of torch does not say how many there are" if n is None else f"{n}"
+        count = "torch does not say how many, in this version" if n is None else f"found {n}"
         raise NotImplementedError(
-            f"expected one forward mode at work, found: {found}. Forward mode over forward mode is "
-            "not known to torch's functions; use reverse mode for one of them, as "
-            "torch.func.hessian does"
+            f"expected one forward mode ({count}): forward mode over forward mode is not known to "
+            "torch's functions; use reverse mode for one of them, as torch.func.hessian does"
         )
 
 
@@ -293,11 +292,11 @@ def conjugate(
         from didyma.nn.graphs import maximise_in_graph
 
         structure = objective.structure
-        rows, given = _checked(scores, structure, lengths, gold, mask, additional)
+        rows, tensors_by_name = _checked(scores, structure, lengths, gold, mask, additional)
         batch = scores[None] if scores.ndim == structure.ndim else scores
-        tensors = _double(batch), *rows, {name: _double(t) for name, t in given.items()}
-        if (found := maximise_in_graph(objective, *tensors)) is not None:
-            value, u = found
+        tensors = _double(batch), *rows, {name: _double(t) for name, t in tensors_by_name.items()}
+        if (result := maximise_in_graph(objective, *tensors)) is not None:
+            value, u = result
             return (value[0] if scores.ndim == structure.ndim else value), u.reshape(scores.shape)
     value, u, _, _ = infer(objective, scores, lengths, gold, mask, additional, as_given)
     return value, u
@@ -331,9 +330,9 @@ def _infer(
 
     Marginals have the shape of the scores, and ``as_given`` their type and device.
     """
-    rows, given = _checked(scores, objective.structure, lengths, gold, mask, additional)
-    inference = Inference(objective, tuple(given), as_given)
-    value, u, v, _ = Conjugate.apply(inference, scores, *rows, *given.values())
+    rows, tensors = _checked(scores, objective.structure, lengths, gold, mask, additional)
+    inference = Inference(objective, tuple(tensors), as_given)
+    value, u, v, _ = Conjugate.apply(inference, scores, *rows, *tensors.values())
     single = scores.ndim == objective.structure.ndim
     return (value[0] if single else value), u, v, inference
 
@@ -349,8 +348,8 @@ def _checked(
     """Lengths, outputs and mask with a batch axis, on the CPU; additional scores."""
     check_structure(structure)
     if not (isinstance(scores, Tensor) and scores.is_floating_point()):
-        found = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
-        raise DataError(f"expected a floating-point tensor, found {found}", field="scores")
+        description = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
+        raise DataError(f"expected a floating-point tensor, found {description}", field="scores")
     single = scores.ndim == structure.ndim
     batch = 1 if single else len(scores)
     rows = [
@@ -370,8 +369,8 @@ def _checked(
                 field="mask",
             )
         rows[2] = rows[2].bool()
-    given = {name: torch.as_tensor(t) for name, t in (additional or {}).items() if t is not None}
-    return rows, given
+    tensors = {name: torch.as_tensor(t) for name, t in (additional or {}).items() if t is not None}
+    return rows, tensors
 
 
 def _on_cpu(array: Any) -> Tensor:

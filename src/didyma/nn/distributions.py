@@ -68,7 +68,7 @@ class StructureDistribution(Distribution):
         assert inference.layout is not None
         self._layout = inference.layout
         self._lengths = None if lengths is None else torch.as_tensor(lengths).cpu().numpy()
-        self._given = {name: t for name, t in additional.items() if t is not None}
+        self._additional = {name: t for name, t in additional.items() if t is not None}
         self._total, self._u, self._v = total, marginals, extra_marginals
         nothing = np.full((1, self._layout.n_parts), -1, np.int32)
         event = structure.decode(nothing, self._layout).shape[1:]
@@ -112,8 +112,8 @@ class StructureDistribution(Distribution):
             outputs, totals = outputs.swapaxes(0, 1), totals.T
         possible = totals > -np.inf
         shape = possible.shape + (1,) * len(self.event_shape)
-        known = torch.from_numpy(np.where(possible.reshape(shape), outputs, outputs[:1]))
-        log_prob = self.log_prob(known).masked_fill(
+        possible_outputs = torch.from_numpy(np.where(possible.reshape(shape), outputs, outputs[:1]))
+        log_prob = self.log_prob(possible_outputs).masked_fill(
             torch.from_numpy(~possible).to(self.scores.device), -torch.inf
         )
         return torch.from_numpy(np.ascontiguousarray(outputs)).to(self.scores.device), log_prob
@@ -132,11 +132,11 @@ class StructureDistribution(Distribution):
     def log_prob(self, value: Any) -> Tensor:
         """Logarithm of the probability of outputs (*sample_shape, B, …); others are refused."""
         outputs = torch.as_tensor(value, device="cpu")
-        own = self.batch_shape + self.event_shape
-        lead = outputs.shape[: outputs.ndim - len(own)]
-        if outputs.shape != lead + own:
+        shape = self.batch_shape + self.event_shape
+        lead = outputs.shape[: outputs.ndim - len(shape)]
+        if outputs.shape != lead + shape:
             raise DataError(
-                f"expected outputs of shape {tuple(own)}, or more of them along axes in front, "
+                f"expected outputs of shape {tuple(shape)}, or more of them along axes in front, "
                 f"found shape {tuple(outputs.shape)}",
                 field="value",
             )
@@ -165,9 +165,9 @@ class StructureDistribution(Distribution):
     def _expected(self, parts: Tensor, extra: Tensor) -> Tensor:
         """What these scores of all parts add up to in expectation; what never occurs may be −∞."""
         marginals = self._u.reshape(parts.shape)
-        own = torch.where(marginals > 0.0, parts, 0.0) * marginals
-        more = torch.where(self._v > 0.0, extra, 0.0) * self._v
-        return (own.sum(1) + more.sum(1)).reshape(self.batch_shape)
+        expected = torch.where(marginals > 0.0, parts, 0.0) * marginals
+        expected_extra = torch.where(self._v > 0.0, extra, 0.0) * self._v
+        return (expected.sum(1) + expected_extra.sum(1)).reshape(self.batch_shape)
 
     @property
     def _parts(self) -> Tensor:
@@ -179,8 +179,8 @@ class StructureDistribution(Distribution):
         """Additional scores (B, f), zero where none are given."""
         extra = torch.zeros(self._v.shape, dtype=torch.float64)
         for name, place in self._layout.additional.items():
-            given = torch.as_tensor(self._given[name]).to("cpu", torch.float64)
-            extra[:, place.start : place.stop] = given.reshape(-1, place.stop - place.start)
+            tensor = torch.as_tensor(self._additional[name]).to("cpu", torch.float64)
+            extra[:, place.start : place.stop] = tensor.reshape(-1, place.stop - place.start)
         return extra
 
     def _arguments(self) -> tuple[Any, ...]:
@@ -190,7 +190,7 @@ class StructureDistribution(Distribution):
     def _arrays(self) -> dict[str, NDArray[np.float64]]:
         return {
             name: torch.as_tensor(t).detach().to("cpu", torch.float64).numpy()
-            for name, t in self._given.items()
+            for name, t in self._additional.items()
         }
 
     def _returned(self, values: Tensor) -> Tensor:

@@ -104,7 +104,7 @@ def maximise(
     if isinstance(solution, Distributions):
         support[numbers >= 0] = solution.support_size
         parts, extra_parts = solution.parts, solution.extra_parts
-    found = (
+    arrays = (
         value,
         u.reshape(tuple(scores.shape)),
         v,
@@ -113,7 +113,7 @@ def maximise(
         parts,
         extra_parts,
     )
-    return tuple(torch.from_numpy(np.ascontiguousarray(array)) for array in found)
+    return tuple(torch.from_numpy(np.ascontiguousarray(array)) for array in arrays)
 
 
 @maximise.register_fake

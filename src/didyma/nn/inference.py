@@ -68,18 +68,18 @@ class Inference:
             layout = layout.select(mask)
             gold = gold if gold is None else gold[mask]
         if gold is None:
-            found = self.objective.maximise(layout)
+            maximum = self.objective.maximise(layout)
         else:
-            found = self.objective.loss(layout, gold)
+            maximum = self.objective.loss(layout, gold)
         first, stop = self.firsts[-1], self.firsts[-1] + len(layout)
-        self.solutions.append(found.solution)
+        self.solutions.append(maximum.solution)
         self.firsts.append(stop)
         numbers = np.arange(first, stop)
         if mask is None:
-            return found.value, found.u, found.v, numbers
-        own = np.full(len(mask), -1)
-        own[mask] = numbers
-        return *found.spread(mask), own
+            return maximum.value, maximum.u, maximum.v, numbers
+        all_numbers = np.full(len(mask), -1)
+        all_numbers[mask] = numbers
+        return *maximum.spread(mask), all_numbers
 
     def apply_jacobian(
         self, numbers: NDArray[np.int64], p: Floats, p_extra: Floats
@@ -103,8 +103,8 @@ class Inference:
         out, out_extra = np.zeros_like(directions[0]), np.zeros_like(directions[1])
         for solution, first, stop in zip(self.solutions, self.firsts, self.firsts[1:]):
             rows = np.flatnonzero((numbers >= first) & (numbers < stop))
-            own = _instances(solution, numbers[rows] - first)
-            moved = getattr(own, method)(*(d[rows] for d in directions), n_jobs)
+            instances = _instances(solution, numbers[rows] - first)
+            moved = getattr(instances, method)(*(d[rows] for d in directions), n_jobs)
             out[rows], out_extra[rows] = moved
         return out, out_extra
 

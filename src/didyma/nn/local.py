@@ -60,10 +60,12 @@ class LocalSparseMAP(nn.Module):
         """Marginals; additional scores (``pairwise``, those of structures) are given by name."""
         if not (isinstance(scores, Tensor) and scores.is_floating_point()):
             raise DataError(f"expected a floating-point tensor, found {scores!r}", field="scores")
-        given = {name: torch.as_tensor(t) for name, t in additional.items() if t is not None}
-        inference = LocalInference(self.graph, tuple(given), self.temperature, self.tol, warm_start)
+        tensors = {name: torch.as_tensor(t) for name, t in additional.items() if t is not None}
+        inference = LocalInference(
+            self.graph, tuple(tensors), self.temperature, self.tol, warm_start
+        )
         single = scores.ndim == self.graph.ndim
-        _, marginals, _, _ = Conjugate.apply(inference, scores, None, None, None, *given.values())
+        _, marginals, _, _ = Conjugate.apply(inference, scores, None, None, None, *tensors.values())
         solution = inference.solution(single)  # warns
         return (marginals, solution) if return_solution else marginals
 
@@ -93,11 +95,11 @@ class LocalInference:
         flat, extra, places = lay_out_local(scores, self.graph, dict(zip(self.names, additional)))
         extra = np.broadcast_to(extra, (len(flat), extra.shape[1]))
         self.layout = Layout(flat, self.graph.score_shape, 0, extra, places)
-        given = np.hstack([flat, extra])
-        points = self._solver(given, self.warm_start)
+        all_scores = np.hstack([flat, extra])
+        points = self._solver(all_scores, self.warm_start)
         numbers = len(self.points) + np.arange(len(points))
         self.points += points
-        parts = np.array([point.parts for point in points]).reshape(given.shape)
+        parts = np.array([point.parts for point in points]).reshape(all_scores.shape)
         u, v = np.split(parts, [flat.shape[1]], axis=1)
         return np.array([point.value for point in points]), u, v, numbers
 

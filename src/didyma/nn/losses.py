@@ -73,12 +73,14 @@ class FenchelYoungLoss(nn.Module):
     ) -> None:
         super().__init__()
         check_structure(structure)
-        for name, value, known in (
+        for name, value, choices in (
             ("regularizer", regularizer, tuple(REGULARIZERS)),
             ("reduction", reduction, REDUCTIONS),
         ):
-            if value not in known:
-                raise DataError(f"expected one of {', '.join(known)}, found {value!r}", field=name)
+            if value not in choices:
+                raise DataError(
+                    f"expected one of {', '.join(choices)}, found {value!r}", field=name
+                )
         if not (margin >= 0.0 and isfinite(margin)):
             raise DataError(f"expected a number from 0 up, found {margin}", field="margin")
         if not (temperature > 0.0 and isfinite(temperature)):

@@ -56,8 +56,8 @@ class Gibbs:
         def move(b: slice) -> Any:
             return method(self.layout.select(b), *(direction[b] for direction in directions))
 
-        found, found_extra = zip(*on_threads(n_jobs)(move, shards(len(self.layout), n_jobs)))
-        return np.concatenate(found), np.concatenate(found_extra)
+        moved, moved_extra = zip(*on_threads(n_jobs)(move, shards(len(self.layout), n_jobs)))
+        return np.concatenate(moved), np.concatenate(moved_extra)
 
 
 class Maximum(NamedTuple):

@@ -153,11 +153,11 @@ class Objective:
                 f"the gold output of instance {forbidden[0]} has a part with score -inf",
                 field="gold",
             )
-        found = self.maximise(replace(layout, scores=layout.scores - self.margin * gold))
+        maximum = self.maximise(replace(layout, scores=layout.scores - self.margin * gold))
         size = gold.sum(axis=1)  # Hamming cost of an output that shares nothing with the gold
         offset = self.margin * size + self.regularizer.at_outputs(size, self.options.temperature)
-        value = np.maximum(found.value + offset - gold_score, 0.0)  # rounding may leave -1e-17
-        return Maximum(value, found.u - gold, found.v - gold_extra, found.solution)
+        value = np.maximum(maximum.value + offset - gold_score, 0.0)  # rounding may leave -1e-17
+        return Maximum(value, maximum.u - gold, maximum.v - gold_extra, maximum.solution)
 
 
 def encode(structure: Structure, outputs: NDArray[Any], layout: Layout) -> tuple[Floats, Floats]:

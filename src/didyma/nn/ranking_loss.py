@@ -100,8 +100,10 @@ class RankingLoss(nn.Module):
         s = scores.cpu().double()
         values = s.detach().numpy()
         if values.ndim != 1 or not np.isfinite(values).all():
-            found = f"shape {values.shape}" if values.ndim != 1 else "NaN or infinity"
-            raise DataError(f"expected a vector of finite numbers, found {found}", field="scores")
+            description = f"shape {values.shape}" if values.ndim != 1 else "NaN or infinity"
+            raise DataError(
+                f"expected a vector of finite numbers, found {description}", field="scores"
+            )
         grades = np.maximum(_array(relevance).astype(np.float64), 0.0)
         if grades.shape != values.shape:
             raise DataError(

@@ -71,16 +71,16 @@ class ComposedGraph:
             elif v >= 0:
                 agree.append((self.main[v], copy))
         rows = CouplingRows.of(np.array(graph.edges, np.int64).reshape(-1, 2), graph.logic)
-        given = replace(rows, index=self.main[rows.index])
-        self.rows = given.plus(agree, [(1.0, -1.0)] * len(agree), np.zeros(len(agree)))
+        coupled = replace(rows, index=self.main[rows.index])
+        self.rows = coupled.plus(agree, [(1.0, -1.0)] * len(agree), np.zeros(len(agree)))
         self.first = len(rows.b)  # of the rows that make copies agree
         self.rows.lower[self.first :] = -np.inf
         self.row = np.repeat(np.arange(len(self.rows.b)), np.diff(self.rows.start))
         zero = np.zeros((1, graph.n_variables))
         others = {key: place for key, place in places.items() if key != "pairwise"}
         self.layouts = [
-            factor.lay_out(zero, {key: np.zeros(places[key].shape) for key in own})
-            for factor, own in zip(graph.factors, graph.shares(others))
+            factor.lay_out(zero, {key: np.zeros(places[key].shape) for key in share})
+            for factor, share in zip(graph.factors, graph.shares(others))
         ]
 
     def solve(
@@ -122,7 +122,7 @@ class _Run:
         for layout, extra in zip(problem.layouts, self.extra):
             smallest += layout.n_extra * np.minimum(_finite(extra).min(axis=1, initial=0.0), 0.0)
         self.least = smallest - 0.5 * temperature * len(problem.variable)
-        self.found: list[Distributions | None] = [None] * len(problem.layouts)
+        self.solutions: list[Distributions | None] = [None] * len(problem.layouts)
         self.vertices: list[list[Vertices]] = [[] for _ in range(batch)]
         self.gaps = np.zeros(batch)
         self.n_iter = np.zeros(batch, np.int64)
@@ -147,13 +147,13 @@ class _Run:
                 sizes=np.repeat(template.sizes, len(y), axis=0),
             )
             structure = problem.graph.factors[f].structure
-            found = solve(layout, structure, self.options, self.found[f])
-            self.found[f] = found
-            own = found.flat_marginals
-            u[:, place] = own
-            value += (x[:, place] * own - 0.5 * self.q * own**2).sum(axis=1)
-            value += (_finite(layout.extra) * found.extra_marginals).sum(axis=1)
-            self.gaps += found.gap
+            solution = solve(layout, structure, self.options, self.solutions[f])
+            self.solutions[f] = solution
+            marginals = solution.flat_marginals
+            u[:, place] = marginals
+            value += (x[:, place] * marginals - 0.5 * self.q * marginals**2).sum(axis=1)
+            value += (_finite(layout.extra) * solution.extra_marginals).sum(axis=1)
+            self.gaps += solution.gap
         slack = self.b.copy()
         scatter(slack, problem.row, -self.g * u[:, rows.index])
         return value, u, slack
@@ -166,10 +166,10 @@ class _Run:
     def keep(self, b: int) -> None:
         """Remember the vertices of an instance."""
         self.vertices[b] = [
-            (found.parts[rows], found.extra_parts[rows], found.weights[rows])
-            for found in self.found
-            if found is not None
-            for rows in [slice(found.offsets[b], found.offsets[b + 1])]
+            (solution.parts[rows], solution.extra_parts[rows], solution.weights[rows])
+            for solution in self.solutions
+            if solution is not None
+            for rows in [slice(solution.offsets[b], solution.offsets[b + 1])]
         ]
 
     def errors(self, slack: Floats) -> Floats:
@@ -227,10 +227,10 @@ class _Run:
         u = self.u[b, :alone]
         inside = (u > 0) & (u < 1)
         out[:, :alone] = np.where(inside, p[:, :alone] / (self.t * problem.share), 0.0)
-        for place, factor, vertices, own in zip(
+        for place, factor, vertices, direction in zip(
             problem.slices, problem.graph.factors, self.vertices[b], p_extra
         ):
-            moved, moved_extra = _derivative(factor.structure, vertices, p[:, place], own)
+            moved, moved_extra = _derivative(factor.structure, vertices, p[:, place], direction)
             out[:, place] = moved / self.q
             out_extra.append(moved_extra / self.q)
         return out, out_extra
@@ -262,7 +262,7 @@ class _Run:
         both, less = (one[0] for one in rows.both(pairs, y[None], u[None]))
         ends = rows.ends
         joint = (both * u[ends]).sum(axis=1) - less
-        extra = [np.zeros(own.shape[1]) for own in self.extra]
+        extra = [np.zeros(scores.shape[1]) for scores in self.extra]
         for total, (_, extra_parts, weights) in zip(extra, self.vertices[b]):
             rows_of, places = np.nonzero(extra_parts >= 0)
             np.add.at(total, extra_parts[rows_of, places], weights[rows_of])
@@ -276,7 +276,7 @@ class _Run:
             p = np.zeros((1, len(u)))
             p[0, problem.main] = direction[:n]
             scatter(p, ends, (both * direction[n : n + len(ends), None])[None])
-            cuts = np.cumsum([n + len(ends), *(own.shape[1] for own in self.extra)]).tolist()
+            cuts = np.cumsum([n + len(ends), *(scores.shape[1] for scores in self.extra)]).tolist()
             p_extra = [direction[None, start:stop] for start, stop in pairwise(cuts)]
             moved, moved_extra = self.jacobian(b, p, p_extra)
             if len(free):

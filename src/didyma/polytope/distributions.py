@@ -208,8 +208,8 @@ class Distributions:
 
     def _place(self, name: str) -> Any:
         if name not in self.layout.additional:
-            known = ", ".join(self.layout.additional) or "none"
-            raise DataError(f"no additional scores of this name (given: {known})", field=name)
+            names = ", ".join(self.layout.additional) or "none"
+            raise DataError(f"no additional scores of this name (given: {names})", field=name)
         return self.layout.additional[name]
 
 

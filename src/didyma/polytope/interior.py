@@ -154,11 +154,11 @@ class _System:
         _, self.W, self.W_slack = polytope.split(inverse)
         n_edges, n_ends = polytope.ends.shape
         # One equation of each edge follows from the others; those of dead states are empty.
-        kept = alive[polytope.ends]
-        last = n_ends - 1 - np.argmax(kept[:, : n_ends // 2 - 1 : -1], axis=1)
-        kept[np.arange(n_edges), last] = False
+        independent = alive[polytope.ends]
+        last = n_ends - 1 - np.argmax(independent[:, : n_ends // 2 - 1 : -1], axis=1)
+        independent[np.arange(n_edges), last] = False
         every = np.ones(len(polytope.b), bool)
-        self.kept = np.concatenate([alive[: polytope.d], every, kept.ravel()])
+        self.independent = np.concatenate([alive[: polytope.d], every, independent.ravel()])
         N = (self.W[:, None, :] * polytope.T) @ polytope.T.T
         N += np.eye(n_ends) * (REGULAR + ROUNDING * N)
         ones = np.ones(len(polytope.terms[0]))
@@ -166,9 +166,9 @@ class _System:
         corner = polytope.sign**2 * self.W_slack + REGULAR
         i, j = polytope.i, polytope.j
         entries = np.concatenate([diagonal[: polytope.d], ones, ones, -corner, minus, -N.ravel()])
-        entries = np.where(self.kept[i] & self.kept[j], entries, i == j)
+        entries = np.where(self.independent[i] & self.independent[j], entries, i == j)
         matrix = entries[polytope.order], i[polytope.order], polytope.first
-        self.factor = splu(sp.csc_matrix(matrix, shape=2 * (len(self.kept),)))
+        self.factor = splu(sp.csc_matrix(matrix, shape=2 * (len(self.independent),)))
 
     def refine(
         self, diagonal: Floats, r: Floats, rows: Floats, edges: Floats, rounds: int
@@ -190,10 +190,10 @@ class _System:
         r_u, r_v, r_slack = polytope.split(r)
         rows = rows - polytope.sign * self.W_slack * r_slack
         edges = edges - (self.W * r_v) @ polytope.T.T
-        right = np.where(self.kept, np.concatenate([r_u, rows, edges.ravel()]), 0.0)
-        found = self.factor.solve(right)
-        du, dy = found[: polytope.d], found[polytope.d : polytope.d + len(rows)]
-        dy_edges = found[polytope.d + len(rows) :].reshape(edges.shape)
+        right = np.where(self.independent, np.concatenate([r_u, rows, edges.ravel()]), 0.0)
+        solution = self.factor.solve(right)
+        du, dy = solution[: polytope.d], solution[polytope.d : polytope.d + len(rows)]
+        dy_edges = solution[polytope.d + len(rows) :].reshape(edges.shape)
         dv = self.W * (r_v - dy_edges @ polytope.T)
         dslack = self.W_slack * (r_slack - polytope.sign * dy)
         return np.concatenate([du, dv.ravel(), dslack]), dy, dy_edges
@@ -305,17 +305,17 @@ class _Programme:
         """
         t = self.q.max()
         free = self.alive & (state.x > state.z)
-        found = []
+        optima = []
         for _ in range(FACES):
             start = replace(state, x=np.where(free, state.x, 0.0))
             dual, rows, edges = self.missing(start)
             dx, dy, dy_edges = _Face(self.polytope, free).solve(dual / t, rows, edges)
             end = start.moved(_State(dx, np.zeros(len(dx)), t * dy, t * dy_edges), 1.0)
-            found.append(self.assess(replace(end, x=np.maximum(end.x, 0.0)), free))
-            if found[-1].within(EXACT):
+            optima.append(self.assess(replace(end, x=np.maximum(end.x, 0.0)), free))
+            if optima[-1].within(EXACT):
                 break
             free = self.alive & np.where(free, end.x > 0, self.missing(end)[0] > 0)
-        return min(found, key=lambda one: one.gap)
+        return min(optima, key=lambda one: one.gap)
 
     def solve(self, tol: float, max_iter: int) -> tuple[_Optimum, int]:
         """The best point found by the interior point method, and the number of iterations."""
@@ -340,13 +340,13 @@ class _Programme:
                 state = state.moved(step, state.room(step))
                 if not np.isfinite(state.x).all():
                     break
-                found = self.assess(state, alive & (state.x > state.z))
-                if found.bound - found.value < POLISH * max(1.0, abs(found.value)):
-                    found = min(found, self.polish(state), key=lambda one: one.gap)
+                optimum = self.assess(state, alive & (state.x > state.z))
+                if optimum.bound - optimum.value < POLISH * max(1.0, abs(optimum.value)):
+                    optimum = min(optimum, self.polish(state), key=lambda one: one.gap)
             except RuntimeError:
                 break
-            stale = 0 if found.better(best) else stale + 1
-            best = found if found.better(best) else best
+            stale = 0 if optimum.better(best) else stale + 1
+            best = optimum if optimum.better(best) else best
         return best, n_iter
 
     def _centre(self) -> Floats:

@@ -86,7 +86,7 @@ class LocalSolution:
         Marginals are piecewise linear in the scores; at a kink this is the derivative on the face
         of the solution.
         """
-        return self._split(self._move(self._join(d_scores, d_additional, own=True)))[0]
+        return self._split(self._move(self._join(d_scores, d_additional, of_scores=True)))[0]
 
     def vjp(
         self, d_marginals: ArrayLike, **d_additional: ArrayLike
@@ -95,7 +95,7 @@ class LocalSolution:
 
         Gradients with respect to the expectations of additional parts may be given by name.
         """
-        moved = self._move(self._join(d_marginals, d_additional, own=False))
+        moved = self._move(self._join(d_marginals, d_additional, of_scores=False))
         d_scores, named = self._split(moved)
         for name, place in self.places.items():
             if place.shared and not self._single:
@@ -135,17 +135,19 @@ class LocalSolution:
     def _move(self, directions: Floats) -> Floats:
         return np.array([point.move(one) for point, one in zip(self.points, directions)])
 
-    def _join(self, to_scores: ArrayLike, named: Mapping[str, ArrayLike], own: bool) -> Floats:
+    def _join(
+        self, to_scores: ArrayLike, named: Mapping[str, ArrayLike], of_scores: bool
+    ) -> Floats:
         """Directions of all parts (B, d + f)."""
         d = self.marginals.size // len(self.points)
         joined = np.zeros((len(self.points), len(self.points[0].parts)))
-        for name, given in {"": to_scores, **named}.items():
-            direction = np.asarray(given, float)
+        for name, values in {"": to_scores, **named}.items():
+            direction = np.asarray(values, float)
             if name and name not in self.places:
-                known = ", ".join(self.places) or "none"
-                raise DataError(f"no additional scores of this name (given: {known})", field=name)
+                names = ", ".join(self.places) or "none"
+                raise DataError(f"no additional scores of this name (given: {names})", field=name)
             expected = self.additional[name].shape if name else self.marginals.shape
-            if name and own and self.places[name].shared:
+            if name and of_scores and self.places[name].shared:
                 expected = self.places[name].shape
             if direction.shape != expected:
                 raise DataError(
@@ -208,10 +210,10 @@ def lay_out_local(
     """Scores (B, d), additional ones (1 or B, f) as flat arrays, and where each stands."""
     if not isinstance(graph, (FactorGraph, Composition)):
         raise DataError(f"expected a FactorGraph or a Composition, found {graph!r}", field="graph")
-    given = dict(additional)
-    if isinstance(graph, FactorGraph) and given.get("pairwise") is None:
-        given["pairwise"] = np.zeros((len(graph.edges), graph.n_states, graph.n_states))
-    return graph.check(scores, **given)
+    scores_by_name = dict(additional)
+    if isinstance(graph, FactorGraph) and scores_by_name.get("pairwise") is None:
+        scores_by_name["pairwise"] = np.zeros((len(graph.edges), graph.n_states, graph.n_states))
+    return graph.check(scores, **scores_by_name)
 
 
 class LocalSolver:
@@ -337,10 +339,10 @@ class LocalSolver:
                 f"expected one point per instance ({batch}), found {len(start.points)}",
                 field="warm_start",
             )
-        known = [point.prices for point in start.points if point.prices is not None]
-        if not known:
+        prices = [point.prices for point in start.points if point.prices is not None]
+        if not prices:
             return None
-        none = np.zeros(len(known[0]))
+        none = np.zeros(len(prices[0]))
         return np.array([none if p.prices is None else p.prices for p in start.points])
 
     def solution(self, parts: Floats, points: list[LocalPoint], single: bool) -> LocalSolution:
@@ -358,15 +360,15 @@ class LocalSolver:
             stacked = np.array(values).reshape(len(points), *shape)
             return stacked[0] if single else stacked
 
-        found = np.array([point.parts for point in points])
-        rounded = found[:, :d].round(9)
+        all_parts = np.array([point.parts for point in points])
+        rounded = all_parts[:, :d].round(9)
         whole = ((rounded == 0) | (rounded == 1)).all(axis=1) | self.graph.is_forest
         whole |= np.array([point.exact for point in points], bool)
         whole &= [point.converged for point in points]
         return LocalSolution(
-            marginals=gather(found[:, :d], *self.graph.score_shape),
+            marginals=gather(all_parts[:, :d], *self.graph.score_shape),
             additional={
-                name: gather(found[:, d + place.start : d + place.stop], *place.shape)
+                name: gather(all_parts[:, d + place.start : d + place.stop], *place.shape)
                 for name, place in self.places.items()
             },
             objective=gather([point.value for point in points]),

@@ -101,7 +101,7 @@ class CouplingRows:
             upper=np.concatenate([self.upper, np.full(count, np.inf)]),
         )
 
-    def settle(
+    def solve(
         self,
         theta: Floats,
         pairs: Floats,
@@ -166,8 +166,8 @@ class Priced:
         if len(self.u) == 1:
             return self
         fields = ("g", "low", "high", "prices", "u", "free", "both", "less", "gap", "broken")
-        own = {name: getattr(self, name)[k : k + 1] for name in (*fields, "n_iter")}
-        return replace(self, **own)
+        fields_of_k = {name: getattr(self, name)[k : k + 1] for name in (*fields, "n_iter")}
+        return replace(self, **fields_of_k)
 
     @property
     def pairs(self) -> Floats:
@@ -210,19 +210,19 @@ class BinaryGraph:
         """The optimum at the scores of all parts (B, d + f); None where it was not found."""
         finite = np.isfinite(parts)
         whole = finite.all(axis=1)
-        found: list[LocalPoint | None] = [None] * len(parts)
+        points: list[LocalPoint | None] = [None] * len(parts)
         if whole.any():
             start = None if prices is None else prices[whole]
             high = np.ones((int(whole.sum()), self.n))
             low = np.zeros(high.shape)
-            priced = self._settle(self.rows, parts[whole], temperature, low, high, start)
+            priced = self._solve_rows(self.rows, parts[whole], temperature, low, high, start)
             for k, b in enumerate(np.flatnonzero(whole)):
-                found[b] = self._point(priced, k, parts[b], finite[b], temperature, tol)
+                points[b] = self._point(priced, k, parts[b], finite[b], temperature, tol)
         for b in np.flatnonzero(~whole):
-            found[b] = self._with_forbidden(parts[b], finite[b], temperature, tol)
-        return found
+            points[b] = self._with_forbidden(parts[b], finite[b], temperature, tol)
+        return points
 
-    def _settle(
+    def _solve_rows(
         self,
         rows: CouplingRows,
         parts: Floats,
@@ -232,7 +232,7 @@ class BinaryGraph:
         prices: Floats | None = None,
     ) -> Priced:
         theta, pairs = self._reduce(parts)
-        return rows.settle(theta + temperature, pairs, 2.0 * temperature, low, high, prices)
+        return rows.solve(theta + temperature, pairs, 2.0 * temperature, low, high, prices)
 
     def _reduce(self, parts: Floats) -> tuple[Floats, Floats]:
         """Scores of being true, and of both, from those of all parts: linear."""
@@ -256,8 +256,8 @@ class BinaryGraph:
         gap = float(one.gap[0])
 
         def move(direction: Floats) -> Floats:
-            given = np.where(finite, direction, 0.0)[None]
-            moved = self._expand(*one.respond(*self._reduce(given)), 0.0)[0]
+            finite_direction = np.where(finite, direction, 0.0)[None]
+            moved = self._expand(*one.respond(*self._reduce(finite_direction)), 0.0)[0]
             return np.where(finite, moved, 0.0)
 
         converged = is_optimal(value, gap, float(one.broken[0]), tol)
@@ -279,9 +279,9 @@ class BinaryGraph:
             lost = False
             for (i, j), allowed in zip(self.edges, table):
                 left = allowed & state[i][:, None] & state[j]
-                for v, kept in ((i, left.any(axis=1)), (j, left.any(axis=0))):
-                    lost |= bool((state[v] & ~kept).any())
-                    state[v] &= kept
+                for v, possible in ((i, left.any(axis=1)), (j, left.any(axis=0))):
+                    lost |= bool((state[v] & ~possible).any())
+                    state[v] &= possible
         if not state.any(axis=1).all():
             return None
         filled = np.where(finite, scores, 0.0)
@@ -298,15 +298,15 @@ class BinaryGraph:
                 at[e] = corner
         low, high = (~state[:, 0]).astype(float)[None], state[:, 1].astype(float)[None]
         rows = self.rows.plus(index, g, b)
-        priced = self._settle(rows, filled[None], temperature, low, high)
+        priced = self._solve_rows(rows, filled[None], temperature, low, high)
         for e, corner in at.items():
             priced.both[0, e] = BOTH[corner]
             priced.less[0, e] = float(corner == 0)
         return self._point(priced, 0, scores, finite, temperature, tol)
 
 
-def _additive(table: Floats, known: Mask) -> Floats:
+def _additive(table: Floats, finite: Mask) -> Floats:
     """A table a_i + b_j with the known corners, of which there are at most three."""
     design = np.hstack([CORNERS == 0, CORNERS == 1])[:, [0, 2, 1, 3]].astype(float)
-    weights = np.linalg.lstsq(design[known], table[known], rcond=None)[0]
-    return np.where(known, table, design @ weights)
+    weights = np.linalg.lstsq(design[finite], table[finite], rcond=None)[0]
+    return np.where(finite, table, design @ weights)

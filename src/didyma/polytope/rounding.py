@@ -52,10 +52,10 @@ def nearest_output(
             return best.ravel()
     gains = np.zeros(len(scores))
     gains[:d] = marginals - 0.5
-    found = _search(graph, np.where(np.isneginf(scores), -np.inf, gains), d, {}, relax, obeys)
-    if found is None:
+    nearest = _search(graph, np.where(np.isneginf(scores), -np.inf, gains), d, {}, relax, obeys)
+    if nearest is None:
         raise DataError("the graph has no output: its factors contradict each other")
-    return found
+    return nearest
 
 
 def _obeys(
@@ -86,7 +86,7 @@ def _obeys(
         if key != "pairwise"
     }
     shares = graph.shares(additional)
-    return all(factor.allows(output, own) for factor, own in zip(graph.factors, shares))
+    return all(factor.allows(output, share) for factor, share in zip(graph.factors, shares))
 
 
 def _search(
@@ -111,9 +111,9 @@ def _search(
     # A whole point that is no output comes of a relaxation that has not converged.
     variable = max(open_ or undecided, key=lambda v: u[v])
     for value in (True, False):
-        found = _search(graph, parts, d, {**decided, variable: value}, relax, obeys)
-        if found is not None:
-            return found
+        output = _search(graph, parts, d, {**decided, variable: value}, relax, obeys)
+        if output is not None:
+            return output
     return None
 
 
@@ -131,5 +131,5 @@ def _decide(
             states[variable, np.arange(graph.n_states) != state] = -np.inf
         return graph, parts
     there = [Cardinality((v,), 1, 1) for v in chosen]
-    kept = Composition(graph.n_variables, graph.factors, graph.edges, [*graph.logic, *there])
-    return kept, parts
+    smaller = Composition(graph.n_variables, graph.factors, graph.edges, [*graph.logic, *there])
+    return smaller, parts

@@ -142,10 +142,10 @@ def sparsemap(
     options = SolverOptions(temperature, tol, max_iter, n_jobs, return_solution, solver)
     layout = structure.lay_out(scores, lengths, **additional)
     solution = solve(layout, structure, options, warm_start)
-    given = np.asarray(scores)
-    marginals = solution.marginals.reshape(given.shape)
-    if given.dtype in (np.float32, np.float16):
-        marginals = marginals.astype(given.dtype)
+    array = np.asarray(scores)
+    marginals = solution.marginals.reshape(array.shape)
+    if array.dtype in (np.float32, np.float16):
+        marginals = marginals.astype(array.dtype)
     return (marginals, solution) if return_solution else marginals
 
 
@@ -157,7 +157,7 @@ def solve(
 ) -> Distributions:
     """Solve a batch that is laid out already."""
     temperature, tol, solver = options.temperature, options.tol, options.solver
-    given, layout = layout, scaled(layout, temperature)
+    unscaled, layout = layout, scaled(layout, temperature)
     if isinstance(structure, CompiledStructure) and not structure.closed_form:
         # A structure s is in the support only if θ_s − m_s·u is the highest, and 0 ≤ m_s·u ≤ |m_s|:
         # one that scores lower by more than the number of parts never is, at no u.
@@ -187,7 +187,7 @@ def solve(
     worst_status, marginals, gap, *rest = solved
     if temperature != 1.0:
         gap *= temperature
-    solution = Distributions(structure, given, temperature, marginals, gap, *rest)
+    solution = Distributions(structure, unscaled, temperature, marginals, gap, *rest)
     if worst_status != core.OPTIMAL:
         _report(solution, options)
     return solution
@@ -258,7 +258,7 @@ def _start(
 
 
 def _check_start(
-    found: Structure | None,
+    start_structure: Structure | None,
     shape: tuple[int, ...],
     dims: tuple[int, ...],
     structure: Structure,
@@ -266,20 +266,20 @@ def _check_start(
     b: int,
 ) -> None:
     """Refuse outputs of another structure, or of an instance of another size."""
-    if type(found) is not type(structure) or (
-        type(structure).__eq__ is not object.__eq__ and found != structure
+    if type(start_structure) is not type(structure) or (
+        type(structure).__eq__ is not object.__eq__ and start_structure != structure
     ):
-        raise DataError(f"it is of {found!r}, not of {structure!r}", field="warm_start")
+        raise DataError(f"it is of {start_structure!r}, not of {structure!r}", field="warm_start")
     if shape != layout.shape:
         raise DataError(
             f"its scores have shape {shape}, these {layout.shape}: pad instances to the same shape "
             "in all calls",
             field="warm_start",
         )
-    own = (*layout.sizes[b].tolist(), layout.extra.shape[1])
-    if dims != own:
+    expected = (*layout.sizes[b].tolist(), layout.extra.shape[1])
+    if dims != expected:
         raise DataError(
             f"instance {b} had lengths {dims[:-1]} and {dims[-1]} additional scores, now it has "
-            f"{own[:-1]} and {own[-1]}: start from the same instances",
+            f"{expected[:-1]} and {expected[-1]}: start from the same instances",
             field="warm_start",
         )

@@ -140,21 +140,21 @@ def as_lengths(lengths: ArrayLike | None, batch: int, longest: int) -> NDArray[n
     """One length per instance, between 0 and the padded one."""
     if lengths is None:
         return _equal_lengths(batch, longest)
-    given = np.atleast_1d(as_array(lengths))
-    if given.shape != (batch,) or not np.issubdtype(given.dtype, np.integer):
+    values = np.atleast_1d(as_array(lengths))
+    if values.shape != (batch,) or not np.issubdtype(values.dtype, np.integer):
         raise DataError(
-            f"expected {batch} integers, one per instance, found {given.dtype} of shape "
-            f"{given.shape}",
+            f"expected {batch} integers, one per instance, found {values.dtype} of shape "
+            f"{values.shape}",
             field="lengths",
         )
-    wrong = np.flatnonzero((given < 0) | (given > longest))
+    wrong = np.flatnonzero((values < 0) | (values > longest))
     if len(wrong):
         raise DataError(
-            f"expected 0 to {longest} (the padded size), found {given[wrong[0]]} for instance "
+            f"expected 0 to {longest} (the padded size), found {values[wrong[0]]} for instance "
             f"{wrong[0]}",
             field="lengths",
         )
-    return given.astype(np.int64)
+    return values.astype(np.int64)
 
 
 @lru_cache(maxsize=CACHED_SHAPES)
@@ -166,36 +166,36 @@ def _equal_lengths(batch: int, longest: int) -> NDArray[np.int64]:
 
 def as_outputs(outputs: ArrayLike, shape: tuple[int, ...], layout: Layout) -> NDArray[np.int32]:
     """One output of this shape per instance, as integers with a batch axis."""
-    given = as_array(outputs)
-    if given.shape == shape:
-        given = given[None]
-    if given.shape != (len(layout), *shape) or not np.issubdtype(given.dtype, np.integer):
+    values = as_array(outputs)
+    if values.shape == shape:
+        values = values[None]
+    if values.shape != (len(layout), *shape) or not np.issubdtype(values.dtype, np.integer):
         raise DataError(
-            f"expected integers of shape {(len(layout), *shape)}, found {given.dtype} of shape "
-            f"{given.shape}",
+            f"expected integers of shape {(len(layout), *shape)}, found {values.dtype} of shape "
+            f"{values.shape}",
             field="outputs",
         )
-    return given.astype(np.int32)
+    return values.astype(np.int32)
 
 
 def as_flags(outputs: ArrayLike, used: NDArray[np.bool_], layout: Layout) -> NDArray[np.bool_]:
     """One boolean (or 0/1) output per instance, False where it is not used (padding)."""
-    given = np.asarray(outputs)
-    if given.shape == layout.shape:
-        given = given[None]
+    values = np.asarray(outputs)
+    if values.shape == layout.shape:
+        values = values[None]
     shape = (len(layout), *layout.shape)
-    if given.shape != shape or given.dtype.kind not in "biu":
+    if values.shape != shape or values.dtype.kind not in "biu":
         raise DataError(
-            f"expected booleans of shape {shape}, found {given.dtype} of shape {given.shape}",
+            f"expected booleans of shape {shape}, found {values.dtype} of shape {values.shape}",
             field="outputs",
         )
-    wrong = np.argwhere(used & (given != 0) & (given != 1))
+    wrong = np.argwhere(used & (values != 0) & (values != 1))
     if len(wrong):
         place = tuple(int(i) for i in wrong[0])
         raise DataError(
-            f"expected 0 or 1, found {given[place]} at index {list(place)}", field="outputs"
+            f"expected 0 or 1, found {values[place]} at index {list(place)}", field="outputs"
         )
-    return used & (given == 1)
+    return used & (values == 1)
 
 
 def indicators(parts: NDArray[np.int32], layout: Layout) -> NDArray[np.bool_]:
@@ -236,18 +236,18 @@ def check_range(
 
 def lay_out_additional(
     batch: int,
-    given: Mapping[str, tuple[ArrayLike | None, tuple[int, ...]]],
+    scores: Mapping[str, tuple[ArrayLike | None, tuple[int, ...]]],
     used: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> tuple[Floats, dict[str, Additional]]:
     """Additional scores side by side, as (1, f) if the whole batch shares them, else (batch, f).
 
-    ``given`` has, per name, the array or None (zero scores) and the shape of one instance; ``used``
-    which of them some instance of the batch (or each instance, along a first axis) uses.
+    ``scores`` has, per name, the array or None (zero scores) and the shape of one instance;
+    ``used`` which of them some instance of the batch (or each one, along a first axis) uses.
     """
     named: dict[str, Additional] = {}
     blocks = []
     start = 0
-    for name, (array, shape) in given.items():
+    for name, (array, shape) in scores.items():
         stop = start + prod(shape)
         if array is None:
             start = stop
@@ -260,10 +260,10 @@ def lay_out_additional(
                 field=name,
             )
         shared = values.shape == shape
-        own = used.get(name) if used else None
-        if own is not None and shared:
-            own = np.asarray(own.any(axis=0))
-        values = check_scores(values, name, own)
+        reads = used.get(name) if used else None
+        if reads is not None and shared:
+            reads = np.asarray(reads.any(axis=0))
+        values = check_scores(values, name, reads)
         named[name] = Additional(start, stop, shape, shared)
         blocks.append(values.reshape(1 if shared else batch, stop - start))
         start = stop

@@ -112,7 +112,7 @@ class CompiledStructure(Structure):
                 f"{type(self).__name__} has no derivatives of marginals: nobody has written them; "
                 "those of SparseMAP need only an argmax"
             )
-        found = np.empty_like(directions[0]), np.empty_like(directions[1])
+        moved = np.empty_like(directions[0]), np.empty_like(directions[1])
         kernel(
             plan.scores,
             plan.extra,
@@ -120,9 +120,9 @@ class CompiledStructure(Structure):
             plan.sizes,
             plan.n_work,
             *map(aligned, directions),
-            *found,
+            *moved,
         )
-        return found
+        return moved
 
     def planned(self, layout: Layout) -> Layout | None:
         """The batch for the kernels of hypergraphs, where outputs are derivations of one.
@@ -314,7 +314,7 @@ def _ascending(parts: NDArray[np.int32]) -> NDArray[np.int32]:
 
 def _expected(layout: Layout, marginals: Floats, extra_marginals: Floats) -> Floats:
     """Expected score of each instance; what is never used may score −∞."""
-    own, additional = np.zeros(len(layout)), np.zeros(len(layout))
-    products(layout.scores, marginals, own)
-    products(layout.extra, extra_marginals, additional)
-    return own + additional
+    expected, expected_extra = np.zeros(len(layout)), np.zeros(len(layout))
+    products(layout.scores, marginals, expected)
+    products(layout.extra, extra_marginals, expected_extra)
+    return expected + expected_extra

@@ -60,8 +60,10 @@ class Factor:
     def lay_out(self, flat: Floats, additional: Mapping[str, Any]) -> Layout:
         """The structure's own batch, from the scores of all variables (B, n)."""
         variables = np.ravel(self.variables)
-        own = np.where(variables >= 0, flat[:, variables], -np.inf)
-        return self.structure.lay_out(own.reshape(len(flat), *self.shape), **self._own(additional))
+        scores = np.where(variables >= 0, flat[:, variables], -np.inf)
+        return self.structure.lay_out(
+            scores.reshape(len(flat), *self.shape), **self._own_scores(additional)
+        )
 
     def allows(self, output: NDArray[np.bool_], additional: Mapping[str, Any]) -> bool:
         """Whether the structure has an output of exactly these variables; −∞ forbids parts."""
@@ -69,13 +71,13 @@ class Factor:
         chosen = (variables >= 0) & output[variables]
         scores = np.where(chosen, 1.0, -np.inf).reshape(self.shape)
         try:
-            parts = np.asarray(self.structure.argmax(scores, **self._own(additional)))
+            parts = np.asarray(self.structure.argmax(scores, **self._own_scores(additional)))
         except DataError:
             return False
-        found = parts[(parts >= 0) & (parts < chosen.size)]
-        return np.array_equal(np.sort(found), np.flatnonzero(chosen))
+        best = parts[(parts >= 0) & (parts < chosen.size)]
+        return np.array_equal(np.sort(best), np.flatnonzero(chosen))
 
-    def _own(self, additional: Mapping[str, Any]) -> dict[str, Any]:
+    def _own_scores(self, additional: Mapping[str, Any]) -> dict[str, Any]:
         """Additional scores by the names that the structure knows."""
         prefix = self.key("")
         return {
@@ -166,13 +168,13 @@ class Composition:
                 f"expected {self.n_variables} variables, found shape {flat.shape[1:]}",
                 field="scores",
             )
-        given = {name: array for name, array in additional.items() if array is not None}
+        arrays = {name: array for name, array in additional.items() if array is not None}
         shape = (len(self.edges),)
-        pairs = given.pop("pairwise", np.zeros(shape)) if self.edges else None
+        pairs = arrays.pop("pairwise", np.zeros(shape)) if self.edges else None
         extra, places = lay_out_additional(len(flat), {"pairwise": (pairs, shape)})
         blocks = [extra]
-        for factor, own in zip(self.factors, self.shares(given)):
-            layout = factor.lay_out(np.zeros((len(flat), self.n_variables)), own)
+        for factor, share in zip(self.factors, self.shares(arrays)):
+            layout = factor.lay_out(np.zeros((len(flat), self.n_variables)), share)
             start = sum(block.shape[1] for block in blocks)
             for name, place in layout.additional.items():
                 places[factor.key(name)] = replace(
@@ -182,19 +184,19 @@ class Composition:
         rows = max(len(block) for block in blocks)
         return flat, np.hstack([np.broadcast_to(b, (rows, b.shape[1])) for b in blocks]), places
 
-    def shares(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def shares(self, additional: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Which additional scores go to which factor: to the one whose name they begin with."""
         shares: list[dict[str, Any]] = [{} for _ in self.factors]
-        for key, values in given.items():
+        for key, values in additional.items():
             named = [k for k, f in enumerate(self.factors) if f.name and key.startswith(f.key(""))]
-            own = named or [k for k, factor in enumerate(self.factors) if not factor.name]
-            if len(own) != 1:
+            owners = named or [k for k, factor in enumerate(self.factors) if not factor.name]
+            if len(owners) != 1:
                 raise DataError(
                     "no factor has these scores"
-                    if not own
+                    if not owners
                     else "several factors could have these "
                     "scores: give each a name, and its scores after it",
                     field=key,
                 )
-            shares[own[0]][key] = values
+            shares[owners[0]][key] = values
         return shares

@@ -263,30 +263,32 @@ class _Planner:
 
     def _join(self, scope: tuple[int, ...], relations: list[Relation]) -> Integers:
         """Combinations of states of ``scope`` that all relations allow."""
-        known: tuple[int, ...] = ()
+        joined_scope: tuple[int, ...] = ()
         rows = np.zeros((1, 0), np.int64)
         waiting = list(relations)
         while waiting:  # those that share most with what is known restrict it first
-            best = max(waiting, key=lambda one: (len({*one.scope} & {*known}), -len(one.rows)))
+            best = max(
+                waiting, key=lambda one: (len({*one.scope} & {*joined_scope}), -len(one.rows))
+            )
             waiting.remove(best)
-            known, rows = self._join_two(known, rows, best)
+            joined_scope, rows = self._join_two(joined_scope, rows, best)
         for w in scope:
-            if w not in known:
+            if w not in joined_scope:
                 states = Relation((w,), np.arange(self.n_states[w])[:, None])
-                known, rows = self._join_two(known, rows, states)
+                joined_scope, rows = self._join_two(joined_scope, rows, states)
         if not len(rows):
             raise DataError("the constraints contradict each other: no output exists")
         self.n_rows += len(rows)
-        return rows[:, [known.index(w) for w in scope]]
+        return rows[:, [joined_scope.index(w) for w in scope]]
 
     def _join_two(
-        self, known: tuple[int, ...], rows: Integers, other: Relation
+        self, scope: tuple[int, ...], rows: Integers, other: Relation
     ) -> tuple[tuple[int, ...], Integers]:
-        shared = tuple(w for w in other.scope if w in known)
-        new = [column for column, w in enumerate(other.scope) if w not in known]
+        shared = tuple(w for w in other.scope if w in scope)
+        new = [column for column, w in enumerate(other.scope) if w not in scope]
         keys = self._keys(other.rows, other.scope, shared)
         by_key = np.argsort(keys, kind="stable")
-        wanted = self._keys(rows, known, shared)
+        wanted = self._keys(rows, scope, shared)
         low = np.searchsorted(keys[by_key], wanted, side="left")
         counts = np.searchsorted(keys[by_key], wanted, side="right") - low
         total = int(counts.sum())
@@ -295,7 +297,7 @@ class _Planner:
         starts = np.cumsum(counts) - counts
         matches = by_key[np.arange(total) + np.repeat(low - starts, counts)]
         joined = np.hstack([np.repeat(rows, counts, axis=0), other.rows[matches][:, new]])
-        return (*known, *(other.scope[column] for column in new)), joined
+        return (*scope, *(other.scope[column] for column in new)), joined
 
     def _keys(self, rows: Integers, scope: tuple[int, ...], wanted: tuple[int, ...]) -> Integers:
         """One integer per row for the states of the wanted variables, last one fastest."""

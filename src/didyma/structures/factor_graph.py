@@ -117,14 +117,14 @@ class FactorGraph(CompiledStructure):
         self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
     ) -> Layout:
         """Check a batch and lay it out flat; all instances share the graph, without lengths."""
-        flat, extra, given = self.check(scores, lengths, **additional)
+        flat, extra, places = self.check(scores, lengths, **additional)
         circuit = self.circuit
         return Layout(
             flat,
             (self.n_variables, self.n_states),
             self.n_variables,
             extra,
-            given,
+            places,
             len(self.edges),
             dims=circuit.dims,
             sizes=np.zeros((len(flat), 0), np.int64),
@@ -150,8 +150,8 @@ class FactorGraph(CompiledStructure):
                 field="scores",
             )
         shape = (len(self.edges), self.n_states, self.n_states)
-        extra, given = lay_out_additional(len(batch), {"pairwise": (pairwise, shape)})
-        return flatten(batch), extra, given
+        extra, places = lay_out_additional(len(batch), {"pairwise": (pairwise, shape)})
+        return flatten(batch), extra, places
 
     @property
     def score_shape(self) -> tuple[int, ...]:
@@ -234,10 +234,10 @@ def _count(constraint: Cardinality, rank: dict[int, int], n_states: list[int]) -
         if j == m:
             relations.append(Relation((before, v), np.array(list(after))))
             break
-        kept = sorted(set(after.values()))
+        counts_left = sorted(set(after.values()))
         counter = len(n_states)
-        n_states.append(len(kept))
-        rows = np.array([(state, x, kept.index(c)) for (state, x), c in after.items()])
+        n_states.append(len(counts_left))
+        rows = np.array([(state, x, counts_left.index(c)) for (state, x), c in after.items()])
         relations.append(Relation((before, v, counter), rows))
-        before, counts = counter, dict(enumerate(kept))
+        before, counts = counter, dict(enumerate(counts_left))
     return relations

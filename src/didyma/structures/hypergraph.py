@@ -253,13 +253,15 @@ class Planned(CompiledStructure):
         self.check(shape, sizes)
         graph = self.hypergraph(shape, sizes)
         used = graph.reads(sizes)
-        given = {name: (additional.get(name), own) for name, own in shapes.items()}
+        scores_and_shapes = {
+            name: (additional.get(name), part_shape) for name, part_shape in shapes.items()
+        }
         masks, start = {}, graph.n_scores
-        for name, own in shapes.items():
-            stop = start + int(np.prod(own))
-            masks[name] = used[:, start:stop].reshape(len(batch), *own)
+        for name, part_shape in shapes.items():
+            stop = start + int(np.prod(part_shape))
+            masks[name] = used[:, start:stop].reshape(len(batch), *part_shape)
             start = stop
-        extra, named = lay_out_additional(len(batch), given, masks)
+        extra, named = lay_out_additional(len(batch), scores_and_shapes, masks)
         mask = used[:, : graph.n_scores].reshape(batch.shape)
         flat = flatten(check_scores(batch, "scores", mask))
         return graph.over(Layout(flat, shape, 0, extra, named, sizes=sizes))
@@ -294,17 +296,17 @@ class Planned(CompiledStructure):
             return np.tile(np.array(padded, np.int64), (batch, 1))
         if not n:
             raise DataError(f"{type(self).__name__} takes no lengths", field="lengths")
-        given = np.asarray(lengths)
+        values = np.asarray(lengths)
         if n == 1:
-            return as_lengths(given, batch, padded[0])[:, None]
-        if given.shape == (n,) and batch == 1:
-            given = given[None]
-        if given.shape != (batch, n):
+            return as_lengths(values, batch, padded[0])[:, None]
+        if values.shape == (n,) and batch == 1:
+            values = values[None]
+        if values.shape != (batch, n):
             raise DataError(
-                f"expected shape {(batch, n)}, {n} lengths of each instance, found {given.shape}",
+                f"expected shape {(batch, n)}, {n} lengths of each instance, found {values.shape}",
                 field="lengths",
             )
-        columns = [as_lengths(given[:, i], batch, padded[i]) for i in range(n)]
+        columns = [as_lengths(values[:, i], batch, padded[i]) for i in range(n)]
         return np.stack(columns, axis=1)
 
     def planned(self, layout: Layout) -> Layout:

@@ -104,23 +104,23 @@ def _as_sizes(lengths: ArrayLike | None, batch: int, n: int, m: int) -> NDArray[
     """Numbers of rows and columns of each instance, between 0 and the padded ones."""
     if lengths is None:
         return np.tile(np.array([n, m], np.int64), (batch, 1))
-    given = as_array(lengths)
-    if batch == 1 and given.shape == (2,):
-        given = given[None]
-    elif n == m and np.atleast_1d(given).shape == (batch,):
-        given = np.stack([given.reshape(batch)] * 2, axis=1)
-    if given.shape != (batch, 2) or not np.issubdtype(given.dtype, np.integer):
+    values = as_array(lengths)
+    if batch == 1 and values.shape == (2,):
+        values = values[None]
+    elif n == m and np.atleast_1d(values).shape == (batch,):
+        values = np.stack([values.reshape(batch)] * 2, axis=1)
+    if values.shape != (batch, 2) or not np.issubdtype(values.dtype, np.integer):
         raise DataError(
             f"expected integers of shape {(batch, 2)}, the rows and columns of each instance, "
-            f"found {given.dtype} of shape {given.shape}",
+            f"found {values.dtype} of shape {values.shape}",
             field="lengths",
         )
-    wrong = np.argwhere((given < 0) | (given > (n, m)))
+    wrong = np.argwhere((values < 0) | (values > (n, m)))
     if len(wrong):
         b, side = wrong[0]
         raise DataError(
             f"expected 0 to {(n, m)[side]} {('rows', 'columns')[side]} (the padded size), found "
-            f"{given[b, side]} for instance {b}",
+            f"{values[b, side]} for instance {b}",
             field="lengths",
         )
-    return aligned(given.astype(np.int64, copy=False))
+    return aligned(values.astype(np.int64, copy=False))

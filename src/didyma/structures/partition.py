@@ -41,18 +41,18 @@ def k_best(scores: Floats, solve: Solve, k: int) -> list[tuple[float, NDArray[np
     """
     highest = scores.max(initial=0.0)
     low = scores < -SUSPECT * max(highest, 1.0)
-    found = _enumerate(np.where(low, -np.inf, scores), solve, k)
+    best = _enumerate(np.where(low, -np.inf, scores), solve, k)
     suspects = scores[low & (scores > -np.inf)]
     if not len(suspects):
-        return found
+        return best
     reachable = suspects.max() + scores[scores > 0.0].sum()
-    if len(found) == k and found[-1][0] >= reachable:
-        return found
-    known = {tuple(sorted(parts.tolist())) for _, parts in found}
+    if len(best) == k and best[-1][0] >= reachable:
+        return best
+    listed = {tuple(sorted(parts.tolist())) for _, parts in best}
     others = [
-        one for one in _enumerate(scores, solve, k) if tuple(sorted(one[1].tolist())) not in known
+        one for one in _enumerate(scores, solve, k) if tuple(sorted(one[1].tolist())) not in listed
     ]
-    return sorted(found + others, key=lambda one: -one[0])[:k]
+    return sorted(best + others, key=lambda one: -one[0])[:k]
 
 
 def _enumerate(scores: Floats, solve: Solve, k: int) -> list[tuple[float, NDArray[np.int32]]]:
@@ -62,7 +62,7 @@ def _enumerate(scores: Floats, solve: Solve, k: int) -> list[tuple[float, NDArra
     finite = scores[scores > -np.inf]
     gain = 1.0 + 2.0 * parts.shape[1] * np.abs(finite).max(initial=0.0)
     order = count()
-    found: list[tuple[float, NDArray[np.int32]]] = []
+    best: list[tuple[float, NDArray[np.int32]]] = []
     queue: list[tuple[float, int, Cell]] = []
 
     def push(cells: list[tuple[frozenset[int], frozenset[int]]]) -> None:
@@ -80,12 +80,12 @@ def _enumerate(scores: Floats, solve: Solve, k: int) -> list[tuple[float, NDArra
                 heappush(queue, (-total, next(order), Cell(forced, forbidden, row)))
 
     push([(frozenset(), frozenset())])
-    while queue and len(found) < k:
+    while queue and len(best) < k:
         negative, _, cell = heappop(queue)
-        found.append((-negative, cell.best))
-        if len(found) < k:
+        best.append((-negative, cell.best))
+        if len(best) < k:
             push([*_without(cell), *_beyond(cell, scores, solve)])
-    return found
+    return best
 
 
 def _without(cell: Cell) -> list[tuple[frozenset[int], frozenset[int]]]:
@@ -98,13 +98,15 @@ def _beyond(
     cell: Cell, scores: Floats, solve: Solve
 ) -> list[tuple[frozenset[int], frozenset[int]]]:
     """Outputs of a cell that have all parts of its best one and more, by the first of these."""
-    own = frozenset(int(p) for p in cell.best if p >= 0)
-    others = [p for p in np.flatnonzero(scores > -np.inf).tolist() if p not in own | cell.forbidden]
+    best = frozenset(int(p) for p in cell.best if p >= 0)
+    others = [
+        p for p in np.flatnonzero(scores > -np.inf).tolist() if p not in best | cell.forbidden
+    ]
     probe = np.full(len(scores), -np.inf)  # the largest output that has all of them
     probe[others] = 1.0
-    probe[list(own)] = 1.0 + len(scores)
+    probe[list(best)] = 1.0 + len(scores)
     parts: Any
     parts, _ = solve(probe[None])
-    if int((parts[0] >= 0).sum()) == len(own):
+    if int((parts[0] >= 0).sum()) == len(best):
         return []
-    return [(own | {part}, cell.forbidden | set(others[:i])) for i, part in enumerate(others)]
+    return [(best | {part}, cell.forbidden | set(others[:i])) for i, part in enumerate(others)]

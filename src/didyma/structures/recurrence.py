@@ -70,7 +70,7 @@ def _side_by_side(
 @lru_cache(maxsize=SHAPES)
 def _written(structure: Recurrence, shape: tuple[int, ...], size: tuple[int, ...]) -> Hypergraph:
     shapes = structure.additional(shape)
-    n_extra = sum(int(np.prod(own)) for own in shapes.values())
+    n_extra = sum(int(np.prod(part_shape)) for part_shape in shapes.values())
     draft = _Draft(Plan(int(np.prod(shape)), n_extra), shape)
     scores = draft.leaves(0, shape)
     for length, axes in zip(size, structure.lengths_along):
@@ -78,15 +78,15 @@ def _written(structure: Recurrence, shape: tuple[int, ...], size: tuple[int, ...
             scores = scores[(slice(None),) * axis + (slice(length),)]
     start, additional = scores.size, {}
     start = draft.plan.n_scores
-    for name, own in shapes.items():
-        additional[name] = draft.leaves(start, own)
+    for name, part_shape in shapes.items():
+        additional[name] = draft.leaves(start, part_shape)
         start += additional[name].size
-    found = structure.recurrence(scores, **additional)
-    if not isinstance(found, Quantity):
-        found = draft.number(found)
-        if found is None:
+    goal = structure.recurrence(scores, **additional)
+    if not isinstance(goal, Quantity):
+        goal = draft.number(goal)
+        if goal is None:
             raise DataError(f"{type(structure).__name__}: scores of shape {shape} have no output")
-    return draft.plan.finish(found.slot)
+    return draft.plan.finish(goal.slot)
 
 
 class Quantity:

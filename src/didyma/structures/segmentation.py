@@ -43,12 +43,12 @@ class Segmentation(Planned):
     @staticmethod
     def segments(tags: ArrayLike) -> list[tuple[int, int, int]]:
         """First position, position after the last, and label of each segment of one output."""
-        own = np.asarray(tags)
-        own = own[own >= 0]
-        starts = np.flatnonzero(own % 2 == 0).tolist()
+        used = np.asarray(tags)
+        used = used[used >= 0]
+        starts = np.flatnonzero(used % 2 == 0).tolist()
         return [
-            (start, stop, int(own[start]) // 2)
-            for start, stop in zip(starts, [*starts[1:], len(own)])
+            (start, stop, int(used[start]) // 2)
+            for start, stop in zip(starts, [*starts[1:], len(used)])
         ]
 
     def additional(self, shape: tuple[int, ...]) -> Mapping[str, tuple[int, ...]]:
@@ -86,15 +86,15 @@ class Segmentation(Planned):
         check_range(tags, 0, 2 * n_labels, used, "tag")
         chosen = np.zeros((len(layout), *layout.shape), bool)
         for b, (row, (length,)) in enumerate(zip(tags, layout.sizes)):
-            own = row[:length]
-            inside = own % 2 == 1
-            if (inside & (np.append(-1, own[:-1] // 2) != own // 2)).any():
+            instance_tags = row[:length]
+            inside = instance_tags % 2 == 1
+            if (inside & (np.append(-1, instance_tags[:-1] // 2) != instance_tags // 2)).any():
                 raise DataError(
                     f"instance {b}: expected inside a segment the tag of its beginning plus 1, "
-                    f"found {own.tolist()}",
+                    f"found {instance_tags.tolist()}",
                     field="outputs",
                 )
-            for start, stop, label in self.segments(own):
+            for start, stop, label in self.segments(instance_tags):
                 if stop - start > longest:
                     raise DataError(
                         f"instance {b}: expected segments of at most {longest} positions, found "

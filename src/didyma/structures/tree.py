@@ -96,11 +96,11 @@ class Tree(Heads):
         from didyma._core.marginals import tree_covariances
 
         q, amplification = np.zeros_like(p), np.empty(len(layout))
-        scores, direction, found = (
+        scores, direction, moved = (
             np.ascontiguousarray(flat).reshape(-1, *layout.shape) for flat in (layout.scores, p, q)
         )
         tree_covariances(
-            scores, layout.sizes[:, 0], self.single_root, direction, found, amplification
+            scores, layout.sizes[:, 0], self.single_root, direction, moved, amplification
         )
         lost = np.flatnonzero(~(amplification <= LARGEST_AMPLIFICATION))
         if len(lost):
@@ -126,9 +126,9 @@ class Tree(Heads):
         log_weights = flatten(log_weights)
         numbers = np.stack([log_weights, p, r, np.zeros_like(p)], axis=-1)
         numbers = numbers.reshape(len(layout), layout.shape[0], -1)
-        found = np.zeros_like(numbers)
-        derivatives_over_trees(numbers, lengths, np.empty(len(layout)), found)
-        return found.reshape(len(layout), -1, 4)
+        moments = np.zeros_like(numbers)
+        derivatives_over_trees(numbers, lengths, np.empty(len(layout)), moments)
+        return moments.reshape(len(layout), -1, 4)
 
     def _sample(self, layout: Layout, n: int, random_state: int) -> NDArray[np.int32]:
         """Wilson's walks; where these go round and round, one head after the other."""
