@@ -394,7 +394,7 @@ EXAMPLES = {
 ABSTRACT = {
     "Structure": "Window",
     "CFunction": "Window",  # its copies are tested with it
-    "Planned": "Path",
+    "Planned": "ShortestPath",
     "Recurrence": "Spaced",
 }
 

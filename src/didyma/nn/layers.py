@@ -13,7 +13,7 @@ from didyma.polytope.distributions import Distribution, Distributions
 from didyma.polytope.sparsemap import EXACT, SolverOptions
 from didyma.structure import Structure, check_structure
 
-__all__ = ["SparseMAP", "sparsemap"]
+__all__ = ["SparseMAP", "StructureModule", "sparsemap"]
 
 
 def sparsemap(
@@ -74,7 +74,27 @@ def sparsemap(
     return (marginals, inference.solutions[-1]) if return_solution else marginals
 
 
-class SparseMAP(nn.Module):
+class StructureModule(nn.Module):
+    """A module over a structure, with the options of its solver as attributes."""
+
+    def __init__(
+        self,
+        structure: Structure,
+        temperature: float,
+        tol: float,
+        max_iter: int | None,
+        n_jobs: int | None,
+    ) -> None:
+        super().__init__()
+        check_structure(structure)
+        self.structure = structure
+        self.temperature = temperature
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+
+class SparseMAP(StructureModule):
     """The layer: scores (B, …) to marginals of the same shape; see `sparsemap`.
 
     >>> import torch
@@ -91,13 +111,7 @@ class SparseMAP(nn.Module):
         max_iter: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__()
-        check_structure(structure)
-        self.structure = structure
-        self.temperature = temperature
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+        super().__init__(structure, temperature, tol, max_iter, n_jobs)
 
     def forward(
         self,

@@ -12,20 +12,21 @@ from math import isfinite
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from didyma.errors import DataError
 from didyma.nn.autograd import conjugate
+from didyma.nn.layers import StructureModule
 from didyma.nn.objective import REGULARIZERS, Objective
 from didyma.polytope.sparsemap import EXACT, SolverOptions
-from didyma.structure import Structure, check_structure
+from didyma.structure import Structure
 
 __all__ = ["FenchelYoungLoss"]
 
 REDUCTIONS = ("mean", "sum", "none")
 
 
-class FenchelYoungLoss(nn.Module):
+class FenchelYoungLoss(StructureModule):
     """A loss between scores and gold outputs, for any structure.
 
     =============== ============ =================================== ====================
@@ -71,8 +72,7 @@ class FenchelYoungLoss(nn.Module):
         max_iter: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        super().__init__()
-        check_structure(structure)
+        super().__init__(structure, temperature, tol, max_iter, n_jobs)
         for name, value, choices in (
             ("regularizer", regularizer, tuple(REGULARIZERS)),
             ("reduction", reduction, REDUCTIONS),
@@ -85,14 +85,9 @@ class FenchelYoungLoss(nn.Module):
             raise DataError(f"expected a number from 0 up, found {margin}", field="margin")
         if not (temperature > 0.0 and isfinite(temperature)):
             raise DataError(f"expected a positive number, found {temperature}", field="temperature")
-        self.structure = structure
         self.regularizer = regularizer
         self.margin = float(margin)
-        self.temperature = temperature
         self.reduction = reduction
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
 
     def forward(
         self,

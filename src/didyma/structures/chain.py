@@ -19,10 +19,9 @@ from didyma.structures.batches import (
     check_range,
     check_scores,
     flatten,
-    impossible,
     lay_out_additional,
 )
-from didyma.structures.compiled import CompiledStructure
+from didyma.structures.compiled import CompiledStructure, expectations_by
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
 from didyma.structures.layout import Floats, Layout
 
@@ -44,6 +43,9 @@ class Chain(CompiledStructure):
 
     >>> Chain().predict([[1.0, 0.0], [0.4, 0.0], [0.0, 1.0]], transitions=[[0, -2], [0, 0]])
     array([0, 0, 0])
+    >>> outputs, scores = Chain().k_best([[1.0, 0.0], [0.5, 0.25]], k=3)
+    >>> outputs.tolist(), scores.tolist()
+    ([[0, 0], [0, 1], [1, 0]], [1.5, 1.25, 0.5])
     """
 
     kernel: ClassVar[Any] = core.chain
@@ -131,50 +133,20 @@ class Chain(CompiledStructure):
         n_extra = layout.extra.shape[1]
         return _plan(layout.shape[0], n_tags, stride, start, end, n_extra).over(layout)
 
-    def k_best(
-        self,
-        scores: ArrayLike,
-        k: int,
-        lengths: ArrayLike | None = None,
-        **additional: ArrayLike | None,
-    ) -> tuple[NDArray[np.int64], Floats]:
-        """The k best outputs (B, k, n) and their scores (B, k), best first.
-
-        Where fewer outputs are possible the rest is −1, with score −∞.
-
-        >>> outputs, scores = Chain().k_best([[1.0, 0.0], [0.5, 0.25]], k=3)
-        >>> outputs.tolist(), scores.tolist()
-        ([[0, 0], [0, 1], [1, 0]], [1.5, 1.25, 0.5])
-        """
-        if k < 1:
-            raise DataError(f"expected at least 1, found {k}", field="k")
-        layout = self.lay_out(scores, lengths, **additional)
-        tags = np.full((len(layout), k, layout.shape[0]), -1, np.int64)
+    def _k_best(self, layout: Layout, k: int) -> tuple[NDArray[np.int32], Floats]:
+        """Viterbi with k best beginnings for each tag."""
+        n, n_tags = layout.shape
+        tags = np.full((len(layout), k, n), -1, np.int64)
         totals = np.full((len(layout), k), -np.inf)
         core.k_best_chains(layout.scores, layout.extra, layout.dims, layout.sizes, tags, totals)
-        for b in np.flatnonzero(totals[:, 0] == -np.inf):
-            raise impossible(int(b))
-        return (tags, totals) if np.ndim(scores) > self.ndim else (tags[0], totals[0])
+        parts = np.where(tags >= 0, np.arange(n) * n_tags + tags, -1)
+        return parts.astype(np.int32), totals
 
     def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """The chain's log partition and marginals, by forward-backward."""
         from didyma._core.marginals import forward_backward
 
-        log_partition = np.zeros(len(layout))
-        marginals = np.zeros_like(layout.scores)
-        extra_marginals = np.zeros((len(layout), layout.extra.shape[1]))
-        failed = forward_backward(
-            layout.scores,
-            layout.extra,
-            layout.dims,
-            layout.sizes,
-            log_partition,
-            marginals,
-            extra_marginals,
-        )
-        if failed >= 0:
-            raise impossible(failed)
-        return log_partition, marginals, extra_marginals
+        return expectations_by(forward_backward, layout)
 
 
 @lru_cache(maxsize=SHAPES)

@@ -20,7 +20,7 @@ from didyma.structures.oracles import best_outputs
 from didyma.structures.partition import k_best
 from didyma.values import aligned
 
-__all__ = ["CompiledStructure"]
+__all__ = ["CompiledStructure", "expectations_by"]
 
 LOG_NEGLIGIBLE = 100.0  # outputs of less than e^-100 of the total weight change no marginal
 
@@ -303,6 +303,22 @@ class CompiledStructure(Structure):
         if not possible.all():
             raise impossible(int(np.argmin(possible)))
         return parts
+
+
+def expectations_by(
+    kernel: Callable[..., int], layout: Layout, *arguments: Any
+) -> tuple[Floats, Floats, Floats]:
+    """Log partitions (B,), marginals (B, d) and those of additional parts (B, f) by a kernel.
+
+    It writes them and returns −1, or the number of the first instance that has no output.
+    """
+    log_partition, marginals = np.zeros(len(layout)), np.zeros_like(layout.scores)
+    extra_marginals = np.zeros((len(layout), layout.extra.shape[1]))
+    sums = log_partition, marginals, extra_marginals
+    failed = kernel(layout.scores, layout.extra, layout.dims, layout.sizes, *arguments, *sums)
+    if failed >= 0:
+        raise impossible(failed)
+    return sums
 
 
 def _ascending(parts: NDArray[np.int32]) -> NDArray[np.int32]:

@@ -14,7 +14,7 @@ from didyma.errors import DataError
 from didyma.structure import Structure, check_structure
 from didyma.structures.batches import as_batch, check_scores, lay_out_additional
 from didyma.structures.layout import Additional, Floats, Layout
-from didyma.structures.logic import Cardinality, acyclic, check_logic
+from didyma.structures.logic import Cardinality, acyclic, check_edges, check_logic
 from didyma.values import as_array
 
 __all__ = ["Composition", "Factor"]
@@ -125,7 +125,7 @@ class Composition:
         if self.n_variables < 1:
             raise DataError("expected at least one variable", field="n_variables")
         object.__setattr__(self, "factors", tuple(self.factors))
-        object.__setattr__(self, "edges", tuple((int(i), int(j)) for i, j in self.edges))
+        object.__setattr__(self, "edges", check_edges(self.edges, self.n_variables))
         object.__setattr__(self, "logic", check_logic(self.logic, self.n_variables))
         for factor in self.factors:
             if not isinstance(factor, Factor):
@@ -134,13 +134,6 @@ class Composition:
                 highest = np.max(factor.variables)
                 raise DataError(
                     f"expected variables below {self.n_variables}, found {highest}", field="factors"
-                )
-        for e, (i, j) in enumerate(self.edges):
-            if not (0 <= i < self.n_variables and 0 <= j < self.n_variables) or i == j:
-                raise DataError(
-                    f"expected two different variables from 0 to {self.n_variables - 1}, found "
-                    f"({i}, {j}) at index {e}",
-                    field="edges",
                 )
 
     @property

@@ -34,7 +34,7 @@ from didyma.structures.elimination import (
 )
 from didyma.structures.hypergraph import Hypergraph, expectations
 from didyma.structures.layout import Floats, Layout
-from didyma.structures.logic import Cardinality, acyclic, check_logic
+from didyma.structures.logic import Cardinality, acyclic, check_edges, check_logic
 
 __all__ = ["FactorGraph"]
 
@@ -75,15 +75,8 @@ class FactorGraph(CompiledStructure):
     def __post_init__(self) -> None:
         if self.n_variables < 1 or self.n_states < 1:
             raise DataError("expected at least one variable and one state", field="n_variables")
-        object.__setattr__(self, "edges", tuple((int(i), int(j)) for i, j in self.edges))
+        object.__setattr__(self, "edges", check_edges(self.edges, self.n_variables))
         object.__setattr__(self, "logic", check_logic(self.logic, self.n_variables))
-        for e, (i, j) in enumerate(self.edges):
-            if not (0 <= i < self.n_variables and 0 <= j < self.n_variables) or i == j:
-                raise DataError(
-                    f"expected two different variables from 0 to {self.n_variables - 1}, found "
-                    f"({i}, {j}) at index {e}",
-                    field="edges",
-                )
         if self.logic and self.n_states != 2:
             raise DataError(
                 f"constraints need binary variables, found {self.n_states} states", field="logic"

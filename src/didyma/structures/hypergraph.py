@@ -25,10 +25,9 @@ from didyma.structures.batches import (
     check_scores,
     declared,
     flatten,
-    impossible,
     lay_out_additional,
 )
-from didyma.structures.compiled import CompiledStructure
+from didyma.structures.compiled import CompiledStructure, expectations_by
 from didyma.structures.layout import Floats, Layout
 from didyma.structures.oracles import best_outputs
 
@@ -322,22 +321,7 @@ def expectations(layout: Layout) -> tuple[Floats, Floats, Floats]:
     """Log partitions, marginals and those of additional parts, by sums over all derivations."""
     from didyma._core.hypergraph import sums
 
-    log_partition = np.empty(len(layout))
-    marginals = np.empty_like(layout.scores)
-    extra_marginals = np.empty((len(layout), layout.extra.shape[1]))
-    failed = sums(
-        layout.scores,
-        layout.extra,
-        layout.dims,
-        layout.sizes,
-        layout.n_work,
-        log_partition,
-        marginals,
-        extra_marginals,
-    )
-    if failed >= 0:
-        raise impossible(failed)
-    return log_partition, marginals, extra_marginals
+    return expectations_by(sums, layout, layout.n_work)
 
 
 @lru_cache(maxsize=SHAPES)

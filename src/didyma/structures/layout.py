@@ -50,6 +50,12 @@ class Layout:
     def __len__(self) -> int:
         return len(self.scores)
 
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """The batch as the core's solvers take it."""
+        room = self.n_work, self.n_index, self.n_parts, self.n_extra
+        return self.scores, self.extra, self.dims, self.sizes, *room
+
     def extra_of(self, b: Any) -> Floats:
         """Additional scores of instance b; of several, one row where they share them."""
         if len(self.extra) > 1:

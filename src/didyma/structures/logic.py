@@ -22,6 +22,7 @@ __all__ = [
     "OrOut",
     "XorOut",
     "acyclic",
+    "check_edges",
     "check_logic",
 ]
 
@@ -163,6 +164,19 @@ def check_logic(logic: Iterable[Any], n_variables: int) -> tuple[Cardinality, ..
         if max(one.indices) >= n_variables:
             raise DataError(f"expected variables below {n_variables}, found {one}", field="logic")
     return tuple(flat)
+
+
+def check_edges(edges: Iterable[tuple[int, int]], n_variables: int) -> tuple[tuple[int, int], ...]:
+    """Pairs of different variables that there are."""
+    pairs = tuple((int(i), int(j)) for i, j in edges)
+    for e, (i, j) in enumerate(pairs):
+        if not (0 <= i < n_variables and 0 <= j < n_variables) or i == j:
+            raise DataError(
+                f"expected two different variables from 0 to {n_variables - 1}, found ({i}, {j}) "
+                f"at index {e}",
+                field="edges",
+            )
+    return pairs
 
 
 def acyclic(n_variables: int, scopes: Iterable[Sequence[int]]) -> bool:

@@ -44,15 +44,5 @@ def best_outputs(
     """The best output of each instance: parts (B, n_parts), additional parts (B, n_extra), both
     padded with −1, and whether any output is possible (B,).
     """
-    parts, extra_parts, possible = core.best_outputs(
-        oracle,
-        layout.scores,
-        layout.extra,
-        layout.dims,
-        layout.sizes,
-        layout.n_work,
-        layout.n_index,
-        layout.n_parts,
-        layout.n_extra,
-    )
+    parts, extra_parts, possible = core.best_outputs(oracle, *layout.arguments)
     return parts, extra_parts, possible
