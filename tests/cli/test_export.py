@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -28,7 +29,7 @@ def linear(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Path:
 
 
 def test_formats_are_those_of_the_library() -> None:
-    assert sorted(Format) == sorted(ENGINES)
+    assert sorted(get_args(Format)) == sorted(ENGINES)
 
 
 @pytest.mark.parametrize("to", ["elasticsearch", "json", "onnx", "solr", "vespa"])

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from didyma import model
-from didyma.cli import progress, training
+from didyma.cli import progress
 from didyma.data import formats
 from didyma.metrics import evaluate
 from didyma.model import Model
@@ -258,7 +258,7 @@ def test_ctrl_c_before_the_first_iteration_writes_nothing(
     output = tmp_path / "m.safetensors"
     found = run("fit", folder / "train.letor", "-o", output, code=130)
     assert "before there was anything to keep" in found.stderr
-    monkeypatch.setattr(training, "reporting", interrupt)
+    monkeypatch.setattr("didyma.cli.fit.reporting", interrupt)
     found = run("fit", folder / "train.letor", "-o", output, code=130)
     assert found.stderr.endswith("interrupted\n")
     assert not list(tmp_path.iterdir())

@@ -11,7 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from didyma.cli import app
-from didyma.cli.nbest.options import FeatureSet, LossName, ModelName, View
+from didyma.cli.nbest.options import RERANKER
+from didyma.cli.signature import parameters_of
 from didyma.nbest.bags import KINDS
 from didyma.nbest.formats import LOSSES, losses, read, write
 from didyma.nbest.joint import SETS
@@ -46,10 +47,12 @@ def moses(tmp_path: Path) -> Path:
 
 
 def test_choices_are_those_of_the_library() -> None:
-    assert list(ModelName) == list(MODELS)
-    assert list(FeatureSet) == list(SETS)
-    assert list(LossName) == ["auto", *LOSSES]
-    assert set(View) == {"auto", VECTORS, *KINDS}
+    choices = {name: each.choices for name, each in parameters_of(RERANKER).items()}
+    assert choices["model"] == tuple(MODELS)
+    assert choices["features"] == tuple(SETS)
+    assert choices["loss"] == ("auto", *LOSSES)
+    assert set(choices["input_view"]) == {"auto", VECTORS, *KINDS}
+    assert choices["output_view"] == choices["input_view"]
 
 
 def test_models_are_compared_by_one_command(run: Run, models: Path) -> None:

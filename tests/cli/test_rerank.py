@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 import didyma
 from didyma.cli import app
-from didyma.cli.explained import marked
 from didyma.data.texts import reader as texts
 from didyma.data.trec import read_run
+from didyma.report.explanations import marked
 from tests.cli.conftest import Run
 from tests.text.texts import made
 

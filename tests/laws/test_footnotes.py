@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from didyma.cli.compare import Test as PairedTest
 from didyma.cli.nbest.comparison import _comparison_text
+from didyma.cli.options import PairedTest
 from didyma.data.lists import Groups
 from didyma.metrics import Evaluation, parse
 from didyma.report.html import write_report
@@ -41,7 +42,7 @@ def as_rich(table: ComparisonTable) -> str:
 def as_nbest_text(table: ComparisonTable) -> str:
     lists = SimpleNamespace(groups=Groups.from_sizes([2] * 6, 12))
     judge = SimpleNamespace(lists=lists, measure="given", n_empty=0)
-    return _comparison_text(table.rows, judge, PairedTest.wilcoxon, holm=False)
+    return _comparison_text(table.rows, judge, "wilcoxon", holm=False)
 
 
 @pytest.mark.parametrize(
@@ -83,5 +84,5 @@ def test_pages_of_the_documentation_explain_no_star_that_they_lack(page: Path) -
 
 def test_every_test_has_a_name_for_the_footnote() -> None:
     rows = table_of([0.3]).rows
-    for test in PairedTest:
+    for test in get_args(PairedTest):
         assert "two-tailed" in footnote(rows, test.removesuffix("-test"), "", corrected=False)

@@ -18,7 +18,7 @@ from typer.main import get_command
 
 from didyma import __version__
 from didyma.cli.interruption import exit_code, listen
-from didyma.cli.output import explain, say, warnings_as_lines
+from didyma.cli.output import explain, print_message, warnings_as_lines
 from didyma.errors import DidymaError
 
 __all__ = ["app", "main"]
@@ -119,12 +119,12 @@ class Commands(TyperGroup):
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].rpartition(".")
-        found = getattr(import_module(f"didyma.{module}"), attribute)
-        if not isinstance(found, typer.Typer):
+        target = getattr(import_module(f"didyma.{module}"), attribute)
+        if not isinstance(target, typer.Typer):
             single = typer.Typer(rich_markup_mode="rich", add_completion=False)
-            single.command(cmd_name)(found)
-            found = single
-        command = get_command(found)
+            single.command(cmd_name)(target)
+            target = single
+        command = get_command(target)
         command.name = cmd_name
         return command
 
@@ -145,12 +145,12 @@ class Commands(TyperGroup):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         except KeyboardInterrupt:
-            say("interrupted")
+            print_message("interrupted")
             raise typer.Exit(exit_code()) from None
         except MISTAKES as error:
             if ctx.params["debug"]:
                 raise
-            say(f"error: {explain(error)}")
+            print_message(f"error: {explain(error)}")
             raise typer.Exit(1) from None
 
 

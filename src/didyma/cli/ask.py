@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli import options, reranking, texts
-from didyma.cli.explained import marked, printable, reasons, shortened
-from didyma.cli.indexing import Language, open_or_make
-from didyma.cli.output import check_output, explain, print_json, say
+from didyma.cli.index import open_or_make
+from didyma.cli.output import check_output, explain, print_json, print_message
 from didyma.errors import DataError
+from didyma.report.explanations import marked, printable, reasons, shortened
 
 if TYPE_CHECKING:
     from didyma.text.found import FoundPassage
@@ -29,53 +29,42 @@ PROMPT = "ask: "
 def ask(
     index: Annotated[
         Path,
-        typer.Argument(
-            metavar="INDEX",
-            help="A folder that didyma index has made, or texts as it takes them: these are "
+        options.argument(
+            "INDEX",
+            "A folder that didyma index has made, or texts as it takes them: these are "
             "indexed first, in this user's cache, and again when they change.",
-            show_default=False,
+            default=False,
         ),
     ],
     query: Annotated[
         str | None,
-        typer.Argument(
-            metavar="QUERY", help="What is asked.", show_default="asked for, or read from stdin"
-        ),
+        options.argument("QUERY", "What is asked.", default="asked for, or read from stdin"),
     ] = None,
     model: Annotated[
-        Path | None,
-        typer.Option(
-            "--model", metavar="FILE", help="A reranker of didyma rerank fit.", show_default="BM25"
-        ),
+        Path | None, options.file("A reranker of didyma rerank fit.", default="BM25")
     ] = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="Passages for each query, at most.")] = 10,
+    k: Annotated[int, options.number("Passages for each query, at most.", "-k", min=1)] = 10,
     candidates: Annotated[
-        int,
-        typer.Option("--candidates", min=1, help="Passages of BM25 that the reranker looks at."),
+        int, options.number("Passages of BM25 that the reranker looks at.", min=1)
     ] = 100,
     queries: Annotated[
         Path | None,
-        typer.Option(
-            "--queries",
-            metavar="FILE",
-            help="Several queries: one a line, or id and text (.tsv, .jsonl).",
-        ),
+        options.file("Several queries: one a line, or id and text (.tsv, .jsonl)."),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        options.file(
+            "JSON lines (.jsonl), a table (.tsv), or else a TREC run.",
             "--output",
             "-o",
-            metavar="FILE",
-            help="JSON lines (.jsonl), a table (.tsv), or else a TREC run.",
-            show_default="stdout, for people",
+            default="stdout, for people",
         ),
     ] = None,
     with_reasons: Annotated[
-        bool, typer.Option("--explain", help="Show what each feature adds to a score.")
+        bool, options.flag("--explain", "Show what each feature adds to a score.")
     ] = False,
     vectors: reranking.Vectors = None,
-    language: Language = "auto",
+    language: options.Language = "auto",
     jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
@@ -93,17 +82,15 @@ def ask(
 
     didyma ask passages.index --queries topics.tsv -k 100 -o run.txt
     """
-    if query is not None and queries is not None:
-        raise typer.BadParameter("give one of them", param_hint="QUERY / --queries")
-    if output is not None and as_json:
-        raise typer.BadParameter("give one of them", param_hint="--output / --json")
+    options.at_most_one(QUERY=query, queries=queries)
+    options.at_most_one(output=output, json=as_json)
     if with_reasons and model is None:
         raise typer.BadParameter("BM25 has no reasons: give a --model", param_hint="--explain")
     check_output(output, model, queries)
     reranker = None if model is None else reranking.load(model, vectors)
     asking = _Asking(open_or_make(index, language), reranker, k, candidates, with_reasons)
     if model is None:
-        say("without a model: in the order of BM25")
+        print_message("without a model: in the order of BM25")
     if query is None and queries is None and output is None and not as_json and sys.stdin.isatty():
         asking.converse()
         return
@@ -112,9 +99,10 @@ def ask(
         from didyma.data import rankings
         from didyma.data.rankings import PassageRanking
 
-        found = [PassageRanking(name, text, asking.found(text)) for name, text in asked]
-        rankings.write(found, output)
-        say(f"{output}: {sum(len(own.passages) for own in found)} passages, {len(found)} queries")
+        answered = [PassageRanking(name, text, asking.found(text)) for name, text in asked]
+        rankings.write(answered, output)
+        n_passages = sum(len(ranking.passages) for ranking in answered)
+        print_message(f"{output}: {n_passages} passages, {len(answered)} queries")
     elif as_json:
         answers = [{"qid": name, **asking.answer(text)} for name, text in asked]
         print_json(asking.answer(query) if query is not None else {"queries": answers})
@@ -148,55 +136,55 @@ class _Asking:
 
     def answer(self, query: str) -> dict[str, Any]:
         """What is found, ready for JSON."""
-        found = self.found(query)
-        spans = self.index.spans(query, [own.text for own in found])
+        passages = self.found(query)
+        spans = self.index.spans(query, [passage.text for passage in passages])
         results = []
-        for rank, (own, matched) in enumerate(zip(found, spans), 1):
+        for rank, (passage, matched) in enumerate(zip(passages, spans), 1):
             result = {
                 "rank": rank,
-                "score": own.score,
-                "id": own.id,
-                "text": own.text,
-                "metadata": own.metadata,
-                "first_stage": {"score": own.first_score, "rank": own.first_rank},
+                "score": passage.score,
+                "id": passage.id,
+                "text": passage.text,
+                "metadata": passage.metadata,
+                "first_stage": {"score": passage.first_score, "rank": passage.first_rank},
                 "spans": [[span.start, span.stop] for span in matched],
             }
-            if own.explanation is not None:
-                result["explanation"] = own.explanation.to_dict()
+            if passage.explanation is not None:
+                result["explanation"] = passage.explanation.to_dict()
             results.append(result)
         return {"query": query, "results": results}
 
     def show(self, query: str, title: str | None = None) -> None:
         """What is found, for people."""
-        found = self.found(query)
+        passages = self.found(query)
         if title is not None:
             typer.echo(printable(title))
-        if not found:
+        if not passages:
             typer.echo("no passage has a word of it")
-        spans = self.index.spans(query, [own.text for own in found])
+        spans = self.index.spans(query, [passage.text for passage in passages])
         mark = BOLD if sys.stdout.isatty() else ("[", "]")
-        for rank, (own, matched) in enumerate(zip(found, spans), 1):
-            text, places = shortened(own.text, [(span.start, span.stop) for span in matched])
-            first = f"BM25 {own.first_score:.2f}, rank {own.first_rank}"
-            typer.echo(f"{rank}. score {own.score:.3f}   {printable(own.id)}   {first}")
-            if own.explanation is not None:
-                typer.echo(reasons(own.explanation))
+        for rank, (passage, matched) in enumerate(zip(passages, spans), 1):
+            text, places = shortened(passage.text, [(span.start, span.stop) for span in matched])
+            first = f"BM25 {passage.first_score:.2f}, rank {passage.first_rank}"
+            typer.echo(f"{rank}. score {passage.score:.3f}   {printable(passage.id)}   {first}")
+            if passage.explanation is not None:
+                typer.echo(reasons(passage.explanation))
             typer.echo(f"   {marked(printable(text), places, mark)}")
 
     def converse(self) -> None:
         """Ask for queries until there are no more."""
-        say("one query a line; Ctrl-D ends")
+        print_message("one query a line; Ctrl-D ends")
         while True:
             try:
                 query = input(PROMPT).strip()
             except EOFError:
-                say("")
+                print_message("")
                 return
             try:
                 if query:
                     self.show(query)
             except DataError as error:  # of this query: the next may do
-                say(f"error: {explain(error)}")
+                print_message(f"error: {explain(error)}")
 
 
 def _read_queries(path: Path | None) -> Iterator[tuple[str, str]]:

@@ -2,88 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from didyma.cli.output import say
+from didyma.cli import options
+from didyma.cli.output import print_message
 from didyma.errors import DataError
 
-if TYPE_CHECKING:
-    from didyma.checkpoints import Checkpoint
-
-__all__ = ["Every", "Folder", "Resume", "surviving"]
+__all__ = ["Checkpointing"]
 
 PANEL = "Checkpoint"
 FREE = ("as_json", "jobs", "resume", "checkpoint_every")  # what a resumed run need not repeat
 
-Folder = Annotated[
-    Path | None,
-    typer.Option(
-        "--checkpoint",
-        metavar="FOLDER",
-        rich_help_panel=PANEL,
-        help="Folder of checkpoints; removed when training is done.",
-        show_default="the model's name with .checkpoint",
-    ),
-]
-Every = Annotated[
-    float,
-    typer.Option(
-        "--checkpoint-every",
-        metavar="SECONDS",
-        min=0,
-        rich_help_panel=PANEL,
-        help="Time between checkpoints.",
-    ),
-]
-Resume = Annotated[
-    bool,
-    typer.Option(
-        "--resume",
-        rich_help_panel=PANEL,
-        help="Go on from the checkpoint, if there is one: same data, same options.",
-    ),
-]
 
+@dataclass(frozen=True)
+class Checkpointing:
+    """Where and how often training is saved, and whether it goes on from there."""
 
-@contextmanager
-def surviving(context: typer.Context, output: Path, **data: Any) -> Iterator[Checkpoint]:
-    """Whatever is trained in the block goes on where it was, if the process dies.
+    context: typer.Context
+    checkpoint: Annotated[
+        Path | None,
+        options.text(
+            "FOLDER",
+            "Folder of checkpoints; removed when training is done.",
+            default="the model's name with .checkpoint",
+            panel=PANEL,
+        ),
+    ] = None
+    checkpoint_every: Annotated[
+        float, options.number("Time between checkpoints.", min=0, metavar="SECONDS", panel=PANEL)
+    ] = 300
+    resume: Annotated[
+        bool,
+        options.flag(
+            "--resume",
+            "Go on from the checkpoint, if there is one: same data, same options.",
+            PANEL,
+        ),
+    ] = False
 
-    The options of a command, which are in its context, say where the checkpoint is. They and the
-    ``data`` must be the same in a run that goes on.
-    """
-    from didyma.checkpoints import Checkpoint, checkpointing, fingerprint
+    @contextmanager
+    def saving(self, output: Path, **data: Any) -> Iterator[None]:
+        """Whatever is trained in the block goes on where it was, if the process dies.
 
-    given = context.params
-    folder = given["checkpoint"] or output.with_name(f"{output.name}.checkpoint")
-    if folder.exists() and not folder.is_dir():
-        raise DataError("expected a folder for checkpoints, found a file", path=folder)
-    if not folder.resolve().parent.is_dir():
-        raise DataError("cannot be made, as the folder around it does not exist", path=folder)
-    flags = {parameter.name: parameter.opts[0] for parameter in context.command.params}
-    identity: dict[str, Any] = {
-        flags[name]: value
-        for name, value in given.items()
-        if not (name in FREE or value is None or isinstance(value, Path))
-    }
+        All options of the command and the ``data`` must be the same in a run that goes on.
+        """
+        from didyma.checkpoints import Checkpoint, checkpointing, fingerprint
 
-    def teller(value: Any) -> Callable[[], str]:
-        return lambda: fingerprint(value)
-
-    identity |= {name: teller(value) for name, value in data.items()}
-    every, resume = given["checkpoint_every"], given["resume"]
-    kept = Checkpoint(folder, identity, every=every, resume=resume)
-    if resume:
-        found = "going on from here" if kept.exists else "no checkpoint, so from the start"
-        say(f"{folder}: {found}")
-    elif kept.exists:
-        say(f"{folder}: a checkpoint that is not used; --resume would go on from it")
-    with checkpointing(kept):
-        yield kept
-    if kept.interrupted and kept.exists:
-        say(f"{folder}: --resume goes on from here")
+        folder = self.checkpoint or output.with_name(f"{output.name}.checkpoint")
+        if folder.exists() and not folder.is_dir():
+            raise DataError("expected a folder for checkpoints, found a file", path=folder)
+        if not folder.resolve().parent.is_dir():
+            raise DataError("cannot be made, as the folder around it does not exist", path=folder)
+        flags = {parameter.name: parameter.opts[0] for parameter in self.context.command.params}
+        identity: dict[str, Any] = {
+            flags[name]: value
+            for name, value in self.context.params.items()
+            if not (name in FREE or value is None or isinstance(value, Path))
+        }
+        identity |= {name: partial(fingerprint, value) for name, value in data.items()}
+        saved = Checkpoint(folder, identity, every=self.checkpoint_every, resume=self.resume)
+        if self.resume:
+            state = "going on from here" if saved.exists else "no checkpoint, so from the start"
+            print_message(f"{folder}: {state}")
+        elif saved.exists:
+            print_message(f"{folder}: a checkpoint that is not used; --resume would go on from it")
+        with checkpointing(saved):
+            yield
+        if saved.interrupted and saved.exists:
+            print_message(f"{folder}: --resume goes on from here")

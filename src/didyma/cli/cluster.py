@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,16 +21,9 @@ WAIT = 30  # seconds for a scheduler to answer
 
 
 def train_on_cluster(
-    address: str,
-    train: Path,
-    dev: Path | None,
-    Cs: Sequence[float],
-    measure: str,
-    parameters: dict[str, Any],
-    module: str,
-    name: str,
+    address: str, ranker: Any, train: Path, dev: Path | None, Cs: Sequence[float], measure: str
 ) -> tuple[Contest, Lists | None]:
-    """Rankers for each C, fitted where the shards are, and the dev rows that they are judged on.
+    """The ranker for each C, fitted where the shards are, and the dev rows that they are judged on.
 
     An SVM has a path, where each fit starts from the one before.
     """
@@ -39,16 +31,15 @@ def train_on_cluster(
     from didyma.learning.selection import contest
     from didyma.protocol import clone
 
-    ranker = getattr(import_module(f"didyma.ranking.{module}"), name)(**parameters)
-    Cs = Cs or [ranker.weight()]
+    Cs = Cs or [ranker.weight() if hasattr(ranker, "weight") else ranker.C]
     judge = None if dev is None else _Judge(dev, measure)
     with _connected(address), reporting(Cs, getattr(ranker, "tol", None), None) as callback:
         ranker.callback = callback
         if hasattr(ranker, "path"):
-            found = contest(ranker.path(Shards(train), None, Cs), judge)
+            results = contest(ranker.path(Shards(train), None, Cs), judge)
         else:
-            found = contest((clone(ranker).set_params(C=C).fit(Shards(train)) for C in Cs), judge)
-    return found, None if judge is None or not found.contenders else judge.lists
+            results = contest((clone(ranker).set_params(C=C).fit(Shards(train)) for C in Cs), judge)
+    return results, None if judge is None or not results.contenders else judge.lists
 
 
 class _Judge:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +11,7 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.evaluate import evaluate_model
+from didyma.cli.groups import command
 from didyma.cli.inputs import InputColumns, read_model
 from didyma.cli.output import print_json, print_table
 from didyma.errors import DataError
@@ -25,53 +25,33 @@ __all__ = ["compare", "names_of"]
 EXTENSIONS = (".didyma", ".gz", ".run", ".safetensors", ".txt")
 
 
-class Test(StrEnum):
-    """Paired two-tailed tests."""
-
-    wilcoxon = "wilcoxon"
-    t_test = "t-test"
-    randomisation = "randomisation"
-
-
+@command
 def compare(
+    *,
     systems: Annotated[
-        list[Path],
-        typer.Argument(metavar="MODEL|RUN", help="Two or more runs, or two or more models."),
+        list[Path], options.argument("MODEL|RUN", "Two or more runs, or two or more models.")
     ],
-    qrels: Annotated[
-        Path | None,
-        typer.Option("--qrels", metavar="FILE", help="Compare runs, by these TREC judgements."),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option("--data", metavar="FILE", help="Compare models, on these judged results."),
-    ] = None,
+    qrels: Annotated[Path | None, options.file("Compare runs, by these TREC judgements.")] = None,
+    data: Annotated[Path | None, options.file("Compare models, on these judged results.")] = None,
     measures: Annotated[
-        str,
-        typer.Option(
-            "--measures", metavar="NAMES", help="Measures; the first is the one that is tested."
-        ),
+        str, options.text("NAMES", "Measures; the first is the one that is tested.")
     ] = options.MEASURES,
     baseline: Annotated[
         str | None,
-        typer.Option(
-            "--baseline",
-            metavar="NAME",
-            help="The system that others are compared with: a file, or its name in the table.",
-            show_default="the first",
+        options.text(
+            "NAME",
+            "The system that others are compared with: a file, or its name in the table.",
+            default="the first",
         ),
     ] = None,
-    test: Annotated[Test, typer.Option("--test", help="Two-tailed paired test.")] = Test.wilcoxon,
+    test: options.Test = "wilcoxon",
     holm: Annotated[
-        bool, typer.Option("--holm", help="Correct p-values for the number of systems.")
+        bool, options.flag("--holm", "Correct p-values for the number of systems.")
     ] = False,
     latex: Annotated[
-        bool, typer.Option("--latex", help="Print a LaTeX tabular (booktabs) instead.")
+        bool, options.flag("--latex", "Print a LaTeX tabular (booktabs) instead.")
     ] = False,
-    label: options.Label = "label",
-    qid: options.Qid = "qid",
-    docid: options.Docid = None,
-    group: options.Group = None,
+    columns: InputColumns,
     as_json: options.Json = False,
 ) -> None:
     """Compare runs, or models, with a baseline: means, wins / losses / ties,
@@ -87,8 +67,7 @@ def compare(
         raise typer.BadParameter("give one of them", param_hint="--qrels / --data")
     if len(systems) < 2:
         raise typer.BadParameter("give two or more to compare", param_hint="MODEL|RUN")
-    if latex and as_json:
-        raise typer.BadParameter("give one of them", param_hint="--latex / --json")
+    options.at_most_one(latex=latex, json=as_json)
 
     from didyma.metrics import parse_all
 
@@ -99,12 +78,12 @@ def compare(
         expected = ", ".join(names.values())
         raise DataError(f"expected one of {expected}, found {chosen!r}", field="baseline")
     if qrels is not None:
-        found = _evaluate_runs(systems, qrels, measures)
+        evaluations = _evaluate_runs(systems, qrels, measures)
     else:
         assert data is not None
-        found = _evaluate_models(systems, data, measures, InputColumns(label, qid, docid, group))
+        evaluations = _evaluate_models(systems, data, measures, columns)
     table = comparison(
-        dict(zip(names.values(), found)),
+        dict(zip(names.values(), evaluations)),
         measure=str(tested),
         baseline=chosen,
         test=test,

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from didyma.cli import options
+from didyma.cli.groups import command
 from didyma.cli.inputs import InputColumns, reader_options
-from didyma.cli.output import check_folder, check_output, counting, say, say_warning, waiting
+from didyma.cli.output import (
+    check_folder,
+    check_output,
+    counting,
+    print_message,
+    print_warning,
+    waiting,
+)
 from didyma.errors import DataError
 from didyma.files import format_suffix
 
@@ -31,23 +38,14 @@ FORMATS = {
 FOLDER = "Lists folder"
 
 
-class Precision(StrEnum):
-    """Of the features in a lists folder."""
-
-    float32 = "float32"
-    float64 = "float64"
-
-
+@command
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="What to read.")],
-    target: Annotated[
-        Path | None, typer.Argument(metavar="OUT", help="What to write.", show_default=False)
-    ] = None,
+    *,
+    source: Annotated[Path, options.argument("IN", "What to read.")],
+    target: Annotated[Path | None, options.argument("OUT", "What to write.", default=False)] = None,
     dtype: Annotated[
-        Precision | None,
-        typer.Option(
-            "--dtype", rich_help_panel=FOLDER, help="Type of features.", show_default="that of IN"
-        ),
+        Literal["float32", "float64"] | None,
+        typer.Option(help="Type of features.", rich_help_panel=FOLDER, show_default="that of IN"),
     ] = None,
     sparse: Annotated[
         bool | None,
@@ -58,21 +56,14 @@ def convert(
             show_default="as IN suggests",
         ),
     ] = None,
-    missing: Annotated[
-        bool, typer.Option("--missing", rich_help_panel=FOLDER, help="Keep NULL and NaN.")
-    ] = False,
+    missing: Annotated[bool, options.flag("--missing", "Keep NULL and NaN.", FOLDER)] = False,
     check: Annotated[
         bool,
-        typer.Option(
-            "--check",
-            rich_help_panel=FOLDER,
-            help="Compare all files of the folder IN, or OUT, with their checksums.",
+        options.flag(
+            "--check", "Compare all files of the folder IN, or OUT, with their checksums.", FOLDER
         ),
     ] = False,
-    label: options.Label = "label",
-    qid: options.Qid = "qid",
-    docid: options.Docid = None,
-    group: options.Group = None,
+    columns: InputColumns,
 ) -> None:
     """Convert judged results, by the extensions of the files.
 
@@ -95,22 +86,21 @@ def convert(
     if check and lists_folder.is_lists_folder(source):
         with waiting(f"checking {source}"):
             lists_folder.check(source)
-        say(f"{source}: as it was written")
+        print_message(f"{source}: as it was written")
     if target is None:
         if not check:
             raise typer.BadParameter("give what to write, or --check", param_hint="OUT")
         return
-    columns = InputColumns(label, qid, docid, group, missing)
     kind = FORMATS.get(format_suffix(target), "LETOR")
     if target.suffix.lower() == ".lists":
-        rows, queries = _fill_folder(source, target, columns, dtype, sparse)
+        rows, queries = _fill_folder(source, target, columns, missing, dtype, sparse)
         if check:
             lists_folder.check(target)
     elif dtype is not None or sparse is not None or missing:
         raise typer.BadParameter("is for a lists folder", param_hint="--dtype, --sparse, --missing")
     else:
         rows, queries = _write_file(source, target, columns, kind)
-    say(f"{target}: {kind}, {rows} rows, {queries} queries")
+    print_message(f"{target}: {kind}, {rows} rows, {queries} queries")
 
 
 def _write_file(source: Path, target: Path, columns: InputColumns, kind: str) -> tuple[int, int]:
@@ -133,7 +123,7 @@ def _write_file(source: Path, target: Path, columns: InputColumns, kind: str) ->
 
         formats.write_blocks(counted(), target)
     if kind == "LETOR" and named:
-        say_warning("a LETOR file has no place for the names of features, only for their numbers")
+        print_warning("a LETOR file has no place for the names of features, only for their numbers")
     return count.n_rows, count.n_queries
 
 
@@ -141,21 +131,16 @@ def _fill_folder(
     source: Path,
     target: Path,
     columns: InputColumns,
-    dtype: Precision | None,
+    missing: bool,
+    dtype: str | None,
     sparse: bool | None,
 ) -> tuple[int, int]:
     from didyma.data import formats, letor, lists_folder
 
     check_folder(target, source, columns.group)
-    given = reader_options(source, columns)
+    reading = reader_options(source, columns, missing=missing)
     if formats.format_of(source) is letor:
-        given |= {"sparse": sparse} | ({} if dtype is None else {"dtype": dtype.value})
-    parts = formats.blocks(source, **given)
+        reading |= {"sparse": sparse} | ({} if dtype is None else {"dtype": dtype})
+    parts = formats.blocks(source, **reading)
     with counting(f"writing {target}") as report:
-        return lists_folder.write_blocks(
-            parts,
-            target,
-            dtype=None if dtype is None else dtype.value,
-            sparse=sparse,
-            report=report,
-        )
+        return lists_folder.write_blocks(parts, target, dtype=dtype, sparse=sparse, report=report)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from didyma.cli import options
+from didyma.cli.groups import command
 from didyma.cli.inputs import InputColumns, is_model, read_model
-from didyma.cli.output import aligned, print_json
+from didyma.cli.output import print_json
 from didyma.cli.scored import scored
 from didyma.formatting import decimal
+from didyma.report.columns import aligned
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
@@ -22,22 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["evaluate", "evaluate_model"]
 
 
+@command
 def evaluate(
-    system: Annotated[
-        Path, typer.Argument(metavar="MODEL|RUN", help="A saved model, or a TREC run.")
-    ],
+    *,
+    system: Annotated[Path, options.argument("MODEL|RUN", "A saved model, or a TREC run.")],
     truth: Annotated[
-        Path,
-        typer.Argument(metavar="DATA|QRELS", help="Data for a model, TREC judgements for a run."),
+        Path, options.argument("DATA|QRELS", "Data for a model, TREC judgements for a run.")
     ],
     measures: options.Measures = options.MEASURES,
     per_query: Annotated[
-        bool, typer.Option("--per-query", help="Show the values of each query too.")
+        bool, options.flag("--per-query", "Show the values of each query too.")
     ] = False,
-    label: options.Label = "label",
-    qid: options.Qid = "qid",
-    docid: options.Docid = None,
-    group: options.Group = None,
+    columns: InputColumns,
     as_json: options.Json = False,
 ) -> None:
     """Evaluate a run by judgements, or a model by judged results.
@@ -56,19 +54,17 @@ def evaluate(
 
     parse_all(measures)  # a misspelt name should not cost the time to read the data
     if is_model(system):
-        model = read_model(system)
-        columns = InputColumns(label, qid, docid, group)
-        evaluation = evaluate_model(model, truth, columns, measures)
+        evaluation = evaluate_model(read_model(system), truth, columns, measures)
     else:
         from didyma.data.trec import read_qrels, read_run
         from didyma.metrics import evaluate_run
 
         evaluation = evaluate_run(read_run(system), read_qrels(truth), measures)
     if as_json:
-        found = evaluation.to_dict()
+        document = evaluation.to_dict()
         if not per_query:
-            del found["queries"]
-        print_json({"n_queries": len(evaluation.queries), **found})
+            del document["queries"]
+        print_json({"n_queries": len(evaluation.queries), **document})
     else:
         typer.echo(_text(evaluation, per_query))
 

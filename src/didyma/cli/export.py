@@ -2,53 +2,38 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from didyma.cli import options
+from didyma.cli.groups import command
 from didyma.cli.inputs import InputColumns, read_data
-from didyma.cli.output import check_output, say
+from didyma.cli.output import check_output, print_message
 
 __all__ = ["export"]
 
 
-class Format(StrEnum):
-    """Whose model files are written."""
-
-    onnx = "onnx"
-    elasticsearch = "elasticsearch"
-    solr = "solr"
-    vespa = "vespa"
-    json = "json"
-    lightgbm = "lightgbm"
-    xgboost = "xgboost"
+Format = Literal["onnx", "elasticsearch", "solr", "vespa", "json", "lightgbm", "xgboost"]
 
 
+@command
 def export(
+    *,
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A linear or additive ranker, or a reranker.")
+        Path, options.argument("MODEL", "A linear or additive ranker, or a reranker.")
     ],
     to: Annotated[
-        Format, typer.Option("--to", help="Who reads the file; OpenSearch as Elasticsearch.")
+        Format,
+        typer.Option(help="Who reads the file; OpenSearch as Elasticsearch."),
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is written.")
-    ],
+    output: Annotated[Path, options.file("Where the model is written.", "--output", "-o")],
     data: Annotated[
         Path | None,
-        typer.Option(
-            "--data",
-            metavar="FILE",
-            help="Rows to compare scores of, in place of rows made from what the model knows.",
-        ),
+        options.file("Rows to compare scores of, in place of rows made from what the model knows."),
     ] = None,
-    label: options.Label = "label",
-    qid: options.Qid = "qid",
-    docid: options.Docid = None,
-    group: options.Group = None,
+    columns: InputColumns,
 ) -> None:
     """Write a model for another engine: ONNX, a search engine, JavaScript, trees.
 
@@ -65,7 +50,7 @@ def export(
 
     didyma export model.didyma.safetensors --to elasticsearch -o model.json --data dev.txt
     """
-    check_output(output, model, data, group)
+    check_output(output, model, data, columns.group)
 
     from didyma.errors import placed
     from didyma.exports.export import export as write
@@ -75,9 +60,9 @@ def export(
     given, rows = Model.read(model), None
     if data is not None:
         ranker, _ = ranker_of(given)
-        rows = read_data(data, InputColumns(label, qid, docid, group), like=ranker, judged=False)
+        rows = read_data(data, columns, like=ranker, judged=False)
     with placed(model):
-        exported = write(given, output, to.value, rows)
+        exported = write(given, output, to, rows)
     for note in exported.notes:
-        say(note)
-    say(f"{output}: a model for {to.value}; {exported.parity}")
+        print_message(note)
+    print_message(f"{output}: a model for {to}; {exported.parity}")

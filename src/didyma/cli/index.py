@@ -3,43 +3,50 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from didyma.cli import options
-from didyma.cli.indexing import Language, described, indexing, spoken
-from didyma.cli.output import print_json, say
+from didyma.cli.output import print_json, print_message, terminal
+from didyma.cli.progress import progress_bars
 
-__all__ = ["index"]
+if TYPE_CHECKING:
+    from didyma.text.index import PassageIndex
+
+__all__ = ["index", "open_or_make"]
+
+EVERY = 100_000  # passages between two lines
 
 
 def index(
     passages: Annotated[
         Path,
-        typer.Argument(
-            metavar="PASSAGES",
-            help="JSON lines, a table (.csv, .tsv, .parquet) with a column passage or text, lines "
+        options.argument(
+            "PASSAGES",
+            "JSON lines, a table (.csv, .tsv, .parquet) with a column passage or text, lines "
             "of an id, a tab and a text, a folder as of BEIR, a text (.txt, .md, .rst) or a folder "
             "of such.",
-            show_default=False,
+            default=False,
         ),
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
+        options.text(
+            "FOLDER",
+            "Where the index is made; one that is there is replaced when it is complete.",
             "--output",
             "-o",
-            metavar="FOLDER",
-            help="Where the index is made; one that is there is replaced when it is complete.",
-            show_default="PASSAGES.index",
+            default="PASSAGES.index",
         ),
     ] = None,
-    language: Language = "auto",
+    language: options.Language = "auto",
     check: Annotated[
         bool,
-        typer.Option("--check", help="PASSAGES is an index: compare it with its checksums."),
+        options.flag("--check", "PASSAGES is an index: compare it with its checksums."),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -65,25 +72,58 @@ def index(
     if check:
         if output is not None:
             raise typer.BadParameter("nothing is made by --check", param_hint="--output")
-        found = PassageIndex.open(passages)
-        found.verify()
+        made = PassageIndex.open(passages)
+        made.verify()
     else:
         folder = output or passages.with_name(f"{passages.name}.index")
-        with indexing(passages) as callback:
-            found = PassageIndex.build(
-                passages, folder, language=spoken(language), callback=callback
-            )
+        with _indexing(passages) as callback:
+            spoken = options.language_of(language)
+            made = PassageIndex.build(passages, folder, language=spoken, callback=callback)
     seconds = time.perf_counter() - began
     if as_json:
         print_json(
             {
-                "index": str(found.path),
-                "passages": len(found),
-                "language": found.language,
-                "bytes": found.n_bytes,
+                "index": str(made.path),
+                "passages": len(made),
+                "language": made.language,
+                "bytes": made.n_bytes,
                 "wall_seconds": seconds,
             }
         )
     else:
         verb = "is as it was written" if check else "done"
-        say(f"{found.path}: {verb}, {described(found)}, after {seconds:.1f} s")
+        print_message(f"{made.path}: {verb}, {_size(made)}, after {seconds:.1f} s")
+
+
+@contextmanager
+def _indexing(path: Path) -> Iterator[Callable[[int], None]]:
+    """A callback that shows how many passages were read: a bar on a terminal, else lines."""
+    if (console := terminal()) is None:
+
+        def line(n_passages: int) -> None:
+            if n_passages // EVERY > (n_passages - 10_000) // EVERY:
+                print_message(f"{path}: {n_passages:,} passages so far")
+
+        yield line
+        return
+    with progress_bars(console) as bars:
+        task = bars.add_task(f"indexing {path}", total=None, state="")
+        yield lambda n_passages: bars.update(task, state=f"{n_passages:,} passages")
+
+
+def open_or_make(path: Path, language: str) -> PassageIndex:
+    """The index at a path, or one of the texts there, kept for the next time."""
+    from didyma.text.index_cache import index_of
+
+    began = time.time()
+    with _indexing(path) as callback:
+        index = index_of(path, language=options.language_of(language), callback=callback)
+    if (index.path / "manifest.json").stat().st_mtime >= began:
+        print_message(f"{path}: indexed in {index.path}, {_size(index)}")
+    return index
+
+
+def _size(index: PassageIndex) -> str:
+    """How much it holds."""
+    size = index.n_bytes
+    return f"{len(index):,} passages, {index.language or 'no language'}, {size / 1e6:.1f} MB"

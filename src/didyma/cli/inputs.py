@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from didyma.cli import options
 from didyma.errors import DataError, ModelFileError
 from didyma.files import format_suffix
 
@@ -18,17 +19,26 @@ __all__ = ["InputColumns", "is_model", "read_data", "read_model", "reader_option
 
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 LISTS = ".lists"
+COLUMNS = "Columns of a table (.csv, .tsv, .parquet, .jsonl)"
 
 
 @dataclass(frozen=True)
 class InputColumns:
     """Where a file has its labels and queries: columns of a table, sizes of groups."""
 
-    label: str = "label"
-    qid: str = "qid"
-    docid: str | None = None
-    group: Path | None = None
-    missing: bool = False
+    label: Annotated[str, options.text("NAME", "Relevance.", panel=COLUMNS)] = "label"
+    qid: Annotated[str, options.text("NAME", "Query.", panel=COLUMNS)] = "qid"
+    docid: Annotated[
+        str | None,
+        options.text("NAME", "Document.", default="docid, if there is one", panel=COLUMNS),
+    ] = None
+    group: Annotated[
+        Path | None,
+        options.file(
+            "Number of rows of each query, one a line, for a LETOR file without qid. DATA.query "
+            "and DATA.group are found without it."
+        ),
+    ] = None
 
 
 def is_model(path: Path) -> bool:
@@ -43,32 +53,37 @@ def is_model(path: Path) -> bool:
     return head[8:] == b"{" and 8 + length <= os.path.getsize(path)
 
 
-def read_data(path: Path, columns: InputColumns, *, like: Any = None, judged: bool = True) -> Lists:
+def read_data(
+    path: Path,
+    columns: InputColumns,
+    *,
+    like: Any = None,
+    judged: bool = True,
+    missing: bool = False,
+) -> Lists:
     """Judged results in any format that the library reads, with the columns of ``like``.
 
-    Without ``judged``, a table needs no labels.
+    Without ``judged``, a table needs no labels; with ``missing``, values may be missing.
     """
     from didyma.data.formats import read as read_lists
 
-    return read_lists(path, like=like, **reader_options(path, columns, judged))
+    return read_lists(path, like=like, **reader_options(path, columns, judged, missing))
 
 
-def reader_options(path: Path, columns: InputColumns, judged: bool = True) -> dict[str, Any]:
+def reader_options(
+    path: Path, columns: InputColumns, judged: bool = True, missing: bool = False
+) -> dict[str, Any]:
     """What the reader of a file takes of the options of a command."""
     if is_model(path):
         raise DataError("expected judged results, found a model", path=path)
     kind = LISTS if path.is_dir() else format_suffix(path)
     if columns.group is not None and kind in (*TABLES, ".npz", LISTS):
         raise DataError("expected no sizes of groups, as the file names its queries", path=path)
-    options: dict[str, Any] = {}
     if kind in TABLES:
         roles = {"label": columns.label, "qid": columns.qid, "docid": columns.docid}
         return {**roles, "judged": judged}
-    if kind not in (".npz", LISTS):
-        options["group"] = columns.group
-    if columns.missing and kind != ".npz":
-        options["missing"] = True
-    return options
+    grouped = {} if kind in (".npz", LISTS) else {"group": columns.group}
+    return grouped | ({"missing": True} if missing and kind != ".npz" else {})
 
 
 def read_model(path: Path) -> Model:

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import typer
 
-from didyma.cli.output import say
+from didyma.cli.output import print_message
 
 __all__ = ["end_if_interrupted", "exit_code", "listen"]
 
@@ -28,7 +28,7 @@ def exit_code() -> int:
 def end_if_interrupted(interrupted: bool, what: str) -> None:
     """End the command with the exit code of an interruption, if there was one."""
     if interrupted:
-        say(f"interrupted: the best {what} so far was kept")
+        print_message(f"interrupted: the best {what} so far was kept")
         raise typer.Exit(exit_code())
 
 

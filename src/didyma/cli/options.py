@@ -4,65 +4,82 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
 __all__ = [
     "MEASURES",
     "Data",
-    "Docid",
-    "Group",
     "Html",
     "Jobs",
     "Json",
-    "Label",
+    "Language",
     "Measures",
-    "Qid",
+    "Output",
+    "PairedTest",
     "Seed",
+    "Test",
+    "argument",
+    "at_most_one",
+    "file",
+    "flag",
+    "language_of",
+    "number",
     "read_Cs",
+    "text",
 ]
 
 MEASURES = "AP, RR, P@1, nDCG@10"
 
-Data = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA",
-        help="Judged results: LETOR, .csv, .tsv, .parquet, .jsonl, .npz or a .lists folder.",
-    ),
-]
 
-TABLES = "Columns of a table (.csv, .tsv, .parquet, .jsonl)"
+def argument(metavar: str, help: str, *, default: str | bool = True) -> Any:
+    """What a command is given without a flag."""
+    return typer.Argument(metavar=metavar, help=help, show_default=default)
 
-Label = Annotated[
-    str, typer.Option("--label", metavar="NAME", rich_help_panel=TABLES, help="Relevance.")
-]
-Qid = Annotated[str, typer.Option("--qid", metavar="NAME", rich_help_panel=TABLES, help="Query.")]
-Docid = Annotated[
-    str | None,
-    typer.Option(
-        "--docid",
-        metavar="NAME",
-        rich_help_panel=TABLES,
-        help="Document.",
-        show_default="docid, if there is one",
-    ),
-]
-Group = Annotated[
-    Path | None,
-    typer.Option(
-        "--group",
-        metavar="FILE",
-        help="Number of rows of each query, one a line, for a LETOR file without qid. "
-        "DATA.query and DATA.group are found without it.",
-    ),
-]
-Measures = Annotated[
-    str,
-    typer.Option("--measures", metavar="NAMES", help="Measures by their ir-measures names."),
-]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Equal seeds give equal results.")]
+
+def text(
+    metavar: str, help: str, *flags: str, default: str | None = None, panel: str | None = None
+) -> Any:
+    """An option whose value the metavar describes; ``default`` says what its absence means."""
+    return typer.Option(
+        *flags,
+        metavar=metavar,
+        help=help,
+        show_default=True if default is None else default,
+        rich_help_panel=panel,
+    )
+
+
+def file(help: str, *flags: str, default: str | None = None, panel: str | None = None) -> Any:
+    """An option whose value is a file."""
+    return text("FILE", help, *flags, default=default, panel=panel)
+
+
+def flag(name: str, help: str, panel: str | None = None) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=help, rich_help_panel=panel)
+
+
+def number(
+    help: str,
+    *flags: str,
+    min: float | None = None,
+    max: float | None = None,
+    metavar: str | None = None,
+    default: str | None = None,
+    panel: str | None = None,
+) -> Any:
+    """An option whose value is a number within bounds."""
+    return typer.Option(
+        *flags,
+        help=help,
+        min=min,
+        max=max,
+        metavar=metavar,
+        show_default=True if default is None else default,
+        rich_help_panel=panel,
+    )
 
 
 def _limit(jobs: int | None) -> int | None:
@@ -73,20 +90,39 @@ def _limit(jobs: int | None) -> int | None:
     return jobs
 
 
+DATA = "Judged results: LETOR, .csv, .tsv, .parquet, .jsonl, .npz or a .lists folder."
+
+Data = Annotated[Path, argument("DATA", DATA)]
+Output = Annotated[Path, file("Where the model is saved.", "--output", "-o")]
+Measures = Annotated[str, text("NAMES", "Measures by their ir-measures names.")]
+Seed = Annotated[int, number("Equal seeds give equal results.", min=0)]
 # It takes effect where it is read: a command need not look at it.
 Jobs = Annotated[
     int | None,
     typer.Option("--jobs", min=1, callback=_limit, help="Threads.", show_default="every core"),
 ]
-Html = Annotated[
-    Path | None,
-    typer.Option("--html", metavar="FILE", help="Write a report: one page, without other files."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead.")]
+PairedTest = Literal["wilcoxon", "t-test", "randomisation"]
+Test = Annotated[PairedTest, typer.Option(help="Two-tailed paired test.")]
+Html = Annotated[Path | None, file("Write a report: one page, without other files.")]
+Json = Annotated[bool, flag("--json", "Print one JSON document instead.")]
+Language = Annotated[str, text("NAME", "Language of stop words and stems, auto, or none.")]
 
 
-def read_Cs(text: str) -> list[float]:
-    """The values of --C, in ascending order."""
+def language_of(language: str) -> str | None:
+    """The language that an option names."""
+    return None if language == "none" else language
+
+
+def at_most_one(**given: Any) -> None:
+    """Refuse options of which more than one was given; others are None or False."""
+    names = [name for name, value in given.items() if value is not None and value is not False]
+    if len(names) > 1:
+        flags = " / ".join(name if name.isupper() else f"--{name}" for name in given)
+        raise typer.BadParameter("give one of them", param_hint=flags)
+
+
+def read_Cs(text: str, dev: Path | None) -> list[float]:
+    """The values of --C, in ascending order; to choose among several, there must be a --dev."""
     try:
         values = sorted({float(value) for value in text.split(",")})
     except ValueError:
@@ -95,4 +131,6 @@ def read_Cs(text: str) -> list[float]:
         raise typer.BadParameter(
             f"expected positive numbers with commas between them, found {text!r}", param_hint="--C"
         )
+    if len(values) > 1 and dev is None:
+        raise typer.BadParameter("several values of C need --dev, to choose by", param_hint="--C")
     return values

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,30 +19,28 @@ if TYPE_CHECKING:
     from didyma.report.table import ComparisonTable
 
 __all__ = [
-    "aligned",
     "check_folder",
     "check_output",
     "counting",
     "explain",
-    "listed",
     "print_json",
+    "print_message",
     "print_table",
-    "say",
-    "say_warning",
+    "print_warning",
     "terminal",
     "waiting",
     "warnings_as_lines",
 ]
 
 
-def say(message: str) -> None:
+def print_message(message: str) -> None:
     """One line on stderr."""
     typer.echo(message, err=True)
 
 
-def say_warning(message: object) -> None:
+def print_warning(message: object) -> None:
     """A warning as one line on stderr."""
-    say(f"warning: {message}")
+    print_message(f"warning: {message}")
 
 
 # What parameters are called here.
@@ -78,27 +76,12 @@ def print_table(table: ComparisonTable) -> None:
     Console().print(table.rich())
 
 
-def aligned(rows: Sequence[Sequence[str]], *, indent: str = "") -> str:
-    """Rows of cells as columns, the first flush left and the others flush right."""
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return "\n".join(
-        indent + "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]).rstrip()
-        for first, *rest in rows
-    )
-
-
-def listed(values: Mapping[str, object], *, indent: str = "") -> str:
-    """Names and values, one pair a line."""
-    width = max(map(len, values))
-    return "\n".join(f"{indent}{name:<{width}}  {value}" for name, value in values.items())
-
-
 @contextmanager
 def warnings_as_lines() -> Iterator[None]:
     """Show each warning of the library as one line."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = lambda message, *_, **__: say_warning(message)
+        warnings.showwarning = lambda message, *_, **__: print_warning(message)
         yield
 
 

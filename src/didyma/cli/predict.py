@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from didyma.cli import options
+from didyma.cli.groups import command
 from didyma.cli.inputs import InputColumns, read_model
 from didyma.cli.output import check_output
 from didyma.cli.scored import is_stdout, scored, written
@@ -18,28 +17,21 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelFile", "predict"]
 
-ModelFile = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model that didyma fit has saved.")
-]
+ModelFile = Annotated[Path, options.argument("MODEL", "A model that didyma fit has saved.")]
 
 
+@command
 def predict(
+    *,
     model: ModelFile,
     data: options.Data,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Where the scores are written; - is stdout.",
-            show_default="stdout",
+        options.file(
+            "Where the scores are written; - is stdout.", "--output", "-o", default="stdout"
         ),
     ] = None,
-    label: options.Label = "label",
-    qid: options.Qid = "qid",
-    docid: options.Docid = None,
-    group: options.Group = None,
+    columns: InputColumns,
 ) -> None:
     """Score each row of DATA: one number a line, in the order of the rows.
 
@@ -51,7 +43,7 @@ def predict(
     didyma predict model.didyma.safetensors test.txt -o scores.txt
     """
     if not is_stdout(output):
-        check_output(output, model, data, group)
+        check_output(output, model, data, columns.group)
     ranker = read_model(model)
 
     def write(parts: Iterator[Lists]) -> None:
@@ -60,7 +52,7 @@ def predict(
                 file.writelines(f"{score!r}\n" for score in part.X[:, 0].tolist())
 
     scored(
-        *(ranker, data, InputColumns(label, qid, docid, group), write),
+        *(ranker, data, columns, write),
         judged=False,
         by_query=False,
         again=not is_stdout(output),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from didyma.cli.output import say, terminal
+from didyma.cli.output import print_message, terminal
 from didyma.formatting import decimal
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class _Lines(_Reporter):
         return done or progress.n_iter % EVERY == 0
 
     def show(self, progress: Progress, done: bool) -> None:
-        say(f"C={self.C:<8g}{self.state(progress)}   {progress.seconds:.1f} s")
+        print_message(f"C={self.C:<8g}{self.state(progress)}   {progress.seconds:.1f} s")
 
 
 class _Bar(_Reporter):
@@ -78,8 +78,7 @@ class _Bar(_Reporter):
     ) -> None:
         super().__init__(Cs, tol, watch)
         self.bars = bars
-        state = "preparing (the very first run compiles)"
-        self.task = bars.add_task(f"C={min(Cs):g}", total=None, state=state)
+        self.task = bars.add_task(f"C={min(Cs):g}", total=None, state="preparing")
         self._shown = -math.inf
 
     def due(self, progress: Progress, done: bool) -> bool:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import sys
 import time
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma.cli import checkpointing, options, reranking, texts
+from didyma.cli import options, reranking, texts
+from didyma.cli.checkpointing import Checkpointing
+from didyma.cli.groups import SEED, Option, ParametersOf, command, group
 from didyma.cli.interruption import end_if_interrupted
-from didyma.cli.output import check_output, listed, print_json, print_table, say, waiting
+from didyma.cli.output import check_output, print_json, print_message, print_table, waiting
 from didyma.errors import DataError, placed
 from didyma.formatting import decimal
+from didyma.report.columns import listed
 
 if TYPE_CHECKING:
     from didyma.text.calibration import Threshold
@@ -22,11 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    help="""Rank passages for queries, learned from texts and judgements.
+app = group(
+    """Rank passages for queries, learned from texts and judgements.
 
     [bold]Train, evaluate, apply:[/bold]
 
@@ -43,85 +42,49 @@ app = typer.Typer(
     didyma rerank explain reranker.didyma.safetensors --query "who wrote Emma?" passages.txt
 
     Data are JSON lines, tables, lines of question, sentence and label, or
-    folders as of BEIR, MS MARCO and TREC QA; all files may be compressed (.gz).""",
+    folders as of BEIR, MS MARCO and TREC QA; all files may be compressed (.gz)."""
 )
 
+MEASURES = "AP, RR, nDCG@10"
 PRECISION = 0.9
 
 
-class TextFeatureSet(StrEnum):
-    """Features that a reranker may use."""
-
-    auto = "auto"
-    small = "small"
-    extended = "extended"
-
-
-Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model that didyma rerank fit has saved.")
-]
-Query = Annotated[
-    str | None,
-    typer.Option("--query", metavar="TEXT", help="One query, whose passages DATA has, one a line."),
-]
-TopK = Annotated[
-    int | None,
-    typer.Option("--top-k", min=1, metavar="K", help="Passages for each query, at most."),
-]
+PARAMETERS = ParametersOf(
+    "didyma.text.text_reranker.TextReranker",
+    {
+        None: [
+            Option("features", help="Set of features; auto cross-validates."),
+            Option("language", help="Language of stop words and stems, auto, or none."),
+            Option(
+                "measure",
+                help="Measure to choose settings by.",
+                default="AP, or nDCG for a teacher's scores",
+            ),
+            Option(
+                "time_budget",
+                help="Time after which nothing more is tried.",
+                metavar="SECONDS",
+                min=0,
+            ),
+            "quick",
+            SEED,
+        ]
+    },
+)
+Model = Annotated[Path, options.argument("MODEL", "A model that didyma rerank fit has saved.")]
 
 
 @app.command()
+@command
 def fit(
-    context: typer.Context,
-    data: texts.TrainTexts = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
-    ] = Path("reranker.didyma.safetensors"),
-    features: Annotated[
-        TextFeatureSet, typer.Option("--features", help="Set of features; auto cross-validates.")
-    ] = TextFeatureSet.auto,
+    *,
+    files: texts.TrainTextFiles,
+    output: options.Output = Path("reranker.didyma.safetensors"),
+    parameters: Annotated[dict[str, Any], PARAMETERS],
     vectors: reranking.Vectors = None,
-    language: Annotated[
-        str,
-        typer.Option(
-            "--language", metavar="NAME", help="Language of stop words and stems, auto, or none."
-        ),
-    ] = "auto",
-    measure: Annotated[
-        str | None,
-        typer.Option(
-            "--measure",
-            metavar="NAME",
-            help="Measure to choose settings by.",
-            show_default="AP, or nDCG for a teacher's scores",
-        ),
-    ] = None,
-    time_budget: Annotated[
-        float,
-        typer.Option(
-            "--time-budget",
-            min=0,
-            metavar="SECONDS",
-            help="Time after which nothing more is tried.",
-        ),
-    ] = 60.0,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Try only the small set of features and linear rankers.")
-    ] = False,
     html: options.Html = None,
-    seed: options.Seed = 0,
     jobs: options.Jobs = None,
-    part: texts.Part = None,
-    queries: texts.Queries = None,
-    passages: texts.Passages = None,
-    qrels: texts.Qrels = None,
-    run: texts.RunFile = None,
-    first_stage: texts.FirstStage = None,
-    depth: texts.Depth = 50,
-    names: texts.Names = "",
-    checkpoint: checkpointing.Folder = None,
-    checkpoint_every: checkpointing.Every = 300,
-    resume: checkpointing.Resume = False,
+    checkpointing: Checkpointing,
     as_json: options.Json = False,
 ) -> None:
     """Train a reranker on judged passages and save it.
@@ -145,43 +108,34 @@ def fit(
 
     didyma rerank fit scored.jsonl --names label=score --quick
     """
-    if quick and features is TextFeatureSet.extended:
+    if parameters["quick"] and parameters["features"] == "extended":
         raise typer.BadParameter("tries the small set only", param_hint="--quick")
-    files = texts.TextFiles(data, part, queries, passages, qrels, run, depth, names, first_stage)
+    files.check()
     check_output(output, *files.paths)
     check_output(html, *files.paths, output)
     if html is not None:
         from didyma.report.html import require_extra
 
         require_extra()
-    if measure is not None:
+    if parameters["measure"] is not None:
         from didyma.metrics import parse
 
-        measure = str(parse(measure))
+        parameters["measure"] = str(parse(parameters["measure"]))
     began = time.perf_counter()
-    spoken = None if language == "none" else language
-    table = reranking.read_vectors(vectors)
-    lists = reranking.read_judged(files, spoken)
+    parameters["vectors"] = reranking.read_vectors(vectors)
+    lists = files.read(parameters["language"])
 
     from didyma import model as model_file
+    from didyma.report.rerankers import RerankerComparison
     from didyma.text.text_reranker import TextReranker
 
-    with checkpointing.surviving(context, output, texts=lists):
+    with checkpointing.saving(output, texts=lists):
         with reranking.searching() as callback:
-            reranker = TextReranker(
-                features=features.value,
-                vectors=table,
-                language=spoken,
-                measure=measure,
-                time_budget=time_budget,
-                quick=quick,
-                random_state=seed,
-                callback=callback,
-            ).fit(lists)
+            reranker = TextReranker(**parameters, callback=callback).fit(lists)
         counts = {"queries": len(lists.groups), "passages": len(lists)}
         train = {"file": str(files.path), **counts, "first_stage": lists.scores is not None}
         model_file.save(reranker, output, summary={"train": train, "verdict": str(reranker.gate_)})
-    compared = reranking.OrdersCompared.of(reranker, lists, reranker.out_of_fold_)
+    compared = RerankerComparison.of(reranker, lists, reranker.out_of_fold_)
     if html is not None:
         compared.write(html, reranker, lists)
     seconds = time.perf_counter() - began
@@ -207,46 +161,39 @@ def fit(
 
 
 @app.command()
+@command
 def rank(
+    *,
     model: Model,
-    data: texts.Texts = None,
-    query: Query = None,
+    files: texts.TextFiles,
+    query: Annotated[
+        str | None, options.text("TEXT", "One query, whose passages DATA has, one a line.")
+    ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        options.file(
+            "JSON lines (.jsonl), a table (.tsv), or else a TREC run.",
             "--output",
             "-o",
-            metavar="FILE",
-            help="JSON lines (.jsonl), a table (.tsv), or else a TREC run.",
-            show_default="a table on stdout",
+            default="a table on stdout",
         ),
     ] = None,
-    top_k: TopK = None,
+    top_k: Annotated[
+        int | None, options.number("Passages for each query, at most.", min=1, metavar="K")
+    ] = None,
     threshold: Annotated[
-        float | None,
-        typer.Option(
-            "--threshold", min=0, max=1, help="Leave out passages whose score is below it."
-        ),
+        float | None, options.number("Leave out passages whose score is below it.", min=0, max=1)
     ] = None,
     precision: Annotated[
         float | None,
-        typer.Option(
-            "--precision",
+        options.number(
+            "As --threshold: the score above which this share of held-out passages was relevant.",
             min=0,
             max=1,
-            help="As --threshold: the score above which this share of held-out passages was "
-            "relevant.",
         ),
     ] = None,
     vectors: reranking.Vectors = None,
     jobs: options.Jobs = None,
-    part: texts.Part = None,
-    queries: texts.Queries = None,
-    passages: texts.Passages = None,
-    run: texts.RunFile = None,
-    first_stage: texts.FirstStage = None,
-    depth: texts.Depth = 50,
-    names: texts.Names = "",
     as_json: options.Json = False,
 ) -> None:
     """Rank the passages of each query, best first.
@@ -263,63 +210,54 @@ def rank(
 
     cat passages.txt | didyma rerank rank reranker.didyma.safetensors --query "who wrote Emma?"
     """
-    if threshold is not None and precision is not None:
-        raise typer.BadParameter("give one of them", param_hint="--threshold / --precision")
-    if output is not None and as_json:
-        raise typer.BadParameter("give one of them", param_hint="--output / --json")
+    options.at_most_one(threshold=threshold, precision=precision)
+    options.at_most_one(output=output, json=as_json)
     if query is not None:
-        check_output(output, model, data)
+        check_output(output, model, files.data)
         reranker = reranking.load(model, vectors)
-        found = [reranking.rank_one(reranker, query, data)]
+        ranked = [reranking.rank_one(reranker, query, files.data)]
     else:
-        files = texts.TextFiles(data, part, queries, passages, None, run, depth, names, first_stage)
+        files.check()
         check_output(output, model, *files.paths)
         reranker = reranking.load(model, vectors)
         lists = files.read(reranker.language)
         with waiting("ranking"), placed(files.path):
-            reranking.say_drift(reranker, lists)
-            found = reranking.rank_all(reranker, lists)
+            reranking.warn_of_drift(reranker, lists)
+            ranked = reranking.rank_all(reranker, lists)
     if precision is not None:
         least = reranker.calibration_.threshold(precision)
         threshold = least.score
-        say(f"threshold {_meaning(least)}")
-    kept = [ranking.cut(top_k, threshold) for ranking in found]
+        print_message(f"threshold {_meaning(least)}")
+    shown = [ranking.cut(top_k, threshold) for ranking in ranked]
 
     from didyma.data import rankings
 
     if as_json:
-        print_json({"queries": list(rankings.records(kept))})
+        print_json({"queries": list(rankings.records(shown))})
     elif output is None:
         columns = rankings.COLUMNS if query is None else ("rank", "score", "docid", "passage")
-        rankings.write_table(kept, sys.stdout, columns)
+        rankings.write_table(shown, sys.stdout, columns)
     else:
-        rankings.write(kept, output)
-    if empty := sum(not ranking.passages for ranking in kept):
-        say(f"{empty} of {len(kept)} queries have no passage that reaches the threshold")
+        rankings.write(shown, output)
+    if empty := sum(not ranking.passages for ranking in shown):
+        print_message(f"{empty} of {len(shown)} queries have no passage that reaches the threshold")
     if output is not None:
-        n_passages = sum(len(ranking.passages) for ranking in kept)
-        say(f"{output}: {n_passages} passages for {len(kept)} queries")
+        n_passages = sum(len(ranking.passages) for ranking in shown)
+        print_message(f"{output}: {n_passages} passages for {len(shown)} queries")
 
 
 @app.command("eval")
+@command
 def evaluate(
+    *,
     model: Model,
-    data: texts.Texts = None,
-    measures: options.Measures = reranking.MEASURES,
+    files: texts.JudgedTextFiles,
+    measures: options.Measures = MEASURES,
     every: Annotated[
-        bool,
-        typer.Option("--all", help="Count queries whose passages are all of one kind, too."),
+        bool, options.flag("--all", "Count queries whose passages are all of one kind, too.")
     ] = False,
     vectors: reranking.Vectors = None,
     jobs: options.Jobs = None,
-    part: texts.Part = None,
-    queries: texts.Queries = None,
-    passages: texts.Passages = None,
-    qrels: texts.Qrels = None,
-    run: texts.RunFile = None,
-    first_stage: texts.FirstStage = None,
-    depth: texts.Depth = 50,
-    names: texts.Names = "",
     as_json: options.Json = False,
 ) -> None:
     """Compare a reranker with the first stage, or with BM25, on judged queries.
@@ -334,18 +272,19 @@ def evaluate(
     didyma rerank eval reranker.didyma.safetensors test.tsv --measures "AP, nDCG@10" --json
     """
     from didyma.metrics import parse_all
+    from didyma.report.rerankers import RerankerComparison
 
     parse_all(measures)  # a misspelt name should not cost the time to read the data
-    files = texts.TextFiles(data, part, queries, passages, qrels, run, depth, names, first_stage)
+    files.check()
     reranker = reranking.load(model, vectors)
-    lists = reranking.read_judged(files, reranker.language)
+    lists = files.read(reranker.language)
     with waiting("ranking"), placed(files.path):
         scores = reranker.predict(lists)
-        compared = reranking.OrdersCompared.of(reranker, lists, scores, measures, every=every)
-    drift = reranking.say_drift(reranker, lists)
+        compared = RerankerComparison.of(reranker, lists, scores, measures, every=every)
+    drift = reranking.warn_of_drift(reranker, lists)
     if as_json:
-        found = {**compared.table.to_dict(), "left_out": compared.left_out}
-        print_json({**found, "drift": drift.to_dict()})
+        document = {**compared.table.to_dict(), "left_out": compared.left_out}
+        print_json({**document, "drift": drift.to_dict()})
         return
     print_table(compared.table)
     if compared.left_out:
@@ -355,14 +294,11 @@ def evaluate(
 @app.command()
 def explain(
     model: Model,
-    query: Annotated[str, typer.Option("--query", metavar="TEXT", help="The query.")],
+    query: Annotated[str, options.text("TEXT", "The query.")],
     data: Annotated[
-        Path | None,
-        typer.Argument(metavar="DATA", help="Its passages, one a line.", show_default="stdin"),
+        Path | None, options.argument("DATA", "Its passages, one a line.", default="stdin")
     ] = None,
-    top_k: Annotated[
-        int, typer.Option("--top-k", min=1, metavar="K", help="Explain the K best.")
-    ] = 1,
+    top_k: Annotated[int, options.number("Explain the K best.", min=1, metavar="K")] = 1,
     vectors: reranking.Vectors = None,
     as_json: options.Json = False,
 ) -> None:
@@ -375,26 +311,26 @@ def explain(
 
     didyma rerank explain reranker.didyma.safetensors --query "who wrote Emma?" passages.txt
     """
-    from didyma.cli.explained import explained
+    from didyma.report.explanations import explained
 
     reranker = reranking.load(model, vectors)
     documents, scores = reranking.read_passages(reranker, data)
     ranked = reranker.rank(query, documents, top_k, scores)
     reasons = reranker.explain(query, documents, scores)
-    found = [(own, reasons[own.index]) for own in ranked]
+    passages = [(passage, reasons[passage.index]) for passage in ranked]
     if as_json:
         print_json(
             {
                 "query": query,
                 "passages": [
-                    {"rank": place, "id": own.id, "text": own.text, **why.to_dict()}
-                    for place, (own, why) in enumerate(found, 1)
+                    {"rank": place, "id": passage.id, "text": passage.text, **why.to_dict()}
+                    for place, (passage, why) in enumerate(passages, 1)
                 ],
             }
         )
         return
-    for place, (own, why) in enumerate(found, 1):
-        typer.echo(explained(place, own.text, why) + "\n" * (place < len(found)))
+    for place, (passage, why) in enumerate(passages, 1):
+        typer.echo(explained(place, passage.text, why) + "\n" * (place < len(passages)))
 
 
 def _summary(reranker: TextReranker, output: Path, seconds: float) -> dict[str, str]:

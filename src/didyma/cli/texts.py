@@ -4,142 +4,99 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from didyma.cli.output import say, waiting
+from didyma.cli import options
+from didyma.cli.output import print_message, waiting
 from didyma.errors import DataError, placed
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
 
 __all__ = [
-    "Depth",
-    "FirstStage",
-    "Names",
-    "Part",
-    "Passages",
-    "Qrels",
-    "Queries",
-    "RunFile",
+    "JudgedTextFiles",
     "TextFiles",
-    "Texts",
-    "TrainTexts",
+    "TrainTextFiles",
     "lines_of",
     "parse_names",
     "read_passages",
 ]
 
-FILES = "Texts"
+PANEL = "Texts"
 
 KINDS = (
     "JSON lines, a table (.tsv, .csv, .parquet) with query, passage and label, lines of "
     "question, sentence and label, or a folder as of BEIR, MS MARCO or TREC QA."
 )
 
-Texts = Annotated[Path | None, typer.Argument(metavar="DATA", help=KINDS, show_default=False)]
-TrainTexts = Annotated[Path | None, typer.Argument(metavar="TRAIN", help=KINDS, show_default=False)]
-Part = Annotated[
-    str | None,
-    typer.Option(
-        "--part",
-        metavar="NAME",
-        rich_help_panel=FILES,
-        help="Part of a folder that has several, such as train or test.",
-    ),
-]
-Queries = Annotated[
-    Path | None,
-    typer.Option(
-        "--queries",
-        metavar="FILE",
-        rich_help_panel=FILES,
-        help="Instead of DATA: id and text of each query (.tsv, .jsonl).",
-    ),
-]
-Passages = Annotated[
-    Path | None,
-    typer.Option(
-        "--passages",
-        metavar="FILE",
-        rich_help_panel=FILES,
-        help="Id and text of each passage (.tsv, .jsonl).",
-    ),
-]
-Qrels = Annotated[
-    Path | None,
-    typer.Option("--qrels", metavar="FILE", rich_help_panel=FILES, help="TREC judgements."),
-]
-RunFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--run",
-        metavar="FILE",
-        rich_help_panel=FILES,
-        help="TREC run of the first stage: the candidates of each query. Without one, BM25 finds "
-        "them among all passages.",
-    ),
-]
-FirstStage = Annotated[
-    Path | None,
-    typer.Option(
-        "--first-stage",
-        metavar="INDEX",
-        rich_help_panel=FILES,
-        help="An index (didyma index) that has the passages and finds the candidates of each "
-        "query: DATA is then a folder of queries and judgements, or --queries and --qrels.",
-    ),
-]
-Depth = Annotated[
-    int,
-    typer.Option(
-        "--depth", min=1, metavar="K", rich_help_panel=FILES, help="Candidates that BM25 finds."
-    ),
-]
-Names = Annotated[
-    str,
-    typer.Option(
-        "--names",
-        metavar="ROLE=NAME,…",
-        rich_help_panel=FILES,
-        help="What columns or fields are called: roles are query, passage, label, score, qid, "
-        "docid. A teacher's scores are labels: label=score.",
-    ),
-]
 
-
+@dataclass(frozen=True)
 class TextFiles:
-    """The options above, and what they lead to."""
+    """Queries with passages, in one file or in several."""
 
-    def __init__(
-        self,
-        data: Path | None,
-        part: str | None,
-        queries: Path | None,
-        passages: Path | None,
-        qrels: Path | None,
-        run: Path | None,
-        depth: int,
-        names: str,
-        first_stage: Path | None = None,
-    ) -> None:
-        if data is None and (queries is None or (passages is None and first_stage is None)):
+    data: Annotated[Path | None, options.argument("DATA", KINDS, default=False)] = None
+    part: Annotated[
+        str | None,
+        options.text(
+            "NAME", "Part of a folder that has several, such as train or test.", panel=PANEL
+        ),
+    ] = None
+    queries: Annotated[
+        Path | None,
+        options.file("Instead of DATA: id and text of each query (.tsv, .jsonl).", panel=PANEL),
+    ] = None
+    passages: Annotated[
+        Path | None, options.file("Id and text of each passage (.tsv, .jsonl).", panel=PANEL)
+    ] = None
+    run: Annotated[
+        Path | None,
+        options.file(
+            "TREC run of the first stage: the candidates of each query. Without one, BM25 finds "
+            "them among all passages.",
+            panel=PANEL,
+        ),
+    ] = None
+    first_stage: Annotated[
+        Path | None,
+        options.text(
+            "INDEX",
+            "An index (didyma index) that has the passages and finds the candidates of each query: "
+            "DATA is then a folder of queries and judgements, or --queries and --qrels.",
+            panel=PANEL,
+        ),
+    ] = None
+    depth: Annotated[
+        int, options.number("Candidates that BM25 finds.", min=1, metavar="K", panel=PANEL)
+    ] = 50
+    names: Annotated[
+        str,
+        options.text(
+            "ROLE=NAME,…",
+            "What columns or fields are called: roles are query, passage, label, score, qid, "
+            "docid. A teacher's scores are labels: label=score.",
+            panel=PANEL,
+        ),
+    ] = ""
+
+    qrels: ClassVar[Path | None] = None
+
+    def check(self) -> None:
+        """Refuse files that do not go together."""
+        if self.data is None and (
+            self.queries is None or (self.passages is None and self.first_stage is None)
+        ):
             raise typer.BadParameter("give it, or --queries and --passages", param_hint="DATA")
-        if first_stage is not None and not (passages is run is None):
+        if self.first_stage is not None and not (self.passages is self.run is None):
             raise typer.BadParameter(
                 "has passages and candidates: leave out --passages and --run",
                 param_hint="--first-stage",
             )
-        if data is not None and not (queries is passages is qrels is None):
+        if self.data is not None and not (self.queries is self.passages is self.qrels is None):
             raise typer.BadParameter("give DATA or these", param_hint="--queries / --passages")
-        from didyma.data.column_roles import Roles
-
-        self.data, self.part, self.depth = data, part, depth
-        self.names = parse_names(names, Roles.__dataclass_fields__)
-        self.queries, self.passages, self.qrels, self.run = queries, passages, qrels, run
-        self.first_stage = first_stage
 
     @property
     def path(self) -> Path:
@@ -151,27 +108,33 @@ class TextFiles:
     @property
     def paths(self) -> list[Path]:
         """All files, none of which may be written to."""
-        given = (self.data, self.queries, self.passages, self.qrels, self.run)
-        return [path for path in given if path is not None and not path.is_dir()]
+        paths = (self.data, self.queries, self.passages, self.qrels, self.run)
+        return [path for path in paths if path is not None and not path.is_dir()]
 
     def read(self, language: str | None = "auto") -> Lists:
         """The lists of texts, with candidates by BM25 where there are none."""
+        from didyma.data.column_roles import Roles
         from didyma.data.texts import reader as texts
 
+        names: dict[str, Any] = parse_names(self.names, Roles.__dataclass_fields__)
         with waiting(f"reading {self.path}"):
-            given: dict[str, Any] = {"run": self.run, "depth": self.depth}
-            given["first_stage"] = self._first_stage(language)
+            search: dict[str, Any] = {
+                "run": self.run,
+                "depth": self.depth,
+                "first_stage": self._first_stage(language),
+            }
             if self.data is not None:
-                given |= {"part": self.part, **self.names}
-                lists = texts.read(self.data, **given)
+                lists = texts.read(self.data, part=self.part, **names, **search)
             else:
                 assert self.queries is not None
                 lists = texts.read_files(
-                    queries=self.queries, passages=self.passages, qrels=self.qrels, **given
+                    queries=self.queries, passages=self.passages, qrels=self.qrels, **search
                 )
-        known = "" if lists.labels is not None else ", not judged"
+        judged = "" if lists.labels is not None else ", not judged"
         first = "" if lists.scores is None else ", with scores of the first stage"
-        say(f"{self.path}: {len(lists.groups)} queries, {len(lists)} passages{first}{known}")
+        print_message(
+            f"{self.path}: {len(lists.groups)} queries, {len(lists)} passages{first}{judged}"
+        )
         return lists
 
     def _first_stage(self, language: str | None) -> Any:
@@ -194,9 +157,34 @@ class _BM25:
         return BM25(self.language).fit(passages)
 
 
+@dataclass(frozen=True)
+class JudgedTextFiles(TextFiles):
+    """Queries with passages and judgements."""
+
+    qrels: Annotated[Path | None, options.file("TREC judgements.", panel=PANEL)] = None  # type: ignore[misc]
+
+    def read(self, language: str | None = "auto") -> Lists:
+        """The lists of texts, which must have labels."""
+        lists = super().read(language)
+        if lists.labels is None:
+            raise DataError(
+                "expected labels, found none (--names tells how they are called)",
+                path=self.path,
+                field="label",
+            )
+        return lists
+
+
+@dataclass(frozen=True)
+class TrainTextFiles(JudgedTextFiles):
+    """The same, to learn from."""
+
+    data: Annotated[Path | None, options.argument("TRAIN", KINDS, default=False)] = None
+
+
 def parse_names(text: str, roles: Collection[str]) -> dict[str, str]:
     """The names that were given, by role."""
-    found = {}
+    names = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         role, equals, name = part.partition("=")
         if not equals or role.strip() not in roles:
@@ -204,8 +192,8 @@ def parse_names(text: str, roles: Collection[str]) -> dict[str, str]:
                 f"expected {', '.join(roles)}, each with = and a name, found {part!r}",
                 param_hint="--names",
             )
-        found[role.strip()] = name.strip()
-    return found
+        names[role.strip()] = name.strip()
+    return names
 
 
 def lines_of(path: Path | None) -> tuple[Path, list[str]]:
@@ -229,7 +217,7 @@ def read_passages(path: Path | None) -> tuple[list[Any], list[float] | None]:
     from didyma.data.json_lines import parse_json
 
     if path is None and sys.stdin.isatty():
-        say("passages, one a line; Ctrl-D ends them")
+        print_message("passages, one a line; Ctrl-D ends them")
     path, lines = lines_of(path)
     numbered = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     if not numbered:

@@ -76,7 +76,7 @@ class NBestReranker(Reranker, Estimator):
 
     Parameters
     ----------
-    model : str
+    model : {"low-rank", "boosting", "ridge-boosting", "svm", "perceptron", "latent-perceptron"}
         "low-rank" projects inputs and outputs separately, so that they need not be aligned
         (`LowRankReranker`). The others are linear in joint features of both, the decoder's score
         among them: "boosting" and "ridge-boosting" (`BoostingReranker`), "svm" (`SVMRanker`),
@@ -86,17 +86,24 @@ class NBestReranker(Reranker, Estimator):
         Parameters of that model. Of several values, in a list, the best on ``eval_set`` is taken;
         with it, those of C for "svm" are 100, 1000 and 10000 unless C is given.
     features : {"auto", "suffix", "n-gram", "text"}
-        Joint features; see `JointFeatures`.
-    input_view, output_view : {"auto", "suffixes", "n-grams", "characters", "vectors"}
-        What "low-rank" sees of inputs and outputs; see `Bag`. "auto" takes vectors where all lists
-        have them, otherwise suffixes of the input's words, and n-grams of the output's.
-    min_count : int
+        Joint features, for all models but "low-rank"; see `JointFeatures`. "suffix" and "n-gram"
+        need candidates as long as their input.
+    input_view : {"auto", "suffixes", "n-grams", "characters", "vectors"}
+        What "low-rank" sees of inputs; see `Bag`. "auto" takes vectors where all lists have them,
+        otherwise suffixes of words.
+    output_view : {"auto", "suffixes", "n-grams", "characters", "vectors"}
+        What "low-rank" sees of outputs. "auto" takes vectors where all lists have them, otherwise
+        n-grams of words.
+    min_count : int >= 1
         How often a feature must occur in training (joint ones: make a difference).
     loss : {"auto", "hamming", "edit"}
-        How losses come from references, for lists without any; see `didyma.nbest.formats.losses`.
-    weight : float, optional
-        w. None takes the best on ``eval_set`` of 0, 1, … 100, the smallest among equals; without
-        it w is 100 for joint features, and chosen by cross-validation for "low-rank".
+        How losses come from references where candidates have none: wrong tokens, or edit distance
+        over the longer length; see `didyma.nbest.formats.losses`. "auto" counts wrong tokens if all
+        lengths agree.
+    weight : float in [0, 100], optional
+        Weight of the model against the decoder's score, in per cent. None takes the best on
+        ``eval_set`` of 0, 1, … 100, the smallest among equals; without it w is 100 for joint
+        features, and chosen by cross-validation for "low-rank".
     callback : callable, optional
         Given to the model.
 

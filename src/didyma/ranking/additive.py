@@ -46,22 +46,25 @@ class AdditiveSVMRanker(SVMRanker):
 
     Parameters
     ----------
-    loss, C, feature_map, grades, bound, solver, tol, max_iter, measure, patience, n_jobs
-        Those of `SVMRanker`, and so are ``random_state`` and ``callback``. C is 1 if not given, 100
-        with the ramp bound: that suits bins of any features, whose scale does not matter here.
-    bins : int
-        Bins of a feature, 2 to 254.
+    bins : int in [2, 254]
+        Bins of a feature.
     strategy : {"quantile", "even", "geometric", "unit"}
-        Where edges are placed; see `ScoreBinner`.
+        Where steps may be; see `ScoreBinner`.
     categorical : sequence of column names or indices
-        Columns whose values are categories: each has a weight of its own.
-    increasing, decreasing : sequence of column names or indices
-        Columns whose step functions must never fall, or never rise.
+        Features whose values are categories: names, or indices as in the data. Each category has a
+        weight of its own.
+    increasing : sequence of column names or indices
+        Features whose functions must not fall.
+    decreasing : sequence of column names or indices
+        Features whose functions must not rise.
     interactions : int or "auto"
-        How many pairs of features have a table of their own, of 8 × 8 cells. They are those for
-        which the subgradient of the risk, once features alone have been fitted at C, shows most
-        beyond a sum over both. "auto" chooses the number by cross-validation over queries: the
-        least that is within a standard error of the best, and so none unless they clearly pay.
+        Pairs of features with a table of their own; "auto" cross-validates. Tables have 8 × 8
+        cells. The pairs are those for which the subgradient of the risk, once features alone have
+        been fitted at C, shows most beyond a sum over both. "auto" takes the least number that is
+        within a standard error of the best, and so none unless they clearly pay.
+
+    The other parameters are those of `SVMRanker`. C is 1 if not given, 100 with the ramp bound:
+    that suits bins of any features, whose scale does not matter here.
 
     A missing value (NaN) is a bin of its own, with a weight that is learned; a category that was
     never seen adds nothing.

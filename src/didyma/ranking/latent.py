@@ -100,7 +100,7 @@ class LatentPerceptronRanker(_LatentRanker):
         row, and finds worse rankings than "exact" for most others.
     C : float
         Weight of the loss in the search. Good values depend on the scale of the features.
-    epochs : int
+    epochs : int >= 1
         Passes over the queries.
     weights : "reciprocal", "discount" or non-increasing numbers
         v_j: 1/j, 1/log2(1 + j), or given.
@@ -230,17 +230,17 @@ class LatentSVMRanker(_LatentRanker):
         "greedy" is that of Haponchyk & Moschitti (for "ap" only). It loses the guarantee: see
         ``objective_trace_``.
     positions : {"relevant", "all"}
-        Which ranks the search for the most violating ranking scores, where the truncated map counts
-        only as many ranks as there are relevant rows: the same ones, or all of them. The latter is
-        the published procedure; it loses the guarantee too.
+        Ranks that the search for the most violating ranking scores; "all" repeats the mismatch of
+        the published method. The truncated map counts only as many ranks as there are relevant
+        rows; with "all" the guarantee is lost too.
     feature_map : str, FeatureMap or None
         "truncated" (1/j for the j-th of P ranks), "positional", "top@5", … None is "top@k" for
         "precision@k", as in Yu & Joachims, and "truncated" for other losses.
     start : {"classifier", "random"}
-        Where CCCP begins: at the weights of a classifier in which each query counts the same (rows
-        weigh 1/#documents; C by its accuracy on ``eval_set``, or on the training rows), or at
-        random perfect rankings. Where relevance is hard to tell, runs end at w = 0, a local
-        minimum: mostly from random rankings, less often from the classifier.
+        Where CCCP begins: at the weights of a classifier, or at random perfect rankings. In the
+        classifier each query counts the same (rows weigh 1/#documents; C by its accuracy on
+        ``eval_set``, or on the training rows). Where relevance is hard to tell, runs end at w = 0,
+        a local minimum: mostly from random rankings, less often from the classifier.
     tol : float
         CCCP stops when a round gains less, relative to the objective.
     max_iter : int

@@ -47,27 +47,29 @@ class SVMRanker(SVMTraining, LinearRanker):
         Weight of the loss against the norm. Good values depend on the scale of the features, and
         are larger for the ramp bound; 100 if not given, 10,000 with the ramp.
     feature_map : str or FeatureMap
-        "pairwise", "positional", "positional:discount", "truncated", "top@10" or an object.
+        "pairwise", "positional", "positional:discount", "truncated", "top@10". Or an object.
     grades : {"auto", "joint", "thresholds"}
-        How NDCG over more than two grades is bounded: by one ranking for all grades, which is
-        tighter and takes time in the product of their counts, or by a weighted sum of one binary
-        bound for each threshold, in a sort each. "auto" is the joint one where that costs no more
-        than a few sorts, and for positional maps, which have joint oracles of their own.
+        Bound on NDCG over grades: one ranking for all, or a binary one for each threshold, which is
+        never slow. The joint bound is tighter, and takes time in the product of the grades' counts;
+        the other is a weighted sum, in a sort for each threshold. "auto" is the joint one where
+        that costs no more than a few sorts, and for positional maps, which have joint oracles of
+        their own.
     bound : {"auto", "hinge", "ramp"}
-        Upper bound of the loss that is minimised. "auto" is the ramp for losses with a cut-off and
-        for losses of your own, whose hinge is often least at w = 0, and the hinge for others.
+        Bound of the loss: "ramp" suits cut-offs ("ndcg@10", "precision@5"), "hinge" the rest.
+        "auto" is the ramp for losses with a cut-off and for losses of your own, whose hinge is
+        often least at w = 0, and the hinge for others.
     solver : {"bcfw", "one-slack", "n-slack", "bundle"}
-        All solve the same problem. "bcfw" is the fast one; "one-slack" suits wide sparse data.
-    tol : float
+        All find the same optimum; "bcfw" is the fast one, "one-slack" suits wide sparse data.
+    tol : float >= 0
         Relative duality gap at which training stops.
-    max_iter : int
+    max_iter : int >= 1
         Limit on passes over the data, of one round with the ramp bound.
     measure : str
         Measure that is watched on ``eval_set``, by its ir-measures name.
-    patience : int, optional
-        Stop when the measure on ``eval_set`` has not improved for so many iterations at C (with the
-        ramp bound: rounds), and keep the best weights. Those at smaller C, by which "bcfw"
-        approaches a large one, do not count.
+    patience : int >= 1, optional
+        Stop after so many iterations without a better value on ``eval_set``, and keep the best
+        weights. Iterations are those at C, not those at smaller C by which "bcfw" approaches a
+        large one; with the ramp bound, rounds.
     n_jobs : int, optional
         Threads; None uses every core. Results do not depend on it.
     random_state : int

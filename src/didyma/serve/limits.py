@@ -28,22 +28,23 @@ class Limits:
 
     Attributes
     ----------
-    body : int
+    body : int >= 1
         Bytes of a request.
-    documents : int
-        Of a request.
-    characters : int
-        Of a query, and of each document.
-    text : int
+    documents : int >= 1
+        Documents of a request.
+    characters : int >= 1
+        Length of a query, and of each document.
+    text : int >= 1
         Characters of a query and its documents together.
-    seconds : float
+    seconds : float >= 0.1
         To read a request, and again to answer it.
-    waiting : int
-        Requests that wait while all threads work.
-    connections : int
-        At the same time; fewer if fewer files may be open.
-    in_flight : int
-        Bytes of all bodies that are read, ranked or answered at the same time.
+    waiting : int >= 0
+        Requests that wait while all threads work; more are refused (429).
+    connections : int >= 1
+        Connections at the same time; beyond them the one that has waited longest for its client is
+        ended. Fewer if fewer files may be open.
+    in_flight : int >= 1
+        Bytes of all requests under way; large ones wait for room.
     """
 
     body: int = 16 << 20

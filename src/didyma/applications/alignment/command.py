@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,10 +10,12 @@ import typer
 
 from didyma.applications.networks import options as neural
 from didyma.cli import options
-from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
+from didyma.cli.groups import SEED, Option, ParametersOf, command, group
+from didyma.cli.output import check_output, print_json, print_message, waiting
 from didyma.errors import DataError
-from didyma.files import format_suffix, replace_when_done
+from didyma.files import format_suffix
 from didyma.formatting import decimal
+from didyma.report.columns import aligned, listed
 
 if TYPE_CHECKING:
     from didyma.applications.alignment.esim import Alignment, EntailmentClassifier
@@ -23,11 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    help="""Tell whether a premise entails a hypothesis, contradicts it, or neither.
+app = group(
+    """Tell whether a premise entails a hypothesis, contradicts it, or neither.
 
     [bold]Train, apply, evaluate:[/bold]
 
@@ -38,63 +35,40 @@ app = typer.Typer(
     didyma nli eval nli.didyma.safetensors test.jsonl
 
     Data are JSONL as SNLI and MultiNLI have it, or SICK with or without its
-    header, plain or .gz.""",
+    header, plain or .gz."""
 )
 
-DATA = "Pairs of sentences: JSONL, or SICK."
 PICTURES = (".html", ".svg")
 
 
-class Aligner(StrEnum):
-    """How the words of two sentences are aligned."""
-
-    softmax = "softmax"
-    sequential = "sequential"
-    matching = "matching"
-
-
-Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model that didyma nli fit has saved.")
-]
+CLASSIFIER = ParametersOf(
+    "didyma.applications.alignment.esim.EntailmentClassifier",
+    {
+        None: [
+            "alignment",
+            neural.FIXED_VECTORS,
+            Option(
+                "lowercase", ("--keep-case",), help="Tell capitals from small letters.", sets=False
+            ),
+            SEED,
+        ],
+        "Network": ["dimension", "hidden", "dropout"],
+        **neural.TRAINING,
+    },
+)
+Model = Annotated[Path, options.argument("MODEL", "A model that didyma nli fit has saved.")]
 
 
 @app.command()
+@command
 def fit(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help="Pairs with labels.")],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
-    ] = Path("nli.didyma.safetensors"),
-    dev: Annotated[
-        Path | None,
-        typer.Option("--dev", metavar="FILE", help="Held-out pairs, to choose the epoch by."),
-    ] = None,
-    alignment: Annotated[
-        Aligner,
-        typer.Option(
-            "--alignment", help="Each word for itself, two chains, or one matching of the words."
-        ),
-    ] = Aligner.matching,
+    *,
+    train: Annotated[Path, options.argument("TRAIN", "Pairs with labels.")],
+    output: options.Output = Path("nli.didyma.safetensors"),
+    dev: Annotated[Path | None, options.file("Held-out pairs, to choose the epoch by.")] = None,
     vectors: neural.Vectors = None,
-    fixed: neural.FixedVectors = False,
-    keep_case: Annotated[
-        bool, typer.Option("--keep-case", help="Tell capitals from small letters.")
-    ] = False,
-    dimension: neural.Dimension = 100,
-    hidden: Annotated[
-        int,
-        typer.Option(
-            "--hidden", min=1, rich_help_panel=neural.NETWORK, help="Units of each layer."
-        ),
-    ] = 100,
-    dropout: neural.Dropout = 0.3,
-    epochs: neural.Epochs = 20,
-    learning_rate: neural.LearningRate = 1e-3,
-    batch_size: neural.BatchSize = 32,
-    patience: neural.Patience = 5,
-    seed: options.Seed = 0,
+    parameters: Annotated[dict[str, Any], CLASSIFIER],
     jobs: options.Jobs = None,
-    device: neural.Device = neural.DeviceName.auto,
-    checkpoint: neural.Checkpoint = None,
     as_json: options.Json = False,
 ) -> None:
     """Train on pairs with labels and save the classifier.
@@ -110,59 +84,32 @@ def fit(
 
     didyma nli fit train.jsonl --dev dev.jsonl --vectors glove.txt.gz --fixed-vectors
     """
-    if fixed and vectors is None:
-        raise typer.BadParameter("there are none without --vectors", param_hint="--fixed-vectors")
-    check_output(output, train, dev, vectors)
-    check_output(checkpoint, train, dev, vectors, output)
+    neural.check_files(parameters, output, train, dev, vectors=vectors)
     pairs, labels = _read_labelled(train)
     held_out = None if dev is None else _read_labelled(dev)
 
     from didyma.applications.alignment.esim import EntailmentClassifier
 
     with neural.training("accuracy") as callback:
-        classifier = EntailmentClassifier(
-            alignment.value,
-            dimension=dimension,
-            hidden=hidden,
-            dropout=dropout,
-            tune_vectors=not fixed,
-            lowercase=not keep_case,
-            batch_size=batch_size,
-            epochs=epochs,
-            learning_rate=learning_rate,
-            patience=patience,
-            random_state=seed,
-            device=device.value,
-            checkpoint=checkpoint,
-            callback=callback,
-        )
-        given = None if vectors is None else _read_vectors(vectors, classifier, pairs, held_out)
-        classifier.fit(pairs, labels, held_out, given)
+        classifier = EntailmentClassifier(**parameters, callback=callback)
+        table = None if vectors is None else _read_vectors(vectors, classifier, pairs, held_out)
+        classifier.fit(pairs, labels, held_out, table)
     about = {"path": str(train), "pairs": len(pairs), "labels": classifier.classes_}
-    choice = {"alignment": alignment.value}
-    neural.conclude(classifier, output, about, dev, "accuracy", choice, as_json=as_json)
+    choice = {"alignment": classifier.alignment}
+    neural.save_trained(classifier, output, about, dev, "accuracy", choice, as_json=as_json)
 
 
 @app.command()
 def predict(
     model: Model,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help=DATA)],
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Predictions, as JSONL."),
-    ] = None,
+    data: Annotated[Path, options.argument("DATA", "Pairs of sentences: JSONL, or SICK.")],
+    output: Annotated[Path | None, options.file("Predictions, as JSONL.", "--output", "-o")] = None,
     alignments: Annotated[
         Path | None,
-        typer.Option(
-            "--alignments",
-            metavar="FILE",
-            help="How words are aligned: drawn (.html, .svg) or as data (.jsonl).",
-        ),
+        options.file("How words are aligned: drawn (.html, .svg) or as data (.jsonl)."),
     ] = None,
-    most: Annotated[
-        int, typer.Option("--most", min=1, help="Pairs to draw, the first of DATA.")
-    ] = 20,
-    device: neural.Device = neural.DeviceName.auto,
+    most: Annotated[int, options.number("Pairs to draw, the first of DATA.", min=1)] = 20,
+    device: neural.Device = "auto",
     jobs: options.Jobs = None,
 ) -> None:
     """Label the pairs of DATA.
@@ -204,25 +151,27 @@ def predict(
     if output is not None:
         shares = [dict(zip(classifier.classes_, row)) for row in probabilities.tolist()]
         nli.write_predictions(pairs, labels, shares, output)
-        say(f"{len(pairs)} predictions written to {output}")
+        print_message(f"{len(pairs)} predictions written to {output}")
     if alignments is None:
         return
     shown = len(pairs) if kind == ".jsonl" else most
     with waiting("aligning"):
-        found = classifier.alignments(pairs[:shown])
+        aligned_pairs = classifier.alignments(pairs[:shown])
     if kind == ".jsonl":
-        _write_lines(pairs, found, alignments)
+        from didyma.applications.alignment.drawing import write_lines
+
+        write_lines(pairs, aligned_pairs, alignments)
     else:
         best = probabilities.max(axis=1)
-        _draw([f"{label} {p:.0%}" for label, p in zip(labels, best)], found, alignments)
-    say(f"alignments of {len(found)} pairs written to {alignments}")
+        _draw([f"{label} {p:.0%}" for label, p in zip(labels, best)], aligned_pairs, alignments)
+    print_message(f"alignments of {len(aligned_pairs)} pairs written to {alignments}")
 
 
 @app.command("eval")
 def evaluate(
     model: Model,
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Pairs with labels.")],
-    device: neural.Device = neural.DeviceName.auto,
+    data: Annotated[Path, options.argument("DATA", "Pairs with labels.")],
+    device: neural.Device = "auto",
     jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
@@ -261,13 +210,13 @@ def evaluate(
             }
         )
         return
-    found = {
+    measures = {
         "accuracy": decimal(accuracy),
         "nonzero alignments": f"{share:.1%}",
         "pairs": str(len(pairs)),
     }
     rows = [[gold, *(str(counts[gold][name]) for name in names)] for gold in names]
-    typer.echo(listed(found) + "\n\n" + aligned([["gold \\ predicted", *names], *rows]))
+    typer.echo(listed(measures) + "\n\n" + aligned([["gold \\ predicted", *names], *rows]))
 
 
 def _read(path: Path) -> list[Pair]:
@@ -275,7 +224,7 @@ def _read(path: Path) -> list[Pair]:
 
     with waiting(f"reading {path}"):
         pairs = nli.read(path)
-    say(f"{path}: {len(pairs)} pairs")
+    print_message(f"{path}: {len(pairs)} pairs")
     return pairs
 
 
@@ -286,7 +235,7 @@ def _read_labelled(path: Path) -> tuple[list[Pair], list[str]]:
     if not pairs:
         raise DataError("expected pairs with labels, found none", path=path)
     if without:
-        say(f"{path}: {without} pairs without a label skipped")
+        print_message(f"{path}: {without} pairs without a label skipped")
     return pairs, [str(pair.label) for pair in pairs]
 
 
@@ -301,40 +250,18 @@ def _read_vectors(
     wanted = classifier.vocabulary([*pairs, *(held_out[0] if held_out else [])])
     with waiting(f"reading {path}"):
         words, matrix = vectors.read(path, wanted)
-    say(f"{path}: vectors of {len(words)} of {len(wanted)} words")
+    print_message(f"{path}: vectors of {len(words)} of {len(wanted)} words")
     return words, matrix
 
 
-def _load(path: Path, device: neural.DeviceName) -> EntailmentClassifier:
+def _load(path: Path, device: str) -> EntailmentClassifier:
     from didyma.applications.alignment.esim import EntailmentClassifier
 
-    return EntailmentClassifier.load(path).set_params(device=device.value)
+    return EntailmentClassifier.load(path).set_params(device=device)
 
 
-def _write_lines(pairs: Sequence[Pair], found: Sequence[Alignment], path: Path) -> None:
-    import numpy as np
-
-    with replace_when_done(path) as file:
-        for pair, alignment in zip(pairs, found):
-            record = {
-                **({} if pair.id is None else {"pairID": pair.id}),
-                "premise": alignment.premise,
-                "hypothesis": alignment.hypothesis,
-                "to_hypothesis": alignment.to_hypothesis.round(6).tolist(),
-                "to_premise": alignment.to_premise.round(6).tolist(),
-                "selected": {
-                    name: [
-                        {"probability": share, "cells": np.argwhere(cells).tolist()}
-                        for cells, share in zip(one.structures, one.probabilities.tolist())
-                    ]
-                    for name, one in alignment.selected.items()
-                },
-            }
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
-
-
-def _draw(titles: Sequence[str], found: Sequence[Alignment], path: Path) -> None:
+def _draw(titles: Sequence[str], alignments: Sequence[Alignment], path: Path) -> None:
     from didyma.applications.alignment.drawing import write
 
     with waiting("drawing"):
-        write(found, titles[: len(found)], path)
+        write(alignments, titles[: len(alignments)], path)

@@ -7,6 +7,7 @@ weights, in which a frame marks those above 0, and one for each of its most prob
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from didyma.applications.alignment.esim import Alignment, Selected
+    from didyma.applications.alignment.reader import Pair
 
-__all__ = ["heat_maps", "write"]
+__all__ = ["heat_maps", "write", "write_lines"]
 
 Floats = NDArray[np.float64]
 
@@ -223,3 +225,24 @@ def _picture(figure: Figure, kind: str) -> bytes:
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "didyma"}):
         figure.savefig(contents, format=kind[1:], metadata=date, dpi=150)
     return contents.getvalue()
+
+
+def write_lines(pairs: Sequence[Pair], alignments: Sequence[Alignment], path: PathName) -> None:
+    """Write alignments as data, a line of JSON for each pair."""
+    with replace_when_done(path) as file:
+        for pair, alignment in zip(pairs, alignments):
+            record = {
+                **({} if pair.id is None else {"pairID": pair.id}),
+                "premise": alignment.premise,
+                "hypothesis": alignment.hypothesis,
+                "to_hypothesis": alignment.to_hypothesis.round(6).tolist(),
+                "to_premise": alignment.to_premise.round(6).tolist(),
+                "selected": {
+                    name: [
+                        {"probability": share, "cells": np.argwhere(cells).tolist()}
+                        for cells, share in zip(one.structures, one.probabilities.tolist())
+                    ]
+                    for name, one in alignment.selected.items()
+                },
+            }
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")

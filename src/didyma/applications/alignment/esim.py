@@ -159,27 +159,27 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
     Parameters
     ----------
     alignment : {"softmax", "sequential", "matching"}
-        How words are aligned; see `didyma.applications.alignment.alignment`.
-    dimension, hidden : int
-        Size of word vectors, where `fit` is given none, and of hidden layers.
-    dropout : float
-        Share of the units of each layer that a step of training leaves out.
+        Each word for itself, two chains, or one matching of the words; see
+        `didyma.applications.alignment.alignment`.
+    dimension : int >= 1
+        Size of word vectors, if learned.
+    hidden : int >= 1
+        Units of each layer.
+    dropout : float in [0, 0.99]
+        Share of the units that a step of training leaves out.
     tune_vectors : bool
         Whether word vectors that `fit` is given are trained further.
     lowercase : bool
         Whether texts are put in lower case.
-    batch_size, epochs, learning_rate, optimizer, weight_decay, decay
-        See `didyma.applications.networks.trainer.Trainer`.
-    patience, random_state, checkpoint
+    optimizer, weight_decay, decay
         See `didyma.applications.networks.trainer.Trainer`.
     tol : float
         Duality gap at which SparseMAP stops, in training and afterwards.
     n_jobs : int, optional
         Threads of SparseMAP; None means every core.
-    device : {"auto", "cpu", "cuda", "mps"}
-        Where the network is computed; alignments are on the CPU, in double precision.
-    callback : callable, optional
-        Called with a `Step` after each step and epoch.
+
+    Training and ``device`` are those of `NetworkEstimator`; alignments are on the CPU, in double
+    precision.
 
     Attributes
     ----------

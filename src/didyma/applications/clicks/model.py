@@ -76,16 +76,16 @@ class ClickModel:
     method : {"swaps", "em"}
         "swaps" looks only at where the clicks of each document fell; "em" also at impressions
         without clicks, which needs many for each document.
-    clip : float
+    clip : float in [0, 1]
         Least examination that a position counts as, so that no click counts as too many.
-    smoothing : float
+    smoothing : float >= 0
         Impressions with the mean relevance that are added to each document.
-    min_impressions : int
+    min_impressions : int >= 0
         Documents with fewer are left out.
-    min_clicks : int
+    min_clicks : int >= 0
         Queries with fewer are left out.
-    bootstrap : int
-        Curves to take the interval from.
+    bootstrap : int >= 0
+        Curves from queries with random weights, for the interval; 0 for none.
     random_state : int
         Of the bootstrap.
 

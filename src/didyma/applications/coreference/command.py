@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from didyma.cli import checkpointing, options
+from didyma.cli import options
+from didyma.cli.checkpointing import Checkpointing
+from didyma.cli.groups import Option, ParametersOf, command, group
 from didyma.cli.inputs import is_model
 from didyma.cli.interruption import end_if_interrupted, exit_code
-from didyma.cli.output import aligned, check_output, listed, print_json, say, waiting
+from didyma.cli.output import check_output, print_json, print_message, waiting
 from didyma.errors import DataError
 from didyma.formatting import decimal
+from didyma.report.columns import listed
 
 if TYPE_CHECKING:
     from didyma.applications.coreference.reader import Document
@@ -23,31 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", add_completion=False)
-
-DATA = "CoNLL-2012 style file with mentions in its last column, or a folder of such."
-EVERY = 10  # cuts between lines
-
-
-class CorefModel(StrEnum):
-    """Which model learns."""
-
-    latent = "latent"
-    correlation = "correlation"
-
-
-class CorefMeasure(StrEnum):
-    """What C is chosen by."""
-
-    conll = "conll"
-    muc = "muc"
-    b_cubed = "b_cubed"
-    ceaf_m = "ceaf_m"
-    ceaf_e = "ceaf_e"
-
-
-@app.callback()
-def _coref() -> None:
+app = group(
     """Find which mentions of a text refer to the same thing.
 
     Mentions are given; what is learned is how to cluster them. Data are
@@ -61,46 +38,38 @@ def _coref() -> None:
 
     didyma coref eval coref.didyma.safetensors test/
     """
+)
+
+DATA = "CoNLL-2012 style file with mentions in its last column, or a folder of such."
+EVERY = 10  # cuts between lines
+
+
+Measure = Literal["conll", "muc", "b_cubed", "ceaf_m", "ceaf_e"]
+RESOLVER = ParametersOf(
+    "didyma.applications.coreference.resolver.CoreferenceResolver",
+    {None: [Option("model", ("--model-type",)), "r", "tol", "max_iter"]},
+)
 
 
 @app.command()
+@command
 def fit(
-    context: typer.Context,
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help=DATA)],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
-    ] = Path("coref.didyma.safetensors"),
-    dev: Annotated[
-        Path | None,
-        typer.Option("--dev", metavar="FILE", help="Held-out documents, to choose C by."),
-    ] = None,
-    measure: Annotated[
-        CorefMeasure, typer.Option("--measure", help="F1 on --dev.")
-    ] = CorefMeasure.conll,
-    model: Annotated[
-        CorefModel,
-        typer.Option("--model-type", help="Spanning forests, or all pairs of a cluster."),
-    ] = CorefModel.latent,
+    *,
+    train: Annotated[Path, options.argument("TRAIN", DATA)],
+    output: options.Output = Path("coref.didyma.safetensors"),
+    dev: Annotated[Path | None, options.file("Held-out documents, to choose C by.")] = None,
+    measure: Annotated[Measure, typer.Option(help="F1 on --dev.")] = "conll",
     C: Annotated[
         str,
-        typer.Option(
+        options.text(
+            "VALUES",
+            "Weight of the loss; of several values, as 0.01,0.1,1, the best on --dev is kept.",
             "--C",
-            metavar="VALUES",
-            help="Weight of the loss; of several values, as 0.01,0.1,1, the best on --dev is kept.",
         ),
     ] = "1",
-    r: Annotated[
-        float,
-        typer.Option("--r", help="Penalty of a wrong link; less makes larger clusters (latent)."),
-    ] = 0.1,
-    tol: Annotated[
-        float, typer.Option("--tol", min=0, help="Relative gain, or gap, to stop at.")
-    ] = 1e-3,
-    max_iter: Annotated[int, typer.Option("--max-iter", min=1, help="Most rounds, or cuts.")] = 100,
+    parameters: Annotated[dict[str, Any], RESOLVER],
     jobs: options.Jobs = None,
-    checkpoint: checkpointing.Folder = None,
-    checkpoint_every: checkpointing.Every = 300,
-    resume: checkpointing.Resume = False,
+    checkpointing: Checkpointing,
     as_json: options.Json = False,
 ) -> None:
     """Train on documents with gold clusters and save the model.
@@ -116,11 +85,7 @@ def fit(
 
     didyma coref fit train.conll --model-type correlation --C 100
     """
-    Cs = options.read_Cs(C)
-    if len(Cs) > 1 and dev is None:
-        raise typer.BadParameter("several values of C need --dev, to choose by", param_hint="--C")
-    if not 0 < r < math.inf:
-        raise typer.BadParameter("expected a number above 0", param_hint="--r")
+    Cs = options.read_Cs(C, dev)
     check_output(output, train, dev)
     documents = _read(train)
     held_out = [] if dev is None else _read(dev)
@@ -139,24 +104,24 @@ def fit(
 
     def fits() -> Iterator[CoreferenceResolver]:
         for value in Cs:
-            yield CoreferenceResolver(
-                value, r, model.value, tol=tol, max_iter=max_iter, callback=_reporter(value, model)
-            ).fit_pairs(examples, labels)
+            callback = _reporter(value, parameters["model"])
+            resolver = CoreferenceResolver(value, **parameters, callback=callback)
+            yield resolver.fit_pairs(examples, labels)
 
     def judge(resolver: CoreferenceResolver) -> float:
-        found = _value(_evaluate(held_out, resolver.predict_pairs(unseen)), measure)
-        say(f"C={resolver.C:<8g}dev {measure.value} {decimal(found)}")
-        return found
+        value = _value(_evaluate(held_out, resolver.predict_pairs(unseen)), measure)
+        print_message(f"C={resolver.C:<8g}dev {measure} {decimal(value)}")
+        return value
 
-    with checkpointing.surviving(context, output, TRAIN=documents, dev=held_out):
+    with checkpointing.saving(output, TRAIN=documents, dev=held_out):
         found = contest(fits(), judge if held_out else None)
         if not found.contenders:
-            say("interrupted before there was anything to keep")
+            print_message("interrupted before there was anything to keep")
             raise typer.Exit(exit_code())
         best, on_dev = found.best.ranker, found.best.value
         kept = {
             "train": {"path": str(train), "documents": len(documents)},
-            "dev": None if dev is None else {"path": str(dev), measure.value: on_dev},
+            "dev": None if dev is None else {"path": str(dev), measure: on_dev},
             "candidates": [_summary(one.ranker, one.value) for one in found.contenders],
         }
         model_file.save(best, output, summary=kept)
@@ -165,9 +130,10 @@ def fit(
         print_json({"model": str(output), **_summary(best, on_dev), "seconds": seconds, **kept})
     else:
         lines = {
-            "model": f"{model.value}, C {best.C:g}" + (f", r {r:g}" if model == "latent" else ""),
+            "model": f"{best.model}, C {best.C:g}"
+            + (f", r {best.r:g}" if best.model == "latent" else ""),
             "objective": f"{best.result_.value:.6g} ({best.result_.status})",
-            **({} if on_dev is None else {f"dev {measure.value}": decimal(on_dev)}),
+            **({} if on_dev is None else {f"dev {measure}": decimal(on_dev)}),
             "saved to": str(output),
         }
         typer.echo(listed(lines))
@@ -176,15 +142,10 @@ def fit(
 
 @app.command()
 def predict(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A model that didyma coref fit has saved.")
-    ],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help=DATA)],
+    model: Annotated[Path, options.argument("MODEL", "A model that didyma coref fit has saved.")],
+    data: Annotated[Path, options.argument("DATA", DATA)],
     output: Annotated[
-        Path,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="File to write, or folder if DATA is one."
-        ),
+        Path, options.file("File to write, or folder if DATA is one.", "--output", "-o")
     ],
 ) -> None:
     """Cluster the mentions of DATA and write them in the same format.
@@ -217,18 +178,17 @@ def predict(
     for target, documents, labels in zip(targets, contents, clusters):
         coreference.write(documents, target, labels)
     n_documents = sum(map(len, contents))
-    say(f"{n_documents} document{'s' if n_documents != 1 else ''} written to {output}")
+    print_message(f"{n_documents} document{'s' if n_documents != 1 else ''} written to {output}")
 
 
 @app.command("eval")
 def evaluate(
     system: Annotated[
-        Path,
-        typer.Argument(metavar="MODEL|PREDICTED", help="A saved model, or predicted clusters."),
+        Path, options.argument("MODEL|PREDICTED", "A saved model, or predicted clusters.")
     ],
-    gold: Annotated[Path, typer.Argument(metavar="DATA", help=DATA)],
+    gold: Annotated[Path, options.argument("DATA", DATA)],
     per_document: Annotated[
-        bool, typer.Option("--per-document", help="Show F1 of each document too.")
+        bool, options.flag("--per-document", "Show F1 of each document too.")
     ] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -245,6 +205,8 @@ def evaluate(
 
     didyma coref eval coref.didyma.safetensors test/ --per-document --json
     """
+    from didyma.applications.coreference.report import labels_of, scores_dict, scores_text
+
     documents = _read(gold)
     if system.is_file() and is_model(system):
         from didyma.applications.coreference.resolver import CoreferenceResolver
@@ -253,18 +215,19 @@ def evaluate(
         with waiting("resolving"):
             predicted: Sequence[Any] = resolver.predict(documents)
     else:
-        predicted = _aligned_labels(system, _read(system), documents)
-    found = _evaluate(documents, predicted)
+        predicted = labels_of(system, _read(system), documents)
+    scores = _evaluate(documents, predicted)
     single = [_evaluate([d], [labels]) for d, labels in zip(documents, predicted)]
     if as_json:
-        record = {"n_documents": len(documents), **_plain(found)}
+        record = {"n_documents": len(documents), **scores_dict(scores)}
         if per_document:
             record["documents"] = {
-                f"{d.name} {d.part}": _plain(own) for d, own in zip(documents, single)
+                f"{d.name} {d.part}": scores_dict(scores_of_one)
+                for d, scores_of_one in zip(documents, single)
             }
         print_json(record)
     else:
-        typer.echo(_text(documents, found, single if per_document else []))
+        typer.echo(scores_text(documents, scores, single if per_document else []))
 
 
 def _read(path: Path) -> list[Document]:
@@ -273,17 +236,17 @@ def _read(path: Path) -> list[Document]:
     with waiting(f"reading {path}"):
         documents = [d for file in coreference.find(path) for d in coreference.read(file)]
     n_mentions = sum(len(document.mentions) for document in documents)
-    say(f"{path}: {len(documents)} documents, {n_mentions} mentions")
+    print_message(f"{path}: {len(documents)} documents, {n_mentions} mentions")
     return documents
 
 
-def _reporter(C: float, model: CorefModel) -> Any:
+def _reporter(C: float, model: str) -> Any:
     """Lines on stderr, one a round, or one for some cuts."""
-    name, every = ("round", 1) if model is CorefModel.latent else ("cut", EVERY)
+    name, every = ("round", 1) if model == "latent" else ("cut", EVERY)
 
     def report(progress: Progress) -> None:
         if progress.n_iter % every == 0:
-            say(
+            print_message(
                 f"C={C:<8g}{name} {progress.n_iter:3d}   objective {progress.value:.6g}   "
                 f"{progress.seconds:.1f} s"
             )
@@ -297,9 +260,9 @@ def _evaluate(documents: Sequence[Document], predicted: Sequence[Any]) -> dict[s
     return evaluate([document.labels for document in documents], predicted)
 
 
-def _value(found: dict[str, Any], measure: CorefMeasure) -> float:
-    value = found[measure.value]
-    return float(value if measure is CorefMeasure.conll else value.f1)
+def _value(scores: dict[str, Any], measure: str) -> float:
+    value = scores[measure]
+    return float(value if measure == "conll" else value.f1)
 
 
 def _summary(resolver: Any, on_dev: float | None) -> dict[str, Any]:
@@ -313,72 +276,3 @@ def _summary(resolver: Any, on_dev: float | None) -> dict[str, Any]:
         "n_iter": result.n_iter,
         "dev": on_dev,
     }
-
-
-def _aligned_labels(
-    path: Path, predicted: Sequence[Document], gold: Sequence[Document]
-) -> list[list[str]]:
-    """Predicted cluster of each gold mention; both must mark the same ones."""
-    known = {(document.name, document.part): document for document in predicted}
-    labels = []
-    for document in gold:
-        found = known.get((document.name, document.part))
-        if found is None:
-            raise DataError(
-                f"expected a document {document.name}, part {document.part}, found none", path=path
-            )
-        ours = sorted((m.start, m.stop, m.cluster) for m in found.mentions)
-        order = sorted(range(len(document.mentions)), key=lambda k: document.mentions[k][:2])
-        theirs = [document.mentions[k][:2] for k in order]
-        if [mention[:2] for mention in ours] != theirs:
-            where = set(theirs) ^ {mention[:2] for mention in ours}
-            words = f", first {document.words[slice(*min(where))]}" if where else ""
-            raise DataError(
-                f"document {document.name}, part {document.part}: expected the {len(theirs)} "
-                f"mentions of the gold file, found {len(ours)} that differ{words}",
-                path=found.path,
-            )
-        own = [""] * len(order)
-        for k, mention in zip(order, ours):
-            own[k] = mention[2]
-        labels.append(own)
-    return labels
-
-
-def _plain(found: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: value
-        if isinstance(value, float)
-        else {"precision": value.precision, "recall": value.recall, "f1": value.f1}
-        for name, value in found.items()
-    }
-
-
-def _text(
-    documents: Sequence[Document], found: dict[str, Any], single: Sequence[dict[str, Any]]
-) -> str:
-    names = {"muc": "MUC", "b_cubed": "B3", "ceaf_m": "CEAF_m", "ceaf_e": "CEAF_e"}
-    rows = [["", "precision", "recall", "F1"]]
-    for key, name in names.items():
-        score = found[key]
-        rows.append([name, *map(decimal, (score.precision, score.recall, score.f1))])
-    rows.append(["CoNLL", "", "", decimal(found["conll"])])
-    losses = {
-        "MITRE loss": decimal(found["mitre_loss"]),
-        "pair loss": decimal(found["pair_loss"]),
-        "documents": str(len(documents)),
-    }
-    parts = [aligned(rows), aligned(list(losses.items()))]
-    if single:
-        head = ["document", "mentions", *names.values(), "CoNLL"]
-        each = [
-            [
-                document.name,
-                str(len(document.mentions)),
-                *(decimal(own[key].f1) for key in names),
-                decimal(own["conll"]),
-            ]
-            for document, own in zip(documents, single)
-        ]
-        parts.append(aligned([head, *each]))
-    return "\n\n".join(parts)

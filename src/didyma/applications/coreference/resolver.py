@@ -38,16 +38,15 @@ class CoreferenceResolver(Savable, Estimator):
     ----------
     C : float
         Weight of the loss against the norm.
-    r : float
-        Penalty of a wrong link, where a missing one costs 1; for ``model="latent"``. Less than 1
-        makes larger clusters.
+    r : float > 0
+        Penalty of a wrong link; less makes larger clusters ("latent"). A missing link costs 1.
     model : {"latent", "correlation"}
-        "latent": a latent structural SVM over spanning forests (Yu & Joachims 2009), whose
-        inference is exact. "correlation": a structural SVM over all pairs of a cluster (Finley &
-        Joachims 2005), whose inference is greedy, hence approximate.
-    tol : float
+        Spanning forests, or all pairs of a cluster. "latent" is a latent structural SVM over
+        forests (Yu & Joachims 2009), whose inference is exact; "correlation" a structural SVM over
+        pairs (Finley & Joachims 2005), whose inference is greedy, hence approximate.
+    tol : float >= 0
         Relative gain of a round at which "latent" stops, relative gap of "correlation".
-    max_iter : int
+    max_iter : int >= 1
         Most rounds of "latent", most cuts of "correlation".
     callback : callable, optional
         Called with a `Progress` after each round or cut; True stops.

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from didyma.cli import options
-from didyma.cli.output import print_json, print_table, say, waiting
+from didyma.cli.output import print_json, print_message, print_table, waiting
 
 __all__ = ["demo"]
 
@@ -41,7 +41,7 @@ def demo(
     with waiting("importing and compiling"):
         from didyma.applications.demo import OURS, run
 
-        result = run(output, random_state=seed, report=say)
+        result = run(output, random_state=seed, report=print_message)
     if as_json:
         files = {name: str(path) for name, path in result.files.items()}
         print_json(result.table.to_dict() | {"files": files})

@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma.cli import checkpointing, options
+from didyma.cli import options
+from didyma.cli.checkpointing import Checkpointing
+from didyma.cli.groups import SEED, Option, ParametersOf, command, group
 from didyma.cli.interruption import end_if_interrupted, exit_code
-from didyma.cli.output import check_output, listed, print_json, say, terminal, waiting
+from didyma.cli.output import check_output, print_json, print_message, terminal, waiting
+from didyma.cli.progress import progress_bars
 from didyma.errors import DataError
+from didyma.report.columns import listed
 
 if TYPE_CHECKING:
     from didyma.applications.motif.fasta import FastaRecord
@@ -24,11 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    help="""Find the motif that some DNA sequences share and others lack.
+app = group(
+    """Find the motif that some DNA sequences share and others lack.
 
     [bold]Learn, look, judge:[/bold]
 
@@ -39,68 +40,52 @@ app = typer.Typer(
     didyma motif eval motif.didyma.safetensors test.fa --negatives others.fa
 
     Sequences are FASTA files, plain or .gz. Small letters count as capitals; no
-    site covers an N or another letter that is not A, C, G or T.""",
+    site covers an N or another letter that is not A, C, G or T."""
 )
 
-Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model that didyma motif fit has saved.")
-]
-Negatives = Annotated[
-    Path, typer.Option("--negatives", metavar="FILE", help="Sequences without the motif.")
-]
+FINDER = ParametersOf(
+    "didyma.applications.motif.finder.MotifFinder",
+    {
+        None: [
+            Option("length", ("--length", "-l")),
+            "order",
+            "both_strands",
+            Option("C", ("--C",)),
+            Option(
+                "init",
+                ("--random-start",),
+                help="Begin at random sites instead of sampled ones.",
+                sets="random",
+            ),
+            Option("n_restarts", ("--restarts",)),
+            SEED,
+            "tol",
+        ]
+    },
+)
+Model = Annotated[Path, options.argument("MODEL", "A model that didyma motif fit has saved.")]
+Negatives = Annotated[Path, options.file("Sequences without the motif.")]
 
 
 @app.command()
+@command
 def fit(
-    context: typer.Context,
+    *,
     positives: Annotated[
-        Path, typer.Argument(metavar="TRAIN", help="FASTA file: sequences that have the motif.")
+        Path, options.argument("TRAIN", "FASTA file: sequences that have the motif.")
     ],
     negatives: Negatives,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
-    ] = Path("motif.didyma.safetensors"),
+    output: options.Output = Path("motif.didyma.safetensors"),
     background: Annotated[
         Path | None,
-        typer.Option(
-            "--background",
-            metavar="FILE",
-            help="More sequences that mostly lack the motif, such as intergenic ones.",
-        ),
+        options.file("More sequences that mostly lack the motif, such as intergenic ones."),
     ] = None,
-    background_weight: Annotated[
-        float,
-        typer.Option("--background-weight", min=0, help="Weight of each of these."),
-    ] = 0.02,
-    length: Annotated[int, typer.Option("--length", "-l", min=1, help="Bases of the motif.")] = 11,
-    order: Annotated[
-        int, typer.Option("--order", min=1, max=6, help="Length of the background's k-mers.")
-    ] = 3,
-    both_strands: Annotated[
-        bool, typer.Option("--both-strands", help="Look at the other strand too.")
-    ] = False,
-    C: Annotated[float, typer.Option("--C", help="Weight of errors against the norm.")] = 100.0,
-    random_start: Annotated[
-        bool,
-        typer.Option("--random-start", help="Begin at random sites instead of sampled ones."),
-    ] = False,
-    restarts: Annotated[
-        int,
-        typer.Option("--restarts", min=1, help="Runs; the one with the best objective is kept."),
-    ] = 10,
-    seed: options.Seed = 0,
-    tol: Annotated[float, typer.Option("--tol", min=0, help="Relative gain to stop at.")] = 1e-3,
-    meme: Annotated[
-        Path | None, typer.Option("--meme", metavar="FILE", help="Write the motif for MEME tools.")
-    ] = None,
-    logo: Annotated[
-        Path | None,
-        typer.Option("--logo", metavar="FILE", help="Draw a sequence logo, .svg or .png."),
-    ] = None,
+    background_weight: Annotated[float, options.number("Weight of each of these.", min=0)] = 0.02,
+    parameters: Annotated[dict[str, Any], FINDER],
+    meme: Annotated[Path | None, options.file("Write the motif for MEME tools.")] = None,
+    logo: Annotated[Path | None, options.file("Draw a sequence logo, .svg or .png.")] = None,
     jobs: options.Jobs = None,
-    checkpoint: checkpointing.Folder = None,
-    checkpoint_every: checkpointing.Every = 300,
-    resume: checkpointing.Resume = False,
+    checkpointing: Checkpointing,
     as_json: options.Json = False,
 ) -> None:
     """Learn a motif from sequences that have it and sequences that lack it.
@@ -121,28 +106,23 @@ def fit(
         check_output(path, positives, negatives, background)
     from didyma import model
     from didyma.applications.motif.finder import MotifFinder
+    from didyma.applications.motif.measures import errors_of
 
     start = time.perf_counter()
-    groups = [_read(positives, length), _read(negatives)]
+    groups = [_read(positives, parameters["length"]), _read(negatives)]
     groups += [_read(background)] if background is not None else []
     sizes = [len(group) for group in groups]
     labels = [1] * sizes[0] + [-1] * sum(sizes[1:])
     weight = [1.0] * sum(sizes[:2]) + [background_weight] * sum(sizes[2:])
-    finder = MotifFinder(
-        *(length, order, both_strands, C),
-        init="random" if random_start else "sample",
-        tol=tol,
-        n_restarts=restarts,
-        random_state=seed,
-    )
+    finder, restarts = MotifFinder(**parameters), parameters["n_restarts"]
     sequences = [record.sequence for group in groups for record in group]
-    with checkpointing.surviving(context, output, sequences=sequences, labels=labels):
+    with checkpointing.saving(output, sequences=sequences, labels=labels):
         with _reporting(finder, restarts) as callback:
             finder.callback = callback
             finder.fit(sequences, labels, weight)
         interrupted = len(finder.objectives_) < restarts
         if interrupted and finder.result_.n_iter == 0:
-            say("interrupted before there was anything to keep")
+            print_message("interrupted before there was anything to keep")
             raise typer.Exit(exit_code())
         motif = finder.motif(Path(output).name.split(".")[0] or "motif")
         inputs = zip((positives, negatives, background), sizes)
@@ -150,13 +130,13 @@ def fit(
     if meme is not None:
         from didyma.applications.motif.meme import write
 
-        write([motif], meme, both_strands=both_strands)
+        write([motif], meme, both_strands=finder.both_strands)
     if logo is not None:
         from didyma.applications.motif.logo import save_logo
 
         save_logo(motif, logo)
-    error = _judge(finder, *groups[:2])
-    found = {
+    error = errors_of(finder, *groups[:2])
+    summary = {
         "model": str(output),
         "consensus": motif.consensus,
         "consensus of the weights": finder.motif(source="weights").consensus,
@@ -168,14 +148,14 @@ def fit(
         "seconds": time.perf_counter() - start,
     }
     if as_json:
-        print_json(found)
+        print_json(summary)
     else:
         runs = f"{len(finder.objectives_)} of {restarts} runs, objective {finder.result_.value:.5g}"
         lines = {
-            "motif": f"{motif.consensus} ({found['bits']} bits)",
+            "motif": f"{motif.consensus} ({summary['bits']} bits)",
             "training": _sentence(error),
             "search": runs,
-            "time": f"{found['seconds']:.1f} s",
+            "time": f"{summary['seconds']:.1f} s",
             "saved to": str(output),
         }
         typer.echo(listed(lines))
@@ -185,18 +165,15 @@ def fit(
 @app.command()
 def scan(
     model: Model,
-    genome: Annotated[
-        Path, typer.Argument(metavar="DATA", help="FASTA file: sequences to look at.")
-    ],
+    genome: Annotated[Path, options.argument("DATA", "FASTA file: sequences to look at.")],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Table of sites.", show_default="-"),
+        Path | None, options.file("Table of sites.", "--output", "-o", default="-")
     ] = None,
     threshold: Annotated[
-        float, typer.Option("--threshold", help="Sites above this score; 0 is as likely as not.")
+        float, options.number("Sites above this score; 0 is as likely as not.")
     ] = 0.0,
     best: Annotated[
-        bool, typer.Option("--best", help="Only the best site of each sequence, whatever it is.")
+        bool, options.flag("--best", "Only the best site of each sequence, whatever it is.")
     ] = False,
 ) -> None:
     """List the sites of a motif: sequence, start, strand, score and bases, with tabs between.
@@ -211,6 +188,7 @@ def scan(
     didyma motif scan motif.didyma.safetensors peaks.fa --best
     """
     from didyma.applications.motif.fasta import stream
+    from didyma.applications.motif.measures import hits_of
     from didyma.files import replace_when_done
 
     check_output(output, genome, model)
@@ -221,18 +199,18 @@ def scan(
         file.write("sequence\tstart\tstrand\tscore\tsite\n")
         for record in stream(genome):
             n_sequences += 1
-            for hit in _hits(finder, record, threshold, best):
+            for hit in hits_of(finder, record, threshold, best):
                 n_sites += 1
                 row = (record.name, hit.start, hit.strand, f"{hit.score:.6g}", hit.bases)
                 file.write("\t".join(map(str, row)) + "\n")
-    say(f"{n_sites} sites in {n_sequences} sequences")
+    print_message(f"{n_sites} sites in {n_sequences} sequences")
 
 
 @app.command("eval")
 def evaluate(
     model: Model,
     positives: Annotated[
-        Path, typer.Argument(metavar="DATA", help="FASTA file: sequences that have the motif.")
+        Path, options.argument("DATA", "FASTA file: sequences that have the motif.")
     ],
     negatives: Negatives,
     jobs: options.Jobs = None,
@@ -247,16 +225,18 @@ def evaluate(
 
     didyma motif eval motif.didyma.safetensors test.fa --negatives others.fa
     """
+    from didyma.applications.motif.measures import errors_of
+
     finder = _load(model)
-    found = _judge(finder, _read(positives), _read(negatives))
+    errors = errors_of(finder, _read(positives), _read(negatives))
     if as_json:
-        print_json({"model": str(model), **found})
+        print_json({"model": str(model), **errors})
         return
     lines = {
-        "error": f"{found['error']:.2%}",
-        "positives": f"{found['positives']}, {found['missed']} missed",
-        "negatives": f"{found['negatives']}, {found['false']} answered wrongly",
-        "ROC area": f"{found['roc']:.4f}",
+        "error": f"{errors['error']:.2%}",
+        "positives": f"{errors['positives']}, {errors['missed']} missed",
+        "negatives": f"{errors['negatives']}, {errors['false']} answered wrongly",
+        "ROC area": f"{errors['roc']:.4f}",
         "motif": finder.motif().consensus,
     }
     typer.echo(listed(lines))
@@ -268,7 +248,7 @@ def _read(path: Path, length: int | None = None) -> list[FastaRecord]:
 
     with waiting(f"reading {path}"):
         records = read(path)
-    say(f"{path}: {len(records)} sequences, {sum(map(len, records))} bases")
+    print_message(f"{path}: {len(records)} sequences, {sum(map(len, records))} bases")
     for record in records if length is not None else ():
         runs = re.findall(f"[{BASES}]+", record.sequence)
         if max(map(len, runs), default=0) < (length or 0):
@@ -286,79 +266,35 @@ def _load(path: Path) -> MotifFinder:
     return MotifFinder.load(path)
 
 
-def _hits(finder: MotifFinder, record: FastaRecord, threshold: float, best: bool) -> list[Any]:
-    if not best:
-        return finder.scan(record.sequence, threshold)
-    (site,) = finder.sites([record.sequence])
-    if site is None:
-        return []
-    piece = record.sequence[site.start : site.start + finder.length + finder.order - 1]
-    (hit,) = (
-        hit
-        for hit in finder.scan(piece, float("-inf"))
-        if hit.start == 0 and hit.strand == site.strand
-    )
-    return [hit._replace(start=site.start)]
-
-
-def _judge(
-    finder: MotifFinder, positives: list[FastaRecord], negatives: list[FastaRecord]
-) -> dict[str, Any]:
-    import numpy as np
-
-    scores = [
-        finder.decision_function([record.sequence for record in records])
-        for records in (positives, negatives)
-    ]
-    missed, false = int(np.sum(scores[0] <= 0)), int(np.sum(scores[1] > 0))
-    higher = np.searchsorted(np.sort(scores[1]), scores[0], side="left")
-    as_high = np.searchsorted(np.sort(scores[1]), scores[0], side="right")
-    return {
-        "error": (missed + false) / (len(positives) + len(negatives)),
-        "positives": len(positives),
-        "missed": missed,
-        "negatives": len(negatives),
-        "false": false,
-        "roc": float(np.mean(higher + as_high) / 2 / len(negatives)),
-    }
-
-
-def _sentence(found: dict[str, Any]) -> str:
+def _sentence(errors: dict[str, Any]) -> str:
     return (
-        f"error {found['error']:.2%}: {found['missed']} of {found['positives']} missed, "
-        f"{found['false']} of {found['negatives']} false"
+        f"error {errors['error']:.2%}: {errors['missed']} of {errors['positives']} missed, "
+        f"{errors['false']} of {errors['negatives']} false"
     )
 
 
 @contextmanager
 def _reporting(finder: MotifFinder, restarts: int) -> Iterator[Callable[[Progress], None]]:
     """A callback that shows how runs go: a bar on a terminal, else a line for each run."""
-    console = terminal()
     done = 0
 
-    def state(progress: Any) -> str:
-        return f"C={progress.C:<6.4g} round {progress.n_iter:<3} objective {progress.value:.5g}"
+    def line(progress: Progress) -> None:
+        nonlocal done
+        if len(finder.objectives_) > done:
+            done = len(finder.objectives_)
+            print_message(f"run {done} of {restarts}: objective {finder.objectives_[-1]:.5g}")
 
-    if console is None:
-
-        def tell(progress: Any) -> None:
-            nonlocal done
-            if len(finder.objectives_) > done:
-                done = len(finder.objectives_)
-                say(f"run {done} of {restarts}: objective {finder.objectives_[-1]:.5g}")
-
-        yield tell
+    if (console := terminal()) is None:
+        yield line
         return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    with progress_bars(console) as bars:
+        task = bars.add_task("run 1", total=restarts, state="preparing")
 
-    columns = (
-        *(TextColumn("run {task.completed:.0f} of {task.total:.0f}"), BarColumn(20)),
-        *(TextColumn("{task.fields[state]}"), TimeElapsedColumn()),
-    )
-    with Progress(*columns, console=console) as bars:
-        task = bars.add_task("", total=restarts, state="preparing (the very first run compiles)")
-
-        def show(progress: Any) -> None:
-            bars.update(task, completed=len(finder.objectives_) + 1, state=state(progress))
+        def show(progress: Progress) -> None:
+            run = len(finder.objectives_) + 1
+            state = (
+                f"C={progress.C:<6.4g} round {progress.n_iter:<3} objective {progress.value:.5g}"
+            )
+            bars.update(task, description=f"run {run} of {restarts}", completed=run, state=state)
 
         yield show

@@ -46,21 +46,23 @@ class MotifFinder(Savable, Estimator):
 
     Parameters
     ----------
-    length : int
+    length : int >= 1
         Bases of the motif.
-    order : int
+    order : int in [1, 6]
         Length of the background's k-mers.
     both_strands : bool
-        Look for the motif's reverse complement too.
+        Look at the other strand too, for the motif's reverse complement.
     C : float
         Weight of the errors against the norm.
     init : {"sample", "random"}
         First sites: after a few sweeps of a Gibbs sampler, or uniformly at random as in the paper.
         In long sequences w = 0 can be a local optimum that random sites never leave.
-    tol, max_iter
-        Stop a run when a round lowers the objective by less, relative to it; most rounds.
-    n_restarts : int
-        Runs from different sites.
+    tol : float >= 0
+        Relative gain to stop at: a run ends when a round lowers the objective by less.
+    max_iter : int
+        Most rounds.
+    n_restarts : int >= 1
+        Runs, from different sites; the one with the best objective is kept.
     random_state : int
         Seed of these.
     callback : callable, optional

@@ -30,10 +30,20 @@ class NetworkEstimator(Savable, Estimator, ABC, Generic[Network]):
 
     Parameters
     ----------
-    batch_size, epochs, learning_rate, patience, random_state, checkpoint
-        See `didyma.applications.networks.trainer.Trainer`.
+    batch_size : int >= 1
+        Examples in each step.
+    epochs : int >= 1
+        Most passes over the data.
+    learning_rate : float
+        That of the first epoch; it decays after each epoch that is not the best on ``eval_set``.
+    patience : int >= 1
+        Epochs without a better value on ``eval_set`` after which training stops.
+    random_state : int
+        Of initialisation, order and dropout.
     device : {"auto", "cpu", "cuda", "mps"}
-        Where the network is computed.
+        Where to compute; "auto" takes a GPU if there is one.
+    checkpoint : path, optional
+        Saved after each epoch; if the file exists, training goes on from it.
     callback : callable, optional
         Called with a `Step` after each step and each epoch.
 

@@ -5,123 +5,63 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from didyma.cli import options
+from didyma.cli.groups import Option
 from didyma.cli.interruption import end_if_interrupted
-from didyma.cli.output import listed, print_json, say, terminal
+from didyma.cli.output import check_output, print_json, print_message, terminal
 from didyma.cli.progress import PAUSE, progress_bars
 from didyma.formatting import decimal
+from didyma.report.columns import listed
 
 if TYPE_CHECKING:
     from didyma.applications.networks.trainer import Step
 
 __all__ = [
-    "NETWORK",
-    "BatchSize",
-    "Checkpoint",
+    "FIXED_VECTORS",
+    "TRAINING",
     "Device",
-    "DeviceName",
-    "Dimension",
-    "Dropout",
-    "Epochs",
-    "FixedVectors",
-    "LearningRate",
-    "Patience",
     "Vectors",
-    "conclude",
+    "check_files",
+    "save_trained",
     "training",
 ]
 
-TRAINING = "Training"
 EVERY = 10.0  # seconds between lines within an epoch
-NETWORK = "Network"
-
-
-class DeviceName(StrEnum):
-    """Where to compute."""
-
-    auto = "auto"
-    cpu = "cpu"
-    cuda = "cuda"
-    mps = "mps"
-
-
-Epochs = Annotated[
-    int,
-    typer.Option("--epochs", min=1, rich_help_panel=TRAINING, help="Most passes over the data."),
-]
-LearningRate = Annotated[
-    float,
-    typer.Option(
-        "--learning-rate",
-        rich_help_panel=TRAINING,
-        help="That of the first epoch; it decays after each epoch that is not the best on --dev.",
-    ),
-]
-BatchSize = Annotated[
-    int,
-    typer.Option("--batch-size", min=1, rich_help_panel=TRAINING, help="Examples in each step."),
-]
-Patience = Annotated[
-    int,
-    typer.Option(
-        "--patience",
-        min=1,
-        rich_help_panel=TRAINING,
-        help="Epochs without a better value on --dev after which training stops.",
-    ),
-]
+# Of all networks.
+TRAINING: dict[str | None, list[str | Option]] = {
+    "Training": ["epochs", "learning_rate", "batch_size", "patience", "device", "checkpoint"],
+}
+FIXED_VECTORS = Option(
+    "tune_vectors", ("--fixed-vectors",), help="Do not train --vectors further.", sets=False
+)
 Device = Annotated[
-    DeviceName,
+    Literal["auto", "cpu", "cuda", "mps"],
     typer.Option(
-        "--device",
-        rich_help_panel=TRAINING,
         help="Where to compute; auto takes a GPU if there is one.",
-    ),
-]
-Checkpoint = Annotated[
-    Path | None,
-    typer.Option(
-        "--checkpoint",
-        metavar="FILE",
-        rich_help_panel=TRAINING,
-        help="Saved after each epoch; if the file exists, training goes on from it.",
-    ),
-]
-
-
-Dimension = Annotated[
-    int,
-    typer.Option(
-        "--dimension", min=1, rich_help_panel=NETWORK, help="Size of word vectors, if learned."
-    ),
-]
-Dropout = Annotated[
-    float,
-    typer.Option(
-        "--dropout",
-        min=0,
-        max=0.99,
-        rich_help_panel=NETWORK,
-        help="Share of the units that a step of training leaves out.",
+        rich_help_panel="Training",
     ),
 ]
 Vectors = Annotated[
     Path | None,
-    typer.Option(
-        "--vectors",
-        metavar="FILE",
-        help="Word vectors in the text format of word2vec or GloVe; those of other words are "
-        "learned.",
+    options.file(
+        "Word vectors in the text format of word2vec or GloVe; those of other words are learned."
     ),
 ]
-FixedVectors = Annotated[
-    bool, typer.Option("--fixed-vectors", help="Do not train --vectors further.")
-]
+
+
+def check_files(
+    parameters: Mapping[str, Any], output: Path, *inputs: Path | None, vectors: Path | None = None
+) -> None:
+    """Refuse, before any work is done, files that cannot be written, and missing vectors."""
+    if vectors is None and not parameters.get("tune_vectors", True):
+        raise typer.BadParameter("there are none without --vectors", param_hint="--fixed-vectors")
+    check_output(output, *inputs, vectors)
+    check_output(parameters["checkpoint"], *inputs, vectors, output)
 
 
 @contextmanager
@@ -156,16 +96,18 @@ class _Lines:
 
     def __call__(self, step: Step) -> None:
         if step.value is not None:
-            say(_line(step, self.measure))
+            print_message(_line(step, self.measure))
         elif time.monotonic() < self.said + EVERY or step.step == step.n_steps:
             return
         else:
             place = f"step {step.step} of {step.n_steps}"
-            say(f"epoch {step.epoch:<4}{place}   loss {step.loss:.4g}   {step.seconds:.1f} s")
+            print_message(
+                f"epoch {step.epoch:<4}{place}   loss {step.loss:.4g}   {step.seconds:.1f} s"
+            )
         self.said = time.monotonic()
 
 
-def conclude(
+def save_trained(
     model: Any,
     output: Path,
     train: Mapping[str, Any],
@@ -175,7 +117,7 @@ def conclude(
     *,
     as_json: bool,
 ) -> None:
-    """Save a trained model and say how training went; exit code 130 or 143 if it was interrupted.
+    """Save a trained model and print how training went; exit code 130 or 143 if it was interrupted.
 
     ``train`` describes the data, ``choice`` what kind of model it is.
     """
@@ -184,7 +126,7 @@ def conclude(
     history = model.history_
     n_epochs = len(history.records)
     on_dev = None if dev is None else history.best_value
-    kept = {
+    summary = {
         "train": train,
         "dev": None if dev is None else {"path": str(dev), measure: on_dev},
         **choice,
@@ -192,10 +134,10 @@ def conclude(
         "best_epoch": history.best_epoch,
         "status": history.status,
     }
-    model_file.save(model, output, summary=kept)
+    model_file.save(model, output, summary=summary)
     if as_json:
         seconds = sum(record["seconds"] for record in history.records)
-        print_json({"model": str(output), **kept, "seconds": seconds})
+        print_json({"model": str(output), **summary, "seconds": seconds})
     else:
         lines = {
             **{

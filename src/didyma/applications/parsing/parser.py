@@ -54,32 +54,35 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
     Parameters
     ----------
     loss : {"sparsemap", "margin-sparsemap", "crf", "margin-crf", "perceptron", "svm"}
-        How heads are learned; "svm" is the perceptron with a margin. Relations are learned by
+        How heads are learned. "svm" is the perceptron with a margin. Relations are learned by
         cross-entropy, whatever the loss.
-    margin : float
-        Cost of a wrong head, for "svm", "margin-sparsemap" and "margin-crf".
+    margin : float >= 0
+        Cost of a wrong head, in "svm" and "margin-*".
     projective : bool
-        Whether arcs may not cross.
+        Arcs may not cross.
     single_root : bool
         Whether one word only hangs from the root.
-    word_size, tag_size, character_size : int
-        Sizes of embeddings.
-    hidden, layers, mlp : int
-        LSTM states in each direction, LSTM layers, and hidden units of the scorers.
-    dropout : float
-        Share of the LSTM's inputs and outputs that are dropped in training.
+    word_size : int >= 1
+        Size of a word's vector.
+    tag_size, character_size : int
+        Sizes of those of tags and of letters.
+    hidden : int >= 1
+        States of the LSTM each way.
+    layers : int >= 1
+        Layers of the LSTM.
+    mlp : int >= 1
+        Units of the scorers.
+    dropout : float in [0, 0.99]
+        Share of the LSTM's inputs and outputs that a step of training leaves out.
     word_dropout : float
         α: training takes a word of frequency c for an unknown one with probability α / (c + α).
     tags : {"upos", "xpos", None}
-        Tags that are read, of training data and of input alike.
+        Tags that the parser reads, of training data and of input alike.
     characters : bool
-        Whether letters of words are read.
-    epochs, learning_rate, batch_size, patience, random_state, checkpoint
-        As in `Trainer`; a batch has that many sentences, of similar lengths.
-    device : {"auto", "cpu", "cuda", "mps"}
-        Of the network; trees are always found on the CPU.
-    callback : callable, optional
-        Called with a `Step` after each step and each epoch.
+        Read the letters of words too.
+
+    Training and ``device`` are those of `NetworkEstimator`: a batch has sentences of similar
+    lengths, and trees are always found on the CPU.
 
     Attributes
     ----------

@@ -7,6 +7,7 @@ trees. A page also says in words where the trees differ.
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,10 @@ from didyma.report.figures import PAPER
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Ambiguity", "write"]
+    from didyma.applications.parsing.parser import DependencyParser
+    from didyma.data.conll import Sentence
+
+__all__ = ["Ambiguity", "ambiguities", "write", "write_lines"]
 
 GAP = 10  # points between the pictures of two sentences
 SHOWN = 5  # trees of a sentence that a page puts into words
@@ -141,3 +145,32 @@ def _page(sentences: Sequence[Ambiguity], pictures: Sequence[str], title: str) -
             rest = float(sentence.probabilities[SHOWN:].sum())
             parts.append(f'<p class="quiet">and {count - SHOWN} more, {rest:.1%} together</p>')
     return PAGE.format(title=escape(title), body="\n".join(parts))
+
+
+def ambiguities(
+    parser: DependencyParser, sentences: Sequence[Sentence], temperature: float
+) -> list[Ambiguity]:
+    """The sentences of which SparseMAP keeps several trees, at a temperature."""
+    found = []
+    posteriors = parser.alternatives(sentences, temperature)
+    for number, (sentence, posterior) in enumerate(zip(sentences, posteriors), 1):
+        if posterior.support_size > 1:
+            heads = posterior.structures[:, 1:]
+            relations = parser.label([sentence] * len(heads), list(heads))
+            name = sentence.sent_id or f"sentence {number}"
+            found.append(Ambiguity(name, sentence.words, heads, relations, posterior.probabilities))
+    return found
+
+
+def write_lines(sentences: Sequence[Ambiguity], path: PathName) -> None:
+    """Write sentences with their trees, a line of JSON each."""
+    with replace_when_done(path) as file:
+        for sentence in sentences:
+            trees = [
+                {"probability": share, "heads": heads, "relations": relations}
+                for share, heads, relations in zip(
+                    sentence.probabilities.tolist(), sentence.heads.tolist(), sentence.relations
+                )
+            ]
+            record = {"sentence": sentence.name, "words": sentence.words, "trees": trees}
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")

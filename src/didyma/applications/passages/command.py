@@ -9,10 +9,12 @@ import typer
 
 from didyma.applications.networks import options as neural
 from didyma.cli import options
-from didyma.cli.output import aligned, check_output, print_json, say, waiting
+from didyma.cli.groups import SEED, ParametersOf, command, group
+from didyma.cli.output import check_output, print_json, print_message, waiting
 from didyma.errors import DataError
 from didyma.files import format_suffix, replace_when_done
 from didyma.formatting import decimal
+from didyma.report.columns import aligned
 
 if TYPE_CHECKING:
     from didyma.applications.passages.ranker import PassageRanker
@@ -20,11 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    help="""Rank passages by how well they answer a question, from their words.
+app = group(
+    """Rank passages by how well they answer a question, from their words.
 
     [bold]Train, evaluate, apply:[/bold]
 
@@ -41,81 +40,34 @@ app = typer.Typer(
     didyma fit train.npz --model-type latent-perceptron
 
     Data are lines of question, sentence and label, with tabs between them, as
-    WikiQA has them, with or without a header; or a TREC QA folder.""",
+    WikiQA has them, with or without a header; or a TREC QA folder."""
 )
 
 DATA = "Question, sentence, label on each line (.gz too), or a TREC QA folder."
 MEASURES = {"MAP": "AP", "MRR": "RR", "P@1": "P@1"}
 
-Model = Annotated[
-    Path, typer.Argument(metavar="MODEL", help="A model that didyma passage fit has saved.")
-]
-Data = Annotated[Path, typer.Argument(metavar="DATA", help=DATA)]
+RANKER = ParametersOf(
+    "didyma.applications.passages.ranker.PassageRanker",
+    {
+        None: ["loss", "feature_map", neural.FIXED_VECTORS, SEED],
+        "Network": ["dimension", "filters", "width", "hidden", "similarity", "dropout"],
+        **neural.TRAINING,
+    },
+)
+Model = Annotated[Path, options.argument("MODEL", "A model that didyma passage fit has saved.")]
+Data = Annotated[Path, options.argument("DATA", DATA)]
 
 
 @app.command()
+@command
 def fit(
-    train: Annotated[Path, typer.Argument(metavar="TRAIN", help=DATA)],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
-    ] = Path("passage.didyma.safetensors"),
-    dev: Annotated[
-        Path | None,
-        typer.Option("--dev", metavar="FILE", help="Held-out questions, to choose the epoch by."),
-    ] = None,
-    loss: Annotated[
-        str,
-        typer.Option(
-            "--loss",
-            metavar="NAME",
-            help="cross-entropy judges each passage alone; ap, rr, ndcg@10, … is the structured "
-            "hinge of that measure over all passages of a question.",
-        ),
-    ] = "cross-entropy",
-    feature_map: Annotated[
-        str,
-        typer.Option(
-            "--feature-map",
-            metavar="NAME",
-            help="Feature map of the structured hinge: pairwise, positional, truncated, top@10.",
-        ),
-    ] = "pairwise",
+    *,
+    train: Annotated[Path, options.argument("TRAIN", DATA)],
+    output: options.Output = Path("passage.didyma.safetensors"),
+    dev: Annotated[Path | None, options.file("Held-out questions, to choose the epoch by.")] = None,
     vectors: neural.Vectors = None,
-    fixed: neural.FixedVectors = False,
-    dimension: neural.Dimension = 50,
-    filters: Annotated[
-        int,
-        typer.Option(
-            "--filters", min=1, rich_help_panel=neural.NETWORK, help="Size of a sentence's vector."
-        ),
-    ] = 100,
-    width: Annotated[
-        int,
-        typer.Option("--width", min=1, rich_help_panel=neural.NETWORK, help="Words in a window."),
-    ] = 5,
-    hidden: Annotated[
-        int,
-        typer.Option(
-            "--hidden", min=1, rich_help_panel=neural.NETWORK, help="Units of the joint layer."
-        ),
-    ] = 100,
-    similarity: Annotated[
-        bool,
-        typer.Option(
-            "--similarity",
-            rich_help_panel=neural.NETWORK,
-            help="Add a learned similarity of both sentences' vectors.",
-        ),
-    ] = False,
-    dropout: neural.Dropout = 0.3,
-    epochs: neural.Epochs = 20,
-    learning_rate: neural.LearningRate = 1e-3,
-    batch_size: neural.BatchSize = 32,
-    patience: neural.Patience = 5,
-    seed: options.Seed = 0,
+    parameters: Annotated[dict[str, Any], RANKER],
     jobs: options.Jobs = None,
-    device: neural.Device = neural.DeviceName.auto,
-    checkpoint: neural.Checkpoint = None,
     as_json: options.Json = False,
 ) -> None:
     """Train on questions with judged passages and save the ranker.
@@ -131,39 +83,20 @@ def fit(
 
     didyma passage fit train.tsv --dev dev.tsv --vectors glove.txt.gz --fixed-vectors
     """
-    if fixed and vectors is None:
-        raise typer.BadParameter("there are none without --vectors", param_hint="--fixed-vectors")
-    check_output(output, train, dev, vectors)
-    check_output(checkpoint, train, dev, vectors, output)
+    neural.check_files(parameters, output, train, dev, vectors=vectors)
     questions = _read(train)
     held_out = None if dev is None else _read(dev)
 
     from didyma.applications.passages.ranker import PassageRanker
     from didyma.data import word_vectors as vectors_file
 
-    given = None if vectors is None else vectors_file.read(vectors)
+    table = None if vectors is None else vectors_file.read(vectors)
     with neural.training("MAP") as callback:
-        ranker = PassageRanker(
-            loss,
-            feature_map=feature_map,
-            dimension=dimension,
-            filters=filters,
-            width=width,
-            hidden=hidden,
-            similarity=similarity,
-            dropout=dropout,
-            tune_vectors=not fixed,
-            batch_size=batch_size,
-            epochs=epochs,
-            learning_rate=learning_rate,
-            patience=patience,
-            random_state=seed,
-            device=device.value,
-            checkpoint=checkpoint,
-            callback=callback,
-        ).fit(questions, held_out, given)
+        ranker = PassageRanker(**parameters, callback=callback).fit(questions, held_out, table)
     about = {"path": str(train), "questions": len(questions.groups)}
-    neural.conclude(ranker, output, about, dev, "MAP", {"loss": loss}, as_json=as_json)
+    neural.save_trained(
+        ranker, output, about, dev, "MAP", {"loss": parameters["loss"]}, as_json=as_json
+    )
 
 
 @app.command("eval")
@@ -172,9 +105,9 @@ def evaluate(
     data: Data,
     every: Annotated[
         bool,
-        typer.Option("--all", help="Count questions whose passages are all of one kind, too."),
+        options.flag("--all", "Count questions whose passages are all of one kind, too."),
     ] = False,
-    device: neural.Device = neural.DeviceName.auto,
+    device: neural.Device = "auto",
     jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
@@ -198,8 +131,8 @@ def evaluate(
         raise DataError("no question has passages that answer it and others", path=data)
     with waiting("scoring"):
         scores = ranker.predict(questions)
-    found = measure(scores, questions.y, questions.groups, ", ".join(MEASURES.values()))
-    means = {name: float(found[ir_name].mean()) for name, ir_name in MEASURES.items()}
+    values = measure(scores, questions.y, questions.groups, ", ".join(MEASURES.values()))
+    means = {name: float(values[ir_name].mean()) for name, ir_name in MEASURES.items()}
     n_questions = len(questions.groups)
     counts = {"questions": n_questions, "left_out": len(asked.groups) - n_questions}
     if as_json:
@@ -216,14 +149,13 @@ def rank(
     data: Data,
     output: Annotated[
         Path,
-        typer.Option(
+        options.file(
+            "A table (.tsv) of question, rank, score and sentence, or else a TREC run.",
             "--output",
             "-o",
-            metavar="FILE",
-            help="A table (.tsv) of question, rank, score and sentence, or else a TREC run.",
         ),
     ],
-    device: neural.Device = neural.DeviceName.auto,
+    device: neural.Device = "auto",
     jobs: options.Jobs = None,
 ) -> None:
     """Rank the passages of each question, best first.
@@ -247,7 +179,7 @@ def rank(
         from didyma.data.trec import write_run
 
         write_run(*_names(questions), scores, output)
-    say(f"{output}: {len(scores)} passages for {len(questions.groups)} questions")
+    print_message(f"{output}: {len(scores)} passages for {len(questions.groups)} questions")
 
 
 @app.command()
@@ -256,9 +188,9 @@ def embed(
     data: Data,
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE", help="A NumPy archive (.npz) to write."),
+        options.file("A NumPy archive (.npz) to write.", "--output", "-o"),
     ],
-    device: neural.Device = neural.DeviceName.auto,
+    device: neural.Device = "auto",
     jobs: options.Jobs = None,
 ) -> None:
     """Write the vectors of question and passage as features of judged results.
@@ -288,21 +220,21 @@ def embed(
     qid, docid = map(np.array, _names(questions))
     write(Lists(X, questions.y, qid, docid, embedding.names), output)
     size = f"{X.shape[0]} rows of {X.shape[1]} features"
-    say(f"{output}: {size} for {len(questions.groups)} questions")
+    print_message(f"{output}: {size} for {len(questions.groups)} questions")
 
 
 def _read(path: Path) -> Lists:
     from didyma.data.texts import qa
 
     questions = qa.read_trecqa(path, lowercase=False)
-    say(f"{path}: {len(questions.groups)} questions, {len(questions)} passages")
+    print_message(f"{path}: {len(questions.groups)} questions, {len(questions)} passages")
     return questions
 
 
-def _load(model: Path, device: neural.DeviceName) -> PassageRanker:
+def _load(model: Path, device: str) -> PassageRanker:
     from didyma.applications.passages.ranker import PassageRanker
 
-    return PassageRanker.load(model).set_params(device=device.value)
+    return PassageRanker.load(model).set_params(device=device)
 
 
 def _names(questions: Lists) -> tuple[list[str], list[str]]:

@@ -125,31 +125,38 @@ class PassageRanker(NetworkEstimator[PassageNetwork]):
     Parameters
     ----------
     loss : str or RankingLoss
-        "cross-entropy" judges each passage alone, as Severyn and Moschitti do. "ap", "rr",
-        "ndcg@10", … is the structured hinge of that measure over the passages of a question: see
-        `didyma.nn.RankingLoss`. It learns from questions that have passages of both kinds.
-    feature_map, latent
+        "cross-entropy" judges each passage alone; "ap", "rr", "ndcg@10", … is the structured hinge
+        of that measure over all passages of a question. The former is that of Severyn and
+        Moschitti; for the latter see `didyma.nn.RankingLoss`. It learns from questions that have
+        passages of both kinds.
+    feature_map : str or FeatureMap
+        Feature map of the structured hinge: "pairwise", "positional", "truncated", "top@10".
+    latent : bool
         Of the structured hinge.
-    dimension, overlap : int
-        Size of word vectors, where `fit` is given none, and of those that tell shared words.
-    filters, width, hidden : int
-        Filters of each encoder, words in a window, and units of the hidden layer.
+    dimension : int >= 1
+        Size of word vectors, if learned.
+    overlap : int
+        Size of the vectors that tell shared words.
+    filters : int >= 1
+        Size of a sentence's vector.
+    width : int >= 1
+        Words in a window.
+    hidden : int >= 1
+        Units of the joint layer.
     similarity : bool
-        Whether the hidden layer is also given φ(q)ᵀ M φ(d).
-    dropout : float
-        Share of the inputs and outputs of the hidden layer that a step of training leaves out.
+        Add a learned similarity of both sentences' vectors, φ(q)ᵀ M φ(d).
+    dropout : float in [0, 0.99]
+        Share of the inputs and outputs of the joint layer that a step of training leaves out.
     max_length : int
         Words of a text that are read.
     tune_vectors : bool
         Whether word vectors that `fit` is given are trained further.
-    batch_size : int
-        Questions in a step of training, with all their passages.
-    epochs, learning_rate, weight_decay, decay, patience, random_state, checkpoint
+    batch_size : int >= 1
+        Questions in each step, with all their passages.
+    weight_decay, decay
         See `didyma.applications.networks.trainer.Trainer`.
-    device : {"auto", "cpu", "cuda", "mps"}
-        Where the network is computed.
-    callback : callable, optional
-        Called with a `Step` after each step and epoch.
+
+    Training and ``device`` are those of `NetworkEstimator`.
 
     Attributes
     ----------
@@ -177,7 +184,7 @@ class PassageRanker(NetworkEstimator[PassageNetwork]):
 
     def __init__(
         self,
-        loss: str | losses.ItemwiseLoss = CROSS_ENTROPY,
+        loss: str | losses.ItemwiseLoss = "cross-entropy",
         *,
         feature_map: str | FeatureMap = "pairwise",
         latent: bool = False,

@@ -77,17 +77,19 @@ class TrigramTagger(Savable, Estimator):
 
     Parameters
     ----------
-    a, b : float
-        Of f: the base of the logarithm, above 1, and what is added to it, above 0.
+    a : float
+        Base of the logarithm of counts, above 1.
+    b : float
+        Added to that logarithm, above 0.
     longest_suffix : int
         Letters of the longest suffix.
     rare : int
-        Words seen at most so often make the suffix model.
+        Suffixes are learned from words seen at most so often.
     prior : float
-        How many occurrences of a word its suffix is worth.
+        How many occurrences of a word its suffix counts for.
     threshold : float
-        Tags with a lesser share of a word's weight, or of the best tag of a suffix, are left out
-        unless they were seen with it.
+        Least share that a tag not seen with a word must have: of the word's weight, or of that of
+        the best tag of a suffix.
 
     Attributes
     ----------

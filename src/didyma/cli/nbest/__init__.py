@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import typer
-
-from didyma.cli.nbest.comparison import compare, evaluate
+from didyma.cli.groups import group
+from didyma.cli.nbest.comparison import compare, evaluate, oracle
 from didyma.cli.nbest.explain import explain
 from didyma.cli.nbest.fit import fit
-from didyma.cli.nbest.oracle import oracle
 from didyma.cli.nbest.rerank import rerank
 
 __all__ = ["app"]
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", add_completion=False)
-
-
-@app.callback()
-def _nbest() -> None:
+app = group(
     """Choose better among the candidates that a decoder proposes.
 
     Data are n-best lists with references, or with losses under any name: JSON
@@ -34,6 +28,7 @@ def _nbest() -> None:
 
     didyma nbest rerank svm.safetensors test.jsonl -o reranked.jsonl
     """
+)
 
 
 for name, command in (

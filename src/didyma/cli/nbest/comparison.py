@@ -1,4 +1,4 @@
-"""`didyma nbest eval` and `compare`: models next to the decoder and the best possible choice."""
+"""`didyma nbest eval`, `compare` and `oracle`: models, the decoder and the best possible choice."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma.cli import options as common
-from didyma.cli.compare import Test, names_of
-from didyma.cli.nbest import options
-from didyma.cli.nbest.options import LossName
-from didyma.cli.nbest.reading import read_lists
-from didyma.cli.output import aligned, print_json, say, waiting
+from didyma.cli import options
+from didyma.cli.compare import names_of
+from didyma.cli.groups import command
+from didyma.cli.nbest.options import DATA, Data, ListFiles, Loss, Model
+from didyma.cli.output import print_json, print_message, waiting
 from didyma.formatting import decimal
+from didyma.report.columns import aligned
 from didyma.report.table import footnote
 
 if TYPE_CHECKING:
@@ -23,18 +23,20 @@ if TYPE_CHECKING:
     from didyma.report.choices import Judge
     from didyma.report.table import Row
 
-__all__ = ["compare", "evaluate"]
+__all__ = ["compare", "evaluate", "oracle"]
+
+COUNTS = ("n", "lists")
 
 
+@command
 def evaluate(
-    model: options.Model,
-    data: options.Data,
-    test: options.Significance = Test.wilcoxon,
-    loss: options.Loss = LossName.auto,
-    loss_column: options.LossColumn = "loss",
-    inputs: options.Inputs = None,
-    references: options.References = None,
-    as_json: common.Json = False,
+    *,
+    model: Model,
+    data: Data,
+    test: options.Test = "wilcoxon",
+    judging: Loss,
+    files: ListFiles,
+    as_json: options.Json = False,
 ) -> None:
     """Evaluate a model next to the decoder's first choice and the oracle.
 
@@ -50,22 +52,21 @@ def evaluate(
     didyma nbest eval svm.safetensors test.nbest --inputs test.de --references test.en
     """
     rerankers = _load([model])
-    lists = read_lists(data, inputs, references, loss_column)
-    _print_comparison(lists, rerankers, test, False, loss, as_json)
+    _print_comparison(files.read(data), rerankers, test, False, judging["loss"], as_json)
 
 
+@command
 def compare(
-    models: Annotated[list[Path], typer.Argument(metavar="MODEL", help="Two or more models.")],
-    data: Annotated[Path, typer.Option("--data", metavar="FILE", help=options.DATA)],
-    test: options.Significance = Test.wilcoxon,
+    *,
+    models: Annotated[list[Path], options.argument("MODEL", "Two or more models.")],
+    data: Annotated[Path, options.file(DATA)],
+    test: options.Test = "wilcoxon",
     holm: Annotated[
-        bool, typer.Option("--holm", help="Correct p-values for the number of models.")
+        bool, options.flag("--holm", "Correct p-values for the number of models.")
     ] = False,
-    loss: options.Loss = LossName.auto,
-    loss_column: options.LossColumn = "loss",
-    inputs: options.Inputs = None,
-    references: options.References = None,
-    as_json: common.Json = False,
+    judging: Loss,
+    files: ListFiles,
+    as_json: options.Json = False,
 ) -> None:
     """Compare models with the decoder's first choice, the oracle and each other.
 
@@ -80,8 +81,33 @@ def compare(
     if len(models) < 2:
         raise typer.BadParameter("give two or more to compare", param_hint="MODEL")
     rerankers = _load(models)
-    lists = read_lists(data, inputs, references, loss_column)
-    _print_comparison(lists, rerankers, test, holm, loss, as_json)
+    _print_comparison(files.read(data), rerankers, test, holm, judging["loss"], as_json)
+
+
+@command
+def oracle(*, data: Data, judging: Loss, files: ListFiles, as_json: options.Json = False) -> None:
+    """Show the loss of the best choice among the first n candidates.
+
+    At n = 1 this is the decoder's own choice; the last line bounds what any
+    reranker can do with these lists.
+
+    [bold]Examples[/bold]
+
+    didyma nbest oracle test.jsonl
+
+    didyma nbest oracle test.nbest --references test.en --loss edit --json
+    """
+    lists = files.read(data)
+
+    from didyma.report.choices import Judge
+
+    rows = list(Judge(lists, judging["loss"]).oracles())
+    if as_json:
+        print_json({"n_lists": len(lists.groups), "oracle": rows})
+        return
+    names = list(rows[0])
+    table = [[str(row[k]) if k in COUNTS else decimal(row[k]) for k in names] for row in rows]
+    typer.echo(aligned([names, *table]))
 
 
 def _load(models: list[Path]) -> dict[str, NBestReranker]:
@@ -95,25 +121,25 @@ def _load(models: list[Path]) -> dict[str, NBestReranker]:
 def _print_comparison(
     lists: Lists,
     rerankers: Mapping[str, NBestReranker],
-    test: Test,
+    test: str,
     holm: bool,
-    loss: LossName,
+    loss: str,
     as_json: bool,
 ) -> None:
     from didyma.report.choices import Judge
 
-    judge = Judge(lists, loss.value)
+    judge = Judge(lists, loss)
     chosen = {}
     for name, reranker in rerankers.items():
         with waiting(f"reranking by {name}"):
             chosen[name] = reranker.rerank(judge.lists)
         if len(rerankers) > 1:
-            say(f"{name}: loss {decimal(judge.summary(chosen[name])['loss'])}")
-    rows = judge.compare(chosen, test.value, correct=holm)
+            print_message(f"{name}: loss {decimal(judge.summary(chosen[name])['loss'])}")
+    rows = judge.compare(chosen, test, correct=holm)
     if as_json:
         counts = {"n_lists": len(judge.lists.groups), "n_empty": judge.n_empty}
         systems = {row.name: _record(row) for row in rows}
-        print_json({**counts, "loss": judge.measure, "test": test.value, "systems": systems})
+        print_json({**counts, "loss": judge.measure, "test": test, "systems": systems})
     else:
         typer.echo(_comparison_text(rows, judge, test, holm))
 
@@ -126,9 +152,9 @@ def _record(row: Row) -> dict[str, Any]:
     return {**row.means, "gain": row.difference, **counts, "p_value": row.p_value}
 
 
-def _comparison_text(rows: Sequence[Row], judge: Judge, test: Test, holm: bool) -> str:
+def _comparison_text(rows: Sequence[Row], judge: Judge, test: str, holm: bool) -> str:
     table = [["system", *rows[0].means, "gain", "W/L/T", "p"], *(row.cells for row in rows)]
-    tested = footnote(rows, test.value.removesuffix("-test"), "against the decoder", holm)
+    tested = footnote(rows, test.removesuffix("-test"), "against the decoder", holm)
     if not tested:
         table = [cells[: 1 + len(rows[0].means)] for cells in table]
     kinds = {"given": "as given", "hamming": "wrong tokens", "edit": "normalised edit distance"}

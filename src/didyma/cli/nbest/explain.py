@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from didyma.cli import options as common
-from didyma.cli.nbest import options
-from didyma.cli.nbest.reading import read_lists
-from didyma.cli.output import aligned, listed, print_json
+from didyma.cli import options
+from didyma.cli.nbest.options import Data, Inputs, Model, read_lists
+from didyma.cli.output import print_json
 from didyma.errors import DataError
 from didyma.formatting import decimal
+from didyma.report.columns import aligned, listed
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
@@ -22,22 +22,19 @@ __all__ = ["explain"]
 
 
 def explain(
-    model: options.Model,
-    data: options.Data,
+    model: Model,
+    data: Data,
     id: Annotated[
         str | None,
-        typer.Option(
-            "--id",
-            metavar="ID",
-            help="Which list.",
-            show_default="the first for which model and decoder choose differently",
+        options.text(
+            "ID",
+            "Which list.",
+            default="the first for which model and decoder choose differently",
         ),
     ] = None,
-    top: Annotated[
-        int, typer.Option("--top", min=1, metavar="K", help="How many features to show.")
-    ] = 10,
-    inputs: options.Inputs = None,
-    as_json: common.Json = False,
+    top: Annotated[int, options.number("How many features to show.", min=1, metavar="K")] = 10,
+    inputs: Inputs = None,
+    as_json: options.Json = False,
 ) -> None:
     """Show which features made a model choose otherwise than the decoder.
 

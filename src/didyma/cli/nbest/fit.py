@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma.cli import checkpointing
-from didyma.cli import options as common
+from didyma.cli import options
+from didyma.cli.checkpointing import Checkpointing
+from didyma.cli.groups import Option, ParametersOf, command
 from didyma.cli.interruption import end_if_interrupted
-from didyma.cli.nbest import options
-from didyma.cli.nbest.options import FeatureSet, LossName, ModelName, View
-from didyma.cli.nbest.reading import read_lists
-from didyma.cli.output import check_output, listed, print_json, say, terminal
+from didyma.cli.nbest.options import DATA, LOSS, PANEL, RERANKER, ListFiles
+from didyma.cli.output import check_output, print_json, print_message, terminal
 from didyma.formatting import decimal
+from didyma.report.columns import listed
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
@@ -27,50 +28,43 @@ __all__ = ["fit"]
 EVERY = {"low-rank": 1, "boosting": 100, "ridge-boosting": 100}  # rounds between lines
 
 
+PARAMETERS = ParametersOf(
+    RERANKER,
+    {
+        None: [
+            Option("model", ("--model-type",), help="Model to train."),
+            Option("weight", default="the best on --dev"),
+        ],
+        "Features": [Option("features", sentences=2), "input_view", "output_view", "min_count"],
+        PANEL: [LOSS],
+    },
+)
+
+
+@command
 def fit(
-    context: typer.Context,
-    train: options.Train,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Where the model is saved.")
-    ] = Path("nbest.didyma.safetensors"),
-    dev: options.Dev = None,
-    model: Annotated[
-        ModelName, typer.Option("--model-type", help="Model to train.")
-    ] = ModelName.low_rank,
+    *,
+    train: Annotated[Path, options.argument("TRAIN", DATA)],
+    output: options.Output = Path("nbest.didyma.safetensors"),
+    dev: Annotated[
+        Path | None, options.file("Other lists, to choose weight and parameters by.")
+    ] = None,
+    parameters: Annotated[dict[str, Any], PARAMETERS],
     settings: Annotated[
         list[str] | None,
-        typer.Option(
+        options.text(
+            "NAME=VALUE",
+            "Parameter of the model, as tau=0.9; of several values, as C=1,10,100, the best on "
+            "--dev is taken.",
             "--set",
-            metavar="NAME=VALUE",
-            help="Parameter of the model, as tau=0.9; of several values, as C=1,10,100, the best "
-            "on --dev is taken.",
         ),
     ] = None,
-    weight: Annotated[
-        float | None,
-        typer.Option(
-            "--weight",
-            min=0,
-            max=100,
-            help="Weight of the model against the decoder's score, in per cent.",
-            show_default="the best on --dev",
-        ),
-    ] = None,
-    features: options.Joint = FeatureSet.auto,
-    input_view: options.InputView = View.auto,
-    output_view: options.OutputView = View.auto,
-    min_count: options.MinCount = 1,
-    loss: options.Loss = LossName.auto,
-    loss_column: options.LossColumn = "loss",
-    inputs: options.Inputs = None,
-    references: options.References = None,
-    dev_inputs: options.DevInputs = None,
-    dev_references: options.DevReferences = None,
-    jobs: common.Jobs = None,
-    checkpoint: checkpointing.Folder = None,
-    checkpoint_every: checkpointing.Every = 300,
-    resume: checkpointing.Resume = False,
-    as_json: common.Json = False,
+    files: ListFiles,
+    dev_inputs: Annotated[Path | None, options.file("Those of --dev.", panel=PANEL)] = None,
+    dev_references: Annotated[Path | None, options.file("Those of --dev.", panel=PANEL)] = None,
+    jobs: options.Jobs = None,
+    checkpointing: Checkpointing,
+    as_json: options.Json = False,
 ) -> None:
     """Train a reranker on lists with references or losses, and save it.
 
@@ -91,31 +85,22 @@ def fit(
 
     didyma nbest fit train.jsonl --loss-column bleu_loss --model-type boosting
     """
-    parameters = _read_settings(settings or [])
+    kind, choices = parameters["model"], _read_settings(settings or [])
     if dev is None and (dev_inputs or dev_references):
         raise typer.BadParameter("given without --dev", param_hint="--dev-inputs")
     check_output(output, train, dev)
-    lists = read_lists(train, inputs, references, loss_column)
+    lists = files.read(train)
     held_out = None
     if dev is not None:
-        held_out = read_lists(dev, dev_inputs, dev_references, loss_column)
+        held_out = replace(files, inputs=dev_inputs, references=dev_references).read(dev)
 
     from didyma import model as model_file
     from didyma.nbest.reranker import NBestReranker
 
-    with checkpointing.surviving(context, output, TRAIN=lists, dev=held_out):
-        with _reporting(model) as callback:
-            reranker = NBestReranker(
-                model.value,
-                parameters,
-                features=features.value,
-                input_view=input_view.value,
-                output_view=output_view.value,
-                min_count=min_count,
-                loss=loss.value,
-                weight=weight,
-                callback=callback,
-            ).fit(lists, held_out)
+    with checkpointing.saving(output, TRAIN=lists, dev=held_out):
+        with _reporting(kind) as callback:
+            reranker = NBestReranker(**parameters, parameters=choices, callback=callback)
+            reranker.fit(lists, held_out)
         best = min(reranker.tuning_, key=lambda record: record["loss"] or 0.0)
         summary = {
             "train": {"path": str(train), "lists": len(lists.groups)},
@@ -125,7 +110,7 @@ def fit(
         }
         model_file.save(reranker, output, summary=summary)
     if as_json:
-        print_json({"model": str(output), "kind": model.value, **summary})
+        print_json({"model": str(output), "kind": kind, **summary})
     else:
         _print_choice(reranker, best, held_out, output)
     end_if_interrupted(reranker.interrupted_, "model")
@@ -170,13 +155,17 @@ def _print_choice(
 
 
 @contextmanager
-def _reporting(model: ModelName) -> Iterator[Callable[[Any], None]]:
+def _reporting(kind: str) -> Iterator[Callable[[Any], None]]:
     """A callback that shows on stderr how training goes: a status on a terminal, else lines."""
-    every = EVERY.get(model.value, 10)
+    every = EVERY.get(kind, 10)
     if (console := terminal()) is None:
-        yield lambda step: say(_step(step)) if step.n_iter and step.n_iter % every == 0 else None
+        yield (
+            lambda step: (
+                print_message(_step(step)) if step.n_iter and step.n_iter % every == 0 else None
+            )
+        )
         return
-    with console.status("preparing (the very first run compiles)") as status:
+    with console.status("preparing") as status:
         yield lambda step: status.update(_step(step))
 
 

@@ -6,11 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from didyma.cli.nbest import options
-from didyma.cli.nbest.reading import read_lists
-from didyma.cli.output import check_output, say, waiting
+from didyma.cli import options
+from didyma.cli.nbest.options import Data, Inputs, Model, read_lists
+from didyma.cli.output import check_output, print_message, waiting
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,13 +22,13 @@ DECODER_SCORE = "decoder_score"
 
 
 def rerank(
-    model: options.Model,
-    data: options.Data,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")],
+    model: Model,
+    data: Data,
+    output: Annotated[Path, options.file("File to write.", "--output", "-o")],
     best: Annotated[
-        bool, typer.Option("--best", help="Write only the text of the best candidate, a line each.")
+        bool, options.flag("--best", "Write only the text of the best candidate, a line each.")
     ] = False,
-    inputs: options.Inputs = None,
+    inputs: Inputs = None,
 ) -> None:
     """Sort the candidates of each list by a model's scores, and write them.
 
@@ -63,7 +61,7 @@ def rerank(
     else:
         kind = "jsonl" if nbest.is_jsonl(data) else "moses"
         nbest.write(_reordered(lists, scores), output, format=kind)
-    say(f"{len(lists.groups)} lists written to {output}")
+    print_message(f"{len(lists.groups)} lists written to {output}")
 
 
 def _reordered(lists: Lists, scores: NDArray[np.float64]) -> Lists:

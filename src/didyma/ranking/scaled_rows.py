@@ -7,13 +7,35 @@ import os
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from didyma.data.lists import Lists
-    from didyma.model import Model
+import numpy as np
 
-__all__ = ["scaled"]
+from didyma.data.lists import Groups, Lists
+from didyma.data.matrix import is_sparse
+from didyma.data.row_blocks import slice_rows
+from didyma.errors import DataError
+from didyma.learning.scoring import BLOCK
+from didyma.model import Model
+
+__all__ = ["SCALERS", "scaled", "scaler_of"]
+
+SCALERS = {
+    "standard": "StandardScaler",
+    "max-abs": "MaxAbsScaler",
+    "query-minmax": "QueryMinMaxScaler",
+    "query-standard": "QueryStandardScaler",
+    "query-percentile": "QueryPercentileScaler",
+}
+
+
+def scaler_of(lists: Lists, scale: str) -> Model | None:
+    """A scaler of one of these names that has learned from the rows; none for "none"."""
+    if scale == "none":
+        return None
+    if scale != "max-abs" and is_sparse(lists.X):
+        raise DataError(f"sparse features can be scaled by max-abs only, not by {scale}")
+    return Model.scaler(SCALERS[scale], lists)
 
 
 def scaled(scaler: Model, lists: Lists, folder: Path) -> Lists:
@@ -22,13 +44,6 @@ def scaled(scaler: Model, lists: Lists, folder: Path) -> Lists:
     They take the place of rows that were read into memory; of rows that are mapped from a file, a
     temporary file in the ``folder`` that ends with the process.
     """
-    import numpy as np
-
-    from didyma.data.lists import Groups
-    from didyma.data.matrix import is_sparse
-    from didyma.data.row_blocks import slice_rows
-    from didyma.learning.scoring import BLOCK
-
     groups = lists.groups
     if is_sparse(lists.X) or not np.array_equal(groups.rows, np.arange(len(lists))):
         return scaler.transform(lists)
@@ -50,8 +65,6 @@ def scaled(scaler: Model, lists: Lists, folder: Path) -> Lists:
 
 
 def _mapped(shape: tuple[int, ...], dtype: Any, folder: Path) -> Any:
-    import numpy as np
-
     with tempfile.TemporaryFile(dir=folder) as file:
         if hasattr(os, "posix_fallocate"):  # a disk that is full says so now, or ends us later
             try:

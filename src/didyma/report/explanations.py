@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from didyma.cli.output import aligned
+from didyma.report.columns import aligned
 
 if TYPE_CHECKING:
     from didyma.text.explanation import PassageExplanation

@@ -1,0 +1,22 @@
+"""Plain text in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+__all__ = ["aligned", "listed"]
+
+
+def aligned(rows: Sequence[Sequence[str]], *, indent: str = "") -> str:
+    """Rows of cells as columns, the first flush left and the others flush right."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join(
+        indent + "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]).rstrip()
+        for first, *rest in rows
+    )
+
+
+def listed(values: Mapping[str, object], *, indent: str = "") -> str:
+    """Names and values, one pair a line."""
+    width = max(map(len, values))
+    return "\n".join(f"{indent}{name:<{width}}  {value}" for name, value in values.items())

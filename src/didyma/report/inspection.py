@@ -1,0 +1,83 @@
+"""What a model has learned, and what a data file holds, as JSON shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from didyma.data.columns import Columns
+from didyma.data.lists import Lists
+from didyma.data.text_columns import distinct
+from didyma.model import Model
+
+__all__ = ["data_summary", "model_summary"]
+
+
+def model_summary(path: Path, top: int) -> dict[str, Any]:
+    """What a model file says, and the ``top`` weights or importances, ready for JSON."""
+    model = Model.read(path)
+    summary = {"file": str(path), **model.describe(), "weights": []}
+    if model.name == "AdditiveSVMRanker":
+        if len(model.steps) == 1:
+            summary["importances"] = _importances(model.estimator)[:top]
+        return summary
+    learned = model
+    if model.name == "TextReranker":
+        learned = model.estimator.model_
+        summary["n_features"] = learned.features.count
+        summary["parameters"] = summary["state"]["parameters"]
+        tried = len(model.estimator.trials_)
+        summary["summary"] |= {"verdict": str(model.estimator.gate_), "ways_tried": tried}
+    weights = sorted(learned.weights.items(), key=lambda item: -abs(item[1]))
+    for name, weight in weights[:top]:
+        if weight != 0:
+            summary["weights"].append({"feature": name, "weight": weight})
+    return summary
+
+
+def _importances(ranker: Any) -> list[dict[str, Any]]:
+    """Features and pairs of an additive ranker that add anything, the most important first."""
+    names = Columns.of(ranker).labels
+    names += [f"{names[first]} × {names[second]}" for first, second in ranker.pairs_]
+    values = np.concatenate([ranker.feature_importances_, ranker.pair_importances_])
+    order = [k for k in np.argsort(-values, kind="stable") if values[k] > 0]
+    return [{"feature": names[k], "importance": float(values[k])} for k in order]
+
+
+def data_summary(data: Lists) -> dict[str, Any]:
+    """Sizes, labels, and queries that training would skip, ready for JSON."""
+    groups, relevant = data.groups, data.y >= 1
+    dense = isinstance(data.X, np.ndarray)
+    positives = np.bincount(groups.codes, weights=relevant, minlength=len(groups))
+    stored = np.count_nonzero(data.X) if isinstance(data.X, np.ndarray) else data.X.count_nonzero()
+    labels, counts = np.unique(data.y, return_counts=True)
+    return {
+        "rows": len(data),
+        "queries": len(groups),
+        "features": data.X.shape[1],
+        "feature_names": None if data.feature_names is None else list(data.feature_names),
+        "storage": "dense" if dense else "sparse",
+        "density": round(float(stored / max(1, data.X.shape[0] * data.X.shape[1])), 6),
+        "labels": {f"{label:g}": int(count) for label, count in zip(labels, counts)},
+        "rows_per_query": {
+            "min": int(groups.sizes.min()),
+            "median": float(np.median(groups.sizes)),
+            "max": int(groups.sizes.max()),
+        },
+        "queries_without_relevant": int(np.sum(positives == 0)),
+        "queries_without_other": int(np.sum(positives == groups.sizes)),
+        "document_ids": data.docid is not None,
+        "duplicate_document_ids": _duplicates(data.qid, data.docid),
+    }
+
+
+def _duplicates(qid: Any, docid: Any) -> int:
+    """Rows whose document their query has had before; rows without an id do not count."""
+    if docid is None:
+        return 0
+    ids = docid.astype(str)
+    named = ids != ""
+    _, first = distinct(qid.astype(str)[named], ids[named])
+    return int(named.sum()) - len(first)
