@@ -266,7 +266,7 @@ def paths(
     *,
     most: int = len(COLOURS),
 ) -> Figure:
-    """Ways over a grid, outputs (k, n_edges) of a `Path`: as wide as they are probable.
+    """Ways over a grid, outputs (k, n_edges) of a `ShortestPath`: as wide as they are probable.
 
     Cell (i, j) of the grid is node i · columns + j; it is as dark as it costs.
     """
