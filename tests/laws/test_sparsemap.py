@@ -258,7 +258,7 @@ def test_a_batch_is_its_instances(name):
         np.testing.assert_allclose(total, tied_gradients[key], atol=1e-12)
 
 
-class Chain(didyma.Structure):
+class OwnChain(didyma.Structure):
     """Sequences of three tags by plain enumeration, with a matrix of additional scores."""
 
     ndim = 2
@@ -278,7 +278,7 @@ class Chain(didyma.Structure):
 
 
 ADDITIONAL = {name: case for name, case in CASES.items() if case.additional}
-ADDITIONAL["user's own, pairs"] = Case(Chain(), (2, 3), [], {"transitions": (3, 3)})
+ADDITIONAL["user's own, pairs"] = Case(OwnChain(), (2, 3), [], {"transitions": (3, 3)})
 
 
 @pytest.mark.parametrize("name", ADDITIONAL)
@@ -294,8 +294,8 @@ def test_a_batch_may_be_as_long_as_its_additional_scores(name):
 def test_additional_scores_per_instance_of_a_structure_of_ones_own():
     scores, additional = instance_of(ADDITIONAL["user's own, pairs"], "gaussian", 0, batch=3)
     each = np.stack([k * additional["transitions"] for k in range(3)])
-    together = didyma.sparsemap(scores, Chain(), transitions=each)
-    alone = [didyma.sparsemap(one, Chain(), transitions=own) for one, own in zip(scores, each)]
+    together = didyma.sparsemap(scores, OwnChain(), transitions=each)
+    alone = [didyma.sparsemap(one, OwnChain(), transitions=own) for one, own in zip(scores, each)]
     np.testing.assert_array_equal(together, alone)
 
 
@@ -306,7 +306,7 @@ def test_additional_scores_are_declared():
         with pytest.raises(
             didyma.DataError, match=r"transitions: expected shape \(3, 3\), or \(2,"
         ):
-            didyma.sparsemap(np.zeros((2, 2, 3)), Chain(), transitions=wrong)
+            didyma.sparsemap(np.zeros((2, 2, 3)), OwnChain(), transitions=wrong)
 
 
 PADDED = pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def check_scores(array: Floats, name: str, used: NDArray[np.bool_] | None = None
 
     Scores below −1e300 forbid a part as −∞ does, since sums of them would overflow.
     """
-    array = np.ascontiguousarray(array)
+    array = aligned(array)
     if used is None:
         used = EVERYTHING
     elif used.shape[1:] != array.shape[1:]:
