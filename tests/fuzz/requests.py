@@ -13,9 +13,9 @@ from typing import Any
 import didyma
 from didyma.errors import DataError
 from didyma.serve.app import Service
-from didyma.serve.indexes import ServedIndexes
+from didyma.serve.served import ServedIndexes
 from didyma.serve.limits import Limits
-from didyma.serve.models import ServedModels
+from didyma.serve.served import ServedModels
 from didyma.serve.served import NamedSource
 from didyma.serve.tokens import BearerTokens
 from didyma.text.index import PassageIndex

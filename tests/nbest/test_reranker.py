@@ -19,7 +19,7 @@ from didyma.nbest.reranker import DECODERS_OWN, MODELS, NBestReranker
 from didyma.ranking.featuriser import Featuriser
 from didyma.ranking.svm import SVMRanker
 from didyma.report.choices import first_choices
-from didyma.text.explanation import PassageExplanation
+from didyma.ranking.explanation import PassageExplanation
 from didyma.text.reranker import Reranker
 from tests.cases import Case, Guess, cases, stack
 

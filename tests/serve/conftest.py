@@ -12,8 +12,7 @@ import httpx
 import pytest
 
 from didyma.serve.app import Service
-from didyma.serve.models import ServedModels
-from didyma.serve.served import NamedSource
+from didyma.serve.served import NamedSource, ServedModels
 from didyma.serve.server import listen, make_server
 from didyma.text.text_reranker import TextReranker
 from tests.serve.standin import load

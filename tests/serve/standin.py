@@ -6,15 +6,14 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from didyma.data.lists import Groups
 from didyma.errors import DataError
+from didyma.ranking.explanation import FeatureContribution, MatchedSpan, PassageExplanation
 from didyma.ranking.ranked import Ranked
 from didyma.text.calibration import Calibration
-from didyma.text.explanation import FeatureContribution, MatchedSpan, PassageExplanation
 
 # Of scores .1, .2, …, 1 all above .5 are relevant.
 STEPS = np.arange(1, 11) / 10
@@ -40,6 +39,8 @@ class CommonWords:
         documents: Sequence[str],
         top_k: int | None = None,
         scores: Sequence[float] | None = None,
+        *,
+        explain: bool = False,
     ) -> list[Ranked]:
         if query == "fault":
             raise RuntimeError("a fault of the server")
@@ -50,18 +51,15 @@ class CommonWords:
             raise DataError(f"expected {len(documents)} scores, found {len(scores)}")
         found = [self._score(query, text) for text in documents]
         order = sorted(range(len(found)), key=lambda n: -found[n])[:top_k]
+        reasons = [self._explanation(query, text) if explain else None for text in documents]
         return [
-            Ranked(index=n, score=found[n], text=documents[n], raw=10 * found[n]) for n in order
+            Ranked(n, found[n], text=documents[n], raw=10 * found[n], explanation=reasons[n])
+            for n in order
         ]
 
     def _score(self, query: str, text: str) -> float:
         words = set(query.split())
         return self.bonus + len(words & set(text.split())) / max(len(words), 1)
-
-    def explain(
-        self, query: str, documents: Sequence[str], scores: Any = None
-    ) -> list[PassageExplanation]:
-        return [self._explanation(query, text) for text in documents]
 
     def _explanation(self, query: str, text: str) -> PassageExplanation:
         score = self._score(query, text)

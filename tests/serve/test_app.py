@@ -16,11 +16,10 @@ import pytest
 
 from didyma.errors import DataError
 from didyma.serve.app import Service
+from didyma.serve.errors import HTTPError
 from didyma.serve.limits import Limits
 from didyma.serve.logs import JsonLines
-from didyma.serve.models import ServedModels
-from didyma.serve.refusal import Refused
-from didyma.serve.served import NamedSource
+from didyma.serve.served import NamedSource, ServedModels
 from didyma.serve.server import check_host
 from didyma.serve.tokens import VARIABLE, BearerTokens
 from didyma.serve.work import WorkQueue
@@ -115,7 +114,7 @@ def test_what_waited_too_long_is_never_begun():
         gate, begun = threading.Event(), []
         first = asyncio.create_task(queue.run(gate.wait, 20))
         await asyncio.sleep(0.05)
-        with pytest.raises(Refused, match="no answer within"):
+        with pytest.raises(HTTPError, match="no answer within"):
             await queue.run(lambda: begun.append(1), 0.05)
         assert queue.pending == 1
         gate.set()
@@ -159,7 +158,7 @@ def test_a_token_is_accepted_with_and_without_its_scheme(given):
 
 @pytest.mark.parametrize("given", [None, "", "Bearer", "Bearer ", "Bearer secon", "Basic second"])
 def test_no_other_token_is(given):
-    with pytest.raises(Refused) as error:
+    with pytest.raises(HTTPError) as error:
         BearerTokens(["first", "second"]).check(given)
     assert error.value.status == 401
 

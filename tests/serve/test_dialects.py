@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from didyma.serve.dialects import COHERE, DIALECTS, JINA, KINDS, TEI, dialect_of
-from didyma.serve.refusal import Refused
+from didyma.serve.dialects import COHERE, DIALECTS, JINA, TEI, dialect_of
+from didyma.serve.errors import KINDS, HTTPError
 
 QUERY = "who wrote Emma"
 TEXTS = ["it rains", "Austen wrote Emma", "Scott wrote novels"]
@@ -274,7 +274,7 @@ def test_no_body_is_a_fault_of_the_server(client, path, body):
     found = client.post(path, content=text)
     dialect = dialect_of(path, text)
     assert found.status_code in (200, dialect.invalid), found.text
-    kind = dialect.answered if found.status_code == 200 else dialect.refused
+    kind = dialect.answered if found.status_code == 200 else dialect.error
     msgspec.json.decode(found.content, type=kind)
 
 
@@ -287,5 +287,5 @@ def test_no_bytes_are_a_fault_of_the_server(client, path, body):
 def test_every_refusal_has_a_name_in_every_dialect():
     for dialect in DIALECTS:
         for status in KINDS:
-            msgspec.json.decode(dialect.refuse(Refused(status, "why")), type=dialect.refused)
+            msgspec.json.decode(dialect.refuse(HTTPError(status, "why")), type=dialect.error)
     assert {one.name for one in (COHERE, JINA, TEI)} == {one.name for one in DIALECTS}

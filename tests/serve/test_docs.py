@@ -24,10 +24,10 @@ def test_the_unit_of_systemd(tmp_path: Path) -> None:
     assert service["ProtectSystem"] == "strict"
     if (verify := shutil.which("systemd-analyze")) is None:
         return
-    path = tmp_path / "didyma.serve"
+    path = tmp_path / "didyma.service"
     path.write_text(text.replace("/opt/didyma/bin/didyma", "/bin/true"))
     found = subprocess.run([verify, "verify", path], capture_output=True, text=True)
-    said = [line for line in found.stderr.splitlines() if "didyma.serve" in line]
+    said = [line for line in found.stderr.splitlines() if "didyma.service" in line]
     assert not said
 
 

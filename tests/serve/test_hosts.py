@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from didyma.errors import DataError
+from didyma.serve.errors import HTTPError
 from didyma.serve.hosts import LOOPBACK, AllowedHosts
-from didyma.serve.refusal import Refused
 from tests.serve.conftest import make_service, running
 from tests.serve.process import ServerProcess
 
@@ -45,7 +45,7 @@ OTHERS = [
 def allows(hosts: AllowedHosts, host: str | None, origin: str | None = None) -> bool:
     try:
         hosts.check(host, origin)
-    except Refused:
+    except HTTPError:
         return False
     return True
 

@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from didyma.serve.errors import HTTPError
 from didyma.serve.limits import Limits, values_of
 from didyma.serve.memory import FREE, BodyRoom
-from didyma.serve.refusal import Refused
 from didyma.serve.work import WorkQueue
 from tests.serve.conftest import make_service, running
 from tests.serve.process import ServerProcess
@@ -157,11 +157,11 @@ def test_what_a_refused_request_has_seen_is_forgotten_at_once():
     def refuse(seen: list[weakref.ref[Texts]]) -> None:
         texts = Texts()
         seen.append(weakref.ref(texts))
-        raise Refused(413, "too long")
+        raise HTTPError(413, "too long")
 
     async def ask(queue: WorkQueue) -> None:
         seen: list[weakref.ref[Texts]] = []
-        with suppress(Refused):
+        with suppress(HTTPError):
             await queue.run(lambda: refuse(seen), 20)
         until = time.monotonic() + 20
         while seen[0]() is not None:  # the thread may be about to let go of it

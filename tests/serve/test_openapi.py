@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 
 from didyma.data.column_roles import NAMES
 from didyma.serve.app import Service
-from didyma.serve.indexes import ServedIndexes
 from didyma.serve.limits import Limits
-from didyma.serve.models import ServedModels
-from didyma.serve.served import NamedSource
+from didyma.serve.served import NamedSource, ServedIndexes, ServedModels
 from didyma.serve.tokens import BearerTokens
 from didyma.text.index import PassageIndex
 from tests.serve.conftest import running

@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 
 from didyma.serve.app import Service
 from didyma.serve.dialects import dialect_of
-from didyma.serve.models import ServedModels
-from didyma.serve.served import NamedSource
+from didyma.serve.served import NamedSource, ServedModels
 from didyma.text.text_reranker import TextReranker
 from tests.serve.conftest import running
 from tests.serve.process import ServerProcess
@@ -112,7 +111,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from didyma.serve.app import Service
-from didyma.serve.models import ServedModels
+from didyma.serve.served import ServedModels
 from didyma.serve.served import NamedSource
 from didyma.serve.server import serve
 Service(ServedModels([NamedSource(Path({str(models[0])!r}), None)]))

@@ -14,11 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didyma.serve.app import EVERY, Service
-from didyma.serve.indexes import ServedIndexes
+from didyma.serve.dialects import SEARCH
 from didyma.serve.limits import Limits
-from didyma.serve.models import ServedModels
-from didyma.serve.searching import SEARCH
-from didyma.serve.served import NamedSource
+from didyma.serve.served import NamedSource, ServedIndexes, ServedModels
 from didyma.serve.tokens import BearerTokens
 from didyma.text.index import PassageIndex
 from tests.serve.conftest import running
@@ -194,7 +192,7 @@ def test_no_body_is_a_fault_of_the_server(client, body):
     text = json.dumps(body).encode()
     answer = client.post("/v1/search", content=text)
     assert answer.status_code in (200, 400, 404, 413), answer.text
-    kind = SEARCH.answered if answer.status_code == 200 else SEARCH.refused
+    kind = SEARCH.answered if answer.status_code == 200 else SEARCH.error
     msgspec.json.decode(answer.content, type=kind)
 
 

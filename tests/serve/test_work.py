@@ -20,10 +20,9 @@ from hypothesis import strategies as st
 
 from didyma.interruption import check_interruption
 from didyma.serve.app import Service
+from didyma.serve.errors import HTTPError
 from didyma.serve.limits import Limits
-from didyma.serve.models import ServedModels
-from didyma.serve.refusal import Refused
-from didyma.serve.served import NamedSource
+from didyma.serve.served import NamedSource, ServedModels
 from didyma.serve.work import WorkQueue
 from tests.serve.conftest import running
 
@@ -92,7 +91,7 @@ def test_only_those_who_ask_for_most_are_refused(clients, waiting, threads):
         gate.set()
         results = await asyncio.gather(*asked, return_exceptions=True)
         assert sum(result is True for result in results) == len(clients) - refused
-        assert all(result is True or isinstance(result, Refused) for result in results)
+        assert all(result is True or isinstance(result, HTTPError) for result in results)
         assert queue.pending == 0
 
     queue = WorkQueue(threads, waiting)
@@ -134,7 +133,7 @@ def test_work_ends_at_its_deadline(monkeypatch, rivals):
     async def ask(queue: WorkQueue) -> None:
         asked = [asyncio.create_task(queue.run(for_ever, 0.2)) for _ in range(1 + rivals)]
         for result in await asyncio.gather(*asked, return_exceptions=True):
-            assert isinstance(result, Refused)
+            assert isinstance(result, HTTPError)
             assert "no answer within 0.2 s" in str(result)
         await until(lambda: queue.pending == 0)
         assert await queue.run(lambda: "next", 20) == "next"
@@ -169,7 +168,7 @@ from pathlib import Path
 from didyma.serve.app import Service
 from didyma.serve.limits import Limits
 from didyma.serve.logs import log_to_stderr
-from didyma.serve.models import ServedModels
+from didyma.serve.served import ServedModels
 from didyma.serve.served import NamedSource
 from didyma.serve.server import serve
 from tests.serve.standin import CommonWords

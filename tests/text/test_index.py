@@ -89,7 +89,7 @@ def test_a_reranker_orders_candidates(index, uses_scores):
 def test_candidates_are_never_fewer_than_answers(index):
     seen = []
 
-    def rank(query, documents, top_k, scores):
+    def rank(query, documents, top_k, scores, explain):
         seen.append(len(documents))
         return []
 

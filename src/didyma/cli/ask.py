@@ -16,7 +16,7 @@ from didyma.errors import DataError
 from didyma.report.explanations import marked, printable, reasons, shortened
 
 if TYPE_CHECKING:
-    from didyma.text.found import FoundPassage
+    from didyma.ranking.ranked import Ranked
     from didyma.text.index import PassageIndex
     from didyma.text.text_reranker import TextReranker
 
@@ -96,8 +96,8 @@ def ask(
         return
     asked = [("1", query)] if query is not None else list(_read_queries(queries))
     if output is not None:
-        from didyma.data import rankings
-        from didyma.data.rankings import PassageRanking
+        from didyma.ranking import ranked as rankings
+        from didyma.ranking.ranked import PassageRanking
 
         answered = [PassageRanking(name, text, asking.found(text)) for name, text in asked]
         rankings.write(answered, output)
@@ -125,7 +125,7 @@ class _Asking:
         self.index, self.reranker, self.with_reasons = index, reranker, with_reasons
         self.k, self.candidates = k, candidates
 
-    def found(self, query: str) -> list[FoundPassage]:
+    def found(self, query: str) -> list[Ranked]:
         return self.index.search(
             query,
             self.k,

@@ -230,7 +230,7 @@ def rank(
         print_message(f"threshold {_meaning(least)}")
     shown = [ranking.cut(top_k, threshold) for ranking in ranked]
 
-    from didyma.data import rankings
+    from didyma.ranking import ranked as rankings
 
     if as_json:
         print_json({"queries": list(rankings.records(shown))})
@@ -315,9 +315,8 @@ def explain(
 
     reranker = reranking.load(model, vectors)
     documents, scores = reranking.read_passages(reranker, data)
-    ranked = reranker.rank(query, documents, top_k, scores)
-    reasons = reranker.explain(query, documents, scores)
-    passages = [(passage, reasons[passage.index]) for passage in ranked]
+    ranked = reranker.rank(query, documents, top_k, scores, explain=True)
+    passages = [(one, one.explanation) for one in ranked if one.explanation is not None]
     if as_json:
         print_json(
             {

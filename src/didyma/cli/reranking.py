@@ -14,7 +14,7 @@ from didyma.formatting import decimal
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
-    from didyma.data.rankings import PassageRanking
+    from didyma.ranking.ranked import PassageRanking
     from didyma.text.drift import Drift
     from didyma.text.selection import Tried
     from didyma.text.text_reranker import TextReranker
@@ -84,7 +84,7 @@ def searching() -> Iterator[Callable[[Tried], None]]:
 
 def rank_one(reranker: TextReranker, query: str, data: Path | None) -> PassageRanking:
     """The passages of a file, or of stdin, ranked for one query."""
-    from didyma.data.rankings import PassageRanking
+    from didyma.ranking.ranked import PassageRanking
 
     documents, scores = read_passages(reranker, data)
     return PassageRanking("1", query, reranker.rank(query, documents, scores=scores))
@@ -100,7 +100,7 @@ def read_passages(
 
 def rank_all(reranker: TextReranker, lists: Lists) -> list[PassageRanking]:
     """The passages of each query, ranked."""
-    from didyma.data.rankings import PassageRanking
+    from didyma.ranking.ranked import PassageRanking
 
     assert lists.queries is not None
     groups, rankings = lists.groups, []

@@ -105,11 +105,9 @@ def serve(
     try:
         from didyma.serve.app import Service
         from didyma.serve.hosts import AllowedHosts
-        from didyma.serve.indexes import ServedIndexes
         from didyma.serve.limits import Limits
         from didyma.serve.logs import log_to_stderr
-        from didyma.serve.models import ServedModels
-        from didyma.serve.served import NamedSource
+        from didyma.serve.served import NamedSource, ServedIndexes, ServedModels
         from didyma.serve.server import check_host
         from didyma.serve.server import serve as run
         from didyma.serve.tokens import BearerTokens

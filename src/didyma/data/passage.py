@@ -1,15 +1,15 @@
-"""A passage as users have it: a text, or an object with a text, an id and more."""
+"""Passages as users have them: texts, or objects with a text, an id and more."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from didyma.data.column_roles import assign
 from didyma.errors import DataError
-from didyma.values import is_whole
+from didyma.values import is_whole, kind_of
 
-__all__ = ["Passage", "id_of"]
+__all__ = ["Passage", "id_of", "read_documents"]
 
 
 class Passage(NamedTuple):
@@ -49,6 +49,36 @@ class Passage(NamedTuple):
             None if name is None or value[name] is None else _checked(value[name], name),
             {key: value[key] for key in value if key not in (text, title, name)},
         )
+
+
+def read_documents(
+    documents: Iterable[Any], read: Callable[[Any], Passage] = Passage.of
+) -> list[Passage]:
+    """Texts, or mappings with a text and, if wanted, a title, an id and other entries.
+
+    As in files, a title stands before its text. Entries under ``metadata`` stand beside the others.
+    ``read`` may know other documents.
+
+    >>> read_documents(["a", {"text": "b", "id": 7, "year": 1815}])
+    [Passage(text='a', id=None, metadata={}), Passage(text='b', id=7, metadata={'year': 1815})]
+    """
+    if isinstance(documents, (str, bytes, Mapping)) or not isinstance(documents, Iterable):
+        raise DataError(
+            f"expected a list of documents, found {kind_of(documents)}", field="documents"
+        )
+    return [_read(document, n, read) for n, document in enumerate(documents)]
+
+
+def _read(document: Any, n: int, read: Callable[[Any], Passage]) -> Passage:
+    try:
+        passage = read(document)
+    except DataError as error:
+        place = "" if error.field is None else f", {error.field}"
+        raise DataError(error.problem, field=f"document {n}{place}") from None
+    rest = dict(passage.metadata)
+    if isinstance(rest.get("metadata"), Mapping):
+        rest |= dict(rest.pop("metadata"))
+    return passage._replace(metadata=rest)
 
 
 def id_of(value: Any, field: str) -> str:

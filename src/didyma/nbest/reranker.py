@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
-from didyma.data.passage import Passage
+from didyma.data.passage import Passage, read_documents
 from didyma.errors import DataError
 from didyma.files import PathName
 from didyma.learning.scoring import linear_scores
@@ -25,12 +25,12 @@ from didyma.nbest.given import GivenVectors
 from didyma.nbest.joint import DECODER, JointFeatures
 from didyma.nbest.low_rank import LowRankReranker
 from didyma.protocol import Estimator
+from didyma.ranking.explanation import FeatureContribution, MatchedSpan, PassageExplanation
 from didyma.ranking.featuriser import State
 from didyma.ranking.latent import LatentPerceptronRanker
-from didyma.ranking.ranked import read_documents
+from didyma.ranking.ranked import Ranked
 from didyma.ranking.svm import SVMRanker
 from didyma.ranking.windowed import Windowed
-from didyma.text.explanation import FeatureContribution, MatchedSpan, PassageExplanation
 from didyma.text.reranker import MEASURES, Reranker
 from didyma.values import kind_of
 
@@ -269,10 +269,8 @@ class NBestReranker(Reranker, Estimator):
             found.append(PassageExplanation(raw, raw, 0.0, tuple(own)))
         return found
 
-    def _matched(
-        self, lists: Lists, windows: dict[int, tuple[int, int]]
-    ) -> list[list[MatchedSpan]]:
-        return [[] for _ in range(len(lists))]
+    def _matched(self, lists: Lists, ranked: list[Ranked]) -> list[list[MatchedSpan]]:
+        return [[] for _ in ranked]
 
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""

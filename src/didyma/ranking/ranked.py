@@ -1,16 +1,27 @@
-"""What a reranker is given and what it answers: documents, and their places in a ranking."""
+"""Ranked documents: the result of rerankers, indexes, commands and the server; files of them.
+
+A file whose name ends in ``.jsonl`` has JSON lines, an object for each query: ``qid``, ``query``
+and ``passages``, best first, each with ``rank``, ``score``, ``id``, ``text`` and its metadata. One
+that ends in ``.tsv`` is a table with a row for each passage, whose texts have one space where there
+was a tab or a line end. All others are TREC runs. `didyma.data.texts.reader` reads the first two
+again, with the scores as those of a first stage.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from didyma.data.passage import Passage
-from didyma.errors import DataError
-from didyma.values import kind_of
+from didyma.files import PathName, format_suffix, replace_when_done
 
-__all__ = ["Ranked", "read_documents"]
+if TYPE_CHECKING:
+    from didyma.ranking.explanation import PassageExplanation
+
+__all__ = ["PassageRanking", "Ranked", "records", "write", "write_table"]
+
+COLUMNS = ("qid", "rank", "score", "docid", "query", "passage")
 
 
 @dataclass(frozen=True)
@@ -20,9 +31,9 @@ class Ranked:
     Attributes
     ----------
     index : int
-        Its place among the documents that were given.
+        Its place among the documents that were given, or among all passages of an index.
     score : float
-        How likely it is to be relevant, where the reranker is calibrated; else ``raw``.
+        The probability that it is relevant, where the reranker is calibrated; else ``raw``.
     id : any
         Its id, if it had one.
     text : str
@@ -32,6 +43,10 @@ class Ranked:
         The best part of a long document, in code points.
     raw : float
         The score by which documents are ranked.
+    first_score, first_rank : float and int, or None
+        Score and rank (from 1) by BM25, if it was found in an index.
+    explanation : PassageExplanation or None
+        What each feature adds to ``raw``, and which words matched, if that was asked for.
     """
 
     index: int
@@ -41,33 +56,70 @@ class Ranked:
     metadata: dict[str, Any] = field(default_factory=dict)
     window: tuple[int, int] | None = None
     raw: float = 0.0
+    first_score: float | None = None
+    first_rank: int | None = None
+    explanation: PassageExplanation | None = None
 
 
-def read_documents(
-    documents: Iterable[Any], read: Callable[[Any], Passage] = Passage.of
-) -> list[Passage]:
-    """Texts, or mappings with a text and, if wanted, a title, an id and other entries.
+class PassageRanking(NamedTuple):
+    """A query, and its passages from the best to the worst."""
 
-    As in files, a title stands before its text. Entries under ``metadata`` stand beside the others.
-    ``read`` may know other documents.
+    qid: str
+    query: str
+    passages: Sequence[Ranked]
 
-    >>> read_documents(["a", {"text": "b", "id": 7, "year": 1815}])
-    [Passage(text='a', id=None, metadata={}), Passage(text='b', id=7, metadata={'year': 1815})]
-    """
-    if isinstance(documents, (str, bytes, Mapping)) or not isinstance(documents, Iterable):
-        raise DataError(
-            f"expected a list of documents, found {kind_of(documents)}", field="documents"
-        )
-    return [_read(document, n, read) for n, document in enumerate(documents)]
+    def names(self) -> list[str]:
+        """The id of each passage; one without is called by the query and its place, from 1."""
+        return [
+            f"{self.qid}-{one.index + 1}" if one.id is None else str(one.id)
+            for one in self.passages
+        ]
+
+    def cut(self, top_k: int | None = None, threshold: float | None = None) -> PassageRanking:
+        """The same without passages beyond the first, or with scores below a threshold."""
+        best = [one for one in self.passages if threshold is None or one.score >= threshold]
+        return self._replace(passages=best[:top_k])
 
 
-def _read(document: Any, n: int, read: Callable[[Any], Passage]) -> Passage:
-    try:
-        passage = read(document)
-    except DataError as error:
-        place = "" if error.field is None else f", {error.field}"
-        raise DataError(error.problem, field=f"document {n}{place}") from None
-    rest = dict(passage.metadata)
-    if isinstance(rest.get("metadata"), Mapping):
-        rest |= dict(rest.pop("metadata"))
-    return passage._replace(metadata=rest)
+def records(rankings: Iterable[PassageRanking]) -> Iterator[dict[str, Any]]:
+    """An object for each query, ready for JSON."""
+    for ranking in rankings:
+        passages = [
+            {"rank": rank, "score": one.score, "id": name, "text": one.text, **one.metadata}
+            for rank, (one, name) in enumerate(zip(ranking.passages, ranking.names()), 1)
+        ]
+        yield {"qid": ranking.qid, "query": ranking.query, "passages": passages}
+
+
+def write(rankings: Iterable[PassageRanking], path: PathName) -> None:
+    """Write rankings in the format that the name tells; see above."""
+    suffix = format_suffix(path)
+    if suffix == ".jsonl":
+        with replace_when_done(path) as file:
+            for record in records(rankings):
+                file.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
+    elif suffix == ".tsv":
+        with replace_when_done(path) as file:
+            write_table(rankings, file)
+    else:
+        from didyma.data.trec import write_run
+
+        found = [
+            (ranking.qid, name, one.raw)
+            for ranking in rankings
+            for one, name in zip(ranking.passages, ranking.names())
+        ]
+        qid, docid, scores = zip(*found) if found else ((), (), ())
+        write_run(qid, docid, scores, path)
+
+
+def write_table(
+    rankings: Iterable[PassageRanking], file: IO[str], columns: Sequence[str] = COLUMNS
+) -> None:
+    """Write a header and a line for each passage."""
+    file.write("\t".join(columns) + "\n")
+    for ranking in rankings:
+        for rank, (one, name) in enumerate(zip(ranking.passages, ranking.names()), 1):
+            known = (ranking.qid, rank, f"{one.score:.6g}", name, ranking.query, one.text)
+            cells = (dict(zip(COLUMNS, known))[column] for column in columns)
+            file.write("\t".join(" ".join(str(cell).split()) for cell in cells) + "\n")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from didyma.report.columns import aligned
 
 if TYPE_CHECKING:
-    from didyma.text.explanation import PassageExplanation
+    from didyma.ranking.explanation import PassageExplanation
 
 __all__ = ["explained", "marked", "printable", "reasons", "shortened"]
 

@@ -1,4 +1,4 @@
-"""The application: from an HTTP request to an answer."""
+"""The ASGI application: routes, requests and responses."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, replace
-from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from prometheus_client import Counter
+from prometheus_client import Counter, Histogram
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -25,43 +24,43 @@ from starlette.types import Receive, Scope, Send
 from didyma import __version__
 from didyma.errors import DataError
 from didyma.execution import present_cores
-from didyma.serve.answers import JsonResponse, refusal_response
 from didyma.serve.connections import ConnectionRoom
-from didyma.serve.dialects import Body, Dialect, dialect_of
+from didyma.serve.dialects import SEARCH, Body, Dialect, Question, SearchQuestion, dialect_of
+from didyma.serve.errors import HTTPError
 from didyma.serve.hosts import AllowedHosts, HostCheck
-from didyma.serve.indexes import ServedIndexes
 from didyma.serve.limits import Limits, values_of
 from didyma.serve.logs import log
 from didyma.serve.memory import BodyRoom, BodyShare, give_memory_back
 from didyma.serve.metrics import ServiceMetrics
-from didyma.serve.models import ServedModels
 from didyma.serve.openapi import description
 from didyma.serve.page import page_routes
-from didyma.serve.ranking import rank
-from didyma.serve.refusal import Refused
-from didyma.serve.searching import CANDIDATES, SEARCH, TOP_N
-from didyma.serve.served import Served
+from didyma.serve.responses import JsonResponse, error_response
+from didyma.serve.served import Served, ServedIndexes, ServedModels
 from didyma.serve.tokens import BearerTokens
 from didyma.serve.work import WorkQueue, on_own_thread
+
+if TYPE_CHECKING:
+    from didyma.ranking.ranked import Ranked
 
 __all__ = ["Service"]
 
 EVERY = 1.0  # seconds between two looks at the files of models
+TOP_N, CANDIDATES = 10, 100  # of a search, unless a request or the limits say otherwise
 
 
 class Service:
-    """Rerankers behind HTTP; `app` is the ASGI application.
+    """Rerankers and indexes behind HTTP; `app` is the ASGI application.
 
     Parameters
     ----------
     models : ServedModels
     limits : Limits
     tokens : BearerTokens
-        Who may ask; probes of health need none.
+        One of which a request needs; probes of health need none.
     indexes : ServedIndexes, optional
         Passages to search.
     hosts : AllowedHosts, optional
-        By which names the server may be asked for; any if not given.
+        Allowed values of the Host header; any if not given.
     threads : int, optional
         That rank at the same time; every core if not given.
     log_queries : bool
@@ -91,112 +90,82 @@ class Service:
         self.app = Starlette(
             routes=[
                 *page_routes(),
-                Route("/health", self.health),
-                Route("/ready", self.ready),
-                Route("/info", self.info),
-                Route("/metrics", self.measured),
-                Route("/openapi.json", self.openapi),
+                self._get("/health", lambda: _json({"status": "ok"}), needs_token=False),
+                self._get("/ready", self._ready, needs_token=False),
+                self._get("/info", lambda: _json(self.info())),
+                self._get("/metrics", self.metrics.response),
+                self._get("/openapi.json", lambda: _json(self.openapi())),
                 Route("/v1/search", HeldRequests(self.search, self), methods=["POST"]),
                 Route("/{base:path}rerank", HeldRequests(self.rerank, self), methods=["POST"]),
             ],
             middleware=[] if hosts is None else [Middleware(HostCheck, hosts=hosts)],
-            exception_handlers={Refused: _refused, HTTPException: _refused},
+            exception_handlers={HTTPError: _error, HTTPException: _error},
             lifespan=self._lifespan,
         )
         self.app.router.redirect_slashes = False
 
-    async def health(self, request: Request) -> Response:
-        """Whether the server lives."""
-        return _json({"status": "ok"})
+    def _get(
+        self, path: str, respond: Callable[[], Response], *, needs_token: bool = True
+    ) -> Route:
+        async def endpoint(request: Request) -> Response:  # on the event loop, which is never full
+            if needs_token:
+                self.tokens.check(request.headers.get("authorization"))
+            return respond()
 
-    async def ready(self, request: Request) -> Response:
-        """Whether the server has room for a request."""
-        if self.queue.full:
-            return _json({"status": "busy"}, 503)
-        return _json({"status": "ready"})
+        return Route(path, endpoint)
 
-    async def info(self, request: Request) -> Response:
-        """What is served, by which limits."""
-        self.tokens.check(request.headers.get("authorization"))
-        models = {
-            name: {
-                "file": model.path.name,
-                "loaded": datetime.fromtimestamp(model.loaded, UTC).isoformat(timespec="seconds"),
-                "verdict": str(model.reranker.gate_),
-                "uses_scores": model.reranker.uses_scores,
-                "thresholds": model.thresholds,
-            }
-            for name, model in self.models.by_name.items()
+    def _ready(self) -> Response:
+        """Whether the queue has room for a request."""
+        is_full = self.queue.full
+        return _json({"status": "busy" if is_full else "ready"}, 503 if is_full else 200)
+
+    def info(self) -> dict[str, Any]:
+        """Models, indexes and limits."""
+        return {
+            "model_id": self.models.default,
+            "version": __version__,
+            "max_client_batch_size": self.limits.documents,
+            "limits": asdict(self.limits),
+            "models": {name: model.info for name, model in self.models.by_name.items()},
+            "indexes": {name: index.info for name, index in self.indexes.by_name.items()},
         }
-        indexes = {
-            name: {
-                "folder": served.path.name,
-                "loaded": datetime.fromtimestamp(served.loaded, UTC).isoformat(timespec="seconds"),
-                "passages": len(served.index),
-                "language": served.index.language,
-            }
-            for name, served in self.indexes.by_name.items()
-        }
-        return _json(
-            {
-                "model_id": self.models.default,
-                "version": __version__,
-                "max_client_batch_size": self.limits.documents,
-                "limits": asdict(self.limits),
-                "models": models,
-                "indexes": indexes,
-            }
-        )
 
-    async def measured(self, request: Request) -> Response:
-        """Metrics for Prometheus."""
-        self.tokens.check(request.headers.get("authorization"))
-        return Response(self.metrics.text(), media_type=self.metrics.media_type)
-
-    async def openapi(self, request: Request) -> Response:
-        """The description of this server."""
-        self.tokens.check(request.headers.get("authorization"))
-        document = description(
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI document of this server."""
+        return description(
             self.limits,
             with_tokens=bool(len(self.tokens)),
             uses_scores=[one.reranker.uses_scores for one in self.models.by_name.values()],
             has_indexes=bool(self.indexes.by_name),
         )
-        return _json(document)
 
     async def rerank(self, request: Request, share: BodyShare) -> Response:
-        """Rank documents, in the dialect of whoever asks."""
+        """Rank documents, in the dialect of the client."""
         path = request.scope["path"]
-        return await self._respond(
-            request, share, lambda body: dialect_of(path, body), dialect_of(path), self._ranked
-        )
+        return await self._respond(request, share, lambda body: dialect_of(path, body))
 
     async def search(self, request: Request, share: BodyShare) -> Response:
         """Find passages of an index, and rank them if there is a model."""
-        return await self._respond(request, share, lambda body: SEARCH, SEARCH, self._found)
+        return await self._respond(request, share, lambda body: SEARCH)
 
     async def _respond(
-        self,
-        request: Request,
-        share: BodyShare,
-        dialect_for: Callable[[Body], Dialect[Any, Any]],
-        dialect: Dialect[Any, Any],
-        answer_to: Callable[[str, Dialect[Any, Any], Body, dict[str, Any]], bytes],
+        self, request: Request, share: BodyShare, dialect_for: Callable[[Body], Dialect[Any]]
     ) -> Response:
-        """Answer or refuse, count and log; ``dialect`` is for those without a whole body."""
+        """Answer a request, or send an error; count it and log it."""
         began = time.perf_counter()
         id = secrets.token_hex(8)
         fields: dict[str, Any] = {}
+        dialect = dialect_for(b"{}")  # for errors before the body is whole
         try:
             token = self.tokens.check(request.headers.get("authorization"))
             client = token or (request.client.host if request.client else None)
             body = await self._body(request, share)
             dialect = dialect_for(body)
             answer = await self.queue.run(
-                lambda: answer_to(id, dialect, body, fields), self.limits.seconds, client
+                lambda: self._answer(id, dialect, body, fields), self.limits.seconds, client
             )
             status, headers = 200, {}
-        except Refused as error:
+        except HTTPError as error:
             status, headers, answer = error.status, error.headers, dialect.refuse(error)
             if status != dialect.invalid:  # whose reason may quote the request
                 fields["reason"] = str(error)
@@ -204,7 +173,7 @@ class Service:
             status, headers, answer = 499, {}, b""
         except Exception as error:
             log(logging.ERROR, "fault", error=error, id=id)
-            failed = Refused(500, f"the server failed; its log says more of {id}")
+            failed = HTTPError(500, f"the server failed; its log says more of {id}")
             status, headers, answer = failed.status, {}, dialect.refuse(failed)
         seconds = time.perf_counter() - began
         self.metrics.requests.labels(dialect.name, status).inc()
@@ -227,62 +196,74 @@ class Service:
         try:
             return await self.limits.read(request, share)
         except TimeoutError:
-            raise Refused(408, f"no whole request within {self.limits.seconds:g} s") from None
+            raise HTTPError(408, f"no whole request within {self.limits.seconds:g} s") from None
 
-    def _ranked(
-        self, id: str, dialect: Dialect[Any, Any], body: Body, fields: dict[str, Any]
-    ) -> bytes:
-        """The documents of a body, on a thread; ``fields`` are for the log."""
+    def _answer(self, id: str, dialect: Dialect[Any], body: Body, fields: dict[str, Any]) -> bytes:
+        """Decode, rank and encode, on a thread; ``fields`` are for the log."""
         self.limits.check_values(body)
         question = dialect.read(body)
+        try:
+            if isinstance(question, SearchQuestion):
+                question, ranked = self._search(question, fields)
+            else:
+                ranked = self._rank(question, fields)
+        except DataError as error:
+            if error.path is not None:  # a damaged file is no fault of the client's
+                raise
+            raise HTTPError(dialect.invalid, str(error)) from None
+        return dialect.answer(id, question, ranked)
+
+    def _rank(self, question: Question, fields: dict[str, Any]) -> list[Ranked]:
+        """The documents of a request, the best first."""
         self.limits.check(question)
         name = self.models.resolve(question.model)
         fields |= {"model": name, "documents": len(question.documents)}
-        if self.log_queries:
-            fields["query"] = question.query
-        began = time.perf_counter()
-        try:
-            items = rank(self.models.by_name[name].reranker, question)
-        except DataError as error:
-            raise Refused(dialect.invalid, str(error)) from None
-        seconds = time.perf_counter() - began
-        fields["rank_milliseconds"] = round(1000 * seconds, 3)
-        self.metrics.rank_seconds.labels(name).observe(seconds)
+        with self._measured(question.query, fields, self.metrics.rank_seconds, name):
+            reranker = self.models.by_name[name].reranker
+            _check_scores(question, uses_scores=reranker.uses_scores)
+            ranked = reranker.rank(
+                question.query,
+                [document.text for document in question.documents],
+                question.top_n,
+                question.scores,
+                explain=question.explain or question.spans is not None,
+            )
         self.metrics.documents.observe(len(question.documents))
-        return dialect.answer(id, question, items)
+        return ranked
 
-    def _found(
-        self, id: str, dialect: Dialect[Any, Any], body: Body, fields: dict[str, Any]
-    ) -> bytes:
-        """The passages that a body asks for, on a thread."""
-        self.limits.check_values(body)
-        question = SEARCH.read(body)
+    def _search(
+        self, question: SearchQuestion, fields: dict[str, Any]
+    ) -> tuple[SearchQuestion, list[Ranked]]:
+        """The request with the names of index and model, and the passages that it asks for."""
         self.limits.check_search(question)
         name = self.indexes.resolve(question.index)
         has_models = question.model is not None or bool(self.models.by_name)
         model = self.models.resolve(question.model) if has_models else None
         if model is None and question.explain:
-            raise Refused(SEARCH.invalid, "expected a model for reasons: BM25 has none")
+            raise HTTPError(SEARCH.invalid, "expected a model for reasons: BM25 has none")
         fields |= {"index": name, "model": model}
-        if self.log_queries:
-            fields["query"] = question.query
-        began = time.perf_counter()
-        try:
-            found = self.indexes.by_name[name].index.search(
+        with self._measured(question.query, fields, self.metrics.search_seconds, name):
+            ranked = self.indexes.by_name[name].index.search(
                 question.query,
                 question.top_n or min(TOP_N, self.limits.documents),
                 reranker=None if model is None else self.models.by_name[model].reranker,
                 candidates=question.candidates or min(CANDIDATES, self.limits.documents),
                 explain=question.explain,
             )
-        except DataError as error:
-            if error.path is not None:  # a damaged index is no fault of whoever asks
-                raise
-            raise Refused(SEARCH.invalid, str(error)) from None
+        return replace(question, index=name, model=model), ranked
+
+    @contextmanager
+    def _measured(
+        self, query: str, fields: dict[str, Any], histogram: Histogram, label: str
+    ) -> Iterator[None]:
+        """Note how long it takes, for log and metrics."""
+        if self.log_queries:
+            fields["query"] = query
+        began = time.perf_counter()
+        yield
         seconds = time.perf_counter() - began
         fields["rank_milliseconds"] = round(1000 * seconds, 3)
-        self.metrics.search_seconds.labels(name).observe(seconds)
-        return SEARCH.answer(id, replace(question, index=name, model=model), found)
+        histogram.labels(label).observe(seconds)
 
     def reload(self) -> None:
         """Load all models and indexes anew, soon and one after the other."""
@@ -338,7 +319,7 @@ class Service:
 
 
 class HeldRequests:
-    """A route whose requests have a share of the room until their answers are taken."""
+    """A route whose requests hold memory (`BodyShare`) until their responses are sent."""
 
     def __init__(
         self, respond: Callable[[Request, BodyShare], Awaitable[Response]], service: Service
@@ -346,7 +327,7 @@ class HeldRequests:
         self._respond, self._service = respond, service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one."""
+        """Respond."""
         with self._service.bodies.share() as share:
             response = await self._respond(Request(scope, receive, send), share)
             share.resize(len(response.body))
@@ -359,10 +340,23 @@ def _json(value: Any, status: int = 200) -> Response:
     return JsonResponse(msgspec.json.encode(value), status)
 
 
-def _refused(request: Request, error: Exception) -> Response:
-    """A refusal outside of `Service._respond`."""
+def _check_scores(question: Question, *, uses_scores: bool) -> None:
+    """Raise unless a request has the first stage's scores exactly if the model was trained so."""
+    scores, n_documents = question.scores, len(question.documents)
+    if scores is None and uses_scores:
+        raise DataError("expected the first stage's scores, found none", field="scores")
+    if scores is not None and not uses_scores:
+        raise DataError(
+            "the model was trained without a first stage's: leave them out", field="scores"
+        )
+    if scores is not None and len(scores) != n_documents:
+        raise DataError(f"expected {n_documents}, found {len(scores)}", field="scores")
+
+
+def _error(request: Request, error: Exception) -> Response:
+    """The response to an error outside of `Service._respond`."""
     if isinstance(error, HTTPException):
-        refused = Refused(error.status_code, f"{error.detail}: {request.method} {request.url.path}")
-        return refusal_response(refused, error.headers)
-    assert isinstance(error, Refused)
-    return refusal_response(error)
+        reason = f"{error.detail}: {request.method} {request.url.path}"
+        return error_response(HTTPError(error.status_code, reason), error.headers)
+    assert isinstance(error, HTTPError)
+    return error_response(error)

@@ -18,8 +18,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from didyma.errors import DataError
-from didyma.serve.answers import refusal_response
-from didyma.serve.refusal import Refused
+from didyma.serve.errors import HTTPError
+from didyma.serve.responses import error_response
 
 __all__ = ["ACCEPTED_AT_ONCE", "BoundedConnection", "ConnectionRoom", "connections_within"]
 
@@ -120,8 +120,8 @@ def _probes_alone(app: ASGIApp) -> ASGIApp:
         if scope["path"] in PROBED:
             await app(scope, receive, send)
             return
-        refused = Refused(503, "there are too many connections", retry_after=1)
-        response = refusal_response(refused)
+        refused = HTTPError(503, "there are too many connections", retry_after=1)
+        response = error_response(refused)
         response.headers["connection"] = "close"
         await response(scope, receive, send)
 
@@ -217,7 +217,7 @@ class BoundedConnection(H11Protocol):
 
 
 def _late() -> bytes:
-    body = refusal_response(Refused(408, "the head of a request did not arrive in time")).body
+    body = error_response(HTTPError(408, "the head of a request did not arrive in time")).body
     return (
         b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\nconnection: close\r\n"
         b"content-length: %d\r\n\r\n%b" % (len(body), bytes(body))

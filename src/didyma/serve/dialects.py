@@ -1,4 +1,4 @@
-"""The languages that clients speak: Cohere's, Jina's (which vLLM shares) and TEI's.
+"""Request and response formats: Cohere's, Jina's (which vLLM shares), TEI's, and of searches.
 
 A dialect is known by the end of the path, since clients put their own ends behind any base
 address, and where that is not enough by the keys of the body. Absent and null mean the same, and
@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -18,23 +18,25 @@ from msgspec import UNSET, Struct, UnsetType
 from didyma.data.column_roles import NAMES, known_as
 from didyma.data.passage import Passage
 from didyma.errors import DataError
-from didyma.serve.refusal import Refused
+from didyma.serve.errors import DocumentsError, ErrorBody, HTTPError, TextsError
+
+if TYPE_CHECKING:
+    from didyma.ranking.ranked import Ranked
 
 __all__ = [
     "COHERE",
     "DIALECTS",
     "JINA",
+    "SEARCH",
     "TEI",
     "Body",
     "Dialect",
     "Question",
-    "RankedItem",
-    "RelevantSpan",
-    "SpanRequest",
+    "SearchQuestion",
     "dialect_of",
-    "whole",
 ]
 
+SPAN_THRESHOLD = 0.1  # Cohere's
 
 Body: TypeAlias = bytes | bytearray
 
@@ -67,11 +69,6 @@ class SpanRequest(Struct):
     max_spans: Count | None = None
 
 
-def whole(count: float | None) -> int | None:
-    """A count, where null and 0 mean that there is none."""
-    return int(count) if count else None
-
-
 class RelevantSpan(Struct):
     """Code points ``start`` to ``end`` of a document, the end excluded."""
 
@@ -82,7 +79,7 @@ class RelevantSpan(Struct):
 
 @dataclass(frozen=True)
 class Question:
-    """What a request asks, in whatever dialect.
+    """A rerank request, in whatever dialect.
 
     ``given`` are the documents as they came, to be sent back; ``scores`` those of a first stage.
     """
@@ -100,52 +97,51 @@ class Question:
 
 
 @dataclass(frozen=True)
-class RankedItem:
-    """A document in the answer."""
+class SearchQuestion:
+    """A search request; ``index`` and ``model`` are names, if there are any."""
 
-    index: int
-    score: float
-    explanation: dict[str, Any] | UnsetType = UNSET
-    spans: list[RelevantSpan] | UnsetType = UNSET
+    query: str
+    top_n: int | None = None
+    candidates: int | None = None
+    index: str | None = None
+    model: str | None = None
+    explain: bool = False
 
 
 Q = TypeVar("Q")
-I = TypeVar("I")  # noqa: E741
 
 
-class Dialect(ABC, Generic[Q, I]):
-    """How a request is read, and how an answer and a refusal are written.
-
-    A body asks a question, and items answer it.
-    """
+class Dialect(ABC, Generic[Q]):
+    """Decodes request bodies, and encodes rankings and errors."""
 
     name: ClassVar[str]
     body: ClassVar[type[Struct]]
     answered: ClassVar[Any]
-    refused: ClassVar[type[Struct]]
-    invalid: ClassVar[int]  # status of what cannot be understood
+    error: ClassVar[type[ErrorBody]]
+    invalid: ClassVar[int]  # status of a request that cannot be understood
 
     def read(self, body: Body) -> Q:
-        """The question that a body asks."""
+        """Decode and check the body of a request."""
         try:
             return self._question(msgspec.json.decode(body, type=self.body))
-        except msgspec.ValidationError as error:
-            raise Refused(self.invalid, str(error)) from None
+        except (msgspec.ValidationError, DataError) as error:
+            raise HTTPError(self.invalid, str(error)) from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Refused(self.invalid, f"expected JSON: {error}") from None
-        except DataError as error:
-            raise Refused(self.invalid, str(error)) from None
+            raise HTTPError(self.invalid, f"expected JSON: {error}") from None
+
+    def answer(self, id: str, question: Q, ranked: Sequence[Ranked]) -> bytes:
+        """Encode a ranking."""
+        return msgspec.json.encode(self._answer(id, question, ranked))
+
+    def refuse(self, error: HTTPError) -> bytes:
+        """Encode an error."""
+        return msgspec.json.encode(self.error.of(error))
 
     @abstractmethod
     def _question(self, body: Any) -> Q: ...
 
     @abstractmethod
-    def answer(self, id: str, question: Q, items: Sequence[I]) -> bytes:
-        """The body of an answer, the best document first."""
-
-    @abstractmethod
-    def refuse(self, refused: Refused) -> bytes:
-        """The body of a refusal."""
+    def _answer(self, id: str, question: Q, ranked: Sequence[Ranked]) -> Any: ...
 
 
 class DocumentsBody(Struct):
@@ -186,61 +182,15 @@ class DocumentsAnswer(Struct):
     results: list[DocumentsItem]
 
 
-class ErrorDetail(Struct):
-    """The error as vLLM's clients read it."""
-
-    message: str
-    type: str
-    code: int
-
-
-class DocumentsError(Struct):
-    """One error for all who look for it, be it under message, detail or error."""
-
-    message: str
-    detail: str
-    error: ErrorDetail
-
-    @classmethod
-    def of(cls, refused: Refused) -> DocumentsError:
-        """The error that a refusal is written as."""
-        message = str(refused)
-        kind = KINDS[refused.status].vllm
-        return cls(message, message, ErrorDetail(message, kind, refused.status))
-
-
-class ErrorKind(NamedTuple):
-    """What vLLM and TEI call an error."""
-
-    vllm: str
-    tei: str
-
-
-# Of each status that is answered.
-KINDS = {
-    400: ErrorKind("BadRequestError", "Validation"),
-    401: ErrorKind("AuthenticationError", "Unauthorized"),
-    403: ErrorKind("PermissionDeniedError", "Unauthorized"),
-    404: ErrorKind("NotFoundError", "Validation"),
-    405: ErrorKind("MethodNotAllowedError", "Validation"),
-    408: ErrorKind("TimeoutError", "Validation"),
-    413: ErrorKind("RequestEntityTooLargeError", "Validation"),
-    422: ErrorKind("UnprocessableEntityError", "Validation"),
-    429: ErrorKind("RateLimitError", "Overloaded"),
-    500: ErrorKind("InternalServerError", "Backend"),
-    503: ErrorKind("ServiceUnavailableError", "Overloaded"),
-}
-
-
 @dataclass(frozen=True)
-class DocumentsDialect(Dialect[Question, RankedItem]):
+class DocumentsDialect(Dialect[Question]):
     """That of Cohere and of Jina, which differ in whether documents are sent back unasked."""
 
     name: str  # type: ignore[misc]
     returns_documents: bool
     body = DocumentsBody
     answered = DocumentsAnswer
-    refused = DocumentsError
+    error = DocumentsError
     invalid = 400
 
     def _question(self, body: DocumentsBody) -> Question:
@@ -251,30 +201,25 @@ class DocumentsDialect(Dialect[Question, RankedItem]):
             documents=_passages(body.documents),
             given=body.documents,
             model=body.model,
-            top_n=whole(body.top_n),
+            top_n=_whole(body.top_n),
             scores=body.scores,
             return_documents=self.returns_documents if returned is None else returned,
             explain=bool(body.explain),
             spans=None if spans is None or spans.mode == "disabled" else spans,
         )
 
-    def answer(self, id: str, question: Question, items: Sequence[RankedItem]) -> bytes:
-        """The body of an answer: the model is called what it was asked for as."""
+    def _answer(self, id: str, question: Question, ranked: Sequence[Ranked]) -> DocumentsAnswer:
         results = [
             DocumentsItem(
-                item.index,
-                item.score,
-                _returned(question, item.index) if question.return_documents else UNSET,
-                item.spans,
-                item.explanation,
+                one.index,
+                one.score,
+                _returned(question, one.index) if question.return_documents else UNSET,
+                _relevant_spans(one, question.spans),
+                _explanation(one, asked=question.explain),
             )
-            for item in items
+            for one in ranked
         ]
-        return msgspec.json.encode(DocumentsAnswer(id, question.model, Usage(), results))
-
-    def refuse(self, refused: Refused) -> bytes:
-        """The body of a refusal."""
-        return msgspec.json.encode(DocumentsError.of(refused))
+        return DocumentsAnswer(id, question.model, Usage(), results)
 
 
 class TextsBody(Struct):
@@ -299,20 +244,13 @@ class TextsItem(Struct):
     explanation: dict[str, Any] | UnsetType = UNSET
 
 
-class TextsError(Struct):
-    """The error as TEI's clients read it."""
-
-    error: str
-    error_type: str
-
-
-class TextsDialect(Dialect[Question, RankedItem]):
+class TextsDialect(Dialect[Question]):
     """That of TEI, whose clients want one entry for each text."""
 
     name = "tei"
     body = TextsBody
     answered = list[TextsItem]
-    refused = TextsError
+    error = TextsError
     invalid = 422
 
     def _question(self, body: TextsBody) -> Question:
@@ -327,28 +265,94 @@ class TextsDialect(Dialect[Question, RankedItem]):
             explain=bool(body.explain),
         )
 
-    def answer(self, id: str, question: Question, items: Sequence[RankedItem]) -> bytes:
-        """The body of an answer: a bare list."""
-        return msgspec.json.encode(
-            [
-                TextsItem(
-                    item.index,
-                    item.score,
-                    question.documents[item.index].text if question.return_documents else UNSET,
-                    item.explanation,
-                )
-                for item in items
-            ]
+    def _answer(self, id: str, question: Question, ranked: Sequence[Ranked]) -> list[TextsItem]:
+        return [
+            TextsItem(
+                one.index,
+                one.raw if question.raw_scores else one.score,
+                question.documents[one.index].text if question.return_documents else UNSET,
+                _explanation(one, asked=question.explain),
+            )
+            for one in ranked
+        ]
+
+
+class SearchBody(Struct):
+    """A request for passages of an index."""
+
+    query: str
+    top_n: Count | None = None
+    candidates: Count | None = None
+    index: str | None = None
+    model: str | None = None
+    explain: bool | None = None
+
+
+class FirstStagePlace(Struct):
+    """Score and place in the order of BM25."""
+
+    score: float
+    rank: int
+
+
+class SearchItem(Struct):
+    """A passage in the answer."""
+
+    id: str
+    text: str
+    relevance_score: float
+    first_stage: FirstStagePlace
+    metadata: dict[str, Any] | UnsetType = UNSET
+    explanation: dict[str, Any] | UnsetType = UNSET
+
+
+class SearchAnswer(Struct):
+    """The answer, the best passage first; without a model it is in the order of BM25."""
+
+    id: str
+    index: str | None
+    model: str | None
+    results: list[SearchItem]
+
+
+class SearchDialect(Dialect[SearchQuestion]):
+    """This server's own."""
+
+    name = "search"
+    body = SearchBody
+    answered = SearchAnswer
+    error = DocumentsError
+    invalid = 400
+
+    def _question(self, body: SearchBody) -> SearchQuestion:
+        return SearchQuestion(
+            query=body.query,
+            top_n=_whole(body.top_n),
+            candidates=_whole(body.candidates),
+            index=body.index,
+            model=body.model,
+            explain=bool(body.explain),
         )
 
-    def refuse(self, refused: Refused) -> bytes:
-        """The body of a refusal."""
-        return msgspec.json.encode(TextsError(str(refused), KINDS[refused.status].tei))
+    def _answer(self, id: str, question: SearchQuestion, ranked: Sequence[Ranked]) -> SearchAnswer:
+        results = [
+            SearchItem(
+                str(one.id),
+                one.text,
+                one.score,
+                FirstStagePlace(one.first_score or 0.0, one.first_rank or 0),
+                one.metadata or UNSET,
+                _explanation(one, asked=question.explain),
+            )
+            for one in ranked
+        ]
+        return SearchAnswer(id, question.index, question.model, results)
 
 
 COHERE = DocumentsDialect("cohere", returns_documents=False)
 JINA = DocumentsDialect("jina", returns_documents=True)
 TEI = TextsDialect()
+SEARCH = SearchDialect()
 DIALECTS = (COHERE, JINA, TEI)
 
 
@@ -359,7 +363,7 @@ class Keys(Struct):
     documents: msgspec.Raw | UnsetType = UNSET
 
 
-def dialect_of(path: str, body: Body = b"{}") -> Dialect[Question, RankedItem]:
+def dialect_of(path: str, body: Body = b"{}") -> Dialect[Question]:
     """The dialect of a request; without a body, or with a damaged one, what the path says.
 
     >>> dialect_of("/any/base/v2/rerank").name
@@ -372,7 +376,7 @@ def dialect_of(path: str, body: Body = b"{}") -> Dialect[Question, RankedItem]:
     if path.endswith("/v2/rerank"):
         return COHERE
     if not path.endswith("/rerank"):
-        raise Refused(404, f"expected a path that ends in /rerank, found {path:.80}")
+        raise HTTPError(404, f"expected a path that ends in /rerank, found {path:.80}")
     if b'"texts"' not in body:  # most often, and at once
         return JINA
     try:
@@ -383,20 +387,25 @@ def dialect_of(path: str, body: Body = b"{}") -> Dialect[Question, RankedItem]:
     return TEI if is_tei else JINA
 
 
+def _whole(count: float | None) -> int | None:
+    """A count, where null and 0 mean that there is none."""
+    return int(count) if count else None
+
+
 def _asked(query: str) -> str:
     if not query.strip():
         raise DataError("expected a text, found an empty one", field="query")
     return query
 
 
-def _passages(given: Sequence[str | dict[str, Any]]) -> list[Passage]:
-    found = []
-    for n, document in enumerate(given):
+def _passages(documents: Sequence[str | dict[str, Any]]) -> list[Passage]:
+    passages = []
+    for n, document in enumerate(documents):
         try:
-            found.append(_passage(document))
+            passages.append(_passage(document))
         except DataError as error:
             raise DataError(error.problem, field=f"document {n}") from None
-    return found
+    return passages
 
 
 def _passage(document: str | dict[str, Any]) -> Passage:
@@ -410,5 +419,25 @@ def _passage(document: str | dict[str, Any]) -> Passage:
 def _returned(question: Question, index: int) -> dict[str, Any]:
     """A document as it was given, and always with a text."""
     given = question.given[index]
-    own = {} if isinstance(given, str) else given
-    return {"text": question.documents[index].text, **own}
+    return {"text": question.documents[index].text, **({} if isinstance(given, str) else given)}
+
+
+def _explanation(one: Ranked, *, asked: bool) -> dict[str, Any] | UnsetType:
+    return one.explanation.to_dict() if asked and one.explanation is not None else UNSET
+
+
+def _relevant_spans(one: Ranked, asked: SpanRequest | None) -> list[RelevantSpan] | UnsetType:
+    """The spans that match most, in the order of the text.
+
+    The score of a span is the number of the query's words that it matches, as a share of those
+    that the best span of the document does.
+    """
+    if asked is None or one.explanation is None:
+        return UNSET
+    matched = one.explanation.spans
+    most = max((len(span.matched) for span in matched), default=1)
+    spans = [RelevantSpan(span.start, span.stop, len(span.matched) / most) for span in matched]
+    least = SPAN_THRESHOLD if asked.threshold is None else asked.threshold
+    spans = sorted((s for s in spans if s.score >= least), key=lambda span: -span.score)
+    best = spans if asked.max_spans is None else spans[: int(asked.max_spans)]
+    return sorted(best, key=lambda span: span.start)

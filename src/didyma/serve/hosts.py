@@ -17,9 +17,9 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from didyma.errors import DataError
-from didyma.serve.answers import refusal_response
+from didyma.serve.errors import HTTPError
 from didyma.serve.logs import log
-from didyma.serve.refusal import Refused
+from didyma.serve.responses import error_response
 
 __all__ = ["AllowedHosts", "HostCheck", "is_loopback"]
 
@@ -51,7 +51,7 @@ class AllowedHosts:
     >>> hosts.check("127.0.0.1:8000", "https://rerank.example.org")
     >>> hosts.check("elsewhere.example", None)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    didyma.serve.refusal.Refused: expected Host to be localhost, ...
+    didyma.serve.errors.HTTPError: expected Host to be localhost, ...
     """
 
     def __init__(self, bound: str, named: Sequence[str] = ()) -> None:
@@ -74,7 +74,7 @@ class AllowedHosts:
         if _name(authority) in self._names:
             return
         *names, last = self._names
-        raise Refused(
+        raise HTTPError(
             403,
             f"expected {header} to be {', '.join(names)} or {last}, found {value!r:.80}: "
             "didyma serve --allowed-host allows others",
@@ -99,8 +99,8 @@ class HostCheck:
             headers = Headers(scope=scope)
             try:
                 self._hosts.check(headers.get("host"), headers.get("origin"))
-            except Refused as refused:
+            except HTTPError as refused:
                 log(logging.WARNING, "request", status=refused.status, reason=str(refused))
-                await refusal_response(refused)(scope, receive, send)
+                await error_response(refused)(scope, receive, send)
                 return
         await self._app(scope, receive, send)

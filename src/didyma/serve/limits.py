@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from didyma._core.data import count_values
+from didyma.serve.errors import HTTPError
 from didyma.serve.memory import FREE, BodyShare
-from didyma.serve.refusal import Refused
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from didyma.serve.dialects import Question
-    from didyma.serve.searching import SearchQuestion
+    from didyma.serve.dialects import Question, SearchQuestion
 
 __all__ = ["Limits", "values_of"]
 
@@ -75,28 +74,28 @@ class Limits:
 
     def _check_body(self, size: int) -> None:
         if size > self.body:
-            raise Refused(413, f"expected a body of at most {self.body} bytes")
+            raise HTTPError(413, f"expected a body of at most {self.body} bytes")
 
     def check_values(self, body: bytes | bytearray) -> None:
         """Refuse a body of more values than a request can need, before objects are made of it."""
         most = VALUES * (self.documents + 1)
         if len(body) > most and values_of(body, most) > most:  # each takes a byte
-            raise Refused(413, f"expected at most {most} values, which are {VALUES} a document")
+            raise HTTPError(413, f"expected at most {most} values, which are {VALUES} a document")
 
     def check(self, question: Question) -> None:
         """Refuse what is too much or too long."""
         if len(question.documents) > self.documents:
-            raise Refused(
+            raise HTTPError(
                 413,
                 f"expected at most {self.documents} documents, found {len(question.documents)}",
             )
         self._check_query(question.query)
         size = len(question.query) + sum(len(document.text) for document in question.documents)
         if size > self.text:
-            raise Refused(413, f"expected at most {self.text} characters in all, found {size}")
+            raise HTTPError(413, f"expected at most {self.text} characters in all, found {size}")
         for n, document in enumerate(question.documents):
             if len(document.text) > self.characters:
-                raise Refused(
+                raise HTTPError(
                     413,
                     f"expected documents of at most {self.characters} characters, "
                     f"found {len(document.text)} in document {n}",
@@ -107,11 +106,11 @@ class Limits:
         self._check_query(question.query)
         asked = max(question.top_n or 0, question.candidates or 0)
         if asked > self.documents:
-            raise Refused(400, f"expected at most {self.documents} candidates, found {asked}")
+            raise HTTPError(400, f"expected at most {self.documents} candidates, found {asked}")
 
     def _check_query(self, query: str) -> None:
         if len(query) > self.characters:
-            raise Refused(413, f"expected a query of at most {self.characters} characters")
+            raise HTTPError(413, f"expected a query of at most {self.characters} characters")
 
 
 def values_of(body: bytes | bytearray, most: int) -> int:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
-from didyma.serve.refusal import Refused
+from didyma.serve.errors import HTTPError
 
 __all__ = ["BodyRoom", "BodyShare", "give_memory_back", "keep_memory_steady"]
 
@@ -105,7 +105,7 @@ class BodyRoom:
         try:
             while next(iter(self._line)) is not share or self.taken + size > max(self.most, size):
                 if _now() >= ends:
-                    raise Refused(503, "too many large requests are under way", retry_after=1)
+                    raise HTTPError(503, "too many large requests are under way", retry_after=1)
                 self._make_room(size, before=_now() - GRACE)
                 self._changed.clear()
                 with suppress(TimeoutError):

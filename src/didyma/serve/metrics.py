@@ -1,4 +1,4 @@
-"""What the server tells Prometheus about itself."""
+"""Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from starlette.responses import Response
 
 from didyma.serve.connections import ConnectionRoom
-from didyma.serve.indexes import ServedIndexes
-from didyma.serve.models import ServedModels
+from didyma.serve.served import ServedIndexes, ServedModels
 from didyma.serve.work import WorkQueue
 
 __all__ = ["ServiceMetrics"]
@@ -20,8 +20,6 @@ DOCUMENTS = (1, 10, 20, 50, 100, 200, 500, 1000, 10_000)
 
 class ServiceMetrics:
     """Counts and durations of requests, and the state of the line and of the models."""
-
-    media_type = CONTENT_TYPE_LATEST
 
     def __init__(
         self,
@@ -78,9 +76,9 @@ class ServiceMetrics:
         for name in indexes.by_name:
             opened.labels(name).set_function(partial(_loaded, indexes, name))
 
-    def text(self) -> bytes:
-        """All of them, as Prometheus reads them."""
-        return generate_latest(self._registry)
+    def response(self) -> Response:
+        """All of them, in Prometheus' text format."""
+        return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
 
 
 def _loaded(served: ServedModels | ServedIndexes, name: str) -> float:

@@ -1,4 +1,4 @@
-"""What the server understands and answers, for machines: OpenAPI 3.1, from the dialects' types."""
+"""The OpenAPI 3.1 document of the server, from the types of the dialects."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 import msgspec
 
 from didyma import __version__
-from didyma.serve.dialects import COHERE, DIALECTS, JINA, TEI, Dialect
+from didyma.serve.dialects import COHERE, DIALECTS, JINA, SEARCH, TEI, Dialect
 from didyma.serve.limits import Limits
-from didyma.serve.searching import SEARCH
 
 __all__ = ["description"]
 
 # Where each is asked for; any base may stand before these.
-PATHS: dict[str, tuple[Dialect[Any, Any], ...]] = {
+PATHS: dict[str, tuple[Dialect[Any], ...]] = {
     "/v2/rerank": (COHERE,),
     "/v1/rerank": (JINA, TEI),
     "/rerank": (JINA, TEI),
@@ -57,16 +56,15 @@ def description(
     limits: Limits, *, with_tokens: bool, uses_scores: Collection[bool], has_indexes: bool
 ) -> dict[str, Any]:
     """The OpenAPI document of what a server accepts; ``uses_scores`` tells that of each model."""
-    every: tuple[Dialect[Any, Any], ...] = (*DIALECTS, SEARCH)
-    types = [kind for one in every for kind in (one.body, one.answered, one.refused)]
+    every: tuple[Dialect[Any], ...] = (*DIALECTS, SEARCH)
+    types = [kind for one in every for kind in (one.body, one.answered, one.error)]
     found, components = msgspec.json.schema_components(
         types, ref_template="#/components/schemas/{name}"
     )
-    schemas = {
-        one.name: found[3 * n : 3 * n + 3] for n, one in enumerate(every)
-    }  # body, answer, refusal
+    # Of body, answer and error.
+    schemas = {one.name: found[3 * n : 3 * n + 3] for n, one in enumerate(every)}
 
-    def content(dialects: tuple[Dialect[Any, Any], ...], part: int) -> dict[str, Any]:
+    def content(dialects: tuple[Dialect[Any], ...], part: int) -> dict[str, Any]:
         options = [schemas[one.name][part] for one in dialects]
         schema = options[0] if len(options) == 1 else {"anyOf": options}
         return {"content": {JSON: {"schema": schema}}}

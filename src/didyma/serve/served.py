@@ -1,19 +1,35 @@
-"""Files and folders that are served, by name, each as it is at the moment."""
+"""The models and indexes that are served, by name, reloaded when their files change."""
 
 from __future__ import annotations
 
+import logging
 import os
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
 from didyma.data.array_folder import MANIFEST
 from didyma.errors import DataError
-from didyma.serve.refusal import Refused
+from didyma.serve.errors import HTTPError
+from didyma.serve.logs import log
 
-__all__ = ["NamedSource", "Served"]
+if TYPE_CHECKING:
+    from didyma.text.index import PassageIndex
+    from didyma.text.text_reranker import TextReranker
 
+__all__ = ["NamedSource", "Served", "ServedIndex", "ServedIndexes", "ServedModel", "ServedModels"]
+
+NEEDS_SCORES = (
+    "it was trained with the first stage's scores: requests without scores, which most clients "
+    "cannot send, will be refused; train on data without scores to answer them"
+)
+
+PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # that thresholds are told for
 
 Stamp: TypeAlias = tuple[int, int, int]
 T = TypeVar("T")
@@ -81,9 +97,9 @@ class Served(ABC, Generic[T]):
             return asked
         found = self.default if asked is None else self._any
         if found is None:
-            known = ", ".join(self.by_name)
-            expected = f"expected one of the {self.kind} {known}" if known else f"no {self.kind}"
-            raise Refused(404, expected if known else f"{expected} are served")
+            names = ", ".join(self.by_name)
+            expected = f"expected one of the {self.kind} {names}"
+            raise HTTPError(404, expected if names else f"no {self.kind} are served")
         return found
 
     def changed(self) -> list[str]:
@@ -101,8 +117,100 @@ class Served(ABC, Generic[T]):
         self.by_name[name] = self._load(name, path)
 
 
+@dataclass(frozen=True)
+class ServedModel:
+    """A reranker, its file, and when it was loaded."""
+
+    path: Path
+    reranker: TextReranker
+    loaded: float
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What ``/info`` says of it."""
+        return {
+            "file": self.path.name,
+            "loaded": _date(self.loaded),
+            "verdict": str(self.reranker.gate_),
+            "uses_scores": self.reranker.uses_scores,
+            "thresholds": self.thresholds,
+        }
+
+    @property
+    def thresholds(self) -> list[dict[str, float]]:
+        """Scores to cut at, one for each precision that is ``asked`` for and reached."""
+        found = []
+        for asked in PRECISIONS:
+            with suppress(DataError):
+                threshold = self.reranker.calibration_.threshold(asked)
+                found.append({"asked": asked, **threshold._asdict()})
+        return found
+
+
+class ServedModels(Served[ServedModel]):
+    """Several rerankers by name."""
+
+    kind = "models"
+
+    def __init__(
+        self,
+        sources: Sequence[NamedSource],
+        load: Callable[[Path], TextReranker] | None = None,
+    ) -> None:
+        if load is None:
+            from didyma.text.text_reranker import TextReranker
+
+            load = TextReranker.load
+        self._read = load
+        super().__init__(sources)
+
+    def _load(self, name: str, path: Path) -> ServedModel:
+        reranker = self._read(path)
+        if reranker.uses_scores:
+            log(logging.WARNING, "needs scores", model=name, reason=NEEDS_SCORES)
+        scores = [1.0, 0.0] if reranker.uses_scores else None
+        reranker.rank("which", ["this", "that"], scores=scores)  # so that no request compiles
+        return ServedModel(path, reranker, time.time())
+
+
+@dataclass(frozen=True)
+class ServedIndex:
+    """An index, its folder, and when it was opened."""
+
+    path: Path
+    index: PassageIndex
+    loaded: float
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """What ``/info`` says of it."""
+        return {
+            "folder": self.path.name,
+            "loaded": _date(self.loaded),
+            "passages": len(self.index),
+            "language": self.index.language,
+        }
+
+
+class ServedIndexes(Served[ServedIndex]):
+    """Several indexes by name."""
+
+    kind = "indexes"
+
+    def _load(self, name: str, path: Path) -> ServedIndex:
+        from didyma.text.index import PassageIndex
+
+        index = PassageIndex.open(path)
+        index.search("which")  # so that no request compiles
+        return ServedIndex(path, index, time.time())
+
+
 def _name(source: NamedSource) -> str:
     return source.name or source.path.name.partition(".")[0] or source.path.name
+
+
+def _date(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 def _stamp(path: Path) -> Stamp | None:

@@ -11,7 +11,7 @@ from typing import Self
 
 from didyma.errors import DataError
 from didyma.files import read_lines
-from didyma.serve.refusal import Refused
+from didyma.serve.errors import HTTPError
 
 __all__ = ["VARIABLE", "BearerTokens"]
 
@@ -27,7 +27,7 @@ class BearerTokens:
     True
     >>> tokens.check("third")
     Traceback (most recent call last):
-    didyma.serve.refusal.Refused: expected a valid token as Authorization: Bearer …
+    didyma.serve.errors.HTTPError: expected a valid token as Authorization: Bearer …
     """
 
     def __init__(self, tokens: Iterable[str]) -> None:
@@ -64,7 +64,7 @@ class BearerTokens:
         scheme, _, token = given.partition(" ")
         found = _digest((token if scheme.lower() == "bearer" else given).strip())
         if not sum([hmac.compare_digest(found, digest) for digest in self._digests]):
-            raise Refused(401, "expected a valid token as Authorization: Bearer …")
+            raise HTTPError(401, "expected a valid token as Authorization: Bearer …")
         return found
 
 

@@ -18,7 +18,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from didyma.interruption import interruptible
-from didyma.serve.refusal import Refused
+from didyma.serve.errors import HTTPError
 
 __all__ = ["WorkQueue", "on_own_thread"]
 
@@ -72,7 +72,7 @@ class WorkQueue:
     def _enter(self, one: _Work[Any]) -> None:
         with self._lock:
             if self.full and not self._make_room(one.client):
-                raise Refused(429, f"{self.pending} requests are under way", retry_after=1)
+                raise HTTPError(429, f"{self.pending} requests are under way", retry_after=1)
             self._pending[one] = None
             self._line.append(one)
             self._give_turns()
@@ -85,7 +85,7 @@ class WorkQueue:
             if count > counts[client] + 1 and waiting:
                 self._leave(waiting[-1])
                 message = f"{self.pending + 1} requests are under way, {count} of them from here"
-                waiting[-1].future.set_exception(Refused(429, message, retry_after=1))
+                waiting[-1].future.set_exception(HTTPError(429, message, retry_after=1))
                 return True
         return False
 
@@ -170,9 +170,9 @@ class _Work(Generic[T]):
         """There will be no turn."""
         self._called.set()
 
-    def too_late(self) -> Refused:
+    def too_late(self) -> HTTPError:
         """Why there is no answer."""
-        return Refused(429, f"no answer within {self._seconds:g} s", retry_after=1)
+        return HTTPError(429, f"no answer within {self._seconds:g} s", retry_after=1)
 
     def run(self) -> None:
         """Wait for a turn, and work; on a thread of its own."""
@@ -184,7 +184,7 @@ class _Work(Generic[T]):
         try:
             with interruptible(self._check):
                 result = self._call()
-        except Refused as refused:
+        except HTTPError as refused:
             # Where it came from has all that the work has seen, and nobody asks for that.
             refused.__context__ = None
             failed = refused.with_traceback(None)

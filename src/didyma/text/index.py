@@ -14,15 +14,15 @@ from numpy.typing import NDArray
 from didyma.data.array_folder import ArrayFolder, check_replaceable, open_folder, replace_folder
 from didyma.data.json_lines import parse_json
 from didyma.data.lists import Lists
-from didyma.data.passage import Passage
+from didyma.data.passage import Passage, read_documents
 from didyma.data.texts import corpus
 from didyma.errors import DataError, placed
 from didyma.files import PathName
+from didyma.ranking.explanation import MatchedSpan
 from didyma.ranking.featuriser import check_array
-from didyma.ranking.ranked import read_documents
-from didyma.text.explanation import MatchedSpan, matched_spans
+from didyma.ranking.ranked import Ranked
 from didyma.text.features.bm25 import BM25
-from didyma.text.found import FoundPassage
+from didyma.text.spans import matched_spans
 from didyma.values import is_whole
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class PassageIndex:
         reranker: Reranker | None = None,
         candidates: int = CANDIDATES,
         explain: bool = False,
-    ) -> list[FoundPassage]:
+    ) -> list[Ranked]:
         """The k best passages for a query, best first.
 
         Parameters
@@ -198,36 +198,39 @@ class PassageIndex:
             [(places, scores)] = self.top([query], k if reranker is None else max(k, candidates))
         passages = [self.passage(place) for place in places.tolist()]
         found = [
-            FoundPassage(str(own.id), own.text, score, score, score, rank, place, own.metadata)
-            for rank, (own, score, place) in enumerate(
+            Ranked(
+                index=place,
+                score=score,
+                id=str(passage.id),
+                text=passage.text,
+                metadata=passage.metadata,
+                raw=score,
+                first_score=score,
+                first_rank=rank,
+            )
+            for rank, (passage, score, place) in enumerate(
                 zip(passages, scores.tolist(), places.tolist()), 1
             )
         ]
         if reranker is None or not found:
             return found
-        return list(_reranked(reranker, query, found, scores, k, explain=explain))
+        texts = [passage.text for passage in passages]
+        first = scores if reranker.uses_scores else None
+        return [
+            replace(
+                found[one.index],
+                score=one.score,
+                raw=one.raw,
+                window=one.window,
+                explanation=one.explanation,
+            )
+            for one in reranker.rank(query, texts, k, first, explain=explain)
+        ]
 
     def spans(self, query: str, texts: Sequence[str]) -> list[list[MatchedSpan]]:
         """For each text the words that the query has as well."""
         reading = self._bm25.reader_.read(Lists.of_texts([query], [list(texts)]))
         return [matched_spans(reading, row) for row in range(len(texts))]
-
-
-def _reranked(
-    reranker: Reranker,
-    query: str,
-    found: list[FoundPassage],
-    scores: NDArray[np.float64],
-    k: int,
-    *,
-    explain: bool,
-) -> Iterator[FoundPassage]:
-    texts = [own.text for own in found]
-    first = scores if reranker.uses_scores else None
-    reasons = reranker.explain(query, texts, first) if explain else None
-    for own in reranker.rank(query, texts, k, first):
-        reason = None if reasons is None else reasons[own.index]
-        yield replace(found[own.index], score=own.score, raw=own.raw, explanation=reason)
 
 
 def _lines(passages: Iterable[Passage], path: PathName | None) -> Iterator[tuple[str, bytes]]:

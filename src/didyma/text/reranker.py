@@ -12,15 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.cluster.prediction import evaluate_texts_on_cluster, predict_texts_on_cluster
 from didyma.cluster.shards import Shards, is_sharded
 from didyma.data.lists import Lists
-from didyma.data.passage import Passage
+from didyma.data.passage import Passage, read_documents
 from didyma.errors import DataError
 from didyma.files import PathName
 from didyma.model import Model, Savable, Saved, Serialisable, State
+from didyma.ranking.explanation import MatchedSpan, PassageExplanation, explain_rows
 from didyma.ranking.featuriser import Featuriser
-from didyma.ranking.ranked import Ranked, read_documents
+from didyma.ranking.ranked import Ranked
 from didyma.ranking.windowed import Windowed
-from didyma.text.explanation import MatchedSpan, PassageExplanation, explain_rows, matched_spans
 from didyma.text.features import TextFeatures
+from didyma.text.spans import matched_spans
 from didyma.values import is_whole
 
 if TYPE_CHECKING:
@@ -110,6 +111,8 @@ class Reranker(Serialisable, Savable):
         documents: Iterable[Any],
         top_k: int | None = None,
         scores: ArrayLike | None = None,
+        *,
+        explain: bool = False,
     ) -> list[Ranked]:
         """Documents by descending score, of equal ones the first given first.
 
@@ -123,53 +126,54 @@ class Reranker(Serialisable, Savable):
             How many of the best to return.
         scores : array of shape (n_documents,), optional
             The first stage's, if the reranker was trained with such (`uses_scores`), and only then.
+        explain : bool
+            Fill in `Ranked.explanation`, of a long document that of its best window.
         """
         if top_k is not None and not (is_whole(top_k) and top_k >= 0):
             raise DataError(f"expected a number of documents, found {top_k!r}", field="top_k")
-        read = self._read(documents)
-        lists = self._lists(query, read, scores)
-        if not read:
+        passages = self._read(documents)
+        lists = self._lists(query, passages, scores)
+        if not passages:
             return []
-        windowed, _, raw, window = self._score(lists)
+        windowed, rows, raw, window = self._score(lists)
         order = np.argsort(-raw, kind="stable")[:top_k]
         score = self._calibrated(raw)
         spans = self._spans(windowed, window)
-        return [
+        ranked = [
             Ranked(
                 index=n,
                 score=float(score[n]),
-                id=read[n].id,
-                text=read[n].text,
-                metadata=read[n].metadata,
+                id=passages[n].id,
+                text=passages[n].text,
+                metadata=passages[n].metadata,
                 window=spans.get(n),
                 raw=float(raw[n]),
             )
             for n in order.tolist()
         ]
+        return self._explained(ranked, lists, rows, window[order]) if explain else ranked
 
     def explain(
         self, query: Any, documents: Iterable[Any], scores: ArrayLike | None = None
     ) -> list[PassageExplanation]:
-        """Why each document has its score, in the order given; arguments are those of `rank`.
+        """The explanations of `rank`, in the order of the documents."""
+        ranked = self.rank(query, documents, scores=scores, explain=True)
+        explanations = {one.index: one.explanation for one in ranked}
+        return [explanations[n] for n in range(len(ranked))]  # type: ignore[misc]
 
-        Of a long document it is the best window that is explained.
-        """
-        read = self._read(documents)
-        lists = self._lists(query, read, scores)
-        if not read:
-            return []
-        windowed, rows, raw, window = self._score(lists)
-        score = self._calibrated(raw)
-        matched = self._matched(lists, self._spans(windowed, window))
+    def _explained(
+        self, ranked: list[Ranked], lists: Lists, rows: Lists, window: NDArray[np.int64]
+    ) -> list[Ranked]:
+        """The same with explanations; ``window`` is the row of features of each."""
+        matched = self._matched(lists, ranked)
         return [
             replace(
-                found,
-                raw=float(raw[n]),
-                score=float(score[n]),
-                spans=tuple(matched[n]),
-                text=read[n].text,
+                one,
+                explanation=replace(
+                    reasons, raw=one.raw, score=one.score, spans=tuple(spans), text=one.text
+                ),
             )
-            for n, found in enumerate(self._reasons(rows, window))
+            for one, reasons, spans in zip(ranked, self._reasons(rows, window), matched)
         ]
 
     @staticmethod
@@ -242,14 +246,12 @@ class Reranker(Serialisable, Savable):
         """Why some rows of features, given with all those of their list, have their scores."""
         return explain_rows(self.model_, rows, wanted)
 
-    def _matched(
-        self, lists: Lists, windows: dict[int, tuple[int, int]]
-    ) -> list[list[MatchedSpan]]:
-        """What matched in each row, or in its best window."""
+    def _matched(self, lists: Lists, ranked: list[Ranked]) -> list[list[MatchedSpan]]:
+        """What matched in each document, or in its best window."""
         if not isinstance(self.featuriser, TextFeatures):
-            return [[] for _ in range(len(lists))]
+            return [[] for _ in ranked]
         reading = self.featuriser.reader_.read(lists)
-        return [matched_spans(reading, n, windows.get(n)) for n in range(len(lists))]
+        return [matched_spans(reading, one.index, one.window) for one in ranked]
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):

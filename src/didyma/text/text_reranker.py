@@ -14,10 +14,10 @@ from didyma.data.passage import Passage
 from didyma.errors import DataError
 from didyma.model import Model, Saved, State
 from didyma.model.fields import check_parameters
+from didyma.ranking.explanation import contributions
 from didyma.ranking.svm import SVMRanker
 from didyma.text.calibration import Calibration
 from didyma.text.drift import Drift, Ranges, departures
-from didyma.text.explanation import contributions
 from didyma.text.features import (
     ExtendedFeatures,
     FirstStage,

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from didyma.data.rankings import PassageRanking, write, write_table
 from didyma.data.texts import reader as texts
 from didyma.data.trec import read_run
 from didyma.errors import DataError
-from didyma.ranking.ranked import Ranked
+from didyma.ranking.ranked import PassageRanking, Ranked, write, write_table
 
 RANKINGS = [
     PassageRanking(

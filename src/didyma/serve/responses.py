@@ -1,4 +1,4 @@
-"""Answers as they are sent."""
+"""JSON responses."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from didyma.serve.dialects import JINA
-from didyma.serve.refusal import Refused
+from didyma.serve.errors import HTTPError
 
-__all__ = ["JsonResponse", "refusal_response"]
+__all__ = ["JsonResponse", "error_response"]
 
 PIECE = 1 << 16  # bytes
 
@@ -34,7 +34,8 @@ class JsonResponse(Response):
             await send({"type": "http.response.body", "body": piece, "more_body": more})
 
 
-def refusal_response(refused: Refused, headers: Mapping[str, str] | None = None) -> JsonResponse:
-    """A refusal outside of any dialect, in the shape that most clients know."""
-    found = refused.headers if headers is None else headers
-    return JsonResponse(JINA.refuse(refused), refused.status, found)
+def error_response(error: HTTPError, headers: Mapping[str, str] | None = None) -> JsonResponse:
+    """An error outside of any dialect, in the shape that most clients know."""
+    return JsonResponse(
+        JINA.refuse(error), error.status, error.headers if headers is None else headers
+    )

@@ -1,8 +1,7 @@
-"""Why a passage has its score: what each feature adds, and which of its words matched."""
+"""Explanations of linear and additive scores: what each feature adds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.model import Model
-from didyma.text.features.reading import Reading
 
 __all__ = [
     "FeatureContribution",
@@ -21,7 +19,6 @@ __all__ = [
     "RelativeExplanation",
     "contributions",
     "explain_rows",
-    "matched_spans",
 ]
 
 SHOWN = 8  # features that a text lists
@@ -157,60 +154,6 @@ class RelativeExplanation:
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
         return {**asdict(self), "differences": [part._asdict() for part in self.differences]}
-
-
-def matched_spans(
-    reading: Reading, row: int, window: tuple[int, int] | None = None
-) -> list[MatchedSpan]:
-    """The words of a row's passage that its query has, as words or as stems.
-
-    Looked for are the query's content words, or all of its words if it has no others. Words that
-    touch or overlap, as the pairs of characters do that stand for words in some scripts, are one
-    span. ``window`` restricts the search to a part of the passage.
-
-    >>> from didyma.text.features.reading import Reader
-    >>> passages = [["Jane Austen writes and wrote novels.", "It is late in the evening."]]
-    >>> lists = Lists.of_texts(["who wrote the novel Emma"], passages)
-    >>> for span in matched_spans(Reader.fit(lists).read(lists), 0):
-    ...     print(span)
-    MatchedSpan(start=23, stop=28, matched=('wrote',), kind='word')
-    MatchedSpan(start=29, stop=35, matched=('novel',), kind='stem')
-    """
-    query = reading.queries[np.searchsorted(reading.bounds, row, side="right") - 1]
-    text = reading.rows[row]
-    asked = np.arange(reading.begins[query], reading.ends[query])
-    content = asked[~reading.is_stop[reading.terms[asked]]]
-    asked = content if len(content) else asked
-    written = [
-        reading.texts[query][reading.tokens.starts[t] : reading.tokens.stops[t]] for t in asked
-    ]
-    of_term = dict(zip(reading.terms[asked].tolist(), written))
-    of_stem = dict(zip(reading.stems[asked].tolist(), written))
-    own = np.arange(reading.begins[text], reading.ends[text])
-    found = own[np.isin(reading.stems[own], reading.stems[asked])]
-    words = []
-    for token in found.tolist():
-        start, stop = int(reading.tokens.starts[token]), int(reading.tokens.stops[token])
-        if window is None or (window[0] <= start and stop <= window[1]):
-            exact = of_term.get(int(reading.terms[token]))
-            matched = of_stem[int(reading.stems[token])] if exact is None else exact
-            words.append(MatchedSpan(start, stop, (matched,), "stem" if exact is None else "word"))
-    return list(_merged(words))
-
-
-def _merged(words: list[MatchedSpan]) -> Iterator[MatchedSpan]:
-    last: MatchedSpan | None = None
-    for word in words:
-        if last is not None and word.start <= last.stop:
-            matched = tuple(dict.fromkeys(last.matched + word.matched))
-            kind = "word" if last.kind == word.kind == "word" else "stem"
-            last = MatchedSpan(last.start, max(last.stop, word.stop), matched, kind)
-            continue
-        if last is not None:
-            yield last
-        last = word
-    if last is not None:
-        yield last
 
 
 def contributions(model: Model, lists: Lists) -> tuple[NDArray[np.float64], float]:

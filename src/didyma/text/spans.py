@@ -1,0 +1,67 @@
+"""Where a passage has the words of its query, for highlighting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from didyma.ranking.explanation import MatchedSpan
+from didyma.text.features.reading import Reading
+
+__all__ = ["matched_spans"]
+
+
+def matched_spans(
+    reading: Reading, row: int, window: tuple[int, int] | None = None
+) -> list[MatchedSpan]:
+    """The words of a row's passage that its query has, as words or as stems.
+
+    Looked for are the query's content words, or all of its words if it has no others. Words that
+    touch or overlap, as the pairs of characters do that stand for words in some scripts, are one
+    span. ``window`` restricts the search to a part of the passage.
+
+    >>> from didyma import Lists
+    >>> from didyma.text.features.reading import Reader
+    >>> passages = [["Jane Austen writes and wrote novels.", "It is late in the evening."]]
+    >>> lists = Lists.of_texts(["who wrote the novel Emma"], passages)
+    >>> for span in matched_spans(Reader.fit(lists).read(lists), 0):
+    ...     print(span)
+    MatchedSpan(start=23, stop=28, matched=('wrote',), kind='word')
+    MatchedSpan(start=29, stop=35, matched=('novel',), kind='stem')
+    """
+    query = reading.queries[np.searchsorted(reading.bounds, row, side="right") - 1]
+    text = reading.rows[row]
+    asked = np.arange(reading.begins[query], reading.ends[query])
+    content = asked[~reading.is_stop[reading.terms[asked]]]
+    asked = content if len(content) else asked
+    written = [
+        reading.texts[query][reading.tokens.starts[t] : reading.tokens.stops[t]] for t in asked
+    ]
+    of_term = dict(zip(reading.terms[asked].tolist(), written))
+    of_stem = dict(zip(reading.stems[asked].tolist(), written))
+    own = np.arange(reading.begins[text], reading.ends[text])
+    found = own[np.isin(reading.stems[own], reading.stems[asked])]
+    words = []
+    for token in found.tolist():
+        start, stop = int(reading.tokens.starts[token]), int(reading.tokens.stops[token])
+        if window is None or (window[0] <= start and stop <= window[1]):
+            exact = of_term.get(int(reading.terms[token]))
+            matched = of_stem[int(reading.stems[token])] if exact is None else exact
+            words.append(MatchedSpan(start, stop, (matched,), "stem" if exact is None else "word"))
+    return list(_merged(words))
+
+
+def _merged(words: list[MatchedSpan]) -> Iterator[MatchedSpan]:
+    last: MatchedSpan | None = None
+    for word in words:
+        if last is not None and word.start <= last.stop:
+            matched = tuple(dict.fromkeys(last.matched + word.matched))
+            kind = "word" if last.kind == word.kind == "word" else "stem"
+            last = MatchedSpan(last.start, max(last.stop, word.stop), matched, kind)
+            continue
+        if last is not None:
+            yield last
+        last = word
+    if last is not None:
+        yield last
