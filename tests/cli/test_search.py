@@ -52,7 +52,7 @@ def test_help_teaches(run: Run) -> None:
 
 
 def test_one_command_answers_from_a_folder(run: Run, notes, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("didyma.text.index_cache.cache_home", lambda: tmp_path)
+    monkeypatch.setattr("didyma.text.index.cache_home", lambda: tmp_path)
     first = run("ask", notes, "what do cats eat?")
     assert first.stdout.splitlines()[:2] == [
         "1. score 0.752   cats.md#2   BM25 0.75, rank 1",

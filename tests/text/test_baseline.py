@@ -13,7 +13,7 @@ import didyma
 from didyma import DataError, TextReranker
 from didyma.metrics import evaluate
 from didyma.ranking.svm import SVMRanker
-from didyma.text.selection import Tried
+from didyma.text.selection import Progress
 from tests.text.texts import made
 
 
@@ -37,9 +37,9 @@ def test_figures_of_the_gate_can_be_made_again(scores: bool, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("after", [1, 2])
 def test_ctrl_c_keeps_the_best_so_far(after: int) -> None:
-    tried: list[Tried] = []
+    tried: list[Progress] = []
 
-    def interrupt(step: Tried) -> None:
+    def interrupt(step: Progress) -> None:
         tried.append(step)
         if len(tried) == after:
             raise KeyboardInterrupt
@@ -55,7 +55,7 @@ def test_ctrl_c_before_there_is_anything(monkeypatch: pytest.MonkeyPatch) -> Non
     def stop(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("didyma.text.fitted.SVMRanker.path", stop)
+    monkeypatch.setattr("didyma.text.fits.SVMRanker.path", stop)
     with pytest.raises(KeyboardInterrupt):
         TextReranker(quick=True).fit(made(8))
 

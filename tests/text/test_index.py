@@ -16,7 +16,7 @@ from didyma.data.array_folder import is_folder
 from didyma.data.texts import reader as texts
 from didyma.errors import DataError, LeftOutWarning
 from didyma.text import BM25
-from didyma.text import index_cache as cache
+from didyma.text import index as cache
 from didyma.text.index import KIND, PassageIndex
 from tests.text.texts import made
 

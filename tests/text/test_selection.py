@@ -11,10 +11,18 @@ from didyma.learning.scoring import linear_scores
 from didyma.model import Model
 from didyma.ranking.svm import SVMRanker
 from didyma.text.features import SmallFeatures, TextFeatures
-from didyma.text.fitted import DEVIATIONS, clipping
-from didyma.text.gate import decide, surest
-from didyma.text.selection import ALONE, LINEAR, ORDER, Featured, Rung, Search, ladder
-from didyma.text.target import Target
+from didyma.text.fits import DEVIATIONS, clipping
+from didyma.text.judgements import Target
+from didyma.text.selection import (
+    LINEAR,
+    ORDER,
+    SINGLE,
+    Candidate,
+    CrossValidation,
+    JudgedFeatures,
+    candidates,
+)
+from didyma.text.verdict import decide
 from tests.text.texts import made
 
 COLUMNS = ("bm25", "stem_bm25", "length")
@@ -25,14 +33,21 @@ def search():
     lists = made(20)
     features = TextFeatures([SmallFeatures()]).fit(lists)
     target = Target.of(lists.y, lists.groups)
-    featured = Featured.of(lists, features.windowed(lists), features.names, target, by="bm25")
-    found = Search(featured, target, ("stem_bm25", "bm25"))
-    found.run([Rung("few", COLUMNS, (0.1, 1.0)), Rung("few", COLUMNS, (0.1, 1.0), additive=True)])
+    featured = JudgedFeatures.of(lists, features.windowed(lists), features.names, target, by="bm25")
+    found = CrossValidation(featured, target, ("stem_bm25", "bm25"))
+    found.run(
+        [
+            Candidate("few", COLUMNS, (0.1, 1.0)),
+            Candidate("few", COLUMNS, (0.1, 1.0), additive=True),
+        ]
+    )
     return found
 
 
-def trial_with(search, *, additive=False, beside=ALONE):
-    found = (t for t in search.trials if (t.rung.additive, t.C, t.beside) == (additive, 1, beside))
+def trial_with(search, *, additive=False, blend=SINGLE):
+    found = (
+        t for t in search.trials if (t.candidate.additive, t.C, t.blend) == (additive, 1, blend)
+    )
     return next(found)
 
 
@@ -55,7 +70,7 @@ def test_folds_have_as_many_queries(search):
 
 
 def test_a_mix_is_half_of_each(search):
-    whole, half = trial_with(search), trial_with(search, beside=ORDER)
+    whole, half = trial_with(search), trial_with(search, blend=ORDER)
     model = search.final(half)
     assert set(model.weights) == set(COLUMNS)
     learned = search.final(whole).weights
@@ -76,16 +91,16 @@ def test_the_model_is_that_of_scikit_learn(search):
     assert isinstance(model.estimator.steps[0][1], MinMaxScaler)
 
 
-@pytest.mark.parametrize("beside", [ALONE, ORDER, LINEAR])
-def test_additive_rankers_are_scored_as_their_models_score(search, beside):
+@pytest.mark.parametrize("blend", [SINGLE, ORDER, LINEAR])
+def test_additive_rankers_are_scored_as_their_models_score(search, blend):
     rows, _ = search.judged.columns(COLUMNS)
     codes, lists = search.judged.lists.groups.codes, search.judged.lists
-    trial = trial_with(search, additive=True, beside=beside)
+    trial = trial_with(search, additive=True, blend=blend)
     for fold in range(search.n_folds):
         train = search.fold[codes] != fold
         given = lists.with_items(rows, COLUMNS).select(train)
-        fits = trial.rung.fits(given, "ap", search.baseline)
-        model = fits[trial.rung.settings.index((1.0, beside))].model
+        fits = trial.candidate.fits(given, "ap", search.baseline)
+        model = fits[trial.candidate.settings.index((1.0, blend))].model
         assert model.name == "AdditiveSVMRanker"
         held_out = Lists(rows[~train], feature_names=COLUMNS)
         assert model.predict(held_out) == pytest.approx(trial.scores[~train])
@@ -94,8 +109,8 @@ def test_additive_rankers_are_scored_as_their_models_score(search, beside):
 def test_an_order_becomes_steps_of_its_means(search):
     rows, _ = search.judged.columns(COLUMNS)
     lists = search.judged.lists.with_items(rows, COLUMNS)
-    rung = Rung("few", COLUMNS, (0.1,), additive=True)
-    own, mixed, _ = rung.fits(lists, "ap", "bm25")
+    candidate = Candidate("few", COLUMNS, (0.1,), additive=True)
+    own, mixed, _ = candidate.fits(lists, "ap", "bm25")
     bins = own.lists.X.bins[:, 0]
     means = np.array([rows[bins == b, 0].mean() for b in bins])
     added = own.lists.X @ (mixed.coef - own.coef / own._deviation(own.coef) / 2)
@@ -114,66 +129,42 @@ def test_far_values_count_as_four_deviations():
     assert far == pytest.approx(np.array([[4, 0], [-4, 0], [0, 0]]), abs=1e-9)
 
 
-def test_the_ladder_begins_with_what_is_cheap():
+def test_candidates_begin_with_what_is_cheap():
     names = [*SmallFeatures().names, "concepts", "person:length", "vector_cosine"]
     names += ["bm25 in list", "vector_cosine in list"]
-    rungs = ladder(names, 1000)
-    sizes = [len(rung.columns) for rung in rungs if not rung.additive]
+    tried = candidates(names, 1000)
+    sizes = [len(candidate.columns) for candidate in tried if not candidate.additive]
     assert sizes == sorted([16, 17, 18, 17, 18, 19, 17, 18, 19, 19, 20, 21])
-    assert [len(rung.columns) for rung in rungs if rung.additive] == [17, 18, 19, 19, 20, 21]
-    places = {str(rung): place for place, rung in enumerate(rungs)}
+    sizes = [len(candidate.columns) for candidate in tried if candidate.additive]
+    assert sizes == [17, 18, 19, 19, 20, 21]
+    places = {str(candidate): place for place, candidate in enumerate(tried)}
     assert places["small set"] == 0
     assert places["plain set in lists"] < places["plain set in lists, additive"]
-    assert max(rungs[0].Cs) == 100
-    assert max(ladder(names, 20)[0].Cs) == 10
-    assert [rung.name for rung in ladder(names, 20, quick=True)] == ["small set"]
-    german = ladder([*SmallFeatures().names, "concepts"], 20)
-    assert [rung.name for rung in german] == ["small set", "plain set"]
+    assert max(tried[0].Cs) == 100
+    assert max(candidates(names, 20)[0].Cs) == 10
+    assert [candidate.name for candidate in candidates(names, 20, quick=True)] == ["small set"]
+    german = candidates([*SmallFeatures().names, "concepts"], 20)
+    assert [candidate.name for candidate in german] == ["small set", "plain set"]
 
 
 def test_time_ends_the_search(search):
-    short = Search(search.judged, search.target, ("bm25",))
-    short.run([Rung(name, COLUMNS, (0.1,)) for name in "abc"], budget=0.0)
-    assert {trial.rung.name for trial in short.trials} == {"a"}
-    assert [rung.name for rung in short.untried] == ["b", "c"]
-    gate = decide(short.trials[0], "bm25", short.baseline_values, "AP", short.untried)
-    assert gate.verdict.endswith(" Not tried, as the time was up: b, c.")
-    assert "time was up" not in decide(short.trials[0], "bm25", short.baseline_values, "AP").verdict
+    short = CrossValidation(search.judged, search.target, ("bm25",))
+    short.run([Candidate(name, COLUMNS, (0.1,)) for name in "abc"], budget=0.0)
+    assert {trial.candidate.name for trial in short.trials} == {"a"}
+    assert [candidate.name for candidate in short.untried] == ["b", "c"]
+    given = short.trials[0], "bm25", short.baseline_values, "AP"
+    assert str(decide(*given, short.untried)).endswith(" Not tried, as the time was up: b, c.")
+    assert "time was up" not in str(decide(*given))
 
 
 def test_a_callback_follows_and_ends_the_search(search):
     steps = []
-    watched = Search(search.judged, search.target, ("bm25",))
+    watched = CrossValidation(search.judged, search.target, ("bm25",))
 
     def follow(step):
         steps.append(step)
         return step.number == 2
 
-    watched.run([Rung(name, COLUMNS, (0.1,)) for name in "abc"], callback=follow)
-    assert [(step.number, step.of, step.rung) for step in steps] == [(1, 3, "a"), (2, 3, "b")]
+    watched.run([Candidate(name, COLUMNS, (0.1,)) for name in "abc"], callback=follow)
+    assert [(step.number, step.of, step.candidate) for step in steps] == [(1, 3, "a"), (2, 3, "b")]
     assert steps[-1].best == max(trial.mean for trial in watched.trials)
-
-
-def test_the_surest_gain_is_kept(search):
-    base = np.full(20, 0.5)
-    sure, wild = np.full(20, 0.55), np.where(np.arange(20) < 11, 1.0, 0.1)
-    assert wild.mean() > sure.mean()
-    trials = [trial_of(search, values) for values in (base, sure, wild)]
-    best = surest(trials, base)
-    assert best is trials[1]  # what could be chance makes room for what is sure
-    bold = np.where(np.arange(20) < 12, 0.7, 0.5)  # a gain of .12, whose standard error is .02
-    assert surest([*trials[:2], trial_of(search, bold)], base).values is bold
-    gate = decide(best, "bm25", base, "AP")
-    assert gate.passed
-    assert gate.gain == pytest.approx(0.05)
-    assert gate.verdict.startswith("What was learned ranks")
-    worse = decide(surest(trials, base + 0.2), "bm25", base + 0.2, "AP")
-    assert not worse.passed
-    assert "so the order is that of bm25" in worse.verdict
-    assert worse.p_value > 0.5
-
-
-def trial_of(search, values):
-    from dataclasses import replace
-
-    return replace(search.trials[0], values=values)

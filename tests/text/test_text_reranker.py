@@ -276,13 +276,13 @@ def additive():
     """A reranker whose search had additive rankers only."""
     from didyma.text import selection as choice
 
-    whole = choice.ladder
+    whole = choice.candidates
 
-    def ladder(*given, **options):
-        return [rung for rung in whole(*given, **options) if rung.additive][:1]
+    def additive(*given, **options):
+        return [own for own in whole(*given, **options) if own.additive][:1]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(choice, "ladder", ladder)
+        patch.setattr(choice, "candidates", additive)
         return TextReranker().fit(made(60, seed=4))
 
 

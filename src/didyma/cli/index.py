@@ -113,7 +113,7 @@ def _indexing(path: Path) -> Iterator[Callable[[int], None]]:
 
 def open_or_make(path: Path, language: str) -> PassageIndex:
     """The index at a path, or one of the texts there, kept for the next time."""
-    from didyma.text.index_cache import index_of
+    from didyma.text.index import index_of
 
     began = time.time()
     with _indexing(path) as callback:

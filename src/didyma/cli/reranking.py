@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from didyma.data.lists import Lists
     from didyma.ranking.ranked import PassageRanking
     from didyma.text.drift import Drift
-    from didyma.text.selection import Tried
+    from didyma.text.selection import Progress
     from didyma.text.text_reranker import TextReranker
 
 __all__ = [
@@ -60,13 +60,13 @@ def read_vectors(source: str | None) -> Any:
 
 
 @contextmanager
-def searching() -> Iterator[Callable[[Tried], None]]:
+def searching() -> Iterator[Callable[[Progress], None]]:
     """A callback that shows how the search goes: a bar on a terminal, else lines."""
 
-    def line(tried: Tried) -> str:
+    def line(tried: Progress) -> str:
         place = f"{tried.number}/{tried.of}"
         values = f"{decimal(tried.mean)}  best {decimal(tried.best)}   {tried.seconds:.1f} s"
-        return f"{place:<7}{tried.rung:<50}{values}"
+        return f"{place:<7}{tried.candidate:<50}{values}"
 
     if (console := terminal()) is None:
         yield lambda tried: print_message(line(tried))
@@ -74,7 +74,7 @@ def searching() -> Iterator[Callable[[Tried], None]]:
     with progress_bars(console) as bars:
         task = bars.add_task("features", total=None, state="")
 
-        def show(tried: Tried) -> None:
+        def show(tried: Progress) -> None:
             bars.console.print(line(tried), highlight=False)
             done = {"completed": tried.number, "total": tried.of}
             bars.update(task, description="search", state=f"best {decimal(tried.best)}", **done)

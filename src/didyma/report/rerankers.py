@@ -13,7 +13,7 @@ from didyma.errors import DataError
 from didyma.metrics import Evaluation, evaluate, parse_all
 from didyma.report.html import write_report
 from didyma.report.table import ComparisonTable, comparison
-from didyma.text.target import Target
+from didyma.text.judgements import Target
 from didyma.text.text_reranker import TextReranker
 
 __all__ = ["RerankerComparison"]

@@ -1,21 +1,32 @@
-"""An index of passages: a folder that answers queries."""
+"""Indexes of passages: folders that answer queries, made by hand or kept in the user's cache."""
 
 from __future__ import annotations
 
 import json
+import os
+import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.array_folder import ArrayFolder, check_replaceable, open_folder, replace_folder
+from didyma.data.array_folder import (
+    ArrayFolder,
+    check_replaceable,
+    is_folder,
+    open_folder,
+    replace_folder,
+)
 from didyma.data.json_lines import parse_json
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, read_documents
-from didyma.data.texts import corpus
+from didyma.data.texts import chunking, corpus
 from didyma.errors import DataError, placed
 from didyma.files import PathName
 from didyma.ranking.explanation import MatchedSpan
@@ -28,7 +39,7 @@ from didyma.values import is_whole
 if TYPE_CHECKING:
     from didyma.text.reranker import Reranker
 
-__all__ = ["CANDIDATES", "KIND", "PassageIndex"]
+__all__ = ["CANDIDATES", "KIND", "PassageIndex", "cache_home", "index_of"]
 
 KIND, VERSION = "an index of passages", 2  # 1 had hashes of words
 TEXTS = "passages.jsonl"
@@ -251,3 +262,56 @@ def _lines(passages: Iterable[Passage], path: PathName | None) -> Iterator[tuple
             problem = f"half of a surrogate pair cannot be written as UTF-8, in {name!r:.40}"
             raise DataError(problem, path=path) from None
         yield passage.text, line + b"\n"
+
+
+def cache_home() -> Path:
+    """The folder of this user's caches; it may not exist yet."""
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home()), "didyma")
+    if configured := os.environ.get("XDG_CACHE_HOME"):
+        return Path(configured, "didyma")
+    try:
+        return Path.home() / ".cache" / "didyma"
+    except RuntimeError:  # no home folder
+        return Path(tempfile.gettempdir(), f"didyma-{os.getuid()}")
+
+
+def index_of(
+    path: PathName,
+    *,
+    language: str | None = "auto",
+    callback: Callable[[int], object] | None = None,
+) -> PassageIndex:
+    """The index at a path, or one of the texts there, which is made if they have changed.
+
+    It is kept below ``indexes`` in the folder of this user's caches, not beside the texts, which
+    may be somebody else's.
+    """
+    if is_folder(path, KIND):
+        return PassageIndex.open(path)
+    source = corpus.source(path).resolve()
+    folder = cache_home() / "indexes"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    cached = folder / f"{source.name}-{_digest(str(source), str(language))[:16]}"
+    stamp = _stamp(source)
+    if is_folder(cached, KIND):
+        try:
+            index = PassageIndex.open(cached)
+        except DataError:  # damaged, or of another version: it is made anew
+            pass
+        else:
+            if index.record.get("stamp") == stamp:
+                return index
+    record = {"source": str(source), "stamp": stamp}
+    return PassageIndex.build(path, cached, language=language, callback=callback, record=record)
+
+
+def _stamp(source: Path) -> str:
+    """What tells the texts from those that were there before: names, sizes and times."""
+    files = chunking.files(source)[0] if source.is_dir() else [source]
+    stats = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
+    return _digest(*map(str, stats))
+
+
+def _digest(*texts: str) -> str:
+    return sha256("\n".join(texts).encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,4 +1,4 @@
-"""Which features, which ranker, which C: chosen by cross-validation over queries."""
+"""Model selection by cross-validation over queries: which features, which ranker, which C."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from didyma.ranking.windowed import Windowed
 from didyma.stateful import array_of
 from didyma.text.features import FirstStage, SmallFeatures, WordVectors
 from didyma.text.features.union import IN_LIST
-from didyma.text.fitted import AdditiveFit, Fit, LinearFit
-from didyma.text.target import Target
+from didyma.text.fits import AdditiveFit, Fit, LinearFit
+from didyma.text.judgements import Target
 
-__all__ = ["Featured", "Rung", "Search", "Trial", "Tried", "ladder"]
+__all__ = ["Candidate", "CrossValidation", "JudgedFeatures", "Progress", "Trial", "candidates"]
 
 FOLDS = 5
 FEWEST, SOME, MANY = 8, 50, 200  # queries to learn from
 CS = (0.01, 0.1, 1.0, 10.0, 100.0)
 ADDITIVE_CS = (0.03, 0.1, 0.3, 1.0, 3.0)
-ALONE, ORDER, LINEAR = "", "the old order", "a linear ranker"  # what is beside a ranker
+SINGLE, ORDER, LINEAR = "", "the old order", "a linear ranker"  # what a ranker is blended with
 SMALL = {*SmallFeatures().names, *FirstStage().names}
 VECTORS = set(WordVectors(None).names)
 IN_LISTS = " in lists"  # ends the names of sets with columns that compare a list's passages
@@ -38,11 +38,8 @@ Vector: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Rung:
-    """A way to rank that is tried: some columns and a path over C.
-
-    Scores are linear in the columns, or sums of step functions of them.
-    """
+class Candidate:
+    """Some columns, and a path over C of linear or additive rankers of them."""
 
     name: str
     columns: tuple[str, ...]
@@ -54,32 +51,33 @@ class Rung:
 
     @property
     def settings(self) -> list[tuple[float, str]]:
-        """What `fits` gives: each C, with what is beside the ranker."""
-        beside = (ALONE, ORDER, LINEAR) if self.additive else (ALONE, ORDER)
-        return [(C, other) for C in self.Cs for other in beside]
+        """What `fits` gives: each C, with what the ranker is blended with."""
+        blends = (SINGLE, ORDER, LINEAR) if self.additive else (SINGLE, ORDER)
+        return [(C, blend) for C in self.Cs for blend in blends]
 
     def fits(self, lists: Lists, loss: str, order: str) -> list[Fit]:
-        """Rankers of lists, alone, beside the order of a column, and additive beside linear."""
+        """Fitted rankers: single, blended with the order of a column, and additive with linear."""
         linear = LinearFit.path(lists, loss, CS[: len(self.Cs)] if self.additive else self.Cs)
-        old = linear[0].alone(order)
+        old = linear[0].single(order)
         if not self.additive:
-            return [fit for own in linear for fit in (own, own.beside(old))]
-        path = AdditiveFit.path(lists, loss, self.Cs)
-        both = zip(path, linear)
-        return [fit for own, line in both for fit in (own, own.beside(old), own.beside(line))]
+            return [fit for line in linear for fit in (line, line.blend(old))]
+        pairs = zip(AdditiveFit.path(lists, loss, self.Cs), linear)
+        return [
+            fit for steps, line in pairs for fit in (steps, steps.blend(old), steps.blend(line))
+        ]
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """How a rung did with one C: scores of each query by a model that has not seen it.
+    """A candidate with one C: held-out scores, of models that have not seen the query.
 
-    ``beside`` says what else has half a share in the scores; ``values`` are those of the measure,
+    ``blend`` says what else has half a share in the scores; ``values`` are those of the measure,
     one for each query that has a better and a worse passage.
     """
 
-    rung: Rung
+    candidate: Candidate
     C: float
-    beside: str
+    blend: str
     scores: Vector
     values: Vector
 
@@ -89,27 +87,36 @@ class Trial:
         return float(self.values.mean())
 
     def __str__(self) -> str:
-        mixed = f", in equal shares with {self.beside}" if self.beside else ""
-        return f"{self.rung}, C={self.C:g}{mixed}"
+        blend = f", in equal shares with {self.blend}" if self.blend else ""
+        return f"{self.candidate}, C={self.C:g}{blend}"
 
 
 @dataclass(frozen=True)
-class Tried:
-    """What a callback is told after each rung; True ends the search."""
+class Progress:
+    """What a callback is told after each candidate; True ends the search.
+
+    ``mean`` is the best mean of the measure that the candidate had, ``best`` that of all so far.
+    """
 
     number: int
     of: int
-    rung: str
+    candidate: str
     mean: float
     best: float
     seconds: float
 
+    @property
+    def rung(self) -> str:
+        """The former name of ``candidate``."""
+        warnings.warn("rung is called candidate now", DeprecationWarning, stacklevel=2)
+        return self.candidate
 
-Watcher: TypeAlias = Callable[[Tried], bool | None]
+
+Watcher: TypeAlias = Callable[[Progress], bool | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Featured:
+class JudgedFeatures:
     """Features of judged lists: all windows to score, and of each row the one to learn from."""
 
     lists: Lists
@@ -123,7 +130,7 @@ class Featured:
     ) -> Self:
         """Rows show the window that is best by a column; labels become grades."""
         shown = windowed.best(windowed.X[:, names.index(by)])[1]
-        graded = Lists(lists.items, target.grades, grouping=lists.groups)
+        graded = Lists(lists.items, target.grades, docid=lists.docid, grouping=lists.groups)
         return cls(graded, windowed, names, shown)
 
     def best(self, column: str) -> Vector:
@@ -138,52 +145,53 @@ class Featured:
         return (windows if whole else windows[self.shown]), windows
 
 
-def ladder(
+def candidates(
     names: Sequence[str],
     n_queries: int,
     *,
     quick: bool = False,
     sets: Sequence[str] | None = None,
-) -> list[Rung]:
+) -> list[Candidate]:
     """What to try with these columns, the cheapest first; few queries bear no large C.
 
     Sets with columns in lists are tried with an additive ranker as well, unless queries are few.
 
     ``sets`` are the names of those that may be tried, by default all.
     """
-    own = [name for name in names if not name.endswith(IN_LIST)]
-    known = {"small set": [name for name in own if name in SMALL]}
+    absolute = [name for name in names if not name.endswith(IN_LIST)]
+    columns_of = {"small set": [name for name in absolute if name in SMALL]}
     if quick:
-        return [Rung("small set", tuple(known["small set"]), CS[:3])]
-    known["plain set"] = [name for name in own if ":" not in name and name not in VECTORS]
-    known["extended set"] = [name for name in own if name not in VECTORS]
+        return [Candidate("small set", tuple(columns_of["small set"]), CS[:3])]
+    columns_of["plain set"] = [n for n in absolute if ":" not in n and n not in VECTORS]
+    columns_of["extended set"] = [name for name in absolute if name not in VECTORS]
     if sets is not None:
-        known = {name: known[name] for name in sets}
-    given = [name for name in own if name in VECTORS]
-    if given:
-        known |= {f"{name} and vectors": [*columns, *given] for name, columns in known.items()}
+        columns_of = {name: columns_of[name] for name in sets}
+    if vectors := [name for name in absolute if name in VECTORS]:
+        columns_of |= {f"{name} and vectors": [*own, *vectors] for name, own in columns_of.items()}
     present = set(names)
-    for name, columns in list(known.items()):
-        beside = [column + IN_LIST for column in columns if column + IN_LIST in present]
-        known[name + IN_LISTS] = [*columns, *beside]
-    distinct = {tuple(columns): name for name, columns in reversed(known.items())}
+    for name, columns in list(columns_of.items()):
+        relative = [column + IN_LIST for column in columns if column + IN_LIST in present]
+        columns_of[name + IN_LISTS] = [*columns, *relative]
+    distinct = {tuple(columns): name for name, columns in reversed(columns_of.items())}
     n_Cs = len(CS) - (n_queries < MANY)
-    rungs = [Rung(name, columns, CS[:n_Cs]) for columns, name in reversed(distinct.items())]
-    if n_queries >= SOME:
-        wide = [rung for rung in rungs if rung.name.endswith(IN_LISTS)]
-        rungs += [replace(rung, Cs=ADDITIVE_CS[:n_Cs], additive=True) for rung in wide]
-    return sorted(rungs, key=lambda rung: len(rung.columns))
+    linear = [Candidate(name, columns, CS[:n_Cs]) for columns, name in reversed(distinct.items())]
+    additive = [
+        replace(candidate, Cs=ADDITIVE_CS[:n_Cs], additive=True)
+        for candidate in linear
+        if candidate.name.endswith(IN_LISTS) and n_queries >= SOME
+    ]
+    return sorted([*linear, *additive], key=lambda candidate: len(candidate.columns))
 
 
-class Search:
-    """Cross-validated trials of rungs, the cheapest first, within a budget of seconds.
+class CrossValidation:
+    """Cross-validated trials of candidates, within a budget of seconds.
 
     Folds are of queries. Features know the words of all lists, as they will when the model is in
     use, but no labels.
     """
 
     def __init__(
-        self, judged: Featured, target: Target, orders: Sequence[str], random_state: int = 0
+        self, judged: JudgedFeatures, target: Target, orders: Sequence[str], random_state: int = 0
     ) -> None:
         self.judged, self.target = judged, target
         groups = judged.lists.groups
@@ -194,65 +202,71 @@ class Search:
         self.fold[self.usable] = order % max(n_folds, 1)  # as even as can be where it matters
         self.n_folds = n_folds
         self.trials: list[Trial] = []
-        self.untried: tuple[Rung, ...] = ()
+        self.untried: tuple[Candidate, ...] = ()
         self.interrupted = False
-        known = {name: self.values(judged.best(name)) for name in orders}
-        self.baseline = max(known, key=lambda name: known[name].mean()) if n_folds else orders[0]
-        self.baseline_values = known[self.baseline]
+        values = {name: self.values(judged.best(name)) for name in orders}
+        self.baseline = max(values, key=lambda name: values[name].mean()) if n_folds else orders[0]
+        self.baseline_values = values[self.baseline]
 
     def values(self, scores: Vector) -> Vector:
         """The measure for each usable query."""
-        evaluator = Evaluator(self.target.grades, self.judged.lists.groups, self.target.measure)
+        lists, target = self.judged.lists, self.target
+        evaluator = Evaluator(target.grades, lists.groups, target.measure, docid=lists.docid)
         (measure,) = evaluator.measures
         return evaluator(scores)[measure][self.usable]
 
     def run(
-        self, rungs: Sequence[Rung], budget: float = np.inf, callback: Watcher | None = None
+        self,
+        candidates: Sequence[Candidate],
+        budget: float = np.inf,
+        callback: Watcher | None = None,
     ) -> None:
-        """Try rungs until the time is up, the first in any case; none with too few queries.
+        """Try candidates until the time is up, the first in any case; none with too few queries.
 
         Ctrl-C ends the search, if there is something to keep.
         """
         if len(self.usable) < FEWEST:
             return
         try:
-            self._run(rungs, budget, callback)
+            self._run(candidates, budget, callback)
         except KeyboardInterrupt:
             if not self.trials:
                 raise
             self.interrupted = True
 
-    def _run(self, rungs: Sequence[Rung], budget: float, callback: Watcher | None) -> None:
+    def _run(
+        self, candidates: Sequence[Candidate], budget: float, callback: Watcher | None
+    ) -> None:
         spent = longest = 0.0  # of all lives, if the process died in between
-        for number, rung in enumerate(rungs):
-            if number and spent + longest > budget:
-                self.untried = tuple(rungs[number:])
+        for n, candidate in enumerate(candidates):
+            if n and spent + longest > budget:
+                self.untried = tuple(candidates[n:])
                 break
-            name = f"rung {rung} of {len(self.judged.lists)} rows"
-            tried = remember(name, partial(self._try, rung), partial(self._check, rung))
-            found = list(self._trials(rung, tried["scores"]))
-            self.trials += found
-            spent, longest = spent + tried["seconds"], max(longest, tried["seconds"])
+            name = f"rung {candidate} of {len(self.judged.lists)} rows"
+            step = remember(name, partial(self._try, candidate), partial(self._check, candidate))
+            trials = list(self._trials(candidate, step["scores"]))
+            self.trials += trials
+            spent, longest = spent + step["seconds"], max(longest, step["seconds"])
             if callback is not None:
-                mean = max(trial.mean for trial in found)
+                mean = max(trial.mean for trial in trials)
                 best = max(trial.mean for trial in self.trials)
-                if callback(Tried(number + 1, len(rungs), str(rung), mean, best, spent)):
+                if callback(Progress(n + 1, len(candidates), str(candidate), mean, best, spent)):
                     break
 
-    def _try(self, rung: Rung) -> dict[str, Any]:
-        """Scores of all windows by rankers that have not seen them, and the time it took."""
+    def _try(self, candidate: Candidate) -> dict[str, Any]:
+        """Held-out scores of all windows, and the time it took."""
         began = time.perf_counter()
-        rows, windows = self.judged.columns(rung.columns)
+        rows, windows = self.judged.columns(candidate.columns)
         codes = self.judged.lists.groups.codes
         item = self.judged.windowed.item
-        scores = np.zeros((len(rung.settings), len(windows)))
+        scores = np.zeros((len(candidate.settings), len(windows)))
 
         def work(fold: int) -> None:
             train = np.isin(codes, self.usable[self.fold[self.usable] != fold])
             test = self.fold[codes[item]] == fold
-            lists = self.judged.lists.with_items(rows, rung.columns).select(train)
+            lists = self.judged.lists.with_items(rows, candidate.columns).select(train)
             held_out = self.judged.lists.select(item[test]).with_items(windows[test])
-            fits = rung.fits(lists, self.target.loss, self.baseline)
+            fits = candidate.fits(lists, self.target.loss, self.baseline)
             scores[:, test] = Fit.scores(fits, held_out)
 
         with warnings.catch_warnings():
@@ -260,25 +274,26 @@ class Search:
             on_threads()(work, range(self.n_folds))
         return {"scores": scores, "seconds": time.perf_counter() - began}
 
-    def _check(self, rung: Rung, tried: dict[str, Any]) -> None:
-        """Refuse what this rung cannot have found."""
-        shape = len(rung.settings), len(self.judged.windowed.item)
-        array_of(tried["scores"], "scores", shape)
-        if type(tried["seconds"]) is not float:
-            raise ValueError(f"seconds should be a number, but are {tried['seconds']!r:.40}")
+    def _check(self, candidate: Candidate, step: dict[str, Any]) -> None:
+        """Raise ValueError for a checkpoint that cannot be of this candidate."""
+        shape = len(candidate.settings), len(self.judged.windowed.item)
+        array_of(step["scores"], "scores", shape)
+        if type(step["seconds"]) is not float:
+            raise ValueError(f"seconds should be a number, but are {step['seconds']!r:.40}")
 
-    def _trials(self, rung: Rung, scores: NDArray[np.float64]) -> Iterator[Trial]:
-        for setting, found in zip(rung.settings, scores):
-            best, _ = self.judged.windowed.best(found)
-            yield Trial(rung, *setting, best, self.values(best))
+    def _trials(self, candidate: Candidate, scores: NDArray[np.float64]) -> Iterator[Trial]:
+        for setting, of_windows in zip(candidate.settings, scores):
+            best, _ = self.judged.windowed.best(of_windows)
+            yield Trial(candidate, *setting, best, self.values(best))
 
     def final(self, trial: Trial) -> Model:
         """The model of a trial, learned from all queries."""
-        rows, _ = self.judged.columns(trial.rung.columns)
-        lists = self.judged.lists.with_items(rows, trial.rung.columns).select_lists(self.usable)
-        rung = replace(trial.rung, Cs=tuple(C for C in trial.rung.Cs if C <= trial.C))
-        fits = rung.fits(lists, self.target.loss, self.baseline)
-        return fits[rung.settings.index((trial.C, trial.beside))].model
+        rows, _ = self.judged.columns(trial.candidate.columns)
+        lists = self.judged.lists.with_items(rows, trial.candidate.columns)
+        upto = tuple(C for C in trial.candidate.Cs if C <= trial.C)  # each begins where one ended
+        candidate = replace(trial.candidate, Cs=upto)
+        fits = candidate.fits(lists.select_lists(self.usable), self.target.loss, self.baseline)
+        return fits[candidate.settings.index((trial.C, trial.blend))].model
 
 
 def _least(target: Target, groups: Any) -> Vector:

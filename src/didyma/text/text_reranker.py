@@ -1,4 +1,4 @@
-"""The preset for passages of text: everything is chosen for the user."""
+"""The reranker of texts, which selects its features and ranker by cross-validation."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ from didyma.text.features import (
     WordVectors,
 )
 from didyma.text.features.union import IN_LIST
-from didyma.text.gate import Gate
-from didyma.text.judged_texts import check_queries, read_judged
+from didyma.text.judgements import Target, check_queries, read_judged
 from didyma.text.reranker import Reranker
-from didyma.text.target import Target
+from didyma.text.verdict import Verdict, decide, select
 
 __all__ = ["TextReranker"]
 
@@ -80,12 +79,12 @@ class TextReranker(Reranker):
     random_state : int
         Of the folds.
     callback : callable, optional
-        Called with a `Tried` after each rung that is tried; True ends the search. Not saved.
+        Called with a `Progress` after each candidate; True ends the search. Not saved.
 
     Attributes
     ----------
-    gate_ : Gate
-        What was kept, and why, in words and figures.
+    gate_ : Verdict
+        What ranks, and why, in words and figures.
     trials_ : list of dict
         What was tried, and how it did.
     calibration_ : Calibration
@@ -99,7 +98,7 @@ class TextReranker(Reranker):
         Whether Ctrl-C ended the search. Not saved.
     """
 
-    gate_: Annotated[Gate, Saved()]
+    gate_: Annotated[Verdict, Saved()]
     trials_: Annotated[list[dict[str, Any]], Saved()]
     calibration_: Annotated[Calibration, Saved()]
     ranges_: Annotated[Ranges, Saved()]
@@ -144,8 +143,7 @@ class TextReranker(Reranker):
         scores : as ``passages``, optional
             The first stage's; `rank` must then be given them too.
         """
-        from didyma.text.gate import decide, surest
-        from didyma.text.selection import Featured, Search, ladder
+        from didyma.text.selection import CrossValidation, JudgedFeatures, candidates
 
         self._refuse_shards(queries)
         if self.features not in FEATURES:
@@ -156,36 +154,35 @@ class TextReranker(Reranker):
         lists = read_judged(queries, passages, labels, scores)
         target = Target.of(lists.y, lists.groups, self.measure)
         fitted = TextFeatures(self._parts(lists), self.language, self.window).fit(lists)
-        beside = [] if self.quick else [name for name in fitted.names if ":" not in name]
-        everything = fitted.with_columns([*fitted.names, *(name + IN_LIST for name in beside)])
+        relative = [] if self.quick else [name for name in fitted.names if ":" not in name]
+        everything = fitted.with_columns([*fitted.names, *(name + IN_LIST for name in relative)])
         orders = FirstStage().names[:1] if lists.scores is not None else ORDERS
         windowed = everything.windowed(lists)
-        judged = Featured.of(lists, windowed, everything.names, target, by=ORDERS[0])
-        search = Search(judged, target, orders, self.random_state)
+        judged = JudgedFeatures.of(lists, windowed, everything.names, target, by=ORDERS[0])
+        search = CrossValidation(judged, target, orders, self.random_state)
         if not len(search.usable):
             raise DataError(
                 "expected a query with a relevant and an irrelevant passage, found none",
                 field="labels",
             )
         sets = ("extended set",) if self.features == "extended" and not self.quick else None
-        rungs = ladder(everything.names, len(search.usable), quick=self.quick, sets=sets)
-        search.run(rungs, self.time_budget, self.callback)
-        best = surest(search.trials, search.baseline_values)
-        known = search.baseline, search.baseline_values
-        self.gate_ = decide(best, *known, target.measure, search.untried)
-        self.trials_ = [
-            {"rung": str(own.rung), "C": own.C, "beside": own.beside, target.measure: own.mean}
-            for own in search.trials
+        tried = candidates(everything.names, len(search.usable), quick=self.quick, sets=sets)
+        search.run(tried, self.time_budget, self.callback)
+        best = select(search.trials, search.baseline_values)
+        baseline = search.baseline, search.baseline_values
+        self.gate_ = decide(best, *baseline, target.measure, search.untried)
+        self.trials_ = [  # by the names that files of 0.2 have
+            {"rung": str(t.candidate), "C": t.C, "beside": t.blend, target.measure: t.mean}
+            for t in search.trials
         ]
+        old = judged.best(search.baseline)
         if best is None or not self.gate_.passed:
-            self.model_ = alone(search.baseline, len(search.usable))
-            raw = judged.best(search.baseline)
+            self.model_, raw = single_column(search.baseline, len(search.usable)), old
         else:
             self.model_, raw = search.final(best), best.scores
         self.featuriser = everything.with_columns(self.model_.features.names or ())
         self.calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
         rows = lists.select(windowed.item).with_items(windowed.X, everything.names)
-        old = judged.best(search.baseline)
         self.ranges_ = self._ranges(
             self.model_.features.arrange(rows), departures(raw, old, lists.groups)
         )
@@ -272,7 +269,7 @@ class TextReranker(Reranker):
         return reranker
 
 
-def alone(column: str, n_queries: int) -> Model:
+def single_column(column: str, n_queries: int) -> Model:
     """The model that ranks by one column as it is."""
     ranker = SVMRanker()
     ranker.coef_, ranker.n_queries_ = np.ones(1), n_queries

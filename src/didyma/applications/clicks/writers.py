@@ -17,7 +17,7 @@ from didyma.data.texts import json_lines
 from didyma.data.trec import Qrels, write_qrels
 from didyma.errors import DataError
 from didyma.files import format_suffix
-from didyma.text.target import Target
+from didyma.text.judgements import Target
 
 __all__ = ["writer_of"]
 

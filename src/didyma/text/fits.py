@@ -1,4 +1,4 @@
-"""What the search fits: linear rankers behind a scaler, additive ones, and means of two."""
+"""The rankers that selection chooses from: linear, additive, and blends of two."""
 
 from __future__ import annotations
 
@@ -28,19 +28,21 @@ Vector: TypeAlias = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Fit(ABC):
-    """Weights, and the ranker that has learned them or some of them.
+    """A fitted ranker with its weights, or the weights of a blend.
 
-    ``lists`` are those of training, with rows as the weights weigh them.
+    ``lists`` are those of training; their rows x are what ``coef`` weighs, the score is coef · x.
     """
 
     ranker: Any
     coef: Vector
     lists: Lists
 
-    def beside(self, other: LinearFit) -> Self:
-        """The mean of this and another one, both measured in their deviations within queries."""
-        parts = [own / (self._deviation(own) or 1.0) for own in (self.coef, self._weights(other))]
-        return replace(self, coef=(parts[0] + parts[1]) / 2)
+    def blend(self, other: LinearFit) -> Self:
+        """The mean of both scores, each divided by its standard deviation within queries."""
+        first, second = (
+            coef / (self._deviation(coef) or 1.0) for coef in (self.coef, self._weights(other))
+        )
+        return replace(self, coef=(first + second) / 2)
 
     def _deviation(self, coef: Vector) -> float:
         scores, groups = linear_scores(self.lists.X, coef), self.lists.groups
@@ -51,22 +53,22 @@ class Fit(ABC):
 
     @staticmethod
     def scores(fits: Sequence[Fit], lists: Lists) -> NDArray[np.float64]:
-        """Scores of each row by fits of one path, or their means; shape (n_fits, n_rows)."""
+        """Scores of each row by fits of one path, or blends of them; shape (n_fits, n_rows)."""
         rows = fits[0]._inputs(lists.X, lists.groups)
-        return np.stack([linear_scores(rows, own.coef) for own in fits])
+        return np.stack([linear_scores(rows, fit.coef) for fit in fits])
 
     @abstractmethod
     def _weights(self, other: LinearFit) -> Vector:
-        """The weights of a linear ranker, as weights of what is weighed here."""
+        """The weights of a linear ranker, as weights of the rows of this one."""
 
     @abstractmethod
     def _inputs(self, X: Matrix, groups: Groups) -> Matrix:
-        """Rows as the weights weigh them."""
+        """Rows of features as ``coef`` weighs them."""
 
     @property
     @abstractmethod
     def model(self) -> Model:
-        """All of it as plain values."""
+        """The model that can be saved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +82,13 @@ class LinearFit(Fit):
         """One for each C."""
         scaling = clipping(lists.X)
         scaled = SCALERS[SCALER](lists.X, lists.groups, scaling)
-        known = lists.with_items(scaled, lists.feature_names)
-        svms = SVMRanker(loss).path(known, None, Cs)
+        scaled_lists = lists.with_items(scaled, lists.feature_names)
+        svms = SVMRanker(loss).path(scaled_lists, None, Cs)
         _check_finished(svms)
-        return [cls(svm, svm.coef_, known, scaling) for svm in svms]
+        return [cls(svm, svm.coef_, scaled_lists, scaling) for svm in svms]
 
-    def alone(self, column: str) -> Self:
-        """The order of one column, in the place of what was learned."""
+    def single(self, column: str) -> Self:
+        """The ranking by one column, in the place of what was learned."""
         assert self.lists.feature_names is not None
         coef = np.zeros_like(self.coef)
         coef[self.lists.feature_names.index(column)] = 1.0
@@ -109,7 +111,7 @@ class LinearFit(Fit):
 
 @dataclass(frozen=True, eq=False)
 class AdditiveFit(Fit):
-    """An additive ranker; a linear one beside it becomes step functions of the same bins."""
+    """An additive ranker; a linear one that is blended in becomes step functions of its bins."""
 
     features: Any
 
@@ -122,8 +124,8 @@ class AdditiveFit(Fit):
         rankers = AdditiveSVMRanker(loss, bins=BINS).path(lists.X, lists.y, Cs, qid=qid)
         _check_finished(rankers)
         binned: Any = rankers[0].bins_.transform(lists.X)
-        known = lists.with_items(binned)
-        return [cls(ranker, ranker.coef_, known, lists.features) for ranker in rankers]
+        rows = lists.with_items(binned)
+        return [cls(ranker, ranker.coef_, rows, lists.features) for ranker in rankers]
 
     def _weights(self, other: LinearFit) -> Vector:
         return cast("Binned", self.lists.X).steps(cast("Vector", other.lists.X) * other.coef)
@@ -142,7 +144,7 @@ class AdditiveFit(Fit):
 
 
 def clipping(X: NDArray[Any]) -> dict[str, Any]:
-    """What a `MinMaxScaler` learns if it takes four deviations around the mean for the range.
+    """The state of a `MinMaxScaler` whose range is four standard deviations around the mean.
 
     Columns have a deviation of 1 then, and values far from those of training, which queries from
     elsewhere have, cannot outweigh all other columns.
@@ -164,6 +166,6 @@ def clipping(X: NDArray[Any]) -> dict[str, Any]:
 
 
 def _check_finished(path: Sequence[Any]) -> None:
-    """Raise what solvers take for an order to end well."""
+    """Raise KeyboardInterrupt again, which solvers catch to return what they have."""
     if path[-1].result_.status == "interrupted":
         raise KeyboardInterrupt

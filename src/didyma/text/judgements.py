@@ -1,0 +1,167 @@
+"""Judged texts, as users have them: lists of passages, and labels as a learning target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Groups, Lists
+from didyma.errors import DataError
+from didyma.values import shown
+
+__all__ = ["Target", "check_queries", "read_judged"]
+
+GREATEST_GRADE = 10  # whole numbers beyond are a teacher's scores
+LEVELS = 4  # grades above 0 that a teacher's scores become
+
+
+def read_judged(queries: Any, passages: Any, labels: Any, scores: Any) -> Lists:
+    """Lists of texts from one entry for each query, or from one for each passage.
+
+    >>> nested = read_judged(["a", "b"], [["x", "y"], ["z"]], [[1, 0], [1]], None)
+    >>> flat = read_judged(["a", "b", "a"], ["x", "z", "y"], [1, 1, 0], None)
+    >>> [(lists.queries, lists.groups.sizes.tolist()) for lists in (nested, flat)]
+    [(['a', 'b'], [2, 1]), (['a', 'b'], [2, 1])]
+    """
+    if isinstance(queries, Lists):
+        if not (passages is None and labels is None and scores is None):
+            raise DataError("lists have passages, labels and scores already: give no others")
+        lists = queries
+    else:
+        if passages is None or labels is None:
+            raise DataError("expected queries, passages and labels, or lists that have them all")
+        columns = _sequence(queries, "queries"), _sequence(passages, "passages")
+        is_flat = bool(columns[1]) and all(isinstance(passage, str) for passage in columns[1])
+        lists = (_flat if is_flat else _nested)(*columns, labels, scores)
+    check_queries(lists)
+    return lists.select(np.arange(len(lists)))  # queries without passages teach nothing
+
+
+def check_queries(lists: Lists) -> None:
+    """Raise unless every query is a text that is not empty."""
+    if lists.queries is None:
+        raise DataError("expected the text of each query, found none", field="queries")
+    for q, query in enumerate(lists.queries):
+        if not isinstance(query, str):
+            raise DataError(f"expected a text, found {shown(query)}", field=f"query {q}")
+        if not query.strip():
+            raise DataError("expected a text, found an empty one", field=f"query {q}")
+
+
+def _nested(queries: list[Any], passages: list[Any], labels: Any, scores: Any) -> Lists:
+    for q, texts in enumerate(passages):
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
+            raise DataError(
+                f"expected a list of texts, found {shown(texts)}", field=f"passages of query {q}"
+            )
+    return Lists.of_texts(
+        queries,
+        [list(texts) for texts in passages],
+        _sequence(labels, "labels"),
+        None if scores is None else _sequence(scores, "scores"),
+    )
+
+
+def _flat(queries: list[Any], passages: list[str], labels: Any, scores: Any) -> Lists:
+    if len(queries) != len(passages):
+        raise DataError(
+            f"{len(passages)} passages for {len(queries)} queries: expected a list of passages for "
+            "each query, or a query for each passage",
+            field="passages",
+        )
+    numbers: dict[Any, int] = {}
+    qid = [numbers.setdefault(query, len(numbers)) for query in queries]
+    return Lists(
+        passages,
+        _numbers(labels, len(passages), "labels"),
+        np.array(qid, np.int64),
+        queries=list(numbers),
+        scores=None if scores is None else _numbers(scores, len(passages), "scores"),
+    )
+
+
+def _numbers(values: Any, n: int, field: str) -> NDArray[np.float64]:
+    try:
+        numbers = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise DataError("expected numbers", field=field) from None
+    if numbers.shape != (n,):
+        raise DataError(f"expected {n} numbers, found shape {numbers.shape}", field=field)
+    return numbers
+
+
+def _sequence(values: Any, field: str) -> list[Any]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise DataError(f"expected a list, found {shown(values)}", field=field)
+    return list(values)
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """Labels as grades, with the loss to learn by and the measure to select by.
+
+    Whole numbers up to 10 are grades, negative ones 0; a passage is relevant from 1 on. Other
+    numbers are a teacher's scores t, such as those of a large model, and become grades within each
+    list: with r the range of t in the list, or its deviation over all lists where that is more,
+
+        grade = round(4 (t − min t) / r)
+
+    so that a passage which the teacher puts far above all others stands alone, scores that lie
+    close together count as equal, and a list that the teacher finds alike teaches nothing. What is
+    learned is then the ranking by 1 − NDCG with linear gains, whose value is the share of the
+    teacher's gains that the student's order collects.
+
+    Attributes
+    ----------
+    kind : {"binary", "graded", "teacher"}
+    grades : array of shape (n_rows,), whole numbers
+    relevance : array of shape (n_rows,)
+        The share of relevance that calibration aims at, in [0, 1].
+    loss, measure : str
+
+    >>> groups = Groups.from_lists([3])
+    >>> Target.of(np.array([-8.5, -8.0, 3.0]), groups).grades.tolist()
+    [0.0, 0.0, 4.0]
+    """
+
+    kind: str
+    grades: NDArray[np.float64]
+    relevance: NDArray[np.float64]
+    loss: str
+    measure: str
+
+    @classmethod
+    def of(cls, labels: NDArray[np.float64], groups: Groups, measure: str | None = None) -> Target:
+        """The target of labels; ``measure`` takes the place of the default one."""
+        if not len(labels):
+            raise DataError("expected judged passages, found none", field="labels")
+        is_whole = bool((labels == np.floor(labels)).all())
+        if is_whole and np.abs(labels).max() <= GREATEST_GRADE:
+            grades = np.maximum(labels, 0.0)
+            kind = "graded" if grades.max() > 1 else "binary"
+            chosen = measure or "AP"
+            is_ndcg = chosen.lower().startswith("ndcg")
+            return cls(
+                kind, grades, (grades >= 1).astype(float), "ndcg" if is_ndcg else "ap", chosen
+            )
+        # By a power of two, which changes no digit: squares of what was given may be infinite.
+        scores = np.ldexp(labels, -int(np.frexp(np.abs(labels).max())[1]))
+        low, high = scores.min(), scores.max()
+        within_unit = labels.min() >= 0 and labels.max() <= 1
+        share = labels if within_unit else (scores - low) / max(high - low, np.finfo(float).tiny)
+        return cls(
+            "teacher", _graded(scores, groups), share, "ndcg(gain=linear)", measure or "nDCG"
+        )
+
+
+def _graded(scores: NDArray[np.float64], groups: Groups) -> NDArray[np.float64]:
+    least, most = np.full(len(groups), np.inf), np.full(len(groups), -np.inf)
+    np.minimum.at(least, groups.codes, scores)
+    np.maximum.at(most, groups.codes, scores)
+    span = np.maximum((most - least)[groups.codes], scores.std())
+    distance = scores - least[groups.codes]
+    return np.rint(LEVELS * np.divide(distance, span, out=np.zeros_like(span), where=span > 0))
