@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from didyma.serve.errors import HTTPError
 from didyma.serve.limits import Limits, values_of
-from didyma.serve.memory import FREE, BodyRoom
+from didyma.serve.memory import FREE, MemoryBudget
 from didyma.serve.work import WorkQueue
 from tests.serve.conftest import make_service, running
 from tests.serve.process import ServerProcess
@@ -83,7 +83,7 @@ def test_whoever_comes_there_is_only_so_much_and_everybody_ends(sizes, stalled):
     """A law: together they never have more than the room, and those that stall give way."""
     unit, grace = FREE, 0.01
 
-    async def ask(room: BodyRoom, n: int, most: list[int]) -> str:
+    async def ask(room: MemoryBudget, n: int, most: list[int]) -> str:
         with room.share() as share:
             try:
                 async with share.waiting(60):
@@ -95,7 +95,7 @@ def test_whoever_comes_there_is_only_so_much_and_everybody_ends(sizes, stalled):
             return "answered"
 
     async def all_of_them() -> None:
-        room, most = BodyRoom(10 * unit, 60), [0]
+        room, most = MemoryBudget(10 * unit, 60), [0]
         asked = [asyncio.create_task(ask(room, n, most)) for n in range(len(sizes))]
         moving = [task for n, task in enumerate(asked) if n not in stalled or sizes[n] <= 1]
         assert {await task for task in moving} <= {"answered"}

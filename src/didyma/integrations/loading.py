@@ -1,4 +1,4 @@
-"""What a plug-in is given: a reranker, or the file of one."""
+"""The reranker of a plug-in: an object, or a file."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ GivenReranker: TypeAlias = TextReranker | PathName
 
 
 def reranker_of(given: GivenReranker) -> TextReranker:
-    """The reranker that is given, or that a file holds."""
+    """The reranker itself, or loaded from its file."""
     return TextReranker.load(given) if isinstance(given, (str, os.PathLike)) else given

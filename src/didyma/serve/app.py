@@ -24,13 +24,13 @@ from starlette.types import Receive, Scope, Send
 from didyma import __version__
 from didyma.errors import DataError
 from didyma.execution import present_cores
-from didyma.serve.connections import ConnectionRoom
+from didyma.serve.connections import ConnectionLimit
 from didyma.serve.dialects import SEARCH, Body, Dialect, Question, SearchQuestion, dialect_of
 from didyma.serve.errors import HTTPError
 from didyma.serve.hosts import AllowedHosts, HostCheck
 from didyma.serve.limits import Limits, values_of
 from didyma.serve.logs import log
-from didyma.serve.memory import BodyRoom, BodyShare, give_memory_back
+from didyma.serve.memory import MemoryBudget, MemoryShare, give_memory_back
 from didyma.serve.metrics import ServiceMetrics
 from didyma.serve.openapi import description
 from didyma.serve.page import page_routes
@@ -82,8 +82,8 @@ class Service:
         self.indexes = indexes or ServedIndexes([])
         self.tokens, self.log_queries = tokens or BearerTokens([]), log_queries
         self.queue = WorkQueue(threads or present_cores(), self.limits.waiting)
-        self.bodies = BodyRoom(self.limits.in_flight, self.limits.seconds)
-        self.room = ConnectionRoom(self.limits.connections, self.limits.seconds)
+        self.bodies = MemoryBudget(self.limits.in_flight, self.limits.seconds)
+        self.room = ConnectionLimit(self.limits.connections, self.limits.seconds)
         self.metrics = ServiceMetrics(self.queue, self.room, models, self.indexes)
         self._reload_all = asyncio.Event()
         values_of(b"[]", 1)  # so that no request compiles
@@ -139,17 +139,17 @@ class Service:
             has_indexes=bool(self.indexes.by_name),
         )
 
-    async def rerank(self, request: Request, share: BodyShare) -> Response:
+    async def rerank(self, request: Request, share: MemoryShare) -> Response:
         """Rank documents, in the dialect of the client."""
         path = request.scope["path"]
         return await self._respond(request, share, lambda body: dialect_of(path, body))
 
-    async def search(self, request: Request, share: BodyShare) -> Response:
+    async def search(self, request: Request, share: MemoryShare) -> Response:
         """Find passages of an index, and rank them if there is a model."""
         return await self._respond(request, share, lambda body: SEARCH)
 
     async def _respond(
-        self, request: Request, share: BodyShare, dialect_for: Callable[[Body], Dialect[Any]]
+        self, request: Request, share: MemoryShare, dialect_for: Callable[[Body], Dialect[Any]]
     ) -> Response:
         """Answer a request, or send an error; count it and log it."""
         began = time.perf_counter()
@@ -192,7 +192,7 @@ class Service:
         headers["x-request-id"] = id
         return JsonResponse(answer, status, headers)
 
-    async def _body(self, request: Request, share: BodyShare) -> Body:
+    async def _body(self, request: Request, share: MemoryShare) -> Body:
         try:
             return await self.limits.read(request, share)
         except TimeoutError:
@@ -319,10 +319,10 @@ class Service:
 
 
 class HeldRequests:
-    """A route whose requests hold memory (`BodyShare`) until their responses are sent."""
+    """A route whose requests hold memory (`MemoryShare`) until their responses are sent."""
 
     def __init__(
-        self, respond: Callable[[Request, BodyShare], Awaitable[Response]], service: Service
+        self, respond: Callable[[Request, MemoryShare], Awaitable[Response]], service: Service
     ) -> None:
         self._respond, self._service = respond, service
 

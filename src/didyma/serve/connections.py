@@ -1,8 +1,8 @@
-"""Connections: how many there may be, and how long each may wait for its client.
+"""A limit of the number of connections, and timeouts of each.
 
-A connection waits for its client while the head or the body of a request is not whole, while an
-answer is not taken, and between two requests. Each of these waits has a limit. Where there are too
-many connections, the one that has waited longest for its client is ended.
+A connection waits for its client while the head or the body of a request is not whole, while a
+response is not taken, and between two requests. Each of these waits has a timeout. Where there are
+too many connections, the one that has waited longest for its client is ended.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from didyma.errors import DataError
 from didyma.serve.errors import HTTPError
 from didyma.serve.responses import error_response
 
-__all__ = ["ACCEPTED_AT_ONCE", "BoundedConnection", "ConnectionRoom", "connections_within"]
+__all__ = ["ACCEPTED_AT_ONCE", "BoundedConnection", "ConnectionLimit", "connections_within"]
 
 HEAD_SECONDS = 10.0  # from a connection, or the first byte of a later request, to a whole head
 PROBES = 16  # connections beyond the limit, on which probes of health are answered
@@ -33,7 +33,7 @@ READ_AT_ONCE = 1 << 16  # bytes, which a request has before the application take
 
 
 def connections_within(most: int) -> int:
-    """As many connections as are wanted, or as the limit of open files leaves room for."""
+    """As many connections as are wanted, or as the limit of open files allows."""
     try:
         import resource
     except ImportError:  # Windows, which has no such limit
@@ -68,8 +68,8 @@ class Awaited(Enum):
     CLOSING = "the client to take the rest"
 
 
-class ConnectionRoom:
-    """All connections, and those that wait for their clients, the longest wait first.
+class ConnectionLimit:
+    """All connections, at most so many, and those that wait for their clients, longest first.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class ConnectionRoom:
         return len(self._connections)
 
     def enter(self, connection: BoundedConnection) -> None:
-        """Take a connection in, in the place of another one if need be."""
+        """Add a connection, in the place of another one if need be."""
         if len(self) >= self.most and self._waiting:
             longest = next(iter(self._waiting))
             self.leave(longest)
@@ -120,8 +120,7 @@ def _probes_alone(app: ASGIApp) -> ASGIApp:
         if scope["path"] in PROBED:
             await app(scope, receive, send)
             return
-        refused = HTTPError(503, "there are too many connections", retry_after=1)
-        response = error_response(refused)
+        response = error_response(HTTPError(503, "there are too many connections", retry_after=1))
         response.headers["connection"] = "close"
         await response(scope, receive, send)
 
@@ -129,9 +128,9 @@ def _probes_alone(app: ASGIApp) -> ASGIApp:
 
 
 class BoundedConnection(H11Protocol):
-    """A connection of uvicorn's that waits for its client only so long."""
+    """A connection of uvicorn's with timeouts for what its client does."""
 
-    def __init__(self, room: ConnectionRoom, /, **given: Any) -> None:
+    def __init__(self, room: ConnectionLimit, /, **given: Any) -> None:
         super().__init__(**given)
         self._room = room
         self._awaited: Awaited | None = None
@@ -143,7 +142,7 @@ class BoundedConnection(H11Protocol):
             transport.max_size = READ_AT_ONCE
         super().connection_made(transport)
         self._room.enter(self)
-        self._settle()
+        self._reset_timeout()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Leave it."""
@@ -156,35 +155,35 @@ class BoundedConnection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Read on."""
         super().data_received(data)
-        self._settle()
+        self._reset_timeout()
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
         super().on_response_complete()
-        self._settle()
+        self._reset_timeout()
 
     def timeout_keep_alive_handler(self) -> None:
         """End a connection without a next request."""
         super().timeout_keep_alive_handler()
-        self._settle()
+        self._reset_timeout()
 
     def shutdown(self) -> None:
         """End a connection without a request."""
         super().shutdown()
-        self._settle()
+        self._reset_timeout()
 
     def pause_writing(self) -> None:
         """Wait for the client to take what was sent."""
         super().pause_writing()
-        self._settle()
+        self._reset_timeout()
 
     def resume_writing(self) -> None:
         """Send on."""
         super().resume_writing()
-        self._settle()
+        self._reset_timeout()
 
-    def _settle(self) -> None:
-        """Set the limit of what is waited for now, unless that was waited for before."""
+    def _reset_timeout(self) -> None:
+        """Set the timeout of what is waited for now, unless that was waited for before."""
         awaited = self._now_awaited()
         if awaited is self._awaited:
             return
@@ -213,7 +212,7 @@ class BoundedConnection(H11Protocol):
         if self.conn.our_state is h11.IDLE and self.conn.trailing_data[0]:
             self.transport.write(LATE)
         self.transport.close()
-        self._settle()
+        self._reset_timeout()
 
 
 def _late() -> bytes:

@@ -62,7 +62,7 @@ Document: TypeAlias = Annotated[
 
 
 class SpanRequest(Struct):
-    """Which parts of a document to point at."""
+    """Which spans of a document to return."""
 
     mode: str | None = None
     threshold: float | None = None

@@ -1,8 +1,8 @@
-"""By which names this server may be asked for, and by pages of which sites.
+"""Checks of the Host and Origin headers, against DNS rebinding.
 
-A page of any site can have its own name point to this machine (DNS rebinding): a browser then takes
-the server for a part of that site, and lets the page read answers. But it says in ``Host`` by which
-name it asks, and in ``Origin`` for which site.
+A page of any site can have its own name point to this machine: a browser then takes the server for
+a part of that site, and lets the page read responses. But ``Host`` has that name, and ``Origin``
+that site.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/?#@\[\]]+)(:[0-9]*)?", re.ASCII)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address is one of this machine only."""
+    """Whether an address is one of the loopback interface."""
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
 
 
 class AllowedHosts:
-    """Names that may stand in ``Host`` and ``Origin``, with any port.
+    """Host names that are allowed in ``Host`` and ``Origin``, with any port.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class AllowedHosts:
         The address that the server listens on.
     named : sequence of str
         Names that are allowed besides those of the loopback interface. Without any, a server that
-        other machines can reach is asked for by every name, as it cannot know its own.
+        other machines can reach accepts every name, as it cannot know its own.
 
     >>> hosts = AllowedHosts("127.0.0.1", ["rerank.example.org"])
     >>> hosts.check("localhost:8000", None)
@@ -63,7 +63,7 @@ class AllowedHosts:
         self._names = dict.fromkeys([*LOOPBACK, own.lower(), *(name.lower() for name in named)])
 
     def check(self, host: str | None, origin: str | None) -> None:
-        """Refuse a request for another host, or of a page of another site."""
+        """Raise status 403 for another host, or for a page of another site."""
         if self._any:
             return
         self._check("Host", host, host or "")
@@ -82,25 +82,25 @@ class AllowedHosts:
 
 
 def _name(authority: str) -> str | None:
-    """A host without its port; None if it is none."""
-    found = AUTHORITY.fullmatch(authority.lower())
-    return None if found is None else found[1].removesuffix(".")
+    """The host of an authority, without its port; None if it is malformed."""
+    match = AUTHORITY.fullmatch(authority.lower())
+    return None if match is None else match[1].removesuffix(".")
 
 
 class HostCheck:
-    """Lets only those requests through that ask for an allowed host."""
+    """ASGI middleware that passes on requests for allowed hosts only."""
 
     def __init__(self, app: ASGIApp, hosts: AllowedHosts) -> None:
         self._app, self._hosts = app, hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, or refuse."""
+        """Pass on, or respond with an error."""
         if scope["type"] == "http" and scope["path"] not in PROBED:
             headers = Headers(scope=scope)
             try:
                 self._hosts.check(headers.get("host"), headers.get("origin"))
-            except HTTPError as refused:
-                log(logging.WARNING, "request", status=refused.status, reason=str(refused))
-                await error_response(refused)(scope, receive, send)
+            except HTTPError as error:
+                log(logging.WARNING, "request", status=error.status, reason=str(error))
+                await error_response(error)(scope, receive, send)
                 return
         await self._app(scope, receive, send)

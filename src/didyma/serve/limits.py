@@ -1,4 +1,4 @@
-"""How much a request may ask for."""
+"""Limits of what a request may ask for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from didyma._core.data import count_values
 from didyma.serve.errors import HTTPError
-from didyma.serve.memory import FREE, BodyShare
+from didyma.serve.memory import FREE, MemoryShare
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -23,7 +23,7 @@ VALUES = 64  # of JSON, for each document
 
 @dataclass(frozen=True)
 class Limits:
-    """The most of everything that is accepted.
+    """The limits of a server.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class Limits:
     connections: int = 512
     in_flight: int = 32 << 20
 
-    async def read(self, request: Request, share: BodyShare) -> bytearray:
-        """The body of a request, refused as soon as it is known to be too long."""
+    async def read(self, request: Request, share: MemoryShare) -> bytearray:
+        """Read the body of a request; status 413 as soon as it is known to be too long."""
         declared = request.headers.get("content-length", "")
         expected = int(declared) if declared.isdecimal() else self.body
         self._check_body(expected)
@@ -77,13 +77,13 @@ class Limits:
             raise HTTPError(413, f"expected a body of at most {self.body} bytes")
 
     def check_values(self, body: bytes | bytearray) -> None:
-        """Refuse a body of more values than a request can need, before objects are made of it."""
+        """Raise for a body of more JSON values than a request can need, before it is decoded."""
         most = VALUES * (self.documents + 1)
         if len(body) > most and values_of(body, most) > most:  # each takes a byte
             raise HTTPError(413, f"expected at most {most} values, which are {VALUES} a document")
 
     def check(self, question: Question) -> None:
-        """Refuse what is too much or too long."""
+        """Raise for too many documents, or too long ones."""
         if len(question.documents) > self.documents:
             raise HTTPError(
                 413,
@@ -102,7 +102,7 @@ class Limits:
                 )
 
     def check_search(self, question: SearchQuestion) -> None:
-        """Refuse a query that is too long, or that asks for too many passages."""
+        """Raise for a query that is too long, or that asks for too many passages."""
         self._check_query(question.query)
         asked = max(question.top_n or 0, question.candidates or 0)
         if asked > self.documents:

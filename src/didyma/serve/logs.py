@@ -1,4 +1,4 @@
-"""What the server says: one JSON object a line, without what people ask."""
+"""Structured logging: one JSON object a line, at a bounded rate, without queries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINES, PERIOD = 20, 10.0  # of a kind; seconds
 
 
 class JsonLines(logging.Formatter):
-    """Records as JSON: when, how grave, what, and what `log` was given.
+    """Log records as JSON: time, level, event, and the fields that `log` was given.
 
     >>> said = {"msg": "request", "created": 0.0, "levelname": "INFO", "fields": {"status": 200}}
     >>> JsonLines().format(logging.makeLogRecord(said))
@@ -31,27 +31,27 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
         when = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
-        found: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "time": when.replace("+00:00", "Z"),
             "level": record.levelname,
             "event": record.getMessage(),
             **getattr(record, "fields", {}),
         }
         if record.exc_info:
-            found["traceback"] = self.formatException(record.exc_info)
-        return msgspec.json.encode(found).decode()
+            fields["traceback"] = self.formatException(record.exc_info)
+        return msgspec.json.encode(fields).decode()
 
 
 def log(level: int, event: str, /, *, error: Exception | None = None, **fields: Any) -> None:
-    """Say what has happened."""
+    """Log an event with fields."""
     LOGGER.log(level, event, exc_info=error, extra={"fields": fields})
 
 
 class BoundedStream(logging.StreamHandler[TextIO]):
-    """Writes only so many lines of a kind in a while, and then how many it has left out.
+    """A rate limit: so many lines of a kind in a period, then how many were left out.
 
-    Requests that were answered are written each. Of refusals, faults and what libraries say there
-    could be any number: clients decide on it.
+    Requests that were answered are all written. Of errors and what libraries log there could be any
+    number: clients decide on it.
     """
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
@@ -85,7 +85,7 @@ class BoundedStream(logging.StreamHandler[TextIO]):
 
 
 def log_to_stderr() -> None:
-    """Write what the service says, and whatever else is said in this process."""
+    """Write the log of the server, and all others of this process, to stderr."""
     root = logging.getLogger()
     root.handlers = [BoundedStream(sys.stderr)]
     root.setLevel(logging.WARNING)

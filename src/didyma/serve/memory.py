@@ -1,8 +1,7 @@
-"""Memory: how much all requests may have together, and how it is given back.
+"""A memory budget for the bodies of all requests together, and memory given back to the system.
 
-A request has room for its body from before that is read until its answer is taken. A body in the
-room is one that is being read, ranked or answered; as small ones are bounded by the number of
-connections, the first bytes of each need no room.
+A request has its share from before the body is read until the response is sent. As small bodies are
+bounded by the number of connections, the first bytes of each are free.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 
 from didyma.serve.errors import HTTPError
 
-__all__ = ["BodyRoom", "BodyShare", "give_memory_back", "keep_memory_steady"]
+__all__ = ["MemoryBudget", "MemoryShare", "give_memory_back", "keep_memory_steady"]
 
-FREE = 1 << 16  # bytes of each body that need no room
-GRACE = 2.0  # seconds that a client may be idle, or late, while others wait for room
+FREE = 1 << 16  # bytes of each body that do not count
+GRACE = 2.0  # seconds that a client may be idle, or late, while others wait for memory
 RATE = 1 << 20  # bytes a second, at which a client is not late
 LARGE = 1 << 20  # bytes, after which memory is given back
 
@@ -26,17 +25,17 @@ LARGE = 1 << 20  # bytes, after which memory is given back
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 
 
-class BodyShare:
-    """What one request has of the room."""
+class MemoryShare:
+    """What one request has of the budget."""
 
-    def __init__(self, room: BodyRoom) -> None:
+    def __init__(self, room: MemoryBudget) -> None:
         self._room = room
         self._limit: asyncio.Timeout | None = None  # of the wait for the client
         self.size = 0
 
     @asynccontextmanager
     async def waiting(self, seconds: float) -> AsyncIterator[None]:
-        """Wait for the client, at most so long, and less if others need the room."""
+        """Wait for the client, at most so long, and less if others need the memory."""
         async with asyncio.timeout(seconds) as self._limit:
             try:
                 self._room.waits_for_client(self)
@@ -45,7 +44,7 @@ class BodyShare:
                 self._room.waits_no_longer(self)
 
     async def take(self, size: int) -> None:
-        """Wait, while the client does, until there is room for so many bytes."""
+        """Wait, while the client does, until so many bytes are free."""
         assert self._limit is not None
         left = (self._limit.when() or 0.0) - _now()
         self._limit.reschedule(None)
@@ -68,38 +67,38 @@ class BodyShare:
         self._limit.reschedule(_now())
 
 
-class BodyRoom:
-    """Bytes of all requests that are under way.
+class MemoryBudget:
+    """A limit of the bytes of all requests that are under way.
 
-    Where there is no room, requests give way that have waited longest for their clients.
+    Beyond it, requests that have waited longest for their clients are ended.
 
     Parameters
     ----------
     most : int
         Bytes; a single body may have more.
     seconds : float
-        To wait for room.
+        To wait for a share.
     """
 
     def __init__(self, most: int, seconds: float) -> None:
         self.most, self.taken = most, 0
         self.had_large = False
         self._seconds = seconds
-        self._line: dict[BodyShare, None] = {}  # those that wait for room
-        self._waiting: dict[BodyShare, float] = {}  # those that wait for clients, and since when
+        self._line: dict[MemoryShare, None] = {}  # those that wait for room
+        self._waiting: dict[MemoryShare, float] = {}  # those that wait for clients, and since when
         self._changed = asyncio.Event()
 
     @contextmanager
-    def share(self) -> Iterator[BodyShare]:
+    def share(self) -> Iterator[MemoryShare]:
         """For one request, from its head to the end of its answer."""
-        share = BodyShare(self)
+        share = MemoryShare(self)
         try:
             yield share
         finally:
             self.resize(share, 0)
 
-    async def take(self, share: BodyShare, size: int) -> None:
-        """Wait for room, in line."""
+    async def take(self, share: MemoryShare, size: int) -> None:
+        """Wait for so many bytes, first come first served."""
         ends = _now() + self._seconds
         self._line[share] = None
         try:
@@ -116,7 +115,7 @@ class BodyRoom:
             del self._line[share]
             self._changed.set()
 
-    def resize(self, share: BodyShare, size: int) -> None:
+    def resize(self, share: MemoryShare, size: int) -> None:
         """Change what a request has; if that is more than there is, others give way."""
         self.had_large |= share.size >= LARGE
         self.taken += size - share.size
@@ -124,19 +123,19 @@ class BodyRoom:
         self._changed.set()
         self._make_room(0, before=_now(), but=share)
 
-    def waits_for_client(self, share: BodyShare) -> None:
+    def waits_for_client(self, share: MemoryShare) -> None:
         """Remember it, and since when."""
         self._waiting[share] = _now()
 
-    def credit(self, share: BodyShare, seconds: float) -> None:
+    def credit(self, share: MemoryShare, seconds: float) -> None:
         """Let a wait count from later on, but from now at the latest."""
         self._waiting[share] = min(self._waiting[share] + seconds, _now())
 
-    def waits_no_longer(self, share: BodyShare) -> None:
+    def waits_no_longer(self, share: MemoryShare) -> None:
         """Forget it."""
         self._waiting.pop(share, None)
 
-    def _make_room(self, size: int, *, before: float, but: BodyShare | None = None) -> None:
+    def _make_room(self, size: int, *, before: float, but: MemoryShare | None = None) -> None:
         """Let requests give way that have waited long enough, the longest wait first."""
         missing = self.taken + size - self.most
         if missing <= 0:
@@ -154,7 +153,7 @@ def _now() -> float:
 
 
 def keep_memory_steady() -> None:
-    """Have large blocks given back to the system when they are free, where the C library can."""
+    """Tune glibc's malloc so that large free blocks go back to the system."""
     if (libc := _glibc()) is not None:
         libc.mallopt(M_MMAP_THRESHOLD, LARGE)
         libc.mallopt(M_TRIM_THRESHOLD, 16 * LARGE)
@@ -162,7 +161,7 @@ def keep_memory_steady() -> None:
 
 
 def give_memory_back() -> None:
-    """Give what is free back to the system."""
+    """Return free memory to the system (glibc's ``malloc_trim``)."""
     if (libc := _glibc()) is not None:
         libc.malloc_trim(0)
 

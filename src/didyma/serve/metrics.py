@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
-from didyma.serve.connections import ConnectionRoom
+from didyma.serve.connections import ConnectionLimit
 from didyma.serve.served import ServedIndexes, ServedModels
 from didyma.serve.work import WorkQueue
 
@@ -19,12 +19,12 @@ DOCUMENTS = (1, 10, 20, 50, 100, 200, 500, 1000, 10_000)
 
 
 class ServiceMetrics:
-    """Counts and durations of requests, and the state of the line and of the models."""
+    """Counts and durations of requests, and the state of queue, connections and models."""
 
     def __init__(
         self,
         queue: WorkQueue,
-        room: ConnectionRoom,
+        room: ConnectionLimit,
         models: ServedModels,
         indexes: ServedIndexes,
     ) -> None:

@@ -25,7 +25,7 @@ SUMMARIES = {"/v1/search": "Find the passages of an index that are relevant to a
 REFERENCE = re.compile('"#/components/schemas/([^"]+)"')
 RANK = "Rank documents by their relevance to a query."
 
-REFUSALS = {
+ERRORS = {
     "400": "The request cannot be understood (but by TEI's).",
     "401": "There is no valid token.",
     "403": "The server is not to be asked for by this name, or by pages of this site.",
@@ -39,7 +39,7 @@ REFUSALS = {
 }
 
 # What the server tells about itself: in which form, and how else it may answer.
-GUARDED = {status: REFUSALS[status] for status in ("401", "403")}
+GUARDED = {status: ERRORS[status] for status in ("401", "403")}
 JSON, TEXT = "application/json", "text/plain"
 ABOUT: dict[str, tuple[str, str, dict[str, str]]] = {
     "/health": ("Whether the server lives.", JSON, {}),
@@ -78,7 +78,7 @@ def description(
                     "200": {"description": "The best first.", **content(dialects, 1)},
                     **{
                         status: {"description": text, **content(dialects, 2)}
-                        for status, text in REFUSALS.items()
+                        for status, text in ERRORS.items()
                     },
                 },
             }
@@ -92,9 +92,9 @@ def description(
         responses |= {status: {"description": why} for status, why in others.items()}
         about: dict[str, Any] = {"summary": text, "responses": responses}
         paths[path] = {"get": about | ({"security": []} if path in PROBES else {})}
-    _say_counts(components)
-    _say_limits(components, limits)
-    _say_scores(components, uses_scores)
+    _describe_counts(components)
+    _describe_limits(components, limits)
+    _describe_scores(components, uses_scores)
     document: dict[str, Any] = {
         "openapi": "3.1.0",
         "info": {
@@ -112,19 +112,19 @@ def description(
     return document
 
 
-def _say_counts(schema: Any) -> None:
-    """Call numbers without a fraction what they are."""
+def _describe_counts(schema: Any) -> None:
+    """Numbers without a fraction are integers."""
     if isinstance(schema, dict):
         if schema.pop("multipleOf", None) == 1:
             schema["type"] = "integer"
         schema = list(schema.values())
     if isinstance(schema, list):
         for part in schema:
-            _say_counts(part)
+            _describe_counts(part)
 
 
-def _say_limits(components: dict[str, Any], limits: Limits) -> None:
-    """Put the limits where they hold; those that are answered by 413 in words."""
+def _describe_limits(components: dict[str, Any], limits: Limits) -> None:
+    """Put the limits where they hold; those of status 413 in words."""
     for body in ("DocumentsBody", "TextsBody", "SearchBody"):
         query = components[body]["properties"]["query"]
         query["description"] = f"Of at most {limits.characters} characters."
@@ -136,8 +136,8 @@ def _say_limits(components: dict[str, Any], limits: Limits) -> None:
         count["maximum"] = limits.documents
 
 
-def _say_scores(components: dict[str, Any], uses_scores: Collection[bool]) -> None:
-    """Say whether scores of a first stage, and reasons of a search, can be asked for."""
+def _describe_scores(components: dict[str, Any], uses_scores: Collection[bool]) -> None:
+    """Whether requests may have the first stage's scores, and searches ask for reasons."""
     for name in ("DocumentsBody", "TextsBody"):
         body = components[name]
         scores, _ = body["properties"]["scores"]["anyOf"]

@@ -1,4 +1,4 @@
-"""The page at the root: its files, and the headers that keep it to itself."""
+"""The static files of the page at the root, under a content security policy."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ HEADERS = {
 
 
 class PageFile:
-    """A file of the page as it is sent, or word that whoever asks has it already."""
+    """A static file with its entity tag."""
 
     def __init__(self, file: Traversable) -> None:
         self.body = file.read_bytes()
@@ -56,7 +56,7 @@ class PageFile:
         self.headers = {**HEADERS, "content-type": kind, "etag": self.tag}
 
     async def send(self, request: Request) -> Response:
-        """The answer to a GET or HEAD."""
+        """The file, or 304 if the client has it."""
         known = request.headers.get("if-none-match", "")
         if self.tag in (tag.strip().removeprefix("W/") for tag in known.split(",")):
             return Response(status_code=304, headers=self.headers)
@@ -64,7 +64,7 @@ class PageFile:
 
 
 def page_routes() -> list[Route]:
-    """Where the page and its files are; they hold nothing secret, so they need no token."""
+    """Routes of the page and its files; they hold nothing secret, so they need no token."""
     return [
         Route("/" if file.name == ROOT else f"/page/{file.name}", PageFile(file).send)
         for file in STATIC.iterdir()

@@ -12,25 +12,25 @@ from didyma.serve.errors import HTTPError
 
 __all__ = ["JsonResponse", "error_response"]
 
-PIECE = 1 << 16  # bytes
+CHUNK = 1 << 16  # bytes
 
 
 class JsonResponse(Response):
-    """JSON, sent piece by piece.
+    """JSON, sent in chunks.
 
-    The next piece waits until the client has taken most of those before it, so that an answer
-    that nobody takes is known as one, and counted, until its connection is ended.
+    The next chunk waits until the client has taken most of those before it, so that a response that
+    nobody takes is known as one, and counted, until its connection is ended.
     """
 
     media_type = "application/json"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send head and pieces."""
+        """Send head and chunks."""
         head = {"type": "http.response.start", "status": self.status_code}
         await send({**head, "headers": self.raw_headers})
-        for begin in range(0, max(len(self.body), 1), PIECE):
-            more = begin + PIECE < len(self.body)
-            piece = bytes(self.body[begin : begin + PIECE])
+        for begin in range(0, max(len(self.body), 1), CHUNK):
+            more = begin + CHUNK < len(self.body)
+            piece = bytes(self.body[begin : begin + CHUNK])
             await send({"type": "http.response.body", "body": piece, "more_body": more})
 
 

@@ -59,7 +59,7 @@ class NamedSource(NamedTuple):
 
 
 class Served(ABC, Generic[T]):
-    """Several things by name; one without a name answers to every name that no other has.
+    """Several things by name; one without a name stands for every name that no other has.
 
     A thing is replaced as a whole: a request keeps the one that it has begun with.
     """
@@ -84,7 +84,7 @@ class Served(ABC, Generic[T]):
 
     @abstractmethod
     def _load(self, name: str, path: Path) -> T:
-        """What there is at a path, ready to answer; ``name`` is for messages."""
+        """Load what is at a path, and warm it up; ``name`` is for messages."""
 
     @property
     def default(self) -> str | None:
@@ -92,7 +92,7 @@ class Served(ABC, Generic[T]):
         return self._any or next(iter(self.by_name), None)
 
     def resolve(self, asked: str | None) -> str:
-        """The name of the one that answers to a name."""
+        """The name under which a requested one is served; status 404 if there is none."""
         if asked is not None and asked in self.by_name:
             return asked
         found = self.default if asked is None else self._any
@@ -111,7 +111,7 @@ class Served(ABC, Generic[T]):
         ]
 
     def reload(self, name: str) -> None:
-        """Load one anew; if that fails, the old one goes on answering."""
+        """Load one anew; if that fails, the old one stays."""
         path = self._paths[name]
         self._seen[name] = _stamp(path)  # before it is read: it may change meanwhile
         self.by_name[name] = self._load(name, path)

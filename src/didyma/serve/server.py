@@ -1,4 +1,4 @@
-"""The process: where it listens, what it does on signals, how it ends."""
+"""The server process: its socket, its signals and its end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ENDING = 5.0  # seconds to end in, after those that requests may take
 
 
 def check_host(host: str, *, has_tokens: bool, insecure: bool) -> None:
-    """Refuse to let everybody in.
+    """Raise for an address that other machines reach without a token.
 
     >>> check_host("127.0.0.1", has_tokens=False, insecure=False)
     >>> check_host("0.0.0.0", has_tokens=False, insecure=False)
@@ -74,10 +74,10 @@ def listen(host: str, port: int) -> ListeningSocket:
 
 
 class EndingServer(uvicorn.Server):
-    """A server whose process ends when its time to end is over, whatever its threads do."""
+    """A server whose process exits a while after its graceful shutdown, whatever its threads do."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """End; what is still under way when that should be done is left undone."""
+        """Shut down, and exit when the time for that is over."""
         if not self.should_exit:
             grace = self.config.timeout_graceful_shutdown or 0
             ending = threading.Timer(grace + ENDING, end_process, ["not ended in time"])
@@ -87,7 +87,7 @@ class EndingServer(uvicorn.Server):
 
 
 def end_process(event: str, **fields: Any) -> None:
-    """End at once, without a wait for threads."""
+    """Exit at once, without a wait for threads."""
     log(logging.WARNING, event, **fields)
     for handler in logging.getLogger().handlers:
         handler.flush()
@@ -95,7 +95,7 @@ def end_process(event: str, **fields: Any) -> None:
 
 
 def make_server(service: Service) -> EndingServer:
-    """A server with as many connections as the service allows."""
+    """The uvicorn server of a service."""
     limits = service.limits
     service.room.most = connections_within(limits.connections)
     config = uvicorn.Config(

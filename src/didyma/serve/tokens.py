@@ -1,4 +1,4 @@
-"""Who may ask."""
+"""Bearer-token authentication."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOT_ASCII = "expected tokens of ASCII characters, as headers can have no others"
 
 
 class BearerTokens:
-    """Secrets, one of which a request must have; without any, everybody may ask.
+    """Tokens, one of which a request must have; without any, all requests are accepted.
 
     >>> tokens = BearerTokens(["first", "second"])
     >>> tokens.check("Bearer second") == tokens.check("second")
@@ -38,7 +38,7 @@ class BearerTokens:
 
     @classmethod
     def read(cls, path: Path | None) -> Self:
-        """Those of a file, one a line, and those of the environment, separated by spaces."""
+        """The tokens of a file, one a line, and of the environment, separated by spaces."""
         tokens = os.environ.get(VARIABLE, "").split()
         if path is not None:
             listed = [line.strip() for line in read_lines(path)]
@@ -54,18 +54,18 @@ class BearerTokens:
         return len(self._digests)
 
     def check(self, authorization: str | None) -> bytes | None:
-        """Refuse a header of no token; how long that takes tells nothing about the tokens.
+        """Check an Authorization header in constant time; status 401 if it has no valid token.
 
-        Returns what tells the token from others, if there are tokens.
+        Returns the digest of the token, if there are tokens.
         """
         if not self._digests:
             return None
-        given = authorization or ""
-        scheme, _, token = given.partition(" ")
-        found = _digest((token if scheme.lower() == "bearer" else given).strip())
-        if not sum([hmac.compare_digest(found, digest) for digest in self._digests]):
+        header = authorization or ""
+        scheme, _, token = header.partition(" ")
+        given = _digest((token if scheme.lower() == "bearer" else header).strip())
+        if not sum([hmac.compare_digest(given, digest) for digest in self._digests]):
             raise HTTPError(401, "expected a valid token as Authorization: Bearer …")
-        return found
+        return given
 
 
 def _digest(token: str) -> bytes:

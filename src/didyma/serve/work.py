@@ -1,9 +1,8 @@
-"""Threads that answer, turns at the processor, and a line of limited length.
+"""A bounded thread pool with time slices, deadlines and fair shares for clients.
 
-As many requests work at the same time as there are turns. Work that takes long gives its turn away
-between two steps, and comes back later the longer it has worked, so that short requests pass it.
-Turns and places in the line are shared between clients: one that asks for much waits for those who
-ask for little.
+As many requests run at the same time as there are turns. Long work yields its turn between two
+steps, and comes back later the longer it has run, so that short requests pass it. Turns and places
+in the queue are shared between clients: one with many requests waits for those with few.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ __all__ = ["WorkQueue", "on_own_thread"]
 
 T = TypeVar("T")
 
-SLICE = 0.02  # seconds of a turn after which it is given away, if others wait
-BACK_AFTER = 8  # times as long as a turn took, others go first
+SLICE = 0.02  # seconds after which a turn is yielded, if others wait
+BACK_AFTER = 8  # times as long as the turn took, others go first
 
 
 class WorkQueue:
     """Runs work on threads, so that the event loop is always free to accept and to refuse.
 
     Work ends at its deadline if it calls `didyma.interruption.check_interruption` now and then. If
-    not, it keeps its thread, its turn and its place in the line until it is done.
+    not, it keeps its thread, its turn and its place in the queue until it is done.
     """
 
     def __init__(self, threads: int, waiting: int) -> None:
@@ -56,7 +55,7 @@ class WorkQueue:
         return self.pending >= self.room
 
     async def run(self, work: Callable[[], T], seconds: float, client: object = None) -> T:
-        """The result of the work, if there is room for it and it is done in time."""
+        """The result of the work; status 429 if the queue is full or the deadline passes."""
         one = _Work(self, work, seconds, client)
         self._enter(one)
         try:
@@ -78,7 +77,7 @@ class WorkQueue:
             self._give_turns()
 
     def _make_room(self, client: object) -> bool:
-        """Refuse the last request of the client that has most, if it has more than this one."""
+        """Drop the last request of the client that has most, if it has more than this one."""
         counts = Counter(one.client for one in self._pending)
         for greedy, count in counts.most_common():
             waiting = [one for one in self._line if one.client == greedy and not one.has_begun]
@@ -103,7 +102,7 @@ class WorkQueue:
         is_early = one.due > time.monotonic()
         return is_early, 0 if is_early else self._last_turn.get(one.client, 0), one.due
 
-    def give_turn_away(self, one: _Work[Any], worked: float) -> None:
+    def yield_turn(self, one: _Work[Any], worked: float) -> None:
         """Let others go first, if there are any."""
         with self._lock:
             if not self._line:
@@ -114,14 +113,14 @@ class WorkQueue:
             self._give_turns()
 
     def end(self, one: _Work[Any]) -> None:
-        """Take work out that has ended, and give its turn to the next."""
+        """Remove finished work, and give its turn to the next."""
         with self._lock:
             self._free_turns += one.has_turn
             self._leave(one)
             self._give_turns()
 
     def _withdraw(self, one: _Work[Any]) -> None:
-        """Nobody waits for the work any longer: if it has no turn, it is not done."""
+        """The client is gone: work without a turn is not begun."""
         with self._lock:
             if not one.has_turn:
                 self._leave(one)
@@ -136,12 +135,12 @@ class WorkQueue:
             self._last_turn.pop(one.client, None)
 
     def close(self) -> None:
-        """End the threads, each when it is done; nobody waits for them."""
+        """End the threads, each when it is done, without a wait."""
         self._threads.close()
 
 
 class _Work(Generic[T]):
-    """One request in the queue."""
+    """A request in the queue."""
 
     def __init__(
         self, queue: WorkQueue, work: Callable[[], T], seconds: float, client: object
@@ -156,7 +155,7 @@ class _Work(Generic[T]):
         self._called = threading.Event()
 
     def begin_turn(self) -> None:
-        """Work from now on."""
+        """Begin, or go on."""
         self.has_begun = self.has_turn = True
         self._began = time.monotonic()
         self._called.set()
@@ -167,11 +166,11 @@ class _Work(Generic[T]):
         self._called.clear()
 
     def drop(self) -> None:
-        """There will be no turn."""
+        """Wake the thread without a turn: it ends."""
         self._called.set()
 
     def too_late(self) -> HTTPError:
-        """Why there is no answer."""
+        """The error of a deadline that has passed."""
         return HTTPError(429, f"no answer within {self._seconds:g} s", retry_after=1)
 
     def run(self) -> None:
@@ -199,19 +198,19 @@ class _Work(Generic[T]):
             self.future.set_exception(failed)
 
     def _check(self) -> None:
-        """Between two steps: end when it is too late, and let others go first."""
+        """Between two steps: end at the deadline, and yield the turn after a slice."""
         now = time.monotonic()
         if now > self.ends:
             raise self.too_late()
         if now - self._began > SLICE:
-            self._queue.give_turn_away(self, now - self._began)
+            self._queue.yield_turn(self, now - self._began)
             self._called.wait()
             if not self.has_turn:
                 raise self.too_late()
 
 
 class _DaemonThreads:
-    """Threads that are started when they are needed, used again, and never waited for."""
+    """Reused daemon threads, started when they are needed and never joined."""
 
     def __init__(self) -> None:
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -242,7 +241,7 @@ class _DaemonThreads:
 
 
 async def on_own_thread(work: Callable[[], T]) -> T:
-    """The result of work that may never end: nothing waits for its thread, not even the end."""
+    """The result of work that may never end, on a daemon thread of its own."""
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()  # so that it has a result whoever waits for it
 
