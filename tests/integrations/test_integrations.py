@@ -179,9 +179,10 @@ def test_pyterrier(first_stage):
     ],
 )
 def test_a_library_that_is_missing_is_named(monkeypatch, name, library, extra):
-    for module in [library, *(known for known in sys.modules if known.startswith(f"{library}."))]:
+    for module in [library, *(name for name in sys.modules if name.startswith(f"{library}."))]:
         monkeypatch.setitem(sys.modules, module, None)
-    monkeypatch.delitem(sys.modules, integrations._HOMES[name], raising=False)
+    plug_in = f"didyma.integrations.{extra.replace('-', '_')}"
+    monkeypatch.delitem(sys.modules, plug_in, raising=False)
     with pytest.raises(MissingExtraError) as error:
         getattr(integrations, name)
     assert str(error.value) == (

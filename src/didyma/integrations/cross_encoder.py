@@ -63,9 +63,9 @@ class RerankEncoder:
         for row, (query, _document) in enumerate(pairs):
             rows.setdefault(query, []).append(row)
         scores = np.zeros(len(pairs))
-        for query, own in rows.items():
-            for one in self.reranker.rank(query, [pairs[row][1] for row in own]):
-                scores[own[one.index]] = one.score
+        for query, of_query in rows.items():
+            for one in self.reranker.rank(query, [pairs[row][1] for row in of_query]):
+                scores[of_query[one.index]] = one.score
         return scores
 
 

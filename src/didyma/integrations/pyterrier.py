@@ -56,9 +56,9 @@ class RerankTransformer(pyterrier.Estimator):
 
     def transform(self, inp: DataFrame) -> DataFrame:
         """The same results with new scores and ranks."""
-        found = inp.copy()
-        found["score"] = self.reranker.predict(self._lists(inp)) if len(inp) else 0.0
-        return pyterrier.model.add_ranks(found)
+        results = inp.copy()
+        results["score"] = self.reranker.predict(self._lists(inp)) if len(inp) else 0.0
+        return pyterrier.model.add_ranks(results)
 
     def _lists(self, results: DataFrame, labels: Any = None) -> Lists:
         wanted = ["qid", "query", self.text_field, *(["score"] if self.first_stage else [])]

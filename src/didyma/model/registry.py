@@ -50,7 +50,7 @@ CLASSES = {name: home for home, names in HOMES.items() for name in names}
 # What stands only inside one of these.
 INNER = {
     "ExtendedFeatures": "didyma.text.features.extended",
-    "FirstStage": "didyma.text.features.first_stage",
+    "FirstStage": "didyma.text.features.part",
     "SmallFeatures": "didyma.text.features.small",
     "WordVectors": "didyma.text.features.word_vectors",
 }

@@ -111,8 +111,8 @@ class PassageExplanation:
             self.intercept,
         )
         if self.spans:
-            found = (self.text[span.start : span.stop] for span in self.spans)
-            lines.append(f"matched: {', '.join(dict.fromkeys(found))}")
+            words = (self.text[span.start : span.stop] for span in self.spans)
+            lines.append(f"matched: {', '.join(dict.fromkeys(words))}")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,15 +179,15 @@ def explain_rows(model: Model, lists: Lists, rows: ArrayLike) -> list[PassageExp
     amounts, intercept = contributions(model, lists)
     names, pairs = model.features.labels, learned.get("pairs_", np.zeros((0, 2), np.int64))
     names += [f"{names[first]} × {names[second]}" for first, second in pairs.tolist()]
-    found = []
-    for own, given in zip(amounts[wanted].tolist(), _dense(lists.X[wanted]).tolist()):
-        values = [*given, *[None] * len(pairs)]
+    explanations = []
+    for of_row, features in zip(amounts[wanted].tolist(), _dense(lists.X[wanted]).tolist()):
+        values = [*features, *[None] * len(pairs)]
         parts = sorted(
-            map(FeatureContribution, names, own, values), key=lambda part: -abs(part.amount)
+            map(FeatureContribution, names, of_row, values), key=lambda part: -abs(part.amount)
         )
-        raw = intercept + sum(own)
-        found.append(PassageExplanation(raw, raw, intercept, tuple(parts)))
-    return found
+        raw = intercept + sum(of_row)
+        explanations.append(PassageExplanation(raw, raw, intercept, tuple(parts)))
+    return explanations
 
 
 def _linear(rows: NDArray[Any], ranker: Any) -> tuple[NDArray[np.float64], float]:

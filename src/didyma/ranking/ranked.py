@@ -104,12 +104,12 @@ def write(rankings: Iterable[PassageRanking], path: PathName) -> None:
     else:
         from didyma.data.trec import write_run
 
-        found = [
+        rows = [
             (ranking.qid, name, one.raw)
             for ranking in rankings
             for one, name in zip(ranking.passages, ranking.names())
         ]
-        qid, docid, scores = zip(*found) if found else ((), (), ())
+        qid, docid, scores = zip(*rows) if rows else ((), (), ())
         write_run(qid, docid, scores, path)
 
 
@@ -120,6 +120,6 @@ def write_table(
     file.write("\t".join(columns) + "\n")
     for ranking in rankings:
         for rank, (one, name) in enumerate(zip(ranking.passages, ranking.names()), 1):
-            known = (ranking.qid, rank, f"{one.score:.6g}", name, ranking.query, one.text)
-            cells = (dict(zip(COLUMNS, known))[column] for column in columns)
+            row = (ranking.qid, rank, f"{one.score:.6g}", name, ranking.query, one.text)
+            cells = (dict(zip(COLUMNS, row))[column] for column in columns)
             file.write("\t".join(" ".join(str(cell).split()) for cell in cells) + "\n")

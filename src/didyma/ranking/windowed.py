@@ -1,4 +1,4 @@
-"""Items as windows, each a row of its own; an item is as good as its best."""
+"""Features of the windows of long items; an item has the score of its best window."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Windowed:
 
     def best(self, scores: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Score of each item, that of its best window, and which window that is."""
-        given = np.asarray(scores, np.float64)
+        values = np.asarray(scores, np.float64)
         # Of equal scores the first window is best.
-        order = np.lexsort((-given, self.item))
+        order = np.lexsort((-values, self.item))
         first = order[np.flatnonzero(np.diff(self.item, prepend=-1))]
-        return given[first], first
+        return values[first], first

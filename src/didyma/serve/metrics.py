@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
 from didyma.serve.connections import ConnectionLimit
-from didyma.serve.served import ServedIndexes, ServedModels
+from didyma.serve.served import Served, ServedIndexes, ServedModels
 from didyma.serve.work import WorkQueue
 
 __all__ = ["ServiceMetrics"]
@@ -28,58 +29,40 @@ class ServiceMetrics:
         models: ServedModels,
         indexes: ServedIndexes,
     ) -> None:
-        own = self._registry = CollectorRegistry()
-        self.requests = Counter(
-            "didyma_requests", "Requests to rank or to search.", ["dialect", "status"], registry=own
+        self._registry = CollectorRegistry()
+        counter = partial(Counter, registry=self._registry)
+        histogram = partial(Histogram, registry=self._registry, buckets=SECONDS)
+        gauge = partial(Gauge, registry=self._registry)
+        self.requests = counter(
+            "didyma_requests", "Requests to rank or to search.", ["dialect", "status"]
         )
-        self.seconds = Histogram(
-            "didyma_request_seconds",
-            "From the head of a request to its answer.",
-            ["dialect"],
-            buckets=SECONDS,
-            registry=own,
+        self.seconds = histogram(
+            "didyma_request_seconds", "From the head of a request to its answer.", ["dialect"]
         )
-        self.rank_seconds = Histogram(
-            "didyma_rank_seconds", "Of that, ranking.", ["model"], buckets=SECONDS, registry=own
+        self.rank_seconds = histogram("didyma_rank_seconds", "Of that, ranking.", ["model"])
+        self.search_seconds = histogram(
+            "didyma_search_seconds", "Of a search, all but HTTP and JSON.", ["index"]
         )
-        self.search_seconds = Histogram(
-            "didyma_search_seconds",
-            "Of a search, all but HTTP and JSON.",
-            ["index"],
-            buckets=SECONDS,
-            registry=own,
+        self.documents = histogram("didyma_request_documents", "Documents.", buckets=DOCUMENTS)
+        self.reloads = counter(
+            "didyma_reloads", "Models that were loaded anew.", ["model", "outcome"]
         )
-        self.documents = Histogram(
-            "didyma_request_documents", "Documents.", buckets=DOCUMENTS, registry=own
+        self.index_reloads = counter(
+            "didyma_index_reloads", "Indexes that were opened anew.", ["index", "outcome"]
         )
-        self.reloads = Counter(
-            "didyma_reloads", "Models that were loaded anew.", ["model", "outcome"], registry=own
-        )
-        self.index_reloads = Counter(
-            "didyma_index_reloads",
-            "Indexes that were opened anew.",
-            ["index", "outcome"],
-            registry=own,
-        )
-        pending = Gauge("didyma_pending", "Requests at work or waiting.", registry=own)
+        pending = gauge("didyma_pending", "Requests at work or waiting.")
         pending.set_function(lambda: queue.pending)
-        connections = Gauge("didyma_connections", "Open connections.", registry=own)
-        connections.set_function(lambda: len(room))
-        loaded = Gauge(
-            "didyma_model_loaded_timestamp", "When, in Unix time.", ["model"], registry=own
-        )
-        for name in models.by_name:
-            loaded.labels(name).set_function(partial(_loaded, models, name))
-        opened = Gauge(
-            "didyma_index_loaded_timestamp", "When, in Unix time.", ["index"], registry=own
-        )
-        for name in indexes.by_name:
-            opened.labels(name).set_function(partial(_loaded, indexes, name))
+        gauge("didyma_connections", "Open connections.").set_function(lambda: len(room))
+        kinds: list[tuple[str, Served[Any]]] = [("model", models), ("index", indexes)]
+        for kind, served in kinds:
+            loaded = gauge(f"didyma_{kind}_loaded_timestamp", "When, in Unix time.", [kind])
+            for name in served.by_name:
+                loaded.labels(name).set_function(partial(_loaded, served, name))
 
     def response(self) -> Response:
         """All of them, in Prometheus' text format."""
         return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
 
 
-def _loaded(served: ServedModels | ServedIndexes, name: str) -> float:
-    return served.by_name[name].loaded
+def _loaded(served: Served[Any], name: str) -> float:
+    return float(served.by_name[name].loaded)

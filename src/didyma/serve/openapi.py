@@ -58,11 +58,11 @@ def description(
     """The OpenAPI document of what a server accepts; ``uses_scores`` tells that of each model."""
     every: tuple[Dialect[Any], ...] = (*DIALECTS, SEARCH)
     types = [kind for one in every for kind in (one.body, one.answered, one.error)]
-    found, components = msgspec.json.schema_components(
+    types_schemas, components = msgspec.json.schema_components(
         types, ref_template="#/components/schemas/{name}"
     )
     # Of body, answer and error.
-    schemas = {one.name: found[3 * n : 3 * n + 3] for n, one in enumerate(every)}
+    schemas = {one.name: types_schemas[3 * n : 3 * n + 3] for n, one in enumerate(every)}
 
     def content(dialects: tuple[Dialect[Any], ...], part: int) -> dict[str, Any]:
         options = [schemas[one.name][part] for one in dialects]

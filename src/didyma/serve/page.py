@@ -57,8 +57,8 @@ class PageFile:
 
     async def send(self, request: Request) -> Response:
         """The file, or 304 if the client has it."""
-        known = request.headers.get("if-none-match", "")
-        if self.tag in (tag.strip().removeprefix("W/") for tag in known.split(",")):
+        cached = request.headers.get("if-none-match", "")
+        if self.tag in (tag.strip().removeprefix("W/") for tag in cached.split(",")):
             return Response(status_code=304, headers=self.headers)
         return Response(self.body, headers=self.headers)
 

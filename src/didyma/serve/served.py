@@ -95,12 +95,12 @@ class Served(ABC, Generic[T]):
         """The name under which a requested one is served; status 404 if there is none."""
         if asked is not None and asked in self.by_name:
             return asked
-        found = self.default if asked is None else self._any
-        if found is None:
+        name = self.default if asked is None else self._any
+        if name is None:
             names = ", ".join(self.by_name)
             expected = f"expected one of the {self.kind} {names}"
             raise HTTPError(404, expected if names else f"no {self.kind} are served")
-        return found
+        return name
 
     def changed(self) -> list[str]:
         """Names of those that are not what they were at the last try to load them."""
@@ -139,12 +139,12 @@ class ServedModel:
     @property
     def thresholds(self) -> list[dict[str, float]]:
         """Scores to cut at, one for each precision that is ``asked`` for and reached."""
-        found = []
+        thresholds = []
         for asked in PRECISIONS:
             with suppress(DataError):
                 threshold = self.reranker.calibration_.threshold(asked)
-                found.append({"asked": asked, **threshold._asdict()})
-        return found
+                thresholds.append({"asked": asked, **threshold._asdict()})
+        return thresholds
 
 
 class ServedModels(Served[ServedModel]):
@@ -216,7 +216,7 @@ def _date(seconds: float) -> str:
 def _stamp(path: Path) -> Stamp | None:
     """What tells a file, or a folder by its manifest, from another; None if there is none."""
     try:
-        found = os.stat(path / MANIFEST if path.is_dir() else path)
+        status = os.stat(path / MANIFEST if path.is_dir() else path)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns

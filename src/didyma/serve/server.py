@@ -63,12 +63,12 @@ def listen(host: str, port: int) -> ListeningSocket:
             host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP
         )[0]
         with ExitStack() as closing:
-            found = closing.enter_context(ListeningSocket(family, kind, protocol))
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            found.bind(address)
-            found.listen()
+            listening = closing.enter_context(ListeningSocket(family, kind, protocol))
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(address)
+            listening.listen()
             closing.pop_all()  # which is needed only if it cannot be bound
-        return found
+        return listening
     except OSError as error:
         raise DataError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
 

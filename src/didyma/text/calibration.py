@@ -1,4 +1,4 @@
-"""Scores that mean something: how likely it is that a passage is relevant, across queries."""
+"""Calibration of scores: the probability that a passage is relevant, across queries."""
 
 from __future__ import annotations
 
@@ -106,33 +106,33 @@ class Calibration(Serialisable):
         ``relevance`` is 1 or 0 for each row, or between where a teacher is not sure: the image of a
         score is the mean that is to be expected.
         """
-        given, share = _numbers(scores, "scores"), _numbers(relevance, "relevance")
-        if not len(given) == len(share) == len(groups.rows) > 0:
+        raw, share = _numbers(scores, "scores"), _numbers(relevance, "relevance")
+        if not len(raw) == len(share) == len(groups.rows) > 0:
             raise DataError(
-                f"expected as many scores as labels and rows, found {len(given)}, {len(share)} and "
+                f"expected as many scores as labels and rows, found {len(raw)}, {len(share)} and "
                 f"{len(groups.rows)}",
                 field="scores",
             )
         if share.min() < 0 or share.max() > 1:
             raise DataError("expected numbers from 0 to 1", field="relevance")
-        values = _Cells.of(given).values
+        values = _Cells.of(raw).values
         held_out = {kind: np.empty(len(values)) for kind in FITS}
         for train, test in _folds(groups):
             for kind, fit in FITS.items():
                 parameters = fit(values[train], share[train])
-                held_out[kind][test] = _image(kind, parameters, given[test])
+                held_out[kind][test] = _image(kind, parameters, raw[test])
         folded = np.count_nonzero(groups.sizes) > 1
         losses = {kind: _log_loss(p, share) for kind, p in held_out.items()} if folded else {}
         kind = min(losses, key=losses.__getitem__, default="platt")
-        known = held_out[kind] if folded else np.zeros(0)
+        image = held_out[kind] if folded else np.zeros(0)
         return cls(
             kind,
             FITS[kind](values, share),
             losses,
-            _curve(known, share, groups),
+            _curve(image, share, groups),
             float(share.sum()),
             len(groups),
-            tuple(_reliabilities(known, share)),
+            tuple(_reliabilities(image, share)),
         )
 
     def __call__(self, scores: ArrayLike) -> Vector:
@@ -142,8 +142,8 @@ class Calibration(Serialisable):
     @property
     def error(self) -> float:
         """Expected calibration error: the mean distance of score and share over held-out bins."""
-        passages = sum(own.passages for own in self.bins)
-        distance = sum(own.passages * abs(own.score - own.share) for own in self.bins)
+        passages = sum(bin.passages for bin in self.bins)
+        distance = sum(bin.passages * abs(bin.score - bin.share) for bin in self.bins)
         return distance / max(passages, 1)
 
     def threshold(self, precision: float) -> Threshold:
@@ -156,18 +156,18 @@ class Calibration(Serialisable):
                 f"a threshold needs at least {FEWEST} held-out passages of two queries, found "
                 f"{int(self.curve[1].max(initial=0))}"
             )
-        found = relevant / count
-        if not np.any(found >= precision):
+        precisions = relevant / count
+        if not np.any(precisions >= precision):
             raise DataError(
                 f"no threshold reaches {precision:g}: the greatest precision that {FEWEST} or more "
-                f"held-out passages have is {found.max():.3f}",
+                f"held-out passages have is {precisions.max():.3f}",
                 field="precision",
             )
-        last = int(np.flatnonzero(found >= precision)[-1])
+        last = int(np.flatnonzero(precisions >= precision)[-1])
         low, high = wilson(relevant[last], count[last])
         return Threshold(
             score=float(score[last]),
-            precision=float(found[last]),
+            precision=float(precisions[last]),
             low=low,
             high=high,
             recall=float(relevant[last] / self.relevant) if self.relevant else 0.0,
@@ -176,12 +176,12 @@ class Calibration(Serialisable):
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """How well scores mean what they say, ready for JSON."""
+        """Kind, losses and reliability, ready for JSON."""
         return {
             "kind": self.kind,
             "log_losses": self.log_losses,
             "expected_calibration_error": self.error,
-            "bins": [own._asdict() for own in self.bins],
+            "bins": [bin._asdict() for bin in self.bins],
         }
 
     def _check_state(self) -> None:
@@ -321,7 +321,7 @@ def _log_loss(image: Vector, share: Vector) -> float:
 
 
 def _curve(image: Vector, share: Vector, groups: Groups) -> Vector:
-    """What reaches each of at most so many scores, closest together at the top; see `curve`."""
+    """The attribute `curve`; its points are closest together at the top."""
     if not len(image):
         return np.zeros((4, 0))
     order = np.argsort(-image, kind="stable")
@@ -344,18 +344,18 @@ def _curve(image: Vector, share: Vector, groups: Groups) -> Vector:
 def _reliabilities(image: Vector, share: Vector) -> Iterator[Reliability]:
     place = np.minimum((image * BINS).astype(np.int64), BINS - 1)
     for number in range(BINS):
-        own = place == number
-        if count := int(own.sum()):
-            relevant = float(share[own].sum())
+        in_bin = place == number
+        if count := int(in_bin.sum()):
+            relevant = float(share[in_bin].sum())
             low, high = wilson(relevant, count)
-            yield Reliability(count, float(image[own].mean()), relevant / count, low, high)
+            yield Reliability(count, float(image[in_bin].mean()), relevant / count, low, high)
 
 
 def _numbers(values: ArrayLike, field: str) -> Vector:
     try:
-        given = np.asarray(values, np.float64)
+        numbers = np.asarray(values, np.float64)
     except (TypeError, ValueError):
         raise DataError("expected numbers", field=field) from None
-    if given.ndim != 1 or not np.isfinite(given).all():
+    if numbers.ndim != 1 or not np.isfinite(numbers).all():
         raise DataError("expected a list of finite numbers", field=field)
-    return given
+    return numbers

@@ -1,4 +1,4 @@
-"""How far new queries are from those that a model was trained on, feature by feature."""
+"""Covariate drift: how far new queries are from those of training, feature by feature."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Drift:
         """Features that are not as in training, if that matters in all."""
         if self.level == "like training":
             return ()
-        return tuple(own for own in self.features if own.distance > self.threshold)
+        return tuple(one for one in self.features if one.distance > self.threshold)
 
     @property
     def verdict(self) -> str:
@@ -110,13 +110,13 @@ class Drift:
         if self.level == "like training":
             doubt = self.threshold > UNSURE
             return self.level + f", as far as {_queries(self.n_queries)} can tell" * doubt
-        found = list(map(str, self.differing[:NAMED]))
+        reasons = list(map(str, self.differing[:NAMED]))
         if self.excess >= 0.005:
-            found.insert(0, f"it changes {self.excess:.0%} more of the order than in training")
+            reasons.insert(0, f"it changes {self.excess:.0%} more of the order than in training")
         if not self.warns:
-            found.insert(0, "features differ, but the order rests little on that")
+            reasons.insert(0, "features differ, but the order rests little on that")
         rest = len(self.differing) - NAMED
-        return f"{self.level}: {'; '.join(found)}" + (f"; and {rest} more" if rest > 0 else "")
+        return f"{self.level}: {'; '.join(reasons)}" + (f"; and {rest} more" if rest > 0 else "")
 
     def __str__(self) -> str:
         return self.verdict
@@ -197,7 +197,7 @@ class Ranges(Serialisable):
         Without ``departures`` all of the order counts as the ranker's own.
         """
         _check(X, groups, len(names))
-        own = np.ones(1) if departures is None or not len(departures) else departures
+        departed = np.ones(1) if departures is None or not len(departures) else departures
         weights = np.ones(len(names)) if importance is None else np.asarray(importance)
         total = weights.sum()
         columns = list(_columns(X, groups))
@@ -210,33 +210,33 @@ class Ranges(Serialisable):
             shares.astype(np.float32),
             weights / total if total else weights,
             int(np.count_nonzero(groups.sizes)),
-            (float(own.mean()), float(own.std())),
+            (float(departed.mean()), float(departed.std())),
         )
 
     def compare(self, X: NDArray[Any], groups: Groups, departures: Vector | None = None) -> Drift:
         """How far the features of a batch of queries are from those of training, and its order."""
         _check(X, groups, len(self.names) // 2)
-        found = []
+        drifts = []
         columns = _columns(X, groups)
         for name, edges, shares, column in zip(self.names, self.edges, self.shares, columns):
             below, upto, above = _shares(edges, *column)
             distance = max(np.abs(upto - shares).max(), below[0])
             shift = np.mean(1 - upto - below)
             outside = below[0] + above
-            found.append(FeatureDrift(name, *map(float, (distance, shift, outside))))
+            drifts.append(FeatureDrift(name, *map(float, (distance, shift, outside))))
         n_queries = int(np.count_nonzero(groups.sizes))
         tests = 0.5 * np.log(2 * len(self.names) / RISK)
         threshold = float(np.sqrt(tests * (1 / n_queries + 1 / self.n_queries)))
         # The number of passages is told, but no feature.
-        distances = np.array([own.distance for own in found[:-1]])
+        distances = np.array([one.distance for one in drifts[:-1]])
         worst = distances.reshape(2, -1).max(axis=0)
         mean = float(self.importance @ np.where(worst > threshold, worst, 0.0))
         order = np.argsort(-np.tile(self.importance, 2) * distances, kind="stable").tolist()
-        listed = tuple(found[n] for n in [*order, len(order)])
-        known, deviation = self.departure
-        departure = known if departures is None or not len(departures) else departures.mean()
+        listed = tuple(drifts[n] for n in [*order, len(order)])
+        usual, deviation = self.departure
+        departure = usual if departures is None or not len(departures) else departures.mean()
         error = deviation * np.sqrt(1 / n_queries + 1 / self.n_queries)
-        excess = departure - known if departure - known > SURE * error else 0.0
+        excess = departure - usual if departure - usual > SURE * error else 0.0
         return Drift(listed, mean, threshold, n_queries, float(departure), float(excess))
 
     def _check_state(self) -> None:
@@ -256,16 +256,16 @@ def departures(scores: Vector, old: Vector, groups: Groups) -> Vector:
 
     def unit(values: Vector) -> Vector:
         """Of length 1 in each query, or 0 where all are the same."""
-        own = values[groups.rows]
-        same = np.minimum.reduceat(own, starts) == np.maximum.reduceat(own, starts)
-        away = own - np.repeat(np.add.reduceat(own, starts) / sizes, sizes)
+        rows = values[groups.rows]
+        same = np.minimum.reduceat(rows, starts) == np.maximum.reduceat(rows, starts)
+        away = rows - np.repeat(np.add.reduceat(rows, starts) / sizes, sizes)
         length = np.sqrt(np.add.reduceat(away**2, starts))
         return away / np.repeat(np.where(same | (length == 0), np.inf, length), sizes)
 
     a, b = unit(scores), unit(old)
-    known = np.logical_or.reduceat(a != 0, starts) & np.logical_or.reduceat(b != 0, starts)
-    found: Vector = 1 - np.add.reduceat(a * b, starts)[known]
-    return found
+    differ = np.logical_or.reduceat(a != 0, starts) & np.logical_or.reduceat(b != 0, starts)
+    distances: Vector = 1 - np.add.reduceat(a * b, starts)[differ]
+    return distances
 
 
 def _columns(X: NDArray[Any], groups: Groups) -> Iterator[tuple[NDArray[np.float32], Vector]]:
@@ -293,10 +293,10 @@ def _single(values: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def _quantiles(values: NDArray[np.float32], weights: Vector) -> NDArray[np.float32]:
-    known = ~np.isnan(values)
-    if not known.any():
+    is_number = ~np.isnan(values)
+    if not is_number.any():
         return np.zeros(QUANTILES, np.float32)
-    values, weights = values[known], weights[known]
+    values, weights = values[is_number], weights[is_number]
     order = np.argsort(values, kind="stable")
     levels = np.linspace(0, 1, QUANTILES) * weights.sum()
     places = np.searchsorted(np.cumsum(weights[order]), levels)

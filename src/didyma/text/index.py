@@ -163,8 +163,8 @@ class PassageIndex:
         """The passage at a place."""
         line = self._texts[self._offsets[place] : self._offsets[place + 1]].tobytes()
         try:
-            found = parse_json(line.decode())
-            return Passage(found["text"], found["id"], found.get("metadata", {}))
+            record = parse_json(line.decode())
+            return Passage(record["text"], record["id"], record.get("metadata", {}))
         except (ValueError, TypeError, KeyError, RecursionError):
             problem = "is damaged: expected a passage"
             raise DataError(problem, path=self.path / TEXTS, line=place + 1) from None
@@ -208,7 +208,7 @@ class PassageIndex:
         with placed(self.path):
             [(places, scores)] = self.top([query], k if reranker is None else max(k, candidates))
         passages = [self.passage(place) for place in places.tolist()]
-        found = [
+        ranked = [
             Ranked(
                 index=place,
                 score=score,
@@ -223,13 +223,13 @@ class PassageIndex:
                 zip(passages, scores.tolist(), places.tolist()), 1
             )
         ]
-        if reranker is None or not found:
-            return found
+        if reranker is None or not ranked:
+            return ranked
         texts = [passage.text for passage in passages]
         first = scores if reranker.uses_scores else None
         return [
             replace(
-                found[one.index],
+                ranked[one.index],
                 score=one.score,
                 raw=one.raw,
                 window=one.window,

@@ -40,10 +40,9 @@ def matched_spans(
     ]
     of_term = dict(zip(reading.terms[asked].tolist(), written))
     of_stem = dict(zip(reading.stems[asked].tolist(), written))
-    own = np.arange(reading.begins[text], reading.ends[text])
-    found = own[np.isin(reading.stems[own], reading.stems[asked])]
+    tokens = np.arange(reading.begins[text], reading.ends[text])
     words = []
-    for token in found.tolist():
+    for token in tokens[np.isin(reading.stems[tokens], reading.stems[asked])].tolist():
         start, stop = int(reading.tokens.starts[token]), int(reading.tokens.stops[token])
         if window is None or (window[0] <= start and stop <= window[1]):
             exact = of_term.get(int(reading.terms[token]))

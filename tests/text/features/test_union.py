@@ -18,8 +18,8 @@ from didyma.interruption import interruptible
 from didyma.text.features import concepts, lexicon
 from didyma.text.features.digests import digests_of
 from didyma.text.features.extended import ExtendedFeatures
-from didyma.text.features.first_stage import FirstStage
 from didyma.text.features.languages import stop_words
+from didyma.text.features.part import FirstStage
 from didyma.text.features.reading import LONGEST_QUERY, Reader
 from didyma.text.features.small import SmallFeatures
 from didyma.text.features.union import TextFeatures

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.text.features.extended import ExtendedFeatures
-from didyma.text.features.first_stage import FirstStage
+from didyma.text.features.part import FirstStage
 from didyma.text.features.small import SmallFeatures
 from didyma.text.features.union import TextFeatures
 from tests.text.features.reference import written

@@ -7,8 +7,7 @@ how rare it is. Parts make columns of a `Reading`: `SmallFeatures`, `ExtendedFea
 """
 
 from didyma.text.features.extended import ExtendedFeatures
-from didyma.text.features.first_stage import FirstStage
-from didyma.text.features.part import Part
+from didyma.text.features.part import FirstStage, Part
 from didyma.text.features.small import SmallFeatures
 from didyma.text.features.union import TextFeatures
 from didyma.text.features.word_vectors import WordVectors

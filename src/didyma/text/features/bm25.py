@@ -76,7 +76,7 @@ class BM25:
             raise DataError("there is no index yet: call fit first")
         reading = self.reader_.read(Lists.of_texts(queries, [[]] * len(queries)))
         idf, places = reading.stem_idf, reading.lexicon.stem_places
-        found = []
+        rankings = []
         for text in reading.queries:
             words = slice(reading.begins[text], reading.ends[text])
             is_stop = reading.is_stop[reading.terms[words]]
@@ -84,10 +84,10 @@ class BM25:
             stems = np.array(sorted(set(reading.stems[words][every | ~is_stop].tolist())), np.int64)
             met = stems[places[stems] >= 0]
             met = met[np.argsort(places[met])]  # so that sums do not depend on the words' order
-            found.append(
+            rankings.append(
                 self.postings_.best(places[met].astype(np.int64), idf[met], k, every=every)
             )
-        return found
+        return rankings
 
     def state(self) -> State:
         """What was indexed, as arrays and plain values."""

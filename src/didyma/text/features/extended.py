@@ -1,4 +1,4 @@
-"""The extended set: all that two texts tell about a question and its answer."""
+"""The extended feature set: overlaps, sequence kernels, answer cues, question kinds."""
 
 from __future__ import annotations
 
@@ -109,18 +109,18 @@ class ExtendedFeatures(Part):
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Features of each row; shape (n_rows, n_columns)."""
         ends = np.minimum(reading.ends, reading.begins + LONGEST_PASSAGE)
-        found = dict(zip(self.names, self._columns(reading, ends)))
+        columns = dict(zip(self.names, self._columns(reading, ends)))
         values = np.zeros((len(reading), len(self.names)))
-        for n, column in enumerate(found.values()):
+        for n, column in enumerate(columns.values()):
             values[:, n] = column
         if self._products:
             terms = reading.lexicon.terms
             kinds = np.array([self._kind(reading, q, terms) for q in reading.queries], np.int64)
             kind_of_row = kinds[reading.query_of_row]
-            products = values[:, len(found) :]
+            products = values[:, len(columns) :]
             for n, name in enumerate(self._products):
                 place = n * len(QUESTION_KINDS) + kind_of_row
-                products[np.arange(len(reading)), place] = found[name]
+                products[np.arange(len(reading)), place] = columns[name]
         return values
 
     def _check_state(self) -> None:
@@ -152,11 +152,11 @@ class ExtendedFeatures(Part):
         yield from values.T[: len(FURTHER)]
         yield self.concepts_.cosines(reading, ends)
         texts = np.array([_marks(text) for text in reading.texts]).reshape(-1, 5)[reading.rows]
-        found = dict(zip(KERNEL_CUES, values.T[len(FURTHER) :]))
-        found |= {name: (traits & TRAITS[name]) > 0 for name in TRAIT_CUES}
-        found |= dict(zip(TEXT_CUES, texts.T))
-        found["unit"] = found["unit"] | texts[:, 4]
-        yield from (found[name] for name in self._cues)
+        cue = dict(zip(KERNEL_CUES, values.T[len(FURTHER) :]))
+        cue |= {name: (traits & TRAITS[name]) > 0 for name in TRAIT_CUES}
+        cue |= dict(zip(TEXT_CUES, texts.T))
+        cue["unit"] = cue["unit"] | texts[:, 4]
+        yield from (cue[name] for name in self._cues)
 
 
 def _marks(text: str) -> tuple[bool, ...]:

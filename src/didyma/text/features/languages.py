@@ -78,7 +78,9 @@ def detect(terms: Iterable[str]) -> str | None:
     >>> detect(["你好"]) is None
     True
     """
-    found = Counter(terms)
-    counts = {language: sum(found[word] for word in stop_words(language)) for language in LANGUAGES}
+    frequency = Counter(terms)
+    counts = {
+        language: sum(frequency[word] for word in stop_words(language)) for language in LANGUAGES
+    }
     best = max(LANGUAGES, key=lambda language: counts[language])
-    return best if counts[best] > LEAST_SHARE * found.total() else None
+    return best if counts[best] > LEAST_SHARE * frequency.total() else None

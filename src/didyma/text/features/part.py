@@ -1,4 +1,4 @@
-"""A part of the features of texts: some columns that one reading of the texts gives."""
+"""Parts of `TextFeatures`: columns of a reading; and the simplest, the first stage's scores."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.errors import DataError
 from didyma.model import Serialisable
 from didyma.text.features.reading import Reading
 
-__all__ = ["Part"]
+__all__ = ["FirstStage", "Part"]
 
 
 class Part(Serialisable, ABC):
@@ -32,3 +33,26 @@ class Part(Serialisable, ABC):
     @abstractmethod
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Features of each row; shape (n_rows, n_columns)."""
+
+
+class FirstStage(Part):
+    """The first stage's score, and 1 / rank by it; of equal scores all have the best rank.
+
+    >>> from didyma import Lists
+    >>> from didyma.text import TextFeatures
+    >>> lists = Lists.of_texts(["who?"], [["Ida.", "Nobody."]], scores=[[1.5, 2.5]])
+    >>> features = TextFeatures([FirstStage()]).fit(lists)
+    >>> features.names, features.transform(lists)[0].tolist()
+    (('first_score', 'first_reciprocal_rank'), [1.5, 0.5])
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Name of each column."""
+        return ("first_score", "first_reciprocal_rank")
+
+    def columns(self, reading: Reading) -> NDArray[np.float64]:
+        """Score and reciprocal rank of each row; shape (n_rows, 2)."""
+        if reading.first_stage is None:
+            raise DataError("expected the first stage's scores, found none", field="scores")
+        return reading.first_stage

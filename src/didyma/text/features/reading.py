@@ -1,8 +1,8 @@
-"""Queries and passages as numbered words, ready for kernels."""
+"""Queries and passages as numbered words, and long passages as windows of them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 import didyma._core.text as core
 from didyma.data.lists import Lists
+from didyma.errors import DataError
 from didyma.model import Saved, Serialisable, State
 from didyma.text.features.digests import DIGEST_SIZE, with_places
 from didyma.text.features.languages import check_language, detect
 from didyma.text.features.lexicon import Lexicon, Tokens
 from didyma.text.features.vocabulary import Counts, Vocabulary
 
-__all__ = ["LONGEST_QUERY", "SAMPLE", "Reader", "Reading", "language_of"]
+__all__ = ["LONGEST_QUERY", "SAMPLE", "Reader", "Reading", "cut", "language_of"]
 
 LONGEST_QUERY = 512  # words; what a longer query has beyond them is not looked at
 SAMPLE = 1000  # texts that tell the language
@@ -131,8 +132,7 @@ class Reader(Serialisable):
         """The words of each query and of its passages."""
         queries, passages, groups = lists.query_texts, lists.texts, lists.groups
         asked = {query: n for n, query in enumerate(dict.fromkeys(queries))}
-        given = dict.fromkeys(passages)
-        number = {text: n for n, text in enumerate(given, start=len(asked))}
+        number = {text: n for n, text in enumerate(dict.fromkeys(passages), start=len(asked))}
         texts = [*asked, *number]
         lexicon, tables = Lexicon(self.language, self.vocabulary), self.vocabulary.tables
         tokens = lexicon.read(texts)
@@ -220,6 +220,43 @@ class _Words(Serialisable):
             raise ValueError(f"expected each term's stem among {n_stems}")
         if not 0 < self.mean_length < np.inf:
             raise ValueError("expected a number of texts and their mean length")
+
+
+def cut(reading: Reading, size: int) -> tuple[Reading, NDArray[np.int64], NDArray[np.int32]]:
+    """A reading of windows of at most ``size`` words, each half of one on, the last at the end.
+
+    With it the row of each window, and where it stands in its passage, in code points.
+    """
+    if size < 1:
+        raise DataError(f"expected at least one word, found {size}", field="window")
+    step = (size + 1) // 2
+    begins, ends = reading.begins[reading.rows], reading.ends[reading.rows]
+    counts = 1 + np.maximum(0, -(-(ends - begins - size) // step))
+    stops = np.concatenate([[0], np.cumsum(counts)])
+    passage = np.repeat(np.arange(len(reading)), counts)
+    place = np.arange(len(passage)) - stops[passage]
+    last = np.maximum(ends - size, begins)
+    begin = np.minimum(begins[passage] + place * step, last[passage])
+    end = np.minimum(begin + size, ends[passage])
+    spans = np.zeros((len(passage), 2), np.int32)
+    filled = end > begin
+    spans[filled, 0] = reading.tokens.starts[begin[filled]]
+    spans[filled, 1] = reading.tokens.stops[end[filled] - 1]
+    whole = counts[passage] == 1
+    texts = [
+        reading.texts[reading.rows[p]] if is_whole else reading.texts[reading.rows[p]][a:b]
+        for p, is_whole, (a, b) in zip(passage, whole, spans.tolist())
+    ]
+    windows = replace(
+        reading,
+        texts=[*reading.texts, *texts],
+        begins=np.concatenate([reading.begins, begin]),
+        ends=np.concatenate([reading.ends, end]),
+        bounds=stops[reading.bounds],
+        rows=len(reading.texts) + np.arange(len(passage)),
+        first_stage=None if reading.first_stage is None else reading.first_stage[passage],
+    )
+    return windows, passage, spans
 
 
 def language_of(texts: list[str]) -> str | None:

@@ -17,11 +17,9 @@ from didyma.ranking.featuriser import Featuriser
 from didyma.ranking.windowed import Windowed
 from didyma.text.features.digests import concepts_with_places
 from didyma.text.features.extended import ExtendedFeatures
-from didyma.text.features.first_stage import FirstStage
-from didyma.text.features.part import Part
-from didyma.text.features.reading import Reader, Reading
+from didyma.text.features.part import FirstStage, Part
+from didyma.text.features.reading import Reader, Reading, cut
 from didyma.text.features.small import SmallFeatures
-from didyma.text.features.windows import cut
 
 __all__ = ["IN_LIST", "TextFeatures"]
 
@@ -124,9 +122,9 @@ class TextFeatures(Featuriser):
 
     def with_columns(self, names: Iterable[str]) -> TextFeatures:
         """The same reader with the parts that these columns need, and those of them in lists."""
-        given = list(names)
-        relative = [name.removesuffix(IN_LIST) for name in given if name.endswith(IN_LIST)]
-        wanted = {name.removesuffix(IN_LIST) for name in given}
+        names = list(names)
+        relative = [name.removesuffix(IN_LIST) for name in names if name.endswith(IN_LIST)]
+        wanted = {name.removesuffix(IN_LIST) for name in names}
         parts = [part for part in self.parts if not wanted.isdisjoint(part.names)]
         if wanted <= {*SmallFeatures().names, *FirstStage().names}:
             parts = [SmallFeatures() if isinstance(p, ExtendedFeatures) else p for p in parts]
@@ -162,6 +160,6 @@ def _rearranged(X: NDArray[np.float64], groups: Groups) -> NDArray[np.float64]:
     """Rows that stand list by list in the order that they have in the lists."""
     if (np.diff(groups.rows) == 1).all():
         return X
-    found = np.empty_like(X)
-    found[groups.rows] = X
-    return found
+    rows = np.empty_like(X)
+    rows[groups.rows] = X
+    return rows
