@@ -37,7 +37,7 @@ from didyma.learning import (
 )
 from didyma.metrics import Evaluator, ROCArea, RunEvaluator, compare, evaluate
 from didyma.nbest import Bag
-from didyma.ranking import Featuriser
+from didyma.ranking import Featuriser, Ranked
 from didyma.structures import (
     AtMost,
     Choice,
@@ -326,6 +326,7 @@ EXAMPLES = {
         lambda: RerankEncoder(TextReranker(quick=True).fit(made(12, n_passages=4))),
         lambda one: one.predict([("a bell", text) for text in WORDS]),
     ),
+    "Ranked": (lambda: Ranked(0, 0.5, "d1", "A novel.", {"year": 1815}, raw=2.0), repr),
     "PassageIndex": (
         lambda: didyma.PassageIndex.build(WORDS, f"{tempfile.mkdtemp()}/index"),
         lambda index: [(one.id, one.score) for one in index.search("bells")],
