@@ -1,4 +1,4 @@
-"""The contract of what turns candidates into rows of numbers, and several such side by side."""
+"""The interface of featurisers, which turn candidates into rows of features; and their union."""
 
 from __future__ import annotations
 

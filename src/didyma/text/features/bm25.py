@@ -1,4 +1,4 @@
-"""A first stage: the passages of a collection that match a query best by BM25."""
+"""A BM25 index: the first stage of a search."""
 
 from __future__ import annotations
 

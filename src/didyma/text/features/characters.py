@@ -1,4 +1,4 @@
-"""Characters: which of them make words, and which differences between words are none."""
+"""Character classes for tokenisation, and the folding of words to terms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cues: traits of words that may speak for one kind of answer, and the kinds of questions.
+"""Traits of words that are cues of answers, and the classification of questions.
 
 Words are data, one file for each language that has them; a language without such a file has only
 the traits that need no words.

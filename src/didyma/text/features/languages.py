@@ -1,4 +1,4 @@
-"""Languages: their stop words, their stems, and which of them a collection is written in."""
+"""Stop words, stemming and language detection."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEAST_SHARE = 0.08  # of a text's words are stop words of its language
 
 
 def check_language(language: str | None) -> str | None:
-    """A language that we know, or none."""
+    """The language itself, if it is supported or None; DataError if not."""
     if language is not None and language not in LANGUAGES:
         raise DataError(
             f"expected auto, None or one of {', '.join(LANGUAGES)}, found {language!r}",
@@ -33,7 +33,7 @@ def check_language(language: str | None) -> str | None:
 
 @cache
 def stop_words(language: str | None) -> frozenset[str]:
-    """Terms that tell nothing about what a text is about.
+    """The stop words of a language, folded.
 
     >>> sorted(stop_words("german"))[:3]
     ['aber', 'alle', 'allem']

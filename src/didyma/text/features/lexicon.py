@@ -1,4 +1,4 @@
-"""What is to be known of each distinct word of some texts."""
+"""Tokenisation: the words of texts as numbers of terms and stems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For each stem of a collection the passages that have it."""
+"""The inverted lists of a BM25 index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small set: overlaps that mean the same on every collection."""
+"""The small feature set: lexical overlaps of query and passage."""
 
 from __future__ import annotations
 

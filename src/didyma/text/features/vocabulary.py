@@ -1,4 +1,4 @@
-"""How rare terms are: learned from a collection, kept as texts and counts."""
+"""The vocabulary of a collection: its terms and stems with document frequencies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Counts", "Vocabulary"]
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """In how many of n texts each term occurs.
+    """Document frequencies: in how many of n texts each term occurs.
 
     A term in m of n texts weighs idf = log(1 + (n − m + ½) / (m + ½)): the rarer, the more, and one
     that was never seen most.
@@ -55,7 +55,7 @@ class Tables(NamedTuple):
 
 
 class Vocabulary:
-    """What a collection tells about its words. Nothing is ever added to it, so threads share it.
+    """Terms, stems and their frequencies. Nothing is ever added to it, so threads share it.
 
     Terms and stems stand in the order in which the collection has them.
 
