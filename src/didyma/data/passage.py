@@ -9,7 +9,7 @@ from didyma.data.column_roles import assign
 from didyma.errors import DataError
 from didyma.values import is_whole, kind_of
 
-__all__ = ["Passage", "id_of", "read_documents"]
+__all__ = ["Passage", "id_of", "passages_of"]
 
 
 class Passage(NamedTuple):
@@ -51,7 +51,7 @@ class Passage(NamedTuple):
         )
 
 
-def read_documents(
+def passages_of(
     documents: Iterable[Any], read: Callable[[Any], Passage] = Passage.of
 ) -> list[Passage]:
     """Texts, or mappings with a text and, if wanted, a title, an id and other entries.
@@ -59,7 +59,7 @@ def read_documents(
     As in files, a title stands before its text. Entries under ``metadata`` stand beside the others.
     ``read`` may know other documents.
 
-    >>> read_documents(["a", {"text": "b", "id": 7, "year": 1815}])
+    >>> passages_of(["a", {"text": "b", "id": 7, "year": 1815}])
     [Passage(text='a', id=None, metadata={}), Passage(text='b', id=7, metadata={'year': 1815})]
     """
     if isinstance(documents, (str, bytes, Mapping)) or not isinstance(documents, Iterable):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
-from didyma.data.passage import Passage, read_documents
+from didyma.data.passage import Passage, passages_of
 from didyma.errors import DataError
 from didyma.files import PathName
 from didyma.learning.scoring import linear_scores
@@ -232,7 +232,7 @@ class NBestReranker(Reranker, Estimator):
         return read(path)
 
     def _read(self, documents: Iterable[Any]) -> list[Passage]:
-        return read_documents(documents, _passage)
+        return passages_of(documents, _passage)
 
     def _list(self, query: Any, documents: list[Passage], scores: list[ArrayLike] | None) -> Lists:
         if not isinstance(query, str | Input):

@@ -25,7 +25,7 @@ from didyma.data.array_folder import (
 )
 from didyma.data.json_lines import parse_json
 from didyma.data.lists import Lists
-from didyma.data.passage import Passage, read_documents
+from didyma.data.passage import Passage, passages_of
 from didyma.data.texts import chunking, corpus
 from didyma.errors import DataError, placed
 from didyma.files import PathName
@@ -110,7 +110,7 @@ class PassageIndex:
         if isinstance(passages, str | PathLike):
             read, source = passages, corpus.read(passages)
         else:
-            source = iter(read_documents(passages))
+            source = iter(passages_of(passages))
         with replace_folder(path, KIND, VERSION) as writer:
             offsets = [0]
             with writer.file(TEXTS) as file:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.cluster.prediction import evaluate_texts_on_cluster, predict_texts_on_cluster
 from didyma.cluster.shards import Shards, is_sharded
 from didyma.data.lists import Lists
-from didyma.data.passage import Passage, read_documents
+from didyma.data.passage import Passage, passages_of
 from didyma.errors import DataError
 from didyma.files import PathName
 from didyma.model import Model, Savable, Saved, Serialisable, State
@@ -209,7 +209,7 @@ class Reranker(Serialisable, Savable):
             )
 
     def _read(self, documents: Iterable[Any]) -> list[Passage]:
-        return read_documents(documents)
+        return passages_of(documents)
 
     def _lists(self, query: Any, documents: list[Passage], scores: ArrayLike | None) -> Lists:
         self._check_fitted()
