@@ -145,7 +145,7 @@ def fit(
                 "model": str(output),
                 "bytes": output.stat().st_size,
                 "train": train,
-                "gate": reranker.gate_.state(),
+                "gate": reranker.gate_.to_dict(),
                 "trials": reranker.trials_,
                 "held_out": compared.table.to_dict(),
                 "calibration": reranker.calibration_.to_dict(),

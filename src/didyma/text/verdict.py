@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +57,10 @@ class Verdict(Serialisable):
 
     def __str__(self) -> str:
         return self.verdict
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return asdict(self)
 
 
 def select(trials: Sequence[Trial], base: NDArray[np.float64]) -> Trial | None:
