@@ -8,12 +8,19 @@ CHECKED := tests/core tests/fuzz tests/laws/test_ranking_oracles.py \
 	tests/laws/test_latent_oracles.py tests/ranking/test_problem.py tests/metrics tests/structures \
 	tests/polytope
 
+# They end at the first finding and say it where pytest does not keep it. What Python never gives back is no
+# finding, nor is what pytrec_eval frees by another name.
+LIBRARY := $${CXX:-g++} -print-file-name
+SANITIZERS := ASAN_OPTIONS=detect_leaks=0:alloc_dealloc_mismatch=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	LD_PRELOAD="$$($(LIBRARY)=libasan.so) $$($(LIBRARY)=libstdc++.so.6)"
+
 # What other versions are tested by, without PyTorch: data, files, measures, learners, rerankers.
 TORCHLESS := tests/cli/test_app.py tests/data tests/learning tests/metrics tests/nbest tests/polytope \
 	tests/ranking tests/structures tests/text tests/test_model.py
 BUILDERS := cmake editables hatchling nanobind ninja numpy
-COMPILER := $(if $(shell command -v $${CXX:-c++} g++ clang++),,ziglang)
-CORE := $(shell find src/core -name "*.hpp" -o -name "*.cpp")
+COMPILER = $(if $(shell command -v $${CXX:-c++} g++ clang++),,ziglang)
+CORE = $(shell find src/core -name "*.hpp" -o -name "*.cpp")
+CIBUILDWHEEL := 4.3.3
 TESTERS := httpx hypothesis pandas polars pytest pytest-xdist threadpoolctl
 
 # Of a run of `make fuzz`; each has a seed of its own, which it prints.
@@ -21,7 +28,7 @@ SECONDS ?= 600
 SEED ?= $(shell date +%s)
 
 .PHONY: core demo test checked sanitized fuzz survive clients lint format bench reproduce generate docs lowest \
-	newest release-check clean
+	newest wheels release-check clean
 .DEFAULT_GOAL := demo
 
 $(READY): pyproject.toml constraints.txt
@@ -49,8 +56,7 @@ checked: $(READY)  ## the core with every index checked
 
 sanitized: $(READY)  ## the same under address and undefined-behaviour sanitizers (takes minutes)
 	$(BIN)/python hatch_build.py --build sanitized
-	DIDYMA_CORE=sanitized ASAN_OPTIONS=detect_leaks=0 LD_PRELOAD="$$($${CXX:-g++} -print-file-name=libasan.so)" \
-		$(BIN)/python -m pytest --quiet -k "not model-" $(CHECKED)
+	DIDYMA_CORE=sanitized $(SANITIZERS) $(BIN)/python -m pytest --quiet --capture sys -k "not model-" $(CHECKED)
 
 fuzz: $(READY)  ## damaged inputs to everything that reads any, for SECONDS, with every index checked
 	$(BIN)/python hatch_build.py --build checked
@@ -96,6 +102,9 @@ lowest newest:  ## tests without PyTorch: with the lowest versions of all; with 
 		--editable ".[tables,report,serve]" $(TESTERS)
 	.$@/bin/python -m pytest -q -W default::DeprecationWarning --numprocesses auto --dist loadfile \
 		$(TORCHLESS)
+
+wheels:  ## of this system, in build/wheels, each tested; on Linux in a container (Docker)
+	pipx run cibuildwheel==$(CIBUILDWHEEL) --output-dir build/wheels
 
 release-check:  ## wheel and sdist, in fresh environments: the core, each extra, types, bills of materials
 	$(PYTHON) -m release.check

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import argparse
 import platform
+import runpy
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Sequence
 from importlib.util import find_spec
 from os import environ
@@ -20,8 +22,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent
+CORE = ROOT / "src" / "didyma" / "_core"
 COMPILERS = ("c++", "g++", "clang++", "cl")
-STABLE_ABI = (3, 12)  # from which on one module serves all versions of Python
+# From 3.12 on one module serves all versions of Python, but for those without a global lock.
+STABLE_ABI = sys.version_info >= (3, 12) and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
 try:
     from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -40,36 +44,54 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[misc]
         """Build the core, and say that the wheel holds compiled code."""
         if self.target_name != "wheel":
             return
-        build_core(None if version == "editable" else Path(self.directory) / "core")
+        if version == "editable":
+            build_core()
+        else:  # with modules made for it alone: a checkout may have others, for other Pythons
+            self.folder = tempfile.TemporaryDirectory()
+            modules = Path(self.folder.name, "modules")
+            build_core(Path(self.folder.name, "build"), modules)
+            build_data["force_include"] |= {
+                str(path): f"didyma/_core/{path.name}" for path in modules.iterdir()
+            }
         build_data["pure_python"] = False
-        build_data["artifacts"] += ["src/didyma/_core/*.so", "src/didyma/_core/*.pyd"]
-        if sys.version_info >= STABLE_ABI:
+        if STABLE_ABI:
             system = sysconfig.get_platform().replace("-", "_").replace(".", "_")
-            build_data["tag"] = f"cp{''.join(map(str, STABLE_ABI))}-abi3-{system}"
+            build_data["tag"] = f"cp312-abi3-{system}"
         else:
             build_data["infer_tag"] = True
 
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Remove what the compiler has made."""
+        if hasattr(self, "folder"):
+            self.folder.cleanup()
+
 
 def has_compiler() -> bool:
-    """Whether the machine has a C++ compiler that CMake would find."""
-    return "CXX" in environ or any(map(shutil.which, COMPILERS))
+    """Whether CMake will find a C++ compiler; on Windows it looks for Visual Studio by itself."""
+    return sys.platform == "win32" or "CXX" in environ or any(map(shutil.which, COMPILERS))
 
 
-def build_core(folder: Path | None = None, builds: Sequence[str] = ()) -> None:
+def build_core(
+    folder: Path | None = None, modules: Path = CORE, builds: Sequence[str] = ()
+) -> None:
     """Configure and compile in ``folder``, by default one of ``build/`` that is kept."""
     if folder is None:
         tag = f"{sys.implementation.cache_tag}-{platform.machine()}"
         folder = ROOT / "build" / "-".join(["core", tag, *builds])
     folder.mkdir(parents=True, exist_ok=True)
+    sources = runpy.run_path(str(CORE / "sources.py"))["digest"](ROOT / "src" / "core")
     options = [f"-DPython_EXECUTABLE={sys.executable}", f"-DDIDYMA_BUILDS={';'.join(builds)}"]
-    options += [f"-DCMAKE_MAKE_PROGRAM={_tool('ninja')}", "-G", "Ninja"]
+    options += [f"-DDIDYMA_OUTPUT={modules}", f"-DDIDYMA_SOURCES={sources}"]
+    if sys.platform != "win32":
+        options += [f"-DCMAKE_MAKE_PROGRAM={_tool('ninja')}", "-G", "Ninja"]
     if not has_compiler():
         if find_spec("ziglang") is None:
             sys.exit("didyma is compiled here: install a C++ compiler (g++ or clang++), or ziglang")
         options += [f"-DCMAKE_{name}={_zig(folder, word)}" for name, word in ZIG.items()]
     cmake = _tool("cmake")
     configure = [cmake, "-S", str(ROOT), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release", *options]
-    for command in (configure, [cmake, "--build", str(folder), "--parallel"]):
+    build = [cmake, "--build", str(folder), "--config", "Release", "--parallel"]
+    for command in (configure, build):
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             print(done.stdout, done.stderr, sep="\n", file=sys.stderr)

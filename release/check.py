@@ -3,14 +3,16 @@
     python -m release.check              # everything
     python -m release.check core serve   # the core and an extra
 
-Each is a fresh environment, with the newest versions that are known to work (constraints.txt). What
-is in it goes into a bill of materials, in build/.
+Each is a fresh environment, with the newest versions that are known to work (constraints.txt), and
+but for the source distribution one where no compiler is found. What is in it goes into a bill of
+materials, in build/.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -46,18 +48,24 @@ def run(*command: str | Path, **options: object) -> str:
     return str(found.stdout)
 
 
-def environment(folder: Path, *requirements: str | Path) -> Path:
+def environment(folder: Path, *requirements: str | Path, **options: object) -> Path:
     """A fresh environment's Python, with something installed and nothing else, not even pip."""
     run(sys.executable, "-m", "venv", "--without-pip", folder)
     python = folder / "bin" / "python"
-    options = ("--quiet", "--no-compile", "--constraint", ROOT / "constraints.txt")
-    pip(python, "install", *options, *requirements)
+    quietly = ("--quiet", "--no-compile", "--constraint", ROOT / "constraints.txt")
+    pip(python, "install", *quietly, *requirements, **options)
     return python
 
 
-def pip(python: Path, *words: str | Path) -> str:
+def pip(python: Path, *words: str | Path, **options: object) -> str:
     """What pip does to the environment of a Python."""
-    return run(sys.executable, "-m", "pip", "--python", python, *words)
+    return run(sys.executable, "-m", "pip", "--python", python, *words, **options)
+
+
+def without_compiler(folder: Path) -> dict[str, str]:
+    """Variables with which no program is found but those of an environment: no compiler."""
+    variables = {name: value for name, value in os.environ.items() if name not in ("CC", "CXX")}
+    return variables | {"PATH": str(folder / "bin")}
 
 
 def build(folder: Path) -> tuple[Path, Path]:
@@ -66,10 +74,11 @@ def build(folder: Path) -> tuple[Path, Path]:
     run(python, "-m", "build", "--outdir", folder / "dist", ROOT)
     (wheel,) = (folder / "dist").glob("*.whl")
     (source,) = (folder / "dist").glob("*.tar.gz")
-    carried = {
-        Path(name).name for name in zipfile.ZipFile(wheel).namelist() if "/licenses/" in name
-    }
+    names = [Path(name) for name in zipfile.ZipFile(wheel).namelist()]
+    carried = {path.name for path in names if path.parent.name == "licenses"}
     assert carried == {"LICENSE", "NOTICE.md"}, carried
+    modules = {path.name.partition(".")[0] for path in names if path.suffix == ".so"}
+    assert modules in ({"baseline"}, {"baseline", "v3"}), modules
     return wheel, source
 
 
@@ -123,8 +132,9 @@ def main() -> None:
             asked = "core" if extra == "sdist" else extra
             what = source if extra == "sdist" else wheel
             wanted = str(what) if asked == "core" else f"{what}[{extra}]"
-            python = environment(folder / extra, wanted)
-            run(python, ROOT / "release" / "smoke.py", asked, cwd=folder)
+            variables = dict(os.environ) if extra == "sdist" else without_compiler(folder / extra)
+            python = environment(folder / extra, wanted, env=variables)
+            run(python, ROOT / "release" / "smoke.py", asked, cwd=folder, env=variables)
             size = run("du", "-sm", folder / extra).split()[0]
             version = wheel.name.split("-")[1]
             path = ROOT / "build" / f"didyma-{version}-{extra}.cdx.json"

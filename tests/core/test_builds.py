@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,11 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import didyma
 from didyma import _core
+from didyma._core.sources import digest
 from didyma._core.sums import dot
 
 BUILDS = {path.name.split(".")[0] for path in Path(_core.__file__).parent.glob("*.so")}
-BUILDS -= {"strict"}  # which adds in index order
+BUILDS -= {
+    "strict",
+    "sanitized",
+}  # which adds in index order, which wants its libraries loaded first
 
 
 def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -115,14 +121,28 @@ PROGRAMS = {
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
 def test_every_build_has_the_same_bits(program: str) -> None:
     """Also where a compiler may fuse products with sums: trees are solved with rotations."""
-    found = {run(program, DIDYMA_CORE=build).stdout for build in BUILDS}
-    assert len(found) == 1
-    assert all(found)
+    done = [run(program, DIDYMA_CORE=build) for build in sorted(BUILDS)]
+    assert not any(one.returncode for one in done), [one.stderr for one in done]
+    assert len({one.stdout for one in done}) == 1
 
 
 def test_an_unknown_build_says_how_to_make_it() -> None:
     done = run("import didyma._core", DIDYMA_CORE="v9")
     assert "no build 'v9': run `pip install .`" in done.stderr
+
+
+def test_a_build_of_other_sources_says_how_to_make_it_anew(tmp_path: Path) -> None:
+    (tmp_path / "hatch_build.py").touch()
+    (tmp_path / "src" / "core").mkdir(parents=True)
+    (tmp_path / "src" / "didyma").symlink_to(Path(didyma.__file__).parent)
+    (path := tmp_path / "src" / "core" / "array.hpp").write_text("// other sources\n")
+    for build, command in {"baseline": "make core", "checked": "--build checked"}.items():
+        if build in BUILDS:
+            done = run("import didyma._core", DIDYMA_CORE=build, PYTHONPATH=str(tmp_path / "src"))
+            assert re.search(f"{build}' is not of this src/core: run `.*{command}`", done.stderr)
+    before = digest(path.parent)
+    path.write_text("// others again\n")
+    assert digest(path.parent) != before
 
 
 @pytest.mark.parametrize(

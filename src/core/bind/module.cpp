@@ -15,6 +15,7 @@ NB_MODULE(DIDYMA_MODULE, m) {
     nb::set_leak_warnings(false);  // arrays and functions may outlive the interpreter's shutdown
     m.attr("STRANDS") = didyma::STRANDS;
     m.attr("CHECKED") = didyma::CHECKED;
+    m.attr("SOURCES") = DIDYMA_SOURCES;
     didyma::bind_assignment(m.def_submodule("assignment"));
     didyma::bind_learning(m.def_submodule("learning"));
     didyma::bind_rows(m.def_submodule("rows"));

@@ -16,6 +16,8 @@ from types import ModuleType
 
 __all__ = ["BUILD"]
 
+CHECKOUT = Path(__file__).parents[3]  # of an editable installation
+RELEASED = ("baseline", "v3")
 V3 = ("AVX2", "FMA3", "F16C")  # of x86-64-v3, those that NumPy knows by name
 
 
@@ -42,10 +44,21 @@ def _load(build: str) -> None:
             f"didyma's compiled core has no build {build!r}: run `pip install .` in the checkout "
             "with a C++ compiler (or `make core` for an editable one)"
         ) from None
+    if (CHECKOUT / "hatch_build.py").exists():
+        _check_sources(module, build)
     for name, family in vars(module).items():
         if isinstance(family, ModuleType):
             sys.modules[f"{__name__}.{name}"] = family
             globals()[name] = family
+
+
+def _check_sources(module: ModuleType, build: str) -> None:
+    """Raise if a build is of other sources than those of the checkout that it lies in."""
+    from didyma._core.sources import digest
+
+    if getattr(module, "SOURCES", None) != digest(CHECKOUT / "src" / "core"):
+        command = "make core" if build in RELEASED else f"python hatch_build.py --build {build}"
+        raise ImportError(f"the core's build {build!r} is not of this src/core: run `{command}`")
 
 
 BUILD = _build()
