@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
-from release import bill
+from release import bill, check
 from release.smoke import SMOKE
 
 import didyma
@@ -55,6 +56,22 @@ def test_the_classifiers_are_the_pythons_that_workflows_test() -> None:
     found = [name.rpartition(" ")[2] for name in PROJECT["classifiers"] if name.startswith(said)]
     assert found == json.loads(tested)
     assert PROJECT["requires-python"] == f">={found[0]}"
+
+
+def test_wheels_are_of_the_pythons_that_are_promised() -> None:
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    said = "Programming Language :: Python :: 3."
+    found = [name.removeprefix(said) for name in PROJECT["classifiers"] if name.startswith(said)]
+    assert tools["cibuildwheel"]["build"] == [f"cp3{minor}-*" for minor in found]
+
+
+def test_a_release_is_tried_where_no_compiler_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "g++")
+    variables = check.without_compiler(tmp_path)
+    assert "CXX" not in variables
+    assert shutil.which("c++", path=variables["PATH"]) is None
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=str)
