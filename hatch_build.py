@@ -47,11 +47,10 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[misc]
         if version == "editable":
             build_core()
         else:  # with modules made for it alone: a checkout may have others, for other Pythons
-            self.folder = tempfile.TemporaryDirectory()
-            modules = Path(self.folder.name, "modules")
-            build_core(Path(self.folder.name, "build"), modules)
+            folder = self._folder()
+            build_core(folder / "build", folder / "modules")
             build_data["force_include"] |= {
-                str(path): f"didyma/_core/{path.name}" for path in modules.iterdir()
+                str(path): f"didyma/_core/{path.name}" for path in (folder / "modules").iterdir()
             }
         build_data["pure_python"] = False
         if STABLE_ABI:
@@ -60,10 +59,17 @@ class CoreBuildHook(BuildHookInterface):  # type: ignore[misc]
         else:
             build_data["infer_tag"] = True
 
+    def _folder(self) -> Path:
+        """Where to compile. pip builds twice, for metadata and files, and then removes a folder."""
+        if tracker := environ.get("PIP_BUILD_TRACKER"):
+            return Path(tracker, "-".join(ROOT.parts[1:]))
+        self.temporary = tempfile.TemporaryDirectory()
+        return Path(self.temporary.name)
+
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what the compiler has made."""
-        if hasattr(self, "folder"):
-            self.folder.cleanup()
+        if hasattr(self, "temporary"):
+            self.temporary.cleanup()
 
 
 def has_compiler() -> bool:
@@ -79,15 +85,17 @@ def build_core(
         tag = f"{sys.implementation.cache_tag}-{platform.machine()}"
         folder = ROOT / "build" / "-".join(["core", tag, *builds])
     folder.mkdir(parents=True, exist_ok=True)
-    sources = runpy.run_path(str(CORE / "sources.py"))["digest"](ROOT / "src" / "core")
-    options = [f"-DPython_EXECUTABLE={sys.executable}", f"-DDIDYMA_BUILDS={';'.join(builds)}"]
-    options += [f"-DDIDYMA_OUTPUT={modules}", f"-DDIDYMA_SOURCES={sources}"]
-    if sys.platform != "win32":
-        options += [f"-DCMAKE_MAKE_PROGRAM={_tool('ninja')}", "-G", "Ninja"]
+    options = []
     if not has_compiler():
         if find_spec("ziglang") is None:
             sys.exit("didyma is compiled here: install a C++ compiler (g++ or clang++), or ziglang")
-        options += [f"-DCMAKE_{name}={_zig(folder, word)}" for name, word in ZIG.items()]
+        options += [f"-DCMAKE_{name}={_zig(folder, words)}" for name, words in ZIG.items()]
+        builds = builds or ["baseline"]  # Zig has other names for instruction sets
+    sources = runpy.run_path(str(CORE / "sources.py"))["digest"](ROOT / "src" / "core")
+    options += [f"-DPython_EXECUTABLE={sys.executable}", f"-DDIDYMA_BUILDS={';'.join(builds)}"]
+    options += [f"-DDIDYMA_OUTPUT={modules}", f"-DDIDYMA_SOURCES={sources}"]
+    if sys.platform != "win32":
+        options += [f"-DCMAKE_MAKE_PROGRAM={_tool('ninja')}", "-G", "Ninja"]
     cmake = _tool("cmake")
     configure = [cmake, "-S", str(ROOT), "-B", str(folder), "-DCMAKE_BUILD_TYPE=Release", *options]
     build = [cmake, "--build", str(folder), "--config", "Release", "--parallel"]
@@ -98,13 +106,14 @@ def build_core(
             sys.exit(f"didyma's core could not be compiled: {Path(cmake).name} failed, see above")
 
 
-ZIG = {"CXX_COMPILER": "c++", "AR": "ar", "RANLIB": "ranlib"}
+# Left to itself, Zig compiles for the processor of this machine alone.
+ZIG = {"CXX_COMPILER": "c++ -mcpu=baseline", "AR": "ar", "RANLIB": "ranlib"}
 
 
-def _zig(folder: Path, word: str) -> Path:
+def _zig(folder: Path, words: str) -> Path:
     """A program that calls one of Zig's tools, as CMake wants a single name."""
-    path = folder / f"zig-{word}"
-    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ziglang {word} "$@"\n')
+    path = folder / f"zig-{words.partition(' ')[0]}"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ziglang {words} "$@"\n')
     path.chmod(0o755)
     return path.resolve()
 
