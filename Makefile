@@ -19,6 +19,7 @@ TORCHLESS := tests/cli/test_app.py tests/data tests/learning tests/metrics tests
 	tests/ranking tests/structures tests/text tests/test_model.py
 BUILDERS := cmake editables hatchling nanobind ninja numpy
 COMPILER = $(if $(shell command -v $${CXX:-c++} g++ clang++),,ziglang)
+NO_COMPILER = { echo "no C++ compiler, and none from the package index: install g++ or clang++" >&2; exit 1; }
 CORE = $(shell find src/core -name "*.hpp" -o -name "*.cpp")
 CIBUILDWHEEL := 4.3.3
 TESTERS := httpx hypothesis pandas polars pytest pytest-xdist threadpoolctl
@@ -34,7 +35,8 @@ SEED ?= $(shell date +%s)
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt $(BUILDERS) $(COMPILER)
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt $(BUILDERS)
+	$(if $(COMPILER),$(BIN)/python -m pip install --quiet --no-compile $(COMPILER) || $(NO_COMPILER))
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt \
 		--no-build-isolation --editable ".[dev]"
 	touch $(READY)
