@@ -159,7 +159,7 @@ def test_parameters_of_older_files_have_their_new_names(path: Path, saved: bytes
 def test_description(path: Path, saved: bytes) -> None:
     ranker = ClassificationRanker(C=2.5).fit(X, Y, qid=QID)
     found = model.describe(path)
-    assert found["format_version"] == 1
+    assert found["format_version"] == 2
     assert found["library_version"] == didyma.__version__
     assert found["class"] == "ClassificationRanker"
     assert found["parameters"]["C"] == 2.5
@@ -483,9 +483,23 @@ def test_foreign_safetensors(path: Path) -> None:
     refuses(path, "checksum")
 
 
+def test_a_file_of_the_first_format_is_read(path: Path, saved: bytes) -> None:
+    before = model.load(path).predict(X)
+    rewrite(path, format_version="1", library_version="0.2.0")
+    assert model.describe(path)["format_version"] == 1
+    np.testing.assert_array_equal(model.load(path).predict(X), before)
+
+
+def test_what_reads_only_the_first_format_asks_for_an_upgrade(
+    path: Path, saved: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("didyma.model.container.FORMAT_VERSION", 1)
+    refuses(path, "in format 2, but this is didyma .*, which reads format 1: upgrade to load it")
+
+
 def test_newer_format(path: Path, saved: bytes) -> None:
-    rewrite(path, format_version="2", library_version="9.0", model="{}")
-    refuses(path, "written by didyma 9.0 in format 2.*upgrade")
+    rewrite(path, format_version="3", library_version="9.0", model="{}")
+    refuses(path, "written by didyma 9.0 in format 3.*upgrade")
     rewrite(path, format_version="one")
     refuses(path, "format version is 'one'")
     for hostile in ("9" * 10_000, "٢", "1" + 19 * "0"):

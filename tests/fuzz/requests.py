@@ -13,10 +13,8 @@ from typing import Any
 import didyma
 from didyma.errors import DataError
 from didyma.serve.app import Service
-from didyma.serve.served import ServedIndexes
 from didyma.serve.limits import Limits
-from didyma.serve.served import ServedModels
-from didyma.serve.served import NamedSource
+from didyma.serve.served import NamedSource, ServedIndexes, ServedModels
 from didyma.serve.tokens import BearerTokens
 from didyma.text.index import PassageIndex
 from tests.fuzz.mutators import Parts

@@ -16,6 +16,7 @@ import pytest
 from scipy.sparse import issparse
 
 import didyma
+import didyma.nbest
 from didyma import TextReranker
 from didyma.applications.clicks import ClickModel
 from didyma.applications.clicks import log as click_log
@@ -326,6 +327,8 @@ EXAMPLES = {
         lambda: RerankEncoder(TextReranker(quick=True).fit(made(12, n_passages=4))),
         lambda one: one.predict([("a bell", text) for text in WORDS]),
     ),
+    "Input": (lambda: didyma.nbest.Input("time flies", "NN VBZ"), repr),
+    "Output": (lambda: didyma.nbest.Output("NN VBZ", {"lm": -2.5}), repr),
     "Ranked": (lambda: Ranked(0, 0.5, "d1", "A novel.", {"year": 1815}, raw=2.0), repr),
     "PassageIndex": (
         lambda: didyma.PassageIndex.build(WORDS, f"{tempfile.mkdtemp()}/index"),

@@ -16,10 +16,10 @@ from didyma.errors import DataError, ModelFileError
 from didyma.model import Model
 from didyma.nbest.formats import Output, losses, read
 from didyma.nbest.reranker import DECODERS_OWN, MODELS, NBestReranker
+from didyma.ranking.explanation import PassageExplanation
 from didyma.ranking.featuriser import Featuriser
 from didyma.ranking.svm import SVMRanker
 from didyma.report.choices import first_choices
-from didyma.ranking.explanation import PassageExplanation
 from didyma.text.reranker import Reranker
 from tests.cases import Case, Guess, cases, stack
 

@@ -137,7 +137,7 @@ def fit(
         model_file.save(reranker, output, summary={"train": train, "verdict": str(reranker.gate_)})
     compared = RerankerComparison.of(reranker, lists, reranker.out_of_fold_)
     if html is not None:
-        compared.write(html, reranker, lists)
+        compared.write(reranker, lists, html)
     seconds = time.perf_counter() - began
     if as_json:
         print_json(

@@ -17,10 +17,10 @@ from didyma.model.serialisable import Tensors
 __all__ = ["FORMAT_VERSION", "checksum", "read_container", "write_container"]
 
 FORMAT = "didyma"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1: didyma 0.2.0, whose rerankers of texts have hashes instead of words
 
 
-def write_container(path: str | PathLike[str], tensors: Tensors, **described: Any) -> None:
+def write_container(tensors: Tensors, path: str | PathLike[str], **described: Any) -> None:
     """Write arrays and what describes them, each as JSON; the file is whole or not there."""
     from safetensors.numpy import save as serialise
 

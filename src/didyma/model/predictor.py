@@ -105,7 +105,7 @@ class Model(Serialisable):
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write a model file, whole or not at all."""
-        write_container(path, self.tensors, model=self.record, summary=self.summary)
+        write_container(self.tensors, path, model=self.record, summary=self.summary)
 
     def describe(self) -> dict[str, Any]:
         """All of it as plain values; of arrays, type and shape."""

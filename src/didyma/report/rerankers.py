@@ -58,7 +58,7 @@ class RerankerComparison:
         table = comparison(evaluations, measure=str(parse_all(measures)[0]))
         return cls(evaluations, table, int(np.sum(~counted)))
 
-    def write(self, path: Path, reranker: TextReranker, lists: Lists) -> None:
+    def write(self, reranker: TextReranker, lists: Lists, path: Path) -> None:
         """Write a report on how a reranker was trained."""
         assert lists.queries is not None
         write_report(
