@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from didyma import model as models
 from didyma.cli.inputs import InputColumns
 from didyma.cli.scored import scored
 from didyma.data import delimited, formats, json_table, letor, lists_folder, parquet
@@ -18,7 +17,7 @@ from didyma.data.text_block import TextBlock
 from didyma.data.trec import write_run
 from didyma.learning import scoring
 from didyma.metrics import evaluate
-from didyma.model import Model
+from didyma.model import Model, predictor
 from tests.cli.conftest import Run, make
 
 MODELS = ("map", "roc")  # of which the second scales within queries
@@ -32,7 +31,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "BLOCK", 5)
     monkeypatch.setattr(parquet, "BLOCK", 300)
     monkeypatch.setattr(lists_folder, "BLOCK", 300)
-    for module in (models, scoring):
+    for module in (predictor, scoring):
         monkeypatch.setattr(module, "BLOCK", 7)
 
 
@@ -125,7 +124,7 @@ def test_only_a_block_is_held(
     """Rows are scored before those after them are read."""
     path = tmp_path / "a.letor"
     formats.write(make(2, 400), path)
-    for module in (models, scoring):
+    for module in (predictor, scoring):
         monkeypatch.setattr(module, "BLOCK", 64)
     read = 0
 
