@@ -11,7 +11,7 @@ import pytest
 from didyma.data.columns import Columns
 from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.learning.selection import HeldOut, contest, fits
+from didyma.learning.selection import HeldOut, fits, select_model
 from didyma.model import Model
 from didyma.ranking.classification import ClassificationRanker
 from didyma.ranking.svm import SVMRanker
@@ -30,13 +30,13 @@ TRAIN, OTHERS = judged(0), judged(1)
 
 def test_each_takes_part_and_the_best_value_wins() -> None:
     held_out = HeldOut(OTHERS, "AP")
-    found = contest(fits(ClassificationRanker(), TRAIN, [10.0, 0.001]), held_out)
-    assert [contender.ranker.C for contender in found.contenders] == [0.001, 10.0]
-    for contender in found.contenders:
-        ranker = ClassificationRanker(contender.ranker.C).fit(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
-        assert contender.value == ranker.score(OTHERS.X, OTHERS.y, qid=OTHERS.qid)
-        assert contender.summary()["dev"] == contender.value
-    assert found.best.value == max(contender.value or 0 for contender in found.contenders)
+    found = select_model(fits(ClassificationRanker(), TRAIN, [10.0, 0.001]), held_out)
+    assert [candidate.ranker.C for candidate in found.candidates] == [0.001, 10.0]
+    for candidate in found.candidates:
+        ranker = ClassificationRanker(candidate.ranker.C).fit(TRAIN.X, TRAIN.y, qid=TRAIN.qid)
+        assert candidate.value == ranker.score(OTHERS.X, OTHERS.y, qid=OTHERS.qid)
+        assert candidate.summary()["dev"] == candidate.value
+    assert found.best.value == max(candidate.value or 0 for candidate in found.candidates)
     assert not found.interrupted
 
 
@@ -46,16 +46,16 @@ def fitted(C: float, status: str = "converged", n_iter: int = 3) -> Any:
 
 def test_of_equals_the_first_wins_and_without_a_judge_as_well() -> None:
     rankers = [fitted(1.0), fitted(2.0)]
-    assert contest(rankers, lambda ranker: 0.5).best.ranker is rankers[0]
-    assert contest(rankers).best.ranker is rankers[0]
-    assert contest(rankers).best.value is None
+    assert select_model(rankers, lambda ranker: 0.5).best.ranker is rankers[0]
+    assert select_model(rankers).best.ranker is rankers[0]
+    assert select_model(rankers).best.value is None
 
 
 @pytest.mark.parametrize(("n_iter", "kept"), [(0, [1.0]), (2, [1.0, 2.0])])
 def test_what_was_interrupted_takes_part_if_it_has_learned(n_iter: int, kept: list[float]) -> None:
     rankers = [fitted(1.0), fitted(2.0, "interrupted", n_iter), fitted(3.0)]
-    found = contest(iter(rankers))
-    assert [contender.ranker.C for contender in found.contenders] == kept
+    found = select_model(iter(rankers))
+    assert [candidate.ranker.C for candidate in found.candidates] == kept
     assert found.interrupted
 
 
@@ -64,8 +64,8 @@ def test_an_interruption_between_fits_keeps_those_before() -> None:
         yield fitted(1.0)
         raise KeyboardInterrupt
 
-    found = contest(rankers())
-    assert len(found.contenders) == 1
+    found = select_model(rankers())
+    assert len(found.candidates) == 1
     assert found.interrupted
 
 

@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-from didyma.data.lists import Groups
-from didyma.errors import DataError
 from didyma.learning.bcfw import BCFW
 from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cutting_plane import NSlack, OneSlack
-from didyma.learning.perceptron import Perceptron
 from didyma.learning.problem import PythonProblem
 from didyma.polytope.active_set import project
-from didyma.ranking.losses import NDCG, AveragePrecision, PrecisionAt, ReciprocalRank, RocArea
+from didyma.ranking.losses import NDCG, PrecisionAt, ReciprocalRank, RocArea
 from didyma.ranking.problem import RankingProblem
 from tests.learning.problems import (
     multiclass,
@@ -26,7 +23,11 @@ from tests.learning.problems import (
 )
 
 SOLVERS = [OneSlack(tol=1e-7), NSlack(tol=1e-6), ProximalBundle(tol=1e-7), BCFW(tol=1e-4)]
+
+
 NAMES = ["one-slack", "n-slack", "bundle", "bcfw"]
+
+
 EACH_SOLVER = pytest.mark.parametrize("solver", SOLVERS, ids=NAMES)
 
 
@@ -126,51 +127,6 @@ def test_continuation_over_C_reaches_the_same_optimum(solver):
         assert solution.result.value == pytest.approx(again, rel=1e-9)
 
 
-def test_the_dual_of_bcfw_never_decreases():
-    problem = ranking_problem(seed=7, n_queries=20, n_rows=10)
-    duals = []
-    BCFW(tol=1e-4).solve(problem, 50.0, callback=lambda progress: duals.append(progress.dual))
-    assert len(duals) > 3
-    assert np.all(np.diff(duals) >= -1e-9)
-
-
-@pytest.mark.parametrize("n_planes", [2, 3, 10])
-def test_bcfw_converges_with_any_number_of_planes(n_planes):
-    problem = ranking_problem(seed=8, n_queries=15, n_rows=10)
-    exact = OneSlack(tol=1e-7).solve(problem, 30.0).result.value
-    result = BCFW(tol=1e-4, n_planes=n_planes, max_passes=5000).solve(problem, 30.0).result
-    assert result.converged
-    assert result.value == pytest.approx(exact, rel=1.1e-4)
-
-
-@pytest.mark.parametrize("n", [1, 3, 99, 1000])
-def test_bcfw_visits_every_example_it_does_not_know_in_another_order_each_time(n):
-    rng = np.random.default_rng(0)
-    orders = [BCFW._choose(np.full(n, np.inf), rng) for _ in range(2)]
-    for order in orders:
-        assert np.array_equal(np.sort(order), np.arange(n))
-    assert n < 4 or not np.array_equal(*orders)
-    gaps = np.where(np.arange(n) % 2 == 0, 1.0, 0.0)
-    chosen = BCFW._choose(gaps, rng)
-    assert len(np.unique(chosen)) == len(chosen) <= n
-    assert set(range(0, n, 2)) <= set(chosen.tolist())
-
-
-def test_bcfw_visits_many_examples_in_long_runs():
-    # Each run is one long read where rows are mapped and do not fit into memory.
-    n = 300_000
-    order = BCFW._choose(np.full(n, np.inf), np.random.default_rng(0))
-    assert sorted(order) == list(range(n))
-    assert 900 < np.count_nonzero(np.diff(order) != 1) < 1100
-
-
-def test_bcfw_is_reproducible():
-    problem = ranking_problem(seed=9, n_queries=15, n_rows=10)
-    first, second = (BCFW(random_state=3).solve(problem, 10.0) for _ in range(2))
-    assert np.array_equal(first.w, second.w)
-    assert not np.array_equal(first.w, BCFW(random_state=4).solve(problem, 10.0).w)
-
-
 @EACH_SOLVER
 def test_a_callback_can_stop(solver):
     problem = ranking_problem(seed=10, n_queries=15, n_rows=10)
@@ -247,16 +203,6 @@ def test_a_solution_that_serves_as_a_start_does_not_change(solver):
     assert not np.array_equal(first.w, second.w)
 
 
-def test_a_perceptron_that_serves_as_a_start_does_not_change():
-    problem = ranking_problem(seed=14, n_queries=10, n_rows=6)
-    first = Perceptron(3).solve(problem)
-    before = frozen(first)
-    second, third = (Perceptron(3).solve(problem, start=first) for _ in range(2))
-    assert frozen(first) == before
-    np.testing.assert_array_equal(second.w, third.w)
-    assert second.state.time == 2 * first.state.time
-
-
 @pytest.mark.parametrize("C", [1e-3, 1.0, 100.0, 1e6])
 @pytest.mark.parametrize(
     "solver",
@@ -285,22 +231,6 @@ def test_whatever_ends_a_run_its_solution_is_for_the_C_that_was_asked_for(solver
         assert result.gap > 0.0
 
 
-def test_stages_leave_passes_for_the_C_that_was_asked_for():
-    problem = ranking_problem(seed=15, n_queries=12, n_rows=8, noise=3.0)
-    seen = []
-    BCFW(tol=0.0, max_passes=40).solve(problem, 1e4, callback=lambda p: seen.append(p.C))
-    assert seen[0] < 1e4
-    assert seen.count(1e4) >= 15
-
-
-def test_data_too_wide_for_planes_is_refused_with_advice():
-    class Wide(PythonProblem):
-        cut_cost = 1e-4
-
-    with pytest.raises(DataError, match="one-slack"):
-        BCFW().solve(Wide(n_examples=100_000, n_features=1_000_000), 1.0)
-
-
 def test_a_problem_without_a_cut_says_so():
     with pytest.raises(NotImplementedError, match="defines no cut"):
         OneSlack().solve(PythonProblem(n_examples=1, n_features=1), 1.0)
@@ -313,12 +243,3 @@ def test_cuts_are_forgotten_but_the_optimum_stays():
     again = ProximalBundle(tol=1e-9, max_iter=5000).solve(problem, 300.0)
     assert again.result.n_iter > 60  # longer than any unused cut is kept
     assert again.result.value == pytest.approx(exact.result.value, rel=1e-8)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_bcfw_converges_on_one_query_alone(seed):
-    """It has as many active cuts as weights, so that a few remembered planes would not do."""
-    rng = np.random.default_rng(seed)
-    X = 3.0 * rng.random((40, 5))
-    problem = RankingProblem(X, np.floor(X[:, 0]), Groups.from_sizes([40], 40), AveragePrecision())
-    assert BCFW().solve(problem, 30.0).result.converged

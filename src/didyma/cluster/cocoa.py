@@ -31,7 +31,8 @@ from didyma.learning.bcfw import BCFW
 from didyma.learning.cut_pool import CutPool
 from didyma.learning.cutting_plane import OneSlack
 from didyma.learning.problem import Cut
-from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
+from didyma.learning.solution import Callback, Clock, Progress, Result, Solution
+from didyma.learning.solver import drive
 
 __all__ = ["CoCoA"]
 

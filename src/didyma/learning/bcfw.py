@@ -26,19 +26,15 @@ from didyma.errors import DataError
 from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Problem, cut_oracle
 from didyma.learning.solution import (
-    Callback,
     Clock,
     Progress,
-    Result,
     Solution,
-    SolverRun,
     check_C,
     check_finite,
-    drive,
     overflow,
     reached,
-    resumable,
 )
+from didyma.learning.solver import ConvexSolver, SolverRun
 
 __all__ = ["BCFW"]
 
@@ -76,7 +72,7 @@ def _first_cut(problem: Problem) -> tuple[float, float, float]:
 
 
 class _Visits(SolverRun):
-    """Where a run stands: its dual, the values of C ahead, and whether the next one is due."""
+    """The dual, the values of C ahead, and whether the next one is due."""
 
     _changing: ClassVar[tuple[str, ...]] = (
         *("dual", "rng", "clock", "stages", "passes", "n_iter", "due"),
@@ -100,19 +96,14 @@ class _Visits(SolverRun):
 
 
 @dataclass(frozen=True)
-class BCFW:
+class BCFW(ConvexSolver["_Visits"]):
     """Minimise J to a relative duality gap of ``tol``.
 
     ``n_planes`` remembered per example (None: five, 32 for a single example, or as many as fit into
     a tenth of the data's memory); ``random_state`` orders the visits.
 
-    >>> from didyma.learning import Cut, PythonProblem
-    >>> class Nearest(PythonProblem):
-    ...     "max(0, 1 - w·x) for one x."
-    ...     def cut(self, w, i):
-    ...         x = np.array([1.0, 2.0])
-    ...         return Cut(-x, 1.0) if w @ x < 1 else Cut(0 * x, 0.0)
-    >>> BCFW().solve(Nearest(n_examples=1, n_features=2), C=10.0).w.round(2)
+    >>> from didyma.learning.examples import OneHinge
+    >>> BCFW().solve(OneHinge(), C=10.0).w.round(2)
     array([0.2, 0.4])
     """
 
@@ -121,34 +112,17 @@ class BCFW:
     n_planes: int | None = None
     random_state: int = 0
 
-    def solve(
-        self,
-        problem: Problem,
-        C: float,
-        *,
-        start: Solution | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """Minimise ½‖w‖² + C R(w).
+    def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Visits:
+        return _Visits(self._dual(problem, C, start), C, self.random_state, Clock())
 
-        ``start`` is a solution of the same problem for any other C, whose state is gone on with.
-        """
-        run = _Visits(self._dual(problem, C, start), C, self.random_state, Clock())
-        return resumable(
-            *(run, f"{self} at C={C}", problem, callback),
-            lambda: self._solve(problem, C, run, callback),
-        )
-
-    def _solve(
-        self, problem: Problem, C: float, run: _Visits, callback: Callback | None
-    ) -> Solution:
-        dual, clock = run.dual, run.clock
-        progress, status = drive(self._steps(problem, C, run), self.tol, callback, run)
-        if progress is None or not progress.certified:
-            dual.move_to(C)  # the run may have ended at an earlier stage
-            n_iter, passes = (progress.n_iter, progress.passes) if progress else (0, 0.0)
-            progress = check_finite(self._certify(problem, dual, n_iter, passes, clock))
-        return Solution(dual.w.copy(), Result.of(progress, status, clock), dual)
+    def _certified(
+        self, problem: Problem, C: float, run: _Visits, progress: Progress | None
+    ) -> Progress:
+        if progress is not None and progress.certified:
+            return progress
+        run.dual.move_to(C)  # the run may have ended at an earlier stage
+        n_iter, passes = (progress.n_iter, progress.passes) if progress else (0, 0.0)
+        return check_finite(self._certify(problem, run.dual, n_iter, passes, run.clock))
 
     def _dual(self, problem: Problem, C: float, start: Solution | None) -> PlaneDual:
         if start is not None and isinstance(start.state, PlaneDual):

@@ -11,15 +11,8 @@ from numpy.typing import NDArray
 
 from didyma.learning.cut_pool import CutPool
 from didyma.learning.problem import Problem
-from didyma.learning.solution import (
-    Callback,
-    Clock,
-    Progress,
-    Solution,
-    SolverRun,
-    conclude,
-    resumable,
-)
+from didyma.learning.solution import Clock, Progress, Solution
+from didyma.learning.solver import ConvexSolver, SolverRun
 
 __all__ = ["ProximalBundle"]
 
@@ -27,19 +20,14 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ProximalBundle:
+class ProximalBundle(ConvexSolver["_Bundle"]):
     """Cutting planes that stay near the best point: the inner solver of Yu & Joachims 2009.
 
     The model has ½μ‖w − centre‖² added; a step that delivers a tenth of the predicted decrease
     moves the centre.
 
-    >>> from didyma.learning import Cut, PythonProblem
-    >>> class Nearest(PythonProblem):
-    ...     "max(0, 1 - w·x) for one x."
-    ...     def cut(self, w, i):
-    ...         x = np.array([1.0, 2.0])
-    ...         return Cut(-x, 1.0) if w @ x < 1 else Cut(0 * x, 0.0)
-    >>> ProximalBundle().solve(Nearest(n_examples=1, n_features=2), C=10.0).w.round(2)
+    >>> from didyma.learning.examples import OneHinge
+    >>> ProximalBundle().solve(OneHinge(), C=10.0).w.round(2)
     array([0.2, 0.4])
     """
 
@@ -47,35 +35,18 @@ class ProximalBundle:
     max_iter: int = 1000
     mu: float = 1.0
 
-    def solve(
-        self,
-        problem: Problem,
-        C: float,
-        *,
-        start: Solution | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """Minimise ½‖w‖² + C R(w), from the weights and cuts of ``start`` if given."""
+    def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Bundle:
         centre = np.zeros(problem.n_features) if start is None else start.w
-        run = _Bundle(CutPool.of(start, problem.n_features), centre, Clock())
-        steps = self._steps(problem, C, run)
-        return resumable(
-            *(run, f"{self} at C={C}", problem, callback),
-            lambda: conclude(problem, C, run, steps, self.tol, callback),
-        )
+        return _Bundle(CutPool.of(start, problem.n_features), centre, Clock())
 
     def _steps(self, problem: Problem, C: float, run: _Bundle) -> Iterator[Progress]:
         pool, clock = run.pool, run.clock
-
-        def evaluate(w: Vector) -> float:
-            with clock.stage("oracle"):
-                cut = problem.cut_all(w)
-            pool.add(cut)
-            return 0.5 * float(w @ w) + C * cut.at(w)
-
         shrink = self.mu / (1.0 + self.mu)
         while True:
-            value = evaluate(run.w)
+            with clock.stage("oracle"):
+                cut = problem.cut_all(run.w)
+            pool.add(cut)
+            value = 0.5 * float(run.w @ run.w) + C * cut.at(run.w)
             if run.n_iter == 0 or value <= run.value - 0.1 * (run.value - run.model):
                 run.centre, run.value = run.w, value
             if run.n_iter == self.max_iter:
@@ -98,7 +69,7 @@ class ProximalBundle:
 
 
 class _Bundle(SolverRun):
-    """Where a run stands: its cuts, the best point, and the next one with what it promises."""
+    """The cuts, the best point, the next one, and the value of the model there."""
 
     _changing: ClassVar[tuple[str, ...]] = (
         *("pool", "clock", "n_iter", "centre", "value", "dual", "w", "model"),

@@ -34,7 +34,8 @@ from didyma.learning.cutting_plane import OneSlack
 from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Problem
 from didyma.learning.row_bcfw import RowBCFW, RowDual
-from didyma.learning.solution import Callback, Clock, Progress, Result, Solution, drive
+from didyma.learning.solution import Callback, Clock, Progress, Result, Solution
+from didyma.learning.solver import drive
 
 __all__ = ["CCCP", "LatentProblem", "LatentResult", "Round", "Rounds", "best_of"]
 
@@ -78,7 +79,7 @@ class Round(Progress):
 
 @dataclass
 class Rounds:
-    """Where a run stands: a solution of the last convex problem, and the Ψ* that it refers to.
+    """The solution of the last convex problem, and the Ψ* that it refers to.
 
     ``trace`` has J after each round, ``escapes`` counts the tied completions that led lower.
     """
@@ -173,18 +174,18 @@ class CCCP:
             with clock.stage("convex"):
                 inner = replace(self.inner, tol=tol)
                 rounds.convex = inner.solve(problem, C, start=rounds.convex)
-            found = rounds.convex.result
-            if found.status == "interrupted":
+            convex = rounds.convex.result
+            if convex.status == "interrupted":
                 raise KeyboardInterrupt  # to `drive`, which keeps the round before
-            passes += found.passes
+            passes += convex.passes
             before = value if n_iter > 1 else np.inf
             with clock.stage("complete"):
-                if found.value <= value:  # or else it was solved too loosely to gain anything
+                if convex.value <= value:  # or else it was solved too loosely to gain anything
                     w = rounds.convex.w
                 total = problem.complete(w)
                 value = _objective(problem, C, w)
             rounds.trace.append(value)
-            yield Round(n_iter, passes, C, value, found.dual, True, clock.elapsed, w, found.value)
+            yield Round(n_iter, passes, C, value, convex.dual, True, clock.elapsed, w, convex.value)
             gain = (before - value) / value if value > 0.0 else 0.0
             if gain <= self.tol:
                 if tol <= self.tol:

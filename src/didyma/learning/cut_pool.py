@@ -38,8 +38,8 @@ class CutPool(Stateful):
     @classmethod
     def of(cls, start: Solution | None, n_features: int) -> CutPool:
         """A copy of the cuts of an earlier solution, which hold for any C, or an empty pool."""
-        known = None if start is None else start.state
-        return deepcopy(known) if isinstance(known, CutPool) else cls(n_features)
+        state = None if start is None else start.state
+        return deepcopy(state) if isinstance(state, CutPool) else cls(n_features)
 
     def state(self) -> dict[str, Any]:
         """Cuts, and the weights of the last minimiser."""
@@ -61,15 +61,15 @@ class CutPool(Stateful):
 
     def _projection(self, state: dict[str, Any]) -> Projection:
         """A minimiser over these cuts, or over all but the last."""
-        found, n = record_of(Projection, state), len(self.losses)
-        active = array_of(found.active, "active", (None,), np.int64, low=0, high=n - 1)
+        projection, n = record_of(Projection, state), len(self.losses)
+        active = array_of(projection.active, "active", (None,), np.int64, low=0, high=n - 1)
         if not 0 < len(active) == len(np.unique(active)):
             raise ValueError("active should be places of different cuts")
         return replace(
-            found,
+            projection,
             active=active,
-            weights=array_of(found.weights, "weights", (len(active),), low=0.0),
-            point=array_of(found.point, "point", (None,)),
+            weights=array_of(projection.weights, "weights", (len(active),), low=0.0),
+            point=array_of(projection.point, "point", (None,)),
         )
 
     def add(self, cut: Cut) -> None:

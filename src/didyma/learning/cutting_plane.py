@@ -23,16 +23,8 @@ from didyma.learning.cut_pool import CutPool
 from didyma.learning.line import LineSearch, line_of
 from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Problem
-from didyma.learning.solution import (
-    ROUNDING,
-    Callback,
-    Clock,
-    Progress,
-    Solution,
-    SolverRun,
-    conclude,
-    resumable,
-)
+from didyma.learning.solution import ROUNDING, Clock, Progress, Solution
+from didyma.learning.solver import ConvexSolver, SolverRun
 from didyma.stateful import Stateful
 
 __all__ = ["NSlack", "OneSlack"]
@@ -44,46 +36,25 @@ SWEEPS = 300  # over the planes of all examples before new ones are asked for
 
 
 @dataclass(frozen=True)
-class OneSlack:
+class OneSlack(ConvexSolver["_Cuts"]):
     """One slack for all examples (Joachims et al. 2009), with a line search (Franc & Sonnenburg).
 
     Each iteration solves the bound, searches the line from the best point so far to the bound's
     minimiser (along which scores are known, so only oracles are called), and cuts there. It costs
-    one product with X and one with X', whatever the number of oracle calls.
+    one product with X and one with X', whatever the number of oracle calls. The value is never
+    above that at the weights of ``start`` (or zero), where the search begins.
 
-    >>> from didyma.learning import Cut, PythonProblem
-    >>> class Nearest(PythonProblem):
-    ...     "max(0, 1 - w·x) for one x."
-    ...     def cut(self, w, i):
-    ...         x = np.array([1.0, 2.0])
-    ...         return Cut(-x, 1.0) if w @ x < 1 else Cut(0 * x, 0.0)
-    >>> OneSlack().solve(Nearest(n_examples=1, n_features=2), C=10.0).w.round(2)
+    >>> from didyma.learning.examples import OneHinge
+    >>> OneSlack().solve(OneHinge(), C=10.0).w.round(2)
     array([0.2, 0.4])
     """
 
     tol: float = 1e-3
     max_iter: int = 1000
 
-    def solve(
-        self,
-        problem: Problem,
-        C: float,
-        *,
-        start: Solution | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """Minimise ½‖w‖² + C R(w); cuts of ``start`` (any C) are valid for this C too.
-
-        The value is never above that at the weights of ``start`` (or zero), where the search
-        begins.
-        """
+    def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Cuts:
         w = np.zeros(problem.n_features) if start is None else start.w
-        run = _Cuts(CutPool.of(start, problem.n_features), w, Clock())
-        steps = self._steps(problem, C, run)
-        return resumable(
-            *(run, f"{self} at C={C}", problem, callback),
-            lambda: conclude(problem, C, run, steps, self.tol, callback),
-        )
+        return _Cuts(CutPool.of(start, problem.n_features), w, Clock())
 
     def _steps(self, problem: Problem, C: float, run: _Cuts) -> Iterator[Progress]:
         pool, clock = run.pool, run.clock
@@ -101,7 +72,7 @@ class OneSlack:
                 w, dual = pool.minimiser(C)
                 pool.forget()
             line.towards(w)
-            run.note(dual, line)
+            run.update(dual, line)
             yield Progress(
                 *(run.n_iter, line.passes, C, line.value, dual),
                 *(True, clock.elapsed, line.w),
@@ -109,7 +80,7 @@ class OneSlack:
 
 
 class _Cuts(SolverRun):
-    """Where a run stands: its cuts, the best point, and how long nothing has moved."""
+    """The cuts, the best point, and the iterations without progress."""
 
     _changing: ClassVar[tuple[str, ...]] = (
         *("pool", "w", "point", "clock", "n_iter", "bound", "value", "idle"),
@@ -122,8 +93,8 @@ class _Cuts(SolverRun):
         self.point: dict[str, Any] = {}  # what a search that has a state knows there
         self.bound, self.value, self.idle = -np.inf, np.inf, 0
 
-    def note(self, dual: float, line: LineSearch) -> None:
-        """Note the point and the bounds of an iteration."""
+    def update(self, dual: float, line: LineSearch) -> None:
+        """Take over the point and the bounds of an iteration."""
         self.w, value = line.w, line.value
         self.point = line.state() if isinstance(line, Stateful) else {}
         higher = dual > self.bound + LEAST * abs(self.bound)
@@ -133,37 +104,20 @@ class _Cuts(SolverRun):
 
 
 @dataclass(frozen=True)
-class NSlack:
+class NSlack(ConvexSolver["_Slacks"]):
     """A slack per example: Algorithm 1 of Yue et al. 2007, for reference on small problems.
 
-    >>> from didyma.learning import Cut, PythonProblem
-    >>> class Nearest(PythonProblem):
-    ...     "max(0, 1 - w·x) for one x."
-    ...     def cut(self, w, i):
-    ...         x = np.array([1.0, 2.0])
-    ...         return Cut(-x, 1.0) if w @ x < 1 else Cut(0 * x, 0.0)
-    >>> NSlack().solve(Nearest(n_examples=1, n_features=2), C=10.0).w.round(2)
+    >>> from didyma.learning.examples import OneHinge
+    >>> NSlack().solve(OneHinge(), C=10.0).w.round(2)
     array([0.2, 0.4])
     """
 
     tol: float = 1e-3
     max_iter: int = 1000
 
-    def solve(
-        self,
-        problem: Problem,
-        C: float,
-        *,
-        start: Solution | None = None,
-        callback: Callback | None = None,
-    ) -> Solution:
-        """Minimise ½‖w‖² + C R(w) from scratch."""
-        run = _Slacks(PlaneDual.zero(C * problem.weights, problem.n_features, 4, C), Clock())
-        steps = self._steps(problem, C, run)
-        return resumable(
-            *(run, f"{self} at C={C}", problem, callback),
-            lambda: conclude(problem, C, run, steps, self.tol, callback),
-        )
+    def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Slacks:
+        """Begin anew, whatever the start."""
+        return _Slacks(PlaneDual.zero(C * problem.weights, problem.n_features, 4, C), Clock())
 
     def _steps(self, problem: Problem, C: float, run: _Slacks) -> Iterator[Progress]:
         everyone = np.arange(problem.n_examples)
@@ -178,18 +132,18 @@ class NSlack:
                         break
 
         while True:
-            if run.settled:
+            if run.satisfied:
                 run.tolerance *= 0.3
                 optimise()
             if run.n_iter == self.max_iter:
                 return
             run.n_iter += 1
-            run.settled = True
+            run.satisfied = True
             for i in range(problem.n_examples):
                 with clock.stage("oracle"):
                     cut = problem.cut(dual.w, i)
                 if cut.at(dual.w) > dual.slack(i) + run.tolerance:
-                    run.settled = False
+                    run.satisfied = False
                     dual.add(i, cut)
                     optimise()
             with clock.stage("certificate"):
@@ -201,13 +155,13 @@ class NSlack:
 
 
 class _Slacks(SolverRun):
-    """Where a run stands: its planes, the violation that it tolerates, and whether there is one."""
+    """The planes, the violation that is tolerated, and whether the last pass found none."""
 
-    _changing: ClassVar[tuple[str, ...]] = ("dual", "clock", "n_iter", "tolerance", "settled")
+    _changing: ClassVar[tuple[str, ...]] = ("dual", "clock", "n_iter", "tolerance", "satisfied")
 
     def __init__(self, dual: PlaneDual, clock: Clock) -> None:
         super().__init__(clock)
-        self.dual, self.tolerance, self.settled = dual, 1.0, False
+        self.dual, self.tolerance, self.satisfied = dual, 1.0, False
 
     def check_state(self) -> None:
         """Refuse a tolerance that nothing meets."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.lists import Groups
+from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix
 from didyma.errors import NothingLearnedWarning, warn
 from didyma.learning.problem import Problem
@@ -68,19 +68,20 @@ def warn_if_nothing_learned(
     """
     if gain <= tol:
         warn_of_zero(tol, advice)
-    elif found := _by_chance(score, relevant, groups):
-        warn(f"nothing was learned: {found}; {advice}", NothingLearnedWarning)
+    elif reason := _by_chance(score, relevant, groups):
+        warn(f"nothing was learned: {reason}; {advice}", NothingLearnedWarning)
 
 
 def warn_of_zero(tol: float, advice: str) -> None:
     """Say that zero weights would have done as well."""
-    found = f"the objective is within {tol:g} of that of zero weights"
-    warn(f"nothing was learned: {found}; {advice}", NothingLearnedWarning)
+    reason = f"the objective is within {tol:g} of that of zero weights"
+    warn(f"nothing was learned: {reason}; {advice}", NothingLearnedWarning)
 
 
 def _by_chance(
     score: Callable[[NDArray[np.int64]], Vector], relevant: NDArray[np.bool_], groups: Groups
 ) -> str:
+    """Why a ranking is no better than a constant, or nothing if it is."""
     count = np.bincount(groups.codes, weights=relevant, minlength=len(groups))
     usable = np.flatnonzero((count > 0) & (count < groups.sizes))
     if len(usable) == 0:
@@ -106,12 +107,12 @@ class Learner:
 
     _gain: float = np.inf  # over zero weights, where there is an objective: see `gain_over_zero`
 
-    def _check_learned(self, X: Matrix, y: Vector, groups: Groups) -> None:
+    def _check_learned(self, train: Lists) -> None:
         """Warn if the fit was in vain."""
         warn_if_nothing_learned(
-            lambda rows: self._score_rows(X[rows]),
-            self._relevant(y, groups),
-            groups,
+            lambda rows: self._score_rows(train.X[rows]),
+            self._relevant(train),
+            train.groups,
             gain=self._gain,
             tol=getattr(self, "tol", 0.0),
             advice=self._advice(),
@@ -121,9 +122,9 @@ class Learner:
         """Scores of rows that have been read."""
         raise NotImplementedError
 
-    def _relevant(self, y: Vector, groups: Groups) -> NDArray[np.bool_]:
+    def _relevant(self, lists: Lists) -> NDArray[np.bool_]:
         """Which rows ought to stand above the others of their query."""
-        return y >= 1
+        return lists.y >= 1
 
     def _advice(self) -> str:
         """What to try if nothing was learned."""

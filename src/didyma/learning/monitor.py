@@ -67,6 +67,10 @@ class Watch(Stateful):
             stop = bool(self._callback(progress)) or stop
         return stop
 
+    def chosen(self, w: Vector) -> Vector:
+        """The weights of the best iteration, or those of the last one if there is none."""
+        return w if self.best_w is None else self.best_w
+
     def _keep(self, value: float, w: Vector) -> bool:
         if value > self.best_value:
             self.best_value, self.best_w, self._waited = value, w.copy(), 0

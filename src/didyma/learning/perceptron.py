@@ -22,16 +22,8 @@ from numpy.typing import NDArray
 from didyma._core.learning import perceptron_epoch
 from didyma.errors import DataError
 from didyma.learning.problem import Problem, cut_oracle
-from didyma.learning.solution import (
-    Callback,
-    Clock,
-    Progress,
-    Result,
-    Solution,
-    SolverRun,
-    drive,
-    resumable,
-)
+from didyma.learning.solution import Callback, Clock, Progress, Result, Solution
+from didyma.learning.solver import SolverRun, drive, resumable
 from didyma.stateful import Stateful
 
 __all__ = ["Perceptron", "PerceptronState"]
@@ -48,13 +40,8 @@ class Perceptron:
 
     ``C`` is the weight of the loss in the problem's search, for reports.
 
-    >>> from didyma.learning import Cut, PythonProblem
-    >>> class Nearest(PythonProblem):
-    ...     "max(0, 1 - w·x) for one x."
-    ...     def cut(self, w, i):
-    ...         x = np.array([1.0, 2.0])
-    ...         return Cut(-x, 1.0) if w @ x < 1 else Cut(0 * x, 0.0)
-    >>> Perceptron(epochs=1).solve(Nearest(n_examples=1, n_features=2)).w.round(2)
+    >>> from didyma.learning.examples import OneHinge
+    >>> Perceptron(epochs=1).solve(OneHinge()).w.round(2)
     array([1., 2.])
     """
 
@@ -74,8 +61,9 @@ class Perceptron:
 
         ``multiplicity`` is how often an epoch visits each example, once if not given.
         """
-        known = start.state if isinstance(start, Solution) else start
-        state = PerceptronState(np.zeros(problem.n_features)) if known is None else deepcopy(known)
+        former = start.state if isinstance(start, Solution) else start
+        zero = PerceptronState(np.zeros(problem.n_features))
+        state = zero if former is None else deepcopy(former)
         visits = np.ones(problem.n_examples) if multiplicity is None else multiplicity
         run = _Epochs(state, *_schedule(visits), self.random_state)
         return resumable(
@@ -111,7 +99,7 @@ class Perceptron:
 
 
 class _Epochs(SolverRun):
-    """Where a run stands: its averages, and the order of the last epoch to shuffle again."""
+    """The averaged weights, and the order of the last epoch, which is shuffled again."""
 
     _changing: ClassVar[tuple[str, ...]] = ("averaged", "rng", "order", "clock", "n_iter")
     _lasting = "averaged"
@@ -135,7 +123,7 @@ class _Epochs(SolverRun):
 
 
 class PerceptronState(Stateful):
-    """Where a run stands: its weights, and what tells their mean so far."""
+    """Weights w and the sum that gives the mean of all iterates, w − drift / time."""
 
     _changing: ClassVar[tuple[str, ...]] = ("w", "drift", "time")
 

@@ -1,4 +1,4 @@
-"""From rows to scores: what fitted scalers and rankers compute, given what they have learned.
+"""What fitted scalers and rankers compute of rows, given what they have learned.
 
 The estimators call these functions. `didyma.model.Model` also scales by them where a file names a
 scaler of scikit-learn, which is not imported for it.
@@ -16,27 +16,17 @@ from didyma.data.lists import Groups
 from didyma.data.matrix import Matrix, is_sparse
 
 __all__ = [
-    "LEVELS",
     "SCALERS",
-    "cross_bins",
     "learn_scaling",
     "linear_scores",
     "minmax_in_query",
-    "name_categories",
     "percentile_in_query",
     "polynomial_scores",
     "standard_in_query",
-    "step_layout",
-    "step_scores",
-    "step_tables",
 ]
 
 # Rows that are scored at a time, so that single precision is never widened all at once.
 BLOCK = 8192
-LEVELS = 8  # of a column that is crossed with another
-# Of the indicators of a cell. Weights of cells stand alone while those of bins add up, so that with
-# a unit of 1 a table would cost hundreds of times what a function that rises as far does.
-UNIT = 16.0
 
 Record: TypeAlias = dict[str, Any]
 Scores: TypeAlias = NDArray[np.float64]
@@ -61,53 +51,6 @@ def polynomial_scores(
         products = X[start : start + BLOCK] @ vectors.T
         scores[start : start + BLOCK] = (gamma * products + 1.0) ** degree @ dual
     return scores
-
-
-def step_tables(
-    w: NDArray[np.float64], running: NDArray[np.bool_], units: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """What each bin of each column adds to a score, (n_bins, n_columns); see `Binned`.
-
-    >>> step_tables(np.array([1.0, 10.0, 100.0]), np.array([True]), np.ones(1)).ravel().tolist()
-    [0.0, 1.0, 11.0, 100.0]
-    """
-    steps = units * w.reshape(-1, len(running))
-    tables = np.concatenate([np.zeros((1, len(running))), steps])
-    tables[:-1, running] = np.cumsum(tables[:-1, running], axis=0)
-    return tables
-
-
-def step_scores(bins: NDArray[np.uint8], tables: NDArray[np.float64]) -> Scores:
-    """The sum over columns of what the bins of each row add, from the first column to the last."""
-    scores = np.zeros(len(bins))
-    for own, table in zip(bins.T, tables.T):
-        scores += table[own]
-    return scores
-
-
-def name_categories(values: NDArray[Any], bins: NDArray[np.uint8], state: Attributes) -> None:
-    """Bins of nominal columns, in place, where the numbers of edges below values have been."""
-    edges = state["edges_"]
-    missing = edges.shape[1]
-    for j in np.flatnonzero(state["nominal_"]):
-        own = bins[:, j]
-        known = values[:, j] == edges[j, np.minimum(own, missing - 1)]
-        bins[:, j] = np.where(own == missing, own, np.where(known, own + 1, 0))
-
-
-def cross_bins(bins: NDArray[np.uint8], state: Attributes) -> None:
-    """Fill the columns of pairs, which stand behind those of features."""
-    levels = state["levels_"]
-    for k, (first, second) in enumerate(state["pairs_"], len(levels)):
-        a, b = levels[first][bins[:, first]], levels[second][bins[:, second]]
-        bins[:, k] = np.where((a > 0) & (b > 0), LEVELS * (a - 1) + b, 0)
-
-
-def step_layout(state: Attributes) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Which columns of bins run, and their units: first those of features, then those of pairs."""
-    n, n_pairs = len(state["nominal_"]), len(state["pairs_"])
-    running = np.concatenate([~state["nominal_"], np.zeros(n_pairs, bool)])
-    return running, np.repeat([1.0, UNIT], [n, n_pairs])
 
 
 def minmax_in_query(rows: NDArray[Any], groups: Groups) -> NDArray[Any]:
@@ -225,8 +168,8 @@ def learn_scaling(name: str, X: Matrix, groups: Groups) -> Record:
     if name == "MaxAbsScaler":
         greatest = np.zeros(X.shape[1], X.dtype)
         for part in _parts(X):
-            found = abs(part).max(axis=0)
-            np.maximum(greatest, found.toarray() if is_sparse(X) else found, out=greatest)
+            largest = abs(part).max(axis=0)
+            np.maximum(greatest, largest.toarray() if is_sparse(X) else largest, out=greatest)
         scale = np.where(greatest == 0, 1.0, greatest)
         learned = {"max_abs_": greatest, "scale_": scale, "n_samples_seen_": X.shape[0]}
         return {"copy": True, "clip": False, **learned}

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from didyma.data.lists import Lists
 from didyma.protocol import clone
 
-__all__ = ["Contender", "Contest", "HeldOut", "contest", "fits"]
+__all__ = ["Candidate", "HeldOut", "ModelSelection", "fits", "select_model"]
 
 
 @dataclass(frozen=True, eq=False)
-class Contender:
-    """A fitted ranker, and the value by which it competes."""
+class Candidate:
+    """A fitted ranker, and its value on held-out lists."""
 
     ranker: Any
     value: float | None
@@ -25,24 +25,24 @@ class Contender:
     def summary(self) -> dict[str, Any]:
         """How training ended, ready for JSON, without the time it took."""
         result = self.ranker.result_
-        found = {
+        summary = {
             "C": self.ranker.C,
             "objective": result.value,
             "converged": result.converged,
             "n_iter": result.n_iter,
         }
         if hasattr(result, "status"):
-            found |= {"status": result.status, "passes": result.passes}
+            summary |= {"status": result.status, "passes": result.passes}
         if hasattr(self.ranker, "solver"):  # of a convex problem, so the gap bounds something
             gap = max(0.0, result.gap / result.value) if result.value > 0 else 0.0
-            found |= {"relative_gap": gap, "bound": result.bound}
+            summary |= {"relative_gap": gap, "bound": result.bound}
             if result.bound == "ramp":
-                found |= {"rounds": result.rounds, "start": result.start}
+                summary |= {"rounds": result.rounds, "start": result.start}
         if getattr(result, "grades", None) is not None:
-            found["grades"] = result.grades
+            summary["grades"] = result.grades
         if hasattr(self.ranker, "best_epoch_"):
-            found["best_epoch"] = self.ranker.best_epoch_
-        return found | ({} if self.value is None else {"dev": self.value})
+            summary["best_epoch"] = self.ranker.best_epoch_
+        return summary | ({} if self.value is None else {"dev": self.value})
 
     @property
     def seconds(self) -> float | None:
@@ -64,16 +64,16 @@ class Contender:
 
 
 @dataclass(frozen=True, eq=False)
-class Contest:
-    """All who took part, in the order of C, and whether Ctrl-C ended it early."""
+class ModelSelection:
+    """All candidates in the order of C, and whether Ctrl-C ended training early."""
 
-    contenders: list[Contender]
+    candidates: list[Candidate]
     interrupted: bool
 
     @property
-    def best(self) -> Contender:
-        """The contender of highest value; of equals, the one of least C."""
-        return max(self.contenders, key=lambda contender: contender.value or 0.0)
+    def best(self) -> Candidate:
+        """The candidate of highest value; of equals, the first."""
+        return max(self.candidates, key=lambda candidate: candidate.value or 0.0)
 
 
 class HeldOut:
@@ -107,26 +107,28 @@ def fits(
         yield fitted.fit(lists.X, lists.y, qid=lists.qid, eval_set=eval_set)
 
 
-def contest(rankers: Iterable[Any], judge: Callable[[Any], float] | None = None) -> Contest:
+def select_model(
+    rankers: Iterable[Any], judge: Callable[[Any], float] | None = None
+) -> ModelSelection:
     """Judge rankers as they are fitted.
 
     After Ctrl-C, what was being trained takes part if it has learned something.
 
     >>> from didyma import SVMRanker
     >>> lists = Lists(np.array([[2.0], [1.0]]), np.array([1.0, 0.0]), np.zeros(2))
-    >>> contest(SVMRanker().path(lists, None, [0.1, 10.0]), HeldOut(lists, "AP")).best.ranker.C
+    >>> select_model(SVMRanker().path(lists, None, [0.1, 10.0]), HeldOut(lists, "AP")).best.ranker.C
     0.1
     """
-    contenders: list[Contender] = []
+    candidates: list[Candidate] = []
     try:
         for ranker in rankers:
-            contender = Contender(ranker, None)
-            if contender.interrupted and not contender.has_learned:
-                return Contest(contenders, True)
+            candidate = Candidate(ranker, None)
+            if candidate.interrupted and not candidate.has_learned:
+                return ModelSelection(candidates, True)
             value = None if judge is None else judge(ranker)
-            contenders.append(Contender(ranker, value))
-            if contender.interrupted:
-                return Contest(contenders, True)
+            candidates.append(Candidate(ranker, value))
+            if candidate.interrupted:
+                return ModelSelection(candidates, True)
     except KeyboardInterrupt:  # in rankers that do not catch it themselves
-        return Contest(contenders, True)
-    return Contest(contenders, False)
+        return ModelSelection(candidates, True)
+    return ModelSelection(candidates, False)
