@@ -39,8 +39,9 @@ from didyma.files import replace_when_done
 from didyma.metrics import randomisation, wins_losses
 from didyma.nbest.bags import Bag
 from didyma.nbest.boosting import BoostingReranker
-from didyma.nbest.formats import inputs_of, losses, of_outputs, outputs_of
+from didyma.nbest.formats import inputs_of, of_outputs, outputs_of
 from didyma.nbest.joint import JointFeatures
+from didyma.nbest.loss import losses
 from didyma.nbest.low_rank import LowRankReranker
 from didyma.nbest.projections import RerankingProblem
 from didyma.report.table import markdown

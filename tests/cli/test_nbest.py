@@ -14,8 +14,9 @@ from didyma.cli import app
 from didyma.cli.nbest.options import RERANKER
 from didyma.cli.signature import parameters_of
 from didyma.nbest.bags import KINDS
-from didyma.nbest.formats import LOSSES, losses, read, write
+from didyma.nbest.formats import read, write
 from didyma.nbest.joint import SETS
+from didyma.nbest.loss import LOSSES, losses
 from didyma.nbest.reranker import MODELS, VECTORS, NBestReranker
 from tests.cases import Case, cases, stack
 from tests.cli.conftest import Run

@@ -14,7 +14,8 @@ from didyma import model as model_file
 from didyma.data.lists import Lists
 from didyma.errors import DataError, ModelFileError
 from didyma.model import Model
-from didyma.nbest.formats import Output, losses, read
+from didyma.nbest.formats import Output, read
+from didyma.nbest.loss import losses
 from didyma.nbest.reranker import DECODERS_OWN, MODELS, NBestReranker
 from didyma.ranking.explanation import PassageExplanation
 from didyma.ranking.featuriser import Featuriser

@@ -12,6 +12,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Annotated, Self, TypeAlias, TypeVar
 
@@ -20,7 +21,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
-from didyma.errors import DataError
+from didyma.errors import DataError, check_choice
 from didyma.model import Saved
 from didyma.protocol import check_is_fitted
 from didyma.ranking.learned_featuriser import LearnedFeatures
@@ -64,7 +65,7 @@ def ngrams(tokens: Sequence[str], lengths: Sequence[int] = (1, 2)) -> Iterator[s
 
 
 class Memory(dict[Key, Value]):
-    """What a function answers, kept for the next time."""
+    """A cache of what a function returns."""
 
     def __init__(self, function: Callable[[Key], Value]) -> None:
         super().__init__()
@@ -112,8 +113,8 @@ class FeatureColumns:
 
     def columns(self, names: Iterable[str]) -> list[int]:
         """The column of each name that has one; others are left out."""
-        found = map(self._column.get, names)
-        return [column for column in found if column is not None]
+        columns = map(self._column.get, names)
+        return [column for column in columns if column is not None]
 
     def matrix(self, rows: Iterable[Iterable[int]]) -> sp.csr_array:
         """How often each column occurs in each row; shape (n_rows, n_names)."""
@@ -132,9 +133,9 @@ class FeatureColumns:
         """The value of each name in each row, 0 where it has none; shape (n_rows, n_names)."""
         starts, columns, values = array("q", [0]), array("q"), array("d")
         for row in rows:
-            known = {name: value for name, value in row.items() if name in self._column}
-            columns.extend(self.columns(known))
-            values.extend(known.values())
+            named = {name: value for name, value in row.items() if name in self._column}
+            columns.extend(self.columns(named))
+            values.extend(named.values())
             starts.append(len(columns))
         return sp.csr_array(
             (np.asarray(values), np.asarray(columns), np.asarray(starts)),
@@ -150,6 +151,7 @@ PIECES: dict[str, Callable[[str, Sequence[int]], list[str]]] = {
 KINDS = {"suffixes": (2, 3, 4), "n-grams": (1, 2), "characters": (1, 2)}
 
 
+@dataclass(eq=False, repr=False)
 class Bag(LearnedFeatures):
     """Texts as sparse counts of their features; those that training did not show are left out.
 
@@ -173,17 +175,11 @@ class Bag(LearnedFeatures):
     ('DT', 'NN', 'DT NN')
     """
 
-    vocabulary_: FeatureColumns
+    kind: str = "suffixes"
+    lengths: Sequence[int] | None = None
+    min_count: int = 1
 
-    def __init__(
-        self,
-        kind: str = "suffixes",
-        lengths: Sequence[int] | None = None,
-        min_count: int = 1,
-    ) -> None:
-        self.kind = kind
-        self.lengths = lengths
-        self.min_count = min_count
+    vocabulary_: FeatureColumns = field(init=False)
 
     def fit(self, lists: Lists) -> Self:
         """Learn the features of the items."""
@@ -243,9 +239,7 @@ class Bag(LearnedFeatures):
         return KINDS[self.kind] if self.lengths is None else self.lengths
 
     def _check(self) -> None:
-        if self.kind not in KINDS:
-            names = ", ".join(map(repr, KINDS))
-            raise DataError(f"expected one of {names}, found {self.kind!r}", field="kind")
+        check_choice(self.kind, KINDS, "kind")
         if not self._lengths or min(self._lengths) < 1:
             raise DataError(f"expected lengths from 1 up, found {self.lengths!r}", field="lengths")
 

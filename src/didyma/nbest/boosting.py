@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -47,6 +47,7 @@ class BoostingRound:
     seconds: float
 
 
+@dataclass(eq=False, repr=False)
 class BoostingReranker(Savable, Estimator):
     """Boosting of binary features over the log-probability of a decoder.
 
@@ -95,28 +96,20 @@ class BoostingReranker(Savable, Estimator):
     [0, 1]
     """
 
+    n_rounds: int = 1000
+    smoothing: float = 1e-3
+    ridge: float | None = None
+    _: KW_ONLY
+    patience: int | None = None
+    callback: Callable[[BoostingRound], bool | None] | None = None
+
+    coef_: Annotated[Vector, Saved("n_features")] = field(init=False)
+    decoder_weight_: Annotated[float, Saved()] = field(init=False)
+    n_rounds_: Annotated[int, Saved()] = field(init=False)
+    history_: list[dict[str, Any]] = field(init=False)
+    interrupted_: bool = field(init=False)
+
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
-
-    coef_: Annotated[Vector, Saved("n_features")]
-    decoder_weight_: Annotated[float, Saved()]
-    n_rounds_: Annotated[int, Saved()]
-    history_: list[dict[str, Any]]
-    interrupted_: bool
-
-    def __init__(
-        self,
-        n_rounds: int = 1000,
-        smoothing: float = 1e-3,
-        ridge: float | None = None,
-        *,
-        patience: int | None = None,
-        callback: Callable[[BoostingRound], bool | None] | None = None,
-    ) -> None:
-        self.n_rounds = n_rounds
-        self.smoothing = smoothing
-        self.ridge = ridge
-        self.patience = patience
-        self.callback = callback
 
     def fit(
         self,
@@ -170,11 +163,11 @@ class BoostingReranker(Savable, Estimator):
         name = f"boosting by {settings} on {n_pairs} × {pairs.n_features}"
         self.interrupted_ = resume(name, course, lambda: self._boost(course, pairs, watched))
         self.history_ = course.records
-        kept = self.history_[1 : course.best + 1]
-        self.n_rounds_ = len(kept)
+        rounds = self.history_[1 : course.best + 1]
+        self.n_rounds_ = len(rounds)
         self.coef_ = np.zeros(self.n_features_in_)
-        steps = np.array([record["step"] for record in kept])
-        np.add.at(self.coef_, [record["feature"] for record in kept], steps)
+        steps = np.array([record["step"] for record in rounds])
+        np.add.at(self.coef_, [record["feature"] for record in rounds], steps)
 
     def _boost(self, course: _Course, pairs: _Pairs, watched: _HeldOut | None) -> bool:
         """Go on with a course; returns whether Ctrl-C ended it."""

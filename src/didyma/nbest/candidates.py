@@ -1,4 +1,4 @@
-"""The form in which rerankers are given lists: a matrix of candidates for each input."""
+"""Checked matrices: the vectors of inputs, and those of the candidates of each input."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from didyma.data.lists import Groups, Lists, joined
 from didyma.data.matrix import Matrix, as_csr
 from didyma.errors import DataError
 
-__all__ = ["read_lists"]
+__all__ = ["read_candidates", "read_lists", "read_view"]
 
 
 def read_lists(
@@ -34,9 +34,9 @@ def read_lists(
         if losses is not None or decoder_scores is not None:
             raise DataError("these lists hold losses and scores of their own", field="candidates")
         lists = candidates.gathered()
-        found = lists.X.shape[1]
-        if n_features not in (None, found):
-            raise DataError(f"expected {n_features} features, found {found}", field="candidates")
+        width = lists.X.shape[1]
+        if n_features not in (None, width):
+            raise DataError(f"expected {n_features} features, found {width}", field="candidates")
         return lists
     matrices = [_matrix(rows, i) for i, rows in enumerate(candidates)]
     sizes = [matrix.shape[0] for matrix in matrices]
@@ -46,6 +46,53 @@ def read_lists(
         losses=joined(losses, sizes, "losses"),
         scores=joined(decoder_scores, sizes, "decoder_scores"),
     )
+
+
+def read_candidates(
+    candidates: Any,
+    losses: Any,
+    decoder_scores: Any,
+    n: int,
+    n_features: int,
+    judged: bool = True,
+) -> Lists:
+    """The lists of n inputs; ``judged`` if losses are needed."""
+    if candidates is None:
+        raise DataError("expected a list of candidates for each input", field="candidates")
+    n_lists = len(candidates.groups if isinstance(candidates, Lists) else candidates)
+    if n_lists != n:
+        raise DataError(f"expected {n} lists, one per input, found {n_lists}", field="candidates")
+    lists = read_lists(candidates, losses, decoder_scores, n_features)
+    if judged and lists.losses is None:
+        raise DataError("expected a loss for each candidate", field="losses")
+    return lists
+
+
+def read_view(rows: Any, field: str, n_features: int | None = None, single: bool = False) -> Matrix:
+    """A matrix with a row for each input, in double precision.
+
+    With ``single`` there is one input, and it may be a vector.
+    """
+    if sp.issparse(rows):
+        rows = as_csr(rows, field=field).astype(np.float64, copy=False)
+    else:
+        try:
+            rows = np.asarray(rows, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise DataError("expected a matrix of numbers", field=field) from None
+    if single and rows.ndim == 1:
+        rows = rows.reshape(1, -1)
+    if rows.ndim != 2:
+        raise DataError(f"expected a matrix, found shape {rows.shape}", field=field)
+    if single and rows.shape[0] != 1:
+        raise DataError(f"expected one row, found {rows.shape[0]}", field=field)
+    if 0 in rows.shape:
+        raise DataError(f"expected rows and columns, found shape {rows.shape}", field=field)
+    if n_features is not None and rows.shape[1] != n_features:
+        raise DataError(f"expected {n_features} features, found {rows.shape[1]}", field=field)
+    if not np.isfinite(rows.data if sp.issparse(rows) else rows).all():
+        raise DataError("expected finite numbers, found others", field=field)
+    return rows
 
 
 def _stacked(matrices: Sequence[Any], n_features: int | None) -> Matrix:

@@ -284,9 +284,9 @@ class CanonicalCorrelations:
         sizes = self.X.shape[1], Z.shape[1]
 
         def check(known: dict[str, Any]) -> None:
-            found = record_of(Directions, known)
-            (n,) = array_of(found.correlations, "correlations", (None,), low=0.0).shape
-            for name, array, size in zip("AB", (found.A, found.B), sizes):
+            directions = record_of(Directions, known)
+            (n,) = array_of(directions.correlations, "correlations", (None,), low=0.0).shape
+            for name, array, size in zip("AB", (directions.A, directions.B), sizes):
                 array_of(array, name, (size, n))
 
         return Directions(**remember(name, lambda: vars(self._solve(Z, k)), check))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Annotated, Self, TypeAlias, TypeVar
@@ -26,7 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
-from didyma.errors import DataError
+from didyma.errors import DataError, check_choice
 from didyma.model import Saved
 from didyma.nbest.bags import FeatureColumns, ngrams, suffixes
 from didyma.nbest.formats import Output, inputs_of, outputs_of
@@ -94,6 +95,7 @@ ALIGNED: dict[str, tuple[Callable[..., Iterator[Window]], Callable[[Window], lis
 SETS = ("auto", *ALIGNED, "text")
 
 
+@dataclass(eq=False, repr=False)
 class JointFeatures(LearnedFeatures):
     """N-best lists as one sparse matrix with a row for each candidate.
 
@@ -136,29 +138,20 @@ class JointFeatures(LearnedFeatures):
     [[1, 0, 1], [0, 1, -1]]
     """
 
-    features_: Annotated[str, Saved()]
-    vector_length_: Annotated[int, Saved()]
-    deviations_: Annotated[Vector, Saved("number_names_")]
-    vocabulary_: FeatureColumns
-    numbers_: FeatureColumns
+    features: str = "auto"
+    min_count: int = 1
+    decoder: bool = True
+    binary: bool = False
 
-    def __init__(
-        self,
-        features: str = "auto",
-        min_count: int = 1,
-        decoder: bool = True,
-        binary: bool = False,
-    ) -> None:
-        self.features = features
-        self.min_count = min_count
-        self.decoder = decoder
-        self.binary = binary
+    features_: Annotated[str, Saved()] = field(init=False)
+    vocabulary_: FeatureColumns = field(init=False)
+    numbers_: FeatureColumns = field(init=False)
+    vector_length_: Annotated[int, Saved()] = field(init=False)
+    deviations_: Annotated[Vector, Saved("number_names_")] = field(init=False)
 
     def fit(self, lists: Lists) -> Self:
         """Learn which features make a difference, and the deviation of numbers."""
-        if self.features not in SETS:
-            names = ", ".join(map(repr, SETS))
-            raise DataError(f"expected one of {names}, found {self.features!r}", field="features")
+        check_choice(self.features, SETS, "features")
         outputs, lists = outputs_of(lists), lists.gathered()
         self.features_ = self.features
         if self.features == "auto":
@@ -239,9 +232,9 @@ class JointFeatures(LearnedFeatures):
         ``read`` turns names into what rows are made of.
         """
         tokens = [output.text.split() for output in outputs_of(lists)]
-        own = (tokens[start:stop] for start, stop in pairwise(lists.groups.starts.tolist()))
+        grouped = (tokens[start:stop] for start, stop in pairwise(lists.groups.starts.tolist()))
         if self.features_ == "text":
-            for candidates in own:
+            for candidates in grouped:
                 yield _differing([read(list(ngrams(words))) for words in candidates])
             return
         if (wrong := _first_unaligned(lists)) is not None:
@@ -251,7 +244,7 @@ class JointFeatures(LearnedFeatures):
             )
         windows_of, features_of = ALIGNED[self.features_]
         remembered = lru_cache(REMEMBERED)(lambda window: read(features_of(window)))
-        for input, candidates in zip(inputs_of(lists), own):
+        for input, candidates in zip(inputs_of(lists), grouped):
             words = (input.text or "").split()
             yield _aligned([windows_of(words, tags) for tags in candidates], remembered)
 

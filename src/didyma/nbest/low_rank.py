@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -10,10 +11,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from didyma.data.lists import Groups, Lists
-from didyma.data.matrix import Matrix, as_csr
-from didyma.errors import DataError
+from didyma.data.matrix import Matrix
+from didyma.errors import DataError, check_choice
 from didyma.model import Savable, Saved
-from didyma.nbest.candidates import read_lists
+from didyma.nbest.candidates import read_candidates, read_view
 from didyma.nbest.canonical import SMALL, CanonicalCorrelations, leading_subspace
 from didyma.nbest.projections import (
     Discriminative,
@@ -54,6 +55,7 @@ class SimilarityExplanation(NamedTuple):
     rest: float
 
 
+@dataclass(eq=False, repr=False)
 class LowRankReranker(Savable, Estimator):
     """Low-dimensional reranking of n-best lists (Jagarlamudi and Daumé 2012).
 
@@ -126,47 +128,31 @@ class LowRankReranker(Savable, Estimator):
     array([0, 1, 2])
     """
 
+    objective: str = "discriminative"
+    n_components: int = 50
+    tau: float = 0.5
+    lam: float = 0.3
+    _: KW_ONLY
+    weight: float | None = None
+    scale: str = "mean"
+    step: float = 0.1
+    max_iter: int = 5
+    tol: float = 1e-3
+    solver: str = "exact"
+    rank: int = 300
+    random_state: int = 0
+    callback: Callable[[LowRankRound], bool | None] | None = None
+
+    A_: Annotated[Vector, Saved("n_features", "components")] = field(init=False)
+    B_: Annotated[Vector, Saved("outputs", "components")] = field(init=False)
+    correlations_: Annotated[Vector, Saved("components")] = field(init=False)
+    slacks_: Annotated[Vector, Saved("lists")] = field(init=False)
+    weight_: Annotated[float, Saved()] = field(init=False)
+    n_iter_: Annotated[int, Saved()] = field(init=False)
+    residual_: Annotated[float, Saved()] = field(init=False)
+    tuning_: NDArray[Any] = field(init=False)
+
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
-
-    A_: Annotated[Vector, Saved("n_features", "components")]
-    B_: Annotated[Vector, Saved("outputs", "components")]
-    correlations_: Annotated[Vector, Saved("components")]
-    slacks_: Annotated[Vector, Saved("lists")]
-    weight_: Annotated[float, Saved()]
-    n_iter_: Annotated[int, Saved()]
-    residual_: Annotated[float, Saved()]
-    tuning_: NDArray[Any]
-
-    def __init__(
-        self,
-        objective: str = "discriminative",
-        n_components: int = 50,
-        tau: float = 0.5,
-        lam: float = 0.3,
-        *,
-        weight: float | None = None,
-        scale: str = "mean",
-        step: float = 0.1,
-        max_iter: int = 5,
-        tol: float = 1e-3,
-        solver: str = "exact",
-        rank: int = 300,
-        random_state: int = 0,
-        callback: Callable[[LowRankRound], bool | None] | None = None,
-    ) -> None:
-        self.objective = objective
-        self.n_components = n_components
-        self.tau = tau
-        self.lam = lam
-        self.weight = weight
-        self.scale = scale
-        self.step = step
-        self.max_iter = max_iter
-        self.tol = tol
-        self.solver = solver
-        self.rank = rank
-        self.random_state = random_state
-        self.callback = callback
 
     def fit(
         self,
@@ -190,8 +176,8 @@ class LowRankReranker(Savable, Estimator):
             They serve to choose the weight, if that is None, and nothing else.
         """
         self._check_parameters()
-        inputs = _read_view(X, "X")
-        outputs = _read_view(Y, "Y")
+        inputs = read_view(X, "X")
+        outputs = read_view(Y, "Y")
         if inputs.shape[0] != outputs.shape[0]:
             raise DataError(
                 f"expected {inputs.shape[0]} rows as in X, found {outputs.shape[0]}", field="Y"
@@ -200,7 +186,7 @@ class LowRankReranker(Savable, Estimator):
         if candidates is None and self.objective == "generative":
             nothing = Groups.from_lists(np.zeros(n))
             candidates = Lists(np.zeros((0, n_features)), grouping=nothing, losses=np.zeros(0))
-        lists = _read(candidates, losses, decoder_scores, n, n_features)
+        lists = read_candidates(candidates, losses, decoder_scores, n, n_features)
         problem = _problem(inputs, outputs, lists)
         learned = self._learn(problem)
         if len(learned.directions.correlations) == 0:
@@ -239,8 +225,9 @@ class LowRankReranker(Savable, Estimator):
             raise DataError("a model from a file has no training data: call fit, then tune")
         self._check_parameters()
         problem = self._training
-        held_out = _read_view(X, "X", self.n_features_in_)
-        lists = _read(candidates, losses, decoder_scores, held_out.shape[0], problem.Y.shape[1])
+        held_out = read_view(X, "X", self.n_features_in_)
+        sizes = held_out.shape[0], problem.Y.shape[1]
+        lists = read_candidates(candidates, losses, decoder_scores, *sizes)
         taus = _grid("tau", self.tau if taus is None else taus)
         lams = _grid("lam", self.lam if lams is None or self.objective == "generative" else lams)
         components = _grid("n_components", self.n_components if components is None else components)
@@ -301,16 +288,16 @@ class LowRankReranker(Savable, Estimator):
         features, or their numbers.
         """
         check_is_fitted(self)
-        row = _read_view(x, "x", self.n_features_in_, single=True)
-        other = _read_view(candidate, "candidate", len(self.B_), single=True)
+        row = read_view(x, "x", self.n_features_in_, single=True)
+        other = read_view(candidate, "candidate", len(self.B_), single=True)
         p, a = _entries(row)
         q, b = _entries(other)
         left, right = a[:, None] * self.A_[p], b[:, None] * self.B_[q]
         norm = np.linalg.norm(left.sum(axis=0)) * np.linalg.norm(right.sum(axis=0))
         shares = left @ right.T / norm if norm > 0 else np.zeros((len(p), len(q)))
         order = np.argsort(-np.abs(shares), axis=None, kind="stable")[:n]
-        own = getattr(self, "feature_names_in_", range(len(self.A_)))
-        inputs = own if input_names is None else input_names
+        columns = getattr(self, "feature_names_in_", range(len(self.A_)))
+        inputs = columns if input_names is None else input_names
         outputs = range(len(self.B_)) if output_names is None else output_names
         pairs = [
             FeaturePair(inputs[p[i]], outputs[q[j]], float(shares[i, j]))
@@ -391,8 +378,8 @@ class LowRankReranker(Savable, Estimator):
         return similarities(inputs, lists.X, lists.groups.codes, self.A_, self.B_)
 
     def _scores(self, inputs: Matrix, lists: Lists) -> Vector:
-        found = self._similarities(inputs, lists)
-        return found if lists.scores is None else lists.scores + self.weight_ * found
+        cosines = self._similarities(inputs, lists)
+        return cosines if lists.scores is None else lists.scores + self.weight_ * cosines
 
     def _read(self, X: Any, candidates: Any, decoder_scores: Any) -> tuple[Matrix, Lists, bool]:
         """Inputs and lists, and whether there is one input whose lists are not in a list."""
@@ -402,11 +389,12 @@ class LowRankReranker(Savable, Estimator):
             and candidates.dtype != object
             and candidates.ndim == 2
         )
-        inputs = _read_view(X, "X", self.n_features_in_, single=single)
+        inputs = read_view(X, "X", self.n_features_in_, single=single)
         if single:
             candidates = [candidates]
             decoder_scores = None if decoder_scores is None else [decoder_scores]
-        lists = _read(candidates, None, decoder_scores, inputs.shape[0], len(self.B_), False)
+        sizes = inputs.shape[0], len(self.B_)
+        lists = read_candidates(candidates, None, decoder_scores, *sizes, judged=False)
         return inputs, lists, single
 
     def _check_parameters(self) -> None:
@@ -415,11 +403,7 @@ class LowRankReranker(Savable, Estimator):
             ("scale", ("mean", "sum")),
             ("solver", ("exact", "randomized")),
         ):
-            if getattr(self, name) not in choices:
-                wanted = ", ".join(map(repr, choices))
-                raise DataError(
-                    f"expected one of {wanted}, found {getattr(self, name)!r}", field=name
-                )
+            check_choice(getattr(self, name), choices, name)
         for name in ("tau", "lam", "n_components", "weight", "step", "max_iter", "tol", "rank"):
             _check_parameter(name, getattr(self, name))
 
@@ -457,52 +441,6 @@ def _grid(name: str, values: Any) -> list[Any]:
     return grid
 
 
-def _read_view(
-    given: Any, field: str, n_features: int | None = None, single: bool = False
-) -> Matrix:
-    """A view in double precision; with ``single``, a vector is a matrix of one row."""
-    if sp.issparse(given):
-        rows: Any = as_csr(given, field=field).astype(np.float64, copy=False)
-    else:
-        try:
-            rows = np.asarray(given, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DataError("expected a matrix of numbers", field=field) from None
-    if single and rows.ndim == 1:
-        rows = rows.reshape(1, -1)
-    if rows.ndim != 2:
-        raise DataError(f"expected a matrix, found shape {rows.shape}", field=field)
-    if single and rows.shape[0] != 1:
-        raise DataError(f"expected one row, found {rows.shape[0]}", field=field)
-    if 0 in rows.shape:
-        raise DataError(f"expected rows and columns, found shape {rows.shape}", field=field)
-    if n_features is not None and rows.shape[1] != n_features:
-        raise DataError(f"expected {n_features} features, found {rows.shape[1]}", field=field)
-    if not np.isfinite(rows.data if sp.issparse(rows) else rows).all():
-        raise DataError("expected finite numbers, found others", field=field)
-    return rows
-
-
-def _read(
-    candidates: Any,
-    losses: Any,
-    decoder_scores: Any,
-    n: int,
-    n_features: int,
-    judged: bool = True,
-) -> Lists:
-    """The lists of n inputs; ``judged`` if losses are needed."""
-    if candidates is None:
-        raise DataError("expected a list of candidates for each input", field="candidates")
-    found = len(candidates.groups if isinstance(candidates, Lists) else candidates)
-    if found != n:
-        raise DataError(f"expected {n} lists, one per input, found {found}", field="candidates")
-    lists = read_lists(candidates, losses, decoder_scores, n_features)
-    if judged and lists.losses is None:
-        raise DataError("expected a loss for each candidate", field="losses")
-    return lists
-
-
 def _problem(X: Matrix, Y: Matrix, lists: Lists) -> RerankingProblem:
     assert lists.losses is not None
     return RerankingProblem(X, Y, lists.X, lists.groups.starts, lists.losses)
@@ -512,13 +450,13 @@ def _select(
     problem: RerankingProblem, lists: Lists, chosen: NDArray[np.bool_]
 ) -> tuple[Matrix, Matrix, Lists]:
     """Some of the inputs, their outputs and their lists."""
-    kept = np.flatnonzero(chosen)
-    return problem.X[kept], problem.Y[kept], lists.select_lists(kept)
+    rows = np.flatnonzero(chosen)
+    return problem.X[rows], problem.Y[rows], lists.select_lists(rows)
 
 
 def _similarities(inputs: Matrix, lists: Lists, learned: Learned) -> Vector:
-    found = learned.directions
-    return similarities(inputs, lists.X, lists.groups.codes, found.A, found.B)
+    A, B = learned.directions.A, learned.directions.B
+    return similarities(inputs, lists.X, lists.groups.codes, A, B)
 
 
 def _mean_losses(lists: Lists, similarity: Vector, weights: Iterable[float]) -> Vector:

@@ -67,8 +67,8 @@ class RerankingProblem:
         n, m = len(self.starts) - 1, len(alpha)
         weights = lam * alpha / np.diff(self.starts)[self.lists]
         mean = sp.csr_array((weights, np.arange(m), self.starts), shape=(n, m))
-        own = (1.0 - lam) + np.asarray(mean.sum(axis=1))
-        target = sp.diags_array(own) @ self.Y - mean @ self.candidates
+        shares = (1.0 - lam) + np.asarray(mean.sum(axis=1))
+        target = sp.diags_array(shares) @ self.Y - mean @ self.candidates
         return sp.csr_array(target) if sp.issparse(target) else np.asarray(target)
 
     def margins(self, A: Array, B: Array) -> Vector:
@@ -79,9 +79,9 @@ class RerankingProblem:
         inputs, outputs = self.X @ A, self.Y @ B
         for start in range(0, len(margins), BLOCK):
             rows = slice(start, start + BLOCK)
-            own = self.lists[rows]
-            residuals = outputs[own] - self.candidates[rows] @ B
-            margins[rows] = np.einsum("ij,ij->i", inputs[own], residuals)
+            owner = self.lists[rows]
+            residuals = outputs[owner] - self.candidates[rows] @ B
+            margins[rows] = np.einsum("ij,ij->i", inputs[owner], residuals)
         return margins
 
     def slacks(self, margins: Vector) -> Vector:
@@ -94,9 +94,9 @@ class RerankingProblem:
 
     def moved(self, alpha: Vector, margins: Vector, slacks: Vector, step: float) -> Vector:
         """The multipliers after a step, which stay nonnegative."""
-        own = slacks[self.lists]
-        moves = (own > 0) & (self.losses > 0)
-        excess = margins[moves] - 1.0 + own[moves] / self.losses[moves]
+        slack = slacks[self.lists]
+        moves = (slack > 0) & (self.losses > 0)
+        excess = margins[moves] - 1.0 + slack[moves] / self.losses[moves]
         alpha = alpha.copy()
         alpha[moves] = np.maximum(0.0, alpha[moves] - step * excess)
         return alpha
@@ -180,8 +180,8 @@ def similarities(
 ) -> Vector:
     """cos(A'x_i, B'ŷ_ij) of each candidate, row j of ``candidates`` with i = ``lists[j]``."""
     inputs = X @ A
-    found = np.empty(len(lists))
-    for start in range(0, len(found), BLOCK):
+    values = np.empty(len(lists))
+    for start in range(0, len(values), BLOCK):
         rows = slice(start, start + BLOCK)
-        found[rows] = cosines(inputs[lists[rows]], candidates[rows] @ B)
-    return found
+        values[rows] = cosines(inputs[lists[rows]], candidates[rows] @ B)
+    return values

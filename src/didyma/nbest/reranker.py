@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
@@ -14,16 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
 from didyma.data.passage import Passage, passages_of
-from didyma.errors import DataError
+from didyma.errors import DataError, check_choice
 from didyma.files import PathName
 from didyma.learning.scoring import linear_scores
 from didyma.model import Model, Saved
 from didyma.nbest.bags import KINDS, Bag
 from didyma.nbest.boosting import BoostingReranker
-from didyma.nbest.formats import Input, Output, inputs_of, losses, of_outputs, outputs_of, read
-from didyma.nbest.given import GivenVectors
+from didyma.nbest.formats import Input, Output, inputs_of, of_outputs, outputs_of, read
+from didyma.nbest.formats.outputs import output_of, passage_of
 from didyma.nbest.joint import DECODER, JointFeatures
+from didyma.nbest.loss import label_best, least_losses, losses
 from didyma.nbest.low_rank import LowRankReranker
+from didyma.nbest.views import VECTORS, GivenVectors, View, learn_views, written_inputs
 from didyma.protocol import Estimator
 from didyma.ranking.explanation import FeatureContribution, MatchedSpan, PassageExplanation
 from didyma.ranking.featuriser import State
@@ -55,11 +57,11 @@ GRIDS: dict[str, dict[str, list[Any]]] = {"svm": {"C": [100.0, 1000.0, 10000.0]}
 # Parameters of the low-rank model that it can tune faster than one by one, and their names there.
 TUNED = {"tau": "taus", "lam": "lams", "n_components": "components"}
 WEIGHTS = np.arange(101.0)
-VECTORS = "vectors"
 DECODERS_OWN = "decoder's own score"  # what it adds by its share, beside any feature made of it
 TINY = 1e-12  # what is smaller, relative to the values, is rounding
 
 
+@dataclass(eq=False, repr=False)
 class NBestReranker(Reranker, Estimator):
     """Chooses among the candidates of n-best lists, by a model and the decoder's score together.
 
@@ -98,7 +100,7 @@ class NBestReranker(Reranker, Estimator):
         How often a feature must occur in training (joint ones: make a difference).
     loss : {"auto", "hamming", "edit"}
         How losses come from references where candidates have none: wrong tokens, or edit distance
-        over the longer length; see `didyma.nbest.formats.losses`. "auto" counts wrong tokens if all
+        over the longer length; see `didyma.nbest.losses`. "auto" counts wrong tokens if all
         lengths agree.
     weight : float in [0, 100], optional
         Weight of the model against the decoder's score, in per cent. None takes the best on
@@ -131,47 +133,34 @@ class NBestReranker(Reranker, Estimator):
     >>> reranker = NBestReranker("perceptron").fit(train)
     >>> reranker.rerank(train)
     array([1, 0])
-    >>> [own.text for own in reranker.rank("the ring", ["DT VB", "DT NN"], scores=[-3.0, -4.0])]
+    >>> [item.text for item in reranker.rank("the ring", ["DT VB", "DT NN"], scores=[-3.0, -4.0])]
     ['DT NN', 'DT VB']
     """
 
+    model: str = "low-rank"
+    parameters: Mapping[str, Any] | None = None
+    _: KW_ONLY
+    features: str = "auto"
+    input_view: str = "auto"
+    output_view: str = "auto"
+    min_count: int = 1
+    loss: str = "auto"
+    weight: float | None = None
+    callback: Callable[[Any], bool | None] | None = None
+
+    # There are joint features, or views of inputs and outputs, instead.
+    featuriser: Annotated[Any, None] = field(init=False)
+    model_: Annotated[Any, Saved()] = field(init=False)
+    joint_: Annotated[JointFeatures | None, Saved()] = field(init=False)
+    input_view_: Annotated[View | None, Saved()] = field(init=False)
+    output_view_: Annotated[View | None, Saved()] = field(init=False)
+    weight_: Annotated[float, Saved()] = field(init=False)
+    scale_: Annotated[float, Saved()] = field(init=False)
+    uses_decoder_: Annotated[bool, Saved()] = field(init=False)
+    tuning_: list[dict[str, Any]] = field(init=False)
+    interrupted_: bool = field(init=False)
+
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
-
-    featuriser: Annotated[
-        Any, None
-    ]  # there are joint features, or views of inputs and outputs, instead
-    model_: Annotated[Any, Saved()]
-    joint_: Annotated[JointFeatures | None, Saved()]
-    input_view_: Annotated[Bag | GivenVectors | None, Saved()]
-    output_view_: Annotated[Bag | GivenVectors | None, Saved()]
-    weight_: Annotated[float, Saved()]
-    scale_: Annotated[float, Saved()]
-    uses_decoder_: Annotated[bool, Saved()]
-    tuning_: list[dict[str, Any]]
-    interrupted_: bool
-
-    def __init__(
-        self,
-        model: str = "low-rank",
-        parameters: Mapping[str, Any] | None = None,
-        *,
-        features: str = "auto",
-        input_view: str = "auto",
-        output_view: str = "auto",
-        min_count: int = 1,
-        loss: str = "auto",
-        weight: float | None = None,
-        callback: Callable[[Any], bool | None] | None = None,
-    ) -> None:
-        self.model = model
-        self.parameters = parameters
-        self.features = features
-        self.input_view = input_view
-        self.output_view = output_view
-        self.min_count = min_count
-        self.loss = loss
-        self.weight = weight
-        self.callback = callback
 
     def fit(self, lists: Lists, eval_set: Lists | None = None) -> Self:
         """Learn from lists of outputs; ``eval_set`` are others, to choose weight and parameters by.
@@ -197,8 +186,8 @@ class NBestReranker(Reranker, Estimator):
         self.interrupted_ = False
         try:
             for fitted in self._models(grid, train, right, held_out):
-                found = self._model_scores(fitted, train)
-                scale = _deviation(train, _decoder(train)) / _deviation(train, found)
+                scores = self._model_scores(fitted, train)
+                scale = _deviation(train, _decoder(train)) / _deviation(train, scores)
                 weight, loss = self._choose_weight(fitted, scale, held_out)
                 chosen = {name: getattr(fitted, name) for name in grid}
                 self.tuning_.append({**chosen, "weight": weight, "loss": loss})
@@ -226,19 +215,18 @@ class NBestReranker(Reranker, Estimator):
     def evaluate(self, lists: Lists, measures: Any = MEASURES) -> Evaluation:
         """Measures of the rankings, in which the outputs of least loss of a list are relevant."""
         self._refuse_shards(lists)
-        return super().evaluate(_best(self._judged(lists)), measures)
+        return super().evaluate(label_best(self._judged(lists)), measures)
 
     def _read_file(self, path: PathName) -> Lists:
         return read(path)
 
     def _read(self, documents: Iterable[Any]) -> list[Passage]:
-        return passages_of(documents, _passage)
+        return passages_of(documents, passage_of)
 
     def _list(self, query: Any, documents: list[Passage], scores: list[ArrayLike] | None) -> Lists:
         if not isinstance(query, str | Input):
-            found = kind_of(query)
-            raise DataError(f"expected a text or an Input, found {found}", field="query")
-        outputs = [_output(document, n) for n, document in enumerate(documents)]
+            raise DataError(f"expected a text or an Input, found {kind_of(query)}", field="query")
+        outputs = [output_of(document, n) for n, document in enumerate(documents)]
         return of_outputs([query], [outputs], scores=scores)
 
     def _rows(self, lists: Lists) -> tuple[Windowed, Lists]:
@@ -247,9 +235,9 @@ class NBestReranker(Reranker, Estimator):
         return Windowed(data.X, np.arange(len(data))), data
 
     def _raw(self, rows: Lists) -> Vector:
-        found = np.empty(len(rows))
-        found[rows.groups.rows] = self._combined(rows.gathered())
-        return found
+        scores = np.empty(len(rows))
+        scores[rows.groups.rows] = self._combined(rows.gathered())
+        return scores
 
     def _reasons(self, rows: Lists, wanted: NDArray[np.int64]) -> list[PassageExplanation]:
         """What decoder and features add; each output of a list has the same features."""
@@ -258,16 +246,16 @@ class NBestReranker(Reranker, Estimator):
         parts = [(name, unit * a, x) for name, a, x in self._contributions(rows)]
         if self.uses_decoder_:
             parts.append((DECODERS_OWN, (1 - share) * decoder, decoder))
-        found = []
+        explanations = []
         for n in wanted.tolist():
-            own = [
+            contributions = [
                 FeatureContribution(name, float(a[n]), None if x is None else float(x[n]))
                 for name, a, x in parts
             ]
-            own.sort(key=lambda part: -abs(part.amount))
-            raw = sum(part.amount for part in own)
-            found.append(PassageExplanation(raw, raw, 0.0, tuple(own)))
-        return found
+            contributions.sort(key=lambda part: -abs(part.amount))
+            raw = sum(part.amount for part in contributions)
+            explanations.append(PassageExplanation(raw, raw, 0.0, tuple(contributions)))
+        return explanations
 
     def _matched(self, lists: Lists, ranked: list[Ranked]) -> list[list[MatchedSpan]]:
         return [[] for _ in ranked]
@@ -306,19 +294,15 @@ class NBestReranker(Reranker, Estimator):
 
     def _grid(self, can_choose: bool) -> dict[str, list[Any]]:
         """The values of each parameter of the model, after a check of all parameters."""
-        if self.model not in MODELS:
-            names = ", ".join(map(repr, MODELS))
-            raise DataError(f"expected one of {names}, found {self.model!r}", field="model")
+        check_choice(self.model, MODELS, "model")
         if self.weight is not None and not 0 <= self.weight <= 100:
             raise DataError(f"expected 0 to 100 per cent, found {self.weight}", field="weight")
         for name in ("input_view", "output_view"):
-            if (kind := getattr(self, name)) not in ("auto", VECTORS, *KINDS):
-                names = ", ".join(map(repr, ("auto", *KINDS, VECTORS)))
-                raise DataError(f"expected one of {names}, found {kind!r}", field=name)
-        known = MODELS[self.model][0]().get_params()
+            check_choice(getattr(self, name), ("auto", *KINDS, VECTORS), name)
+        parameters = MODELS[self.model][0]().get_params()
         grid = dict(GRIDS.get(self.model, {})) if can_choose else {}
         for name, value in (self.parameters or {}).items():
-            if name not in known:
+            if name not in parameters:
                 raise DataError(f"{self.model} has no parameter {name!r}", field="parameters")
             grid[name] = list(value) if isinstance(value, (list, tuple)) else [value]
             if len(grid[name]) != 1 and not can_choose:
@@ -337,11 +321,8 @@ class NBestReranker(Reranker, Estimator):
         full = lists.groups.sizes > 0
         if self._has_views:
             return full
-        starts = lists.groups.starts[:-1][full]
-        differs = np.zeros(len(full), np.bool_)
-        least, most = (f.reduceat(lists.losses, starts) for f in (np.minimum, np.maximum))
-        differs[full] = least < most
-        return differs
+        worse = lists.losses > least_losses(lists)[lists.groups.codes]
+        return np.bincount(lists.groups.codes[worse], minlength=len(full)) > 0
 
     def _learn_features(self, lists: Lists) -> None:
         self.joint_ = self.input_view_ = self.output_view_ = None
@@ -352,19 +333,8 @@ class NBestReranker(Reranker, Estimator):
             )
             self.joint_ = joint.fit(lists)
             return
-        inputs, outputs = inputs_of(lists), outputs_of(lists)
-        kind = _view_of(self.input_view, "suffixes", inputs)
-        self.input_view_ = self._view(kind).fit(
-            Lists(inputs if kind == VECTORS else _written(lists))
-        )
-        kind = _view_of(self.output_view, "n-grams", outputs)
-        right = [Output(own.reference) for own in inputs if own.reference is not None]
-        self.output_view_ = self._view(kind).fit(
-            Lists(outputs if kind == VECTORS else [*right, *outputs])
-        )
-
-    def _view(self, kind: str) -> Bag | GivenVectors:
-        return GivenVectors() if kind == VECTORS else Bag(kind, min_count=self.min_count)
+        kinds = self.input_view, self.output_view
+        self.input_view_, self.output_view_ = learn_views(lists, *kinds, self.min_count)
 
     def _seen(self, lists: Lists) -> Lists:
         """Lists as the model sees them: of features, and of the scores that it was trained with."""
@@ -379,7 +349,7 @@ class NBestReranker(Reranker, Estimator):
     def _inputs(self, lists: Lists) -> Matrix:
         assert self.input_view_ is not None
         counts = isinstance(self.input_view_, Bag)
-        return self.input_view_.transform(Lists((_written if counts else inputs_of)(lists)))
+        return self.input_view_.transform(Lists((written_inputs if counts else inputs_of)(lists)))
 
     def _outputs(self, outputs: Sequence[Output]) -> Matrix:
         assert self.output_view_ is not None
@@ -393,9 +363,9 @@ class NBestReranker(Reranker, Estimator):
         right = []
         for input, row in zip(inputs_of(lists), best.tolist()):
             counts = isinstance(self.output_view_, Bag)
-            known = input.reference if counts else input.reference_vector
-            reference = Output(input.reference or "", vector=input.reference_vector)
-            right.append(outputs[row] if known is None else reference)
+            reference = input.reference if counts else input.reference_vector
+            output = Output(input.reference or "", vector=input.reference_vector)
+            right.append(outputs[row] if reference is None else output)
         return self._outputs(right)
 
     def _models(
@@ -444,12 +414,12 @@ class NBestReranker(Reranker, Estimator):
 
     def _combined(self, data: Lists) -> Vector:
         """The score of each candidate."""
-        found = self._model_scores(self.model_, data)
-        return self._mix(data, found, self.scale_, self.weight_)
+        return self._mix(data, self._model_scores(self.model_, data), self.scale_, self.weight_)
 
-    def _mix(self, data: Lists, found: Vector, scale: float, weight: Any) -> Vector:
+    def _mix(self, data: Lists, scores: Vector, scale: float, weight: Any) -> Vector:
+        """(1 − w/100) s + (w/100) c p."""
         share = weight / 100
-        return (1 - share) * _decoder(data) + share * (scale * found)
+        return (1 - share) * _decoder(data) + share * (scale * scores)
 
     def _choose_weight(
         self, fitted: Any, scale: float, dev: Lists | None
@@ -462,8 +432,8 @@ class NBestReranker(Reranker, Estimator):
                 return 100.0, None
             return 100.0 * fitted.weight_ / (fitted.weight_ + scale), None
         weights = WEIGHTS if self.weight is None else np.array([float(self.weight)])
-        found = self._model_scores(fitted, dev)
-        chosen = (dev.groups.choose(self._mix(dev, found, scale, weight)) for weight in weights)
+        scores = self._model_scores(fitted, dev)
+        chosen = (dev.groups.choose(self._mix(dev, scores, scale, weight)) for weight in weights)
         total = np.array([dev.loss_of(choice).sum() for choice in chosen])
         best = int(np.argmin(total))
         n_lists = max(1, np.count_nonzero(dev.groups.sizes))
@@ -482,8 +452,8 @@ class NBestReranker(Reranker, Estimator):
             inputs = self._inputs(data)
             pairs: dict[str, Vector] = {}
             for n in range(len(data)):
-                found = fitted.explain(inputs, data.X[[n]], None, **names)
-                for source, target, value in found.pairs:
+                explanation = fitted.explain(inputs, data.X[[n]], None, **names)
+                for source, target, value in explanation.pairs:
                     pairs.setdefault(f"{source} ~ {target}", np.zeros(len(data)))[n] += value
             yield from ((name, amounts, None) for name, amounts in pairs.items())
             return
@@ -497,52 +467,17 @@ class NBestReranker(Reranker, Estimator):
             yield columns[k], values * fitted.coef_[k], values
 
 
-def _passage(value: Any) -> Passage:
-    """An output as what was given to rank, or what else is given."""
-    if not isinstance(value, Output):
-        return Passage.of(value)
-    known = {"features": value.features, "vector": value.vector}
-    rest = {**value.other, **{name: own for name, own in known.items() if own is not None}}
-    return Passage(value.text, rest.pop("id", None), rest)
-
-
-def _output(document: Passage, n: int) -> Output:
-    """The output that a document is."""
-    features, vector = (document.metadata.get(name) for name in ("features", "vector"))
-    try:
-        numbers = None if features is None else {str(k): float(features[k]) for k in features}
-        entries = None if vector is None else np.asarray(vector, np.float64)
-    except (TypeError, ValueError):
-        raise DataError(
-            "expected features with numbers, and a vector of numbers", field=f"document {n}"
-        ) from None
-    known = [*(numbers or {}).values(), *np.ravel([] if entries is None else entries)]
-    if not np.isfinite(known).all() or (entries is not None and entries.ndim != 1):
-        raise DataError("expected finite numbers", field=f"document {n}")
-    return Output(document.text, numbers, entries)
-
-
 def _decoder(data: Lists) -> Vector:
     """The decoder's score of each candidate, 0 if there is none."""
     return np.zeros(len(data)) if data.scores is None else data.scores
-
-
-def _best(data: Lists) -> Lists:
-    """The same lists with labels: 1 for the candidates of least loss of their list."""
-    assert data.losses is not None
-    groups = data.groups
-    full = groups.sizes > 0
-    least = np.full(len(groups), np.inf)
-    least[full] = np.minimum.reduceat(data.losses, groups.starts[:-1][full])
-    return replace(data, labels=(data.losses == least[groups.codes]).astype(np.float64))
 
 
 def _fit_ranker(fitted: Any, train: Lists, dev: Lists | None) -> None:
     """Fit a ranker of rows; dev lists tell the best epoch of a perceptron."""
     watched = None
     if dev is not None and isinstance(fitted, LatentPerceptronRanker):
-        watched = _best(dev)
-    fitted.fit(_best(train), eval_set=watched)
+        watched = label_best(dev)
+    fitted.fit(label_best(train), eval_set=watched)
 
 
 def _was_interrupted(fitted: Any) -> bool:
@@ -550,22 +485,6 @@ def _was_interrupted(fitted: Any) -> bool:
     result = getattr(fitted, "result_", None)
     status = getattr(result, "status", None)
     return status == "interrupted" or getattr(fitted, "interrupted_", False)
-
-
-def _view_of(kind: str, usual: str, items: Sequence[Any]) -> str:
-    """What is asked for; by default vectors, where all items have them."""
-    if kind != "auto":
-        return kind
-    return usual if any(item.vector is None for item in items) else VECTORS
-
-
-def _written(lists: Lists) -> list[Input]:
-    """The inputs, once it is sure that all of them have texts."""
-    inputs = list(inputs_of(lists))
-    for name, own in zip(lists.groups.names, inputs):
-        if own.text is None:
-            raise DataError("expected an input, found none", field=f"list {str(name)!r}")
-    return inputs
 
 
 def _deviation(data: Lists, values: Vector) -> float:

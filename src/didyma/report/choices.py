@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.nbest.formats import hamming, inputs_of, loss_measure, losses, outputs_of
+from didyma.nbest.formats import inputs_of, outputs_of
+from didyma.nbest.loss import hamming, loss_measure, losses
 from didyma.report.table import Row
 
 __all__ = ["Judge", "first_choices"]
@@ -28,7 +29,7 @@ def first_choices(lists: Lists) -> Choices:
 class Judge:
     """Judges choices over the lists that have candidates.
 
-    ``loss`` says how losses come from references, as in `didyma.nbest.formats.losses`.
+    ``loss`` says how losses come from references, as in `didyma.nbest.losses`.
     """
 
     def __init__(self, lists: Lists, loss: str = "auto") -> None:

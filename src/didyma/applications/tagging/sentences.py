@@ -13,7 +13,8 @@ from didyma.data.conll import Sentence
 from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.files import format_suffix, read_lines, replace_when_done
-from didyma.nbest.formats import Input, hamming, of_outputs
+from didyma.nbest.formats import Input, of_outputs
+from didyma.nbest.loss import hamming
 
 __all__ = ["TaggedSentences", "accuracies"]
 

@@ -14,19 +14,13 @@ from didyma.files import PathName, format_suffix, read_lines, replace_when_done
 from didyma.nbest.formats import json_lines, moses
 from didyma.nbest.formats.collector import Collector
 from didyma.nbest.formats.lines import Lines
-from didyma.nbest.formats.loss import LOSSES, edit, hamming, loss_measure, losses
 from didyma.nbest.formats.outputs import Input, Output, inputs_of, of_outputs, outputs_of
 
 __all__ = [
-    "LOSSES",
     "Input",
     "Output",
-    "edit",
-    "hamming",
     "inputs_of",
     "is_jsonl",
-    "loss_measure",
-    "losses",
     "of_outputs",
     "outputs_of",
     "read",
@@ -56,17 +50,17 @@ def read(
     ([('a b', {'lm': -2.0}), ('b', {'lm': -1.0})], [-3.0, -4.0])
     """
     lines = Lines(path)
-    found = Collector(lines)
-    (json_lines if lines.are_json else moses).collect(lines, loss, found)
-    lists = found.lists()
-    known = inputs_of(lists)
+    collector = Collector(lines)
+    (json_lines if lines.are_json else moses).collect(lines, loss, collector)
+    lists = collector.lists()
+    records = inputs_of(lists)
     if inputs is not None:
-        texts = _parallel(inputs, path, len(known))
-        known = [replace(own, text=text) for own, text in zip(known, texts)]
+        texts = _parallel(inputs, path, len(records))
+        records = [replace(record, text=text) for record, text in zip(records, texts)]
     if references is not None:
-        texts = _parallel(references, path, len(known))
-        known = [replace(own, reference=text) for own, text in zip(known, texts)]
-    return replace(lists, queries=known)
+        texts = _parallel(references, path, len(records))
+        records = [replace(record, reference=text) for record, text in zip(records, texts)]
+    return replace(lists, queries=records)
 
 
 def write(lists: Lists, path: PathName, *, format: str | None = None, loss: str = "loss") -> None:

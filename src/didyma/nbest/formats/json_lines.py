@@ -25,7 +25,7 @@ from didyma.nbest.formats.outputs import Input, Output, inputs_of, outputs_of
 __all__ = ["collect", "lines_of"]
 
 
-def collect(lines: Lines, loss: str, found: Collector) -> None:
+def collect(lines: Lines, loss: str, collector: Collector) -> None:
     """Read all lists of a file."""
     for place, text in enumerate(lines):
         try:
@@ -38,7 +38,7 @@ def collect(lines: Lines, loss: str, found: Collector) -> None:
         if not isinstance(candidates, list):
             lines.fail(f"expected a list, found {kind_of(candidates)}", "candidates")
         outputs = [
-            _output(lines, f"candidates[{k}]", own, loss) for k, own in enumerate(candidates)
+            _output(lines, f"candidates[{k}]", fields, loss) for k, fields in enumerate(candidates)
         ]
         name = record.pop("id", place)
         if not isinstance(name, (str, int)) or isinstance(name, bool):
@@ -50,10 +50,10 @@ def collect(lines: Lines, loss: str, found: Collector) -> None:
             lines.vector(record.pop("reference_vector", None), "reference_vector"),
             record,
         )
-        found.begin(str(name), input)
+        collector.begin(str(name), input)
         for output, score, cost in outputs:
-            found.add(output, score, cost)
-        found.end()
+            collector.add(output, score, cost)
+        collector.end()
 
 
 def _output(
@@ -68,8 +68,8 @@ def _output(
     features = fields.pop("features", None)
     if features is not None:
         if not isinstance(features, dict):
-            found = kind_of(features)
-            lines.fail(f"expected names with numbers, found {found}", f"{place}.features")
+            kind = kind_of(features)
+            lines.fail(f"expected names with numbers, found {kind}", f"{place}.features")
         features = {
             name: lines.number_of(value, f"{place}.features.{name}")
             for name, value in features.items()
@@ -99,22 +99,22 @@ def lines_of(lists: Lists, loss: str) -> Iterator[str]:
         candidates = []
         for row in groups.rows_of(number).tolist():
             output = outputs[row]
-            known = {
+            fields = {
                 "text": output.text,
                 "score": None if lists.scores is None else float(lists.scores[row]),
                 loss: None if lists.losses is None else float(lists.losses[row]),
                 "features": output.features and dict(output.features),
                 "vector": _numbers(output.vector),
             }
-            candidates.append({**_given(known), **output.other})
-        document = {**_given(record), **input.other, "candidates": candidates}
+            candidates.append({**_present(fields), **output.other})
+        document = {**_present(record), **input.other, "candidates": candidates}
         try:
             yield json.dumps(document, ensure_ascii=False, allow_nan=False)
         except ValueError:
             raise DataError("expected finite numbers", field=f"list {name!r}") from None
 
 
-def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _present(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 

@@ -24,7 +24,7 @@ SEPARATOR = "|||"
 ALIGNMENT = "alignment"
 
 
-def collect(lines: Lines, loss: str, found: Collector) -> None:
+def collect(lines: Lines, loss: str, collector: Collector) -> None:
     """Read all lists of a file."""
     current = None
     for line in lines:
@@ -44,12 +44,12 @@ def collect(lines: Lines, loss: str, found: Collector) -> None:
         cost = None if cost is None else lines.loss(cost, loss)
         if name != current:
             if current is not None:
-                found.end()
-            found.begin(name, Input())
+                collector.end()
+            collector.begin(name, Input())
             current = name
-        found.add(Output(text, features, other=other), score, cost)
+        collector.add(Output(text, features, other=other), score, cost)
     if current is not None:
-        found.end()
+        collector.end()
 
 
 def _features(lines: Lines, columns: str) -> dict[str, float]:

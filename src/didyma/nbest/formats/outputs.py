@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, TypeAlias, cast
 
@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Groups, Lists, joined
+from didyma.data.passage import Passage
 from didyma.errors import DataError
 from didyma.values import kind_of
 
-__all__ = ["Input", "Output", "inputs_of", "of_outputs", "outputs_of"]
+__all__ = ["Input", "Output", "inputs_of", "of_outputs", "output_of", "outputs_of", "passage_of"]
 
 Vector: TypeAlias = "NDArray[np.float64]"
 
@@ -65,19 +66,19 @@ def of_outputs(
     >>> of_outputs(["time flies"], [["NN NNS", "NN VBZ"]], references=["NN VBZ"])
     Lists(2 rows of Output, 1 queries)
     """
-    known = [own if isinstance(own, Input) else Input(own) for own in inputs]
+    queries = [input if isinstance(input, Input) else Input(input) for input in inputs]
     if references is not None:
-        known = [
-            Input(own.text, reference, own.vector, own.reference_vector, own.other)
-            for own, reference in zip(known, references, strict=True)
+        queries = [
+            replace(query, reference=reference)
+            for query, reference in zip(queries, references, strict=True)
         ]
-    sizes = [len(own) for own in outputs]
-    if len(sizes) != len(known):
-        raise DataError(f"{len(sizes)} lists for {len(known)} inputs", field="outputs")
+    sizes = [len(candidates) for candidates in outputs]
+    if len(sizes) != len(queries):
+        raise DataError(f"{len(sizes)} lists for {len(queries)} inputs", field="outputs")
     return Lists(
-        [own if isinstance(own, Output) else Output(own) for own in chain.from_iterable(outputs)],
+        [item if isinstance(item, Output) else Output(item) for item in chain(*outputs)],
         grouping=Groups.from_lists(sizes, ids),
-        queries=known,
+        queries=queries,
         scores=joined(scores, sizes, "scores"),
         losses=joined(losses, sizes, "losses"),
     )
@@ -103,3 +104,28 @@ def inputs_of(lists: Lists) -> Sequence[Input]:
     if not all(isinstance(query, Input) for query in lists.queries):
         raise DataError("expected Lists of outputs: see didyma.nbest.formats", field="queries")
     return lists.queries
+
+
+def passage_of(value: Any) -> Passage:
+    """An output as a passage, with its numbers as metadata; anything else as `Passage.of` does."""
+    if not isinstance(value, Output):
+        return Passage.of(value)
+    numbers = {"features": value.features, "vector": value.vector}
+    metadata = {**value.other, **{name: n for name, n in numbers.items() if n is not None}}
+    return Passage(value.text, metadata.pop("id", None), metadata)
+
+
+def output_of(document: Passage, n: int) -> Output:
+    """The inverse of `passage_of`; ``n`` is the number of the document, for messages."""
+    features, vector = (document.metadata.get(name) for name in ("features", "vector"))
+    try:
+        numbers = None if features is None else {str(k): float(features[k]) for k in features}
+        entries = None if vector is None else np.asarray(vector, np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            "expected features with numbers, and a vector of numbers", field=f"document {n}"
+        ) from None
+    values = [*(numbers or {}).values(), *np.ravel([] if entries is None else entries)]
+    if not np.isfinite(values).all() or (entries is not None and entries.ndim != 1):
+        raise DataError("expected finite numbers", field=f"document {n}")
+    return Output(document.text, numbers, entries)

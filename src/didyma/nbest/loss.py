@@ -1,18 +1,27 @@
-"""What choosing an output costs, by its reference."""
+"""Losses of outputs by their references: Hamming and edit distance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
-from didyma.errors import DataError
+from didyma.errors import DataError, check_choice
 from didyma.nbest.formats.outputs import inputs_of, outputs_of
 
-__all__ = ["LOSSES", "edit", "hamming", "loss_measure", "losses"]
+__all__ = [
+    "LOSSES",
+    "edit",
+    "hamming",
+    "label_best",
+    "least_losses",
+    "loss_measure",
+    "losses",
+]
 
 TokenLoss: TypeAlias = "Callable[[Sequence[str], Sequence[str]], float]"
 
@@ -44,9 +53,7 @@ def loss_measure(lists: Lists, measure: str = "auto") -> str:
 
     "auto" is "hamming" if every output has as many tokens as its reference, otherwise "edit".
     """
-    if measure not in ("auto", *LOSSES):
-        names = ", ".join(map(repr, ("auto", *LOSSES)))
-        raise DataError(f"expected one of {names}, found {measure!r}", field="loss")
+    check_choice(measure, ("auto", *LOSSES), "loss")
     outputs = outputs_of(lists)
     if lists.losses is not None:
         return "given"
@@ -80,20 +87,35 @@ def losses(lists: Lists, measure: str = "auto") -> NDArray[np.float64]:
         return lists.losses
     loss, references = LOSSES[chosen], _references(lists)
     tokens = (output.text.split() for output in outputs_of(lists))
-    values = [loss(references[q], own) for q, own in zip(lists.groups.codes.tolist(), tokens)]
+    values = [loss(references[q], words) for q, words in zip(lists.groups.codes.tolist(), tokens)]
     return np.array(values, dtype=np.float64)
+
+
+def least_losses(lists: Lists) -> NDArray[np.float64]:
+    """The least loss of each list, infinite where it is empty."""
+    assert lists.losses is not None
+    least = np.full(len(lists.groups), np.inf)
+    np.minimum.at(least, lists.groups.codes, lists.losses)
+    return least
+
+
+def label_best(lists: Lists) -> Lists:
+    """The same lists with labels: 1 for the candidates of least loss of their list, else 0."""
+    assert lists.losses is not None
+    best: NDArray[np.bool_] = lists.losses == least_losses(lists)[lists.groups.codes]
+    return replace(lists, labels=best.astype(np.float64))
 
 
 def _references(lists: Lists) -> list[list[str]]:
     """Tokens of the reference of each list, which all lists with outputs must have."""
-    found = []
+    references = []
     for input, name, size in zip(inputs_of(lists), lists.groups.names, lists.groups.sizes):
         if size and input.reference is None:
             raise DataError(
                 "expected losses or a reference, found none", field=f"list {str(name)!r}"
             )
-        found.append((input.reference or "").split())
-    return found
+        references.append((input.reference or "").split())
+    return references
 
 
 def _edits(a: Sequence[str], b: Sequence[str]) -> int:
