@@ -8,9 +8,9 @@ import numpy as np
 from numpy.random import Generator
 
 from didyma.data.columns import Columns
-from didyma.learning.scoring import LEVELS
 from didyma.model import Model
 from didyma.ranking.additive import AdditiveSVMRanker
+from didyma.ranking.bins import LEVELS
 from didyma.ranking.classification import ClassificationRanker
 from didyma.ranking.svm import SVMRanker
 

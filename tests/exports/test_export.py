@@ -21,7 +21,7 @@ from didyma.errors import DataError
 from didyma.exports.description import Description, describe_ranker
 from didyma.exports.engine import Engine, spelled
 from didyma.exports.export import ENGINES, engine_of, export
-from didyma.exports.parity import telling_rows
+from didyma.exports.parity import probe_rows
 from didyma.exports.plain import SCORER
 from didyma.model import Model
 from didyma.text.features import SmallFeatures, TextFeatures
@@ -53,7 +53,7 @@ def scored(format: str, model: Model, path: Path) -> tuple[bytes, list[str], Lis
     """A file that was written, and rows with the scores that it should give them."""
     export(model, path, format)
     engine, description = engine_of(format), describe_ranker(model)
-    rows = telling_rows(description, engine.precision, missing=model.allows_missing)
+    rows = probe_rows(description, engine.precision, missing=model.allows_missing)
     rows = rows.select(np.arange(60))
     expected = model.predict(rows) - description.constant * (not engine.adds_constant)
     allowed = 50 * np.finfo(engine.precision).eps * description.magnitude(rows.X)

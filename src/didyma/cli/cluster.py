@@ -13,7 +13,7 @@ from didyma.errors import DataError, MissingExtraError
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
-    from didyma.learning.selection import Contest, HeldOut
+    from didyma.learning.selection import HeldOut, ModelSelection
 
 __all__ = ["train_on_cluster"]
 
@@ -22,13 +22,13 @@ WAIT = 30  # seconds for a scheduler to answer
 
 def train_on_cluster(
     address: str, ranker: Any, train: Path, dev: Path | None, Cs: Sequence[float], measure: str
-) -> tuple[Contest, Lists | None]:
+) -> tuple[ModelSelection, Lists | None]:
     """The ranker for each C, fitted where the shards are, and the dev rows that they are judged on.
 
     An SVM has a path, where each fit starts from the one before.
     """
     from didyma.cluster.shards import Shards
-    from didyma.learning.selection import contest
+    from didyma.learning.selection import select_model
     from didyma.protocol import clone
 
     Cs = Cs or [ranker.weight() if hasattr(ranker, "weight") else ranker.C]
@@ -36,10 +36,12 @@ def train_on_cluster(
     with _connected(address), reporting(Cs, getattr(ranker, "tol", None), None) as callback:
         ranker.callback = callback
         if hasattr(ranker, "path"):
-            results = contest(ranker.path(Shards(train), None, Cs), judge)
+            results = select_model(ranker.path(Shards(train), None, Cs), judge)
         else:
-            results = contest((clone(ranker).set_params(C=C).fit(Shards(train)) for C in Cs), judge)
-    return results, None if judge is None or not results.contenders else judge.lists
+            results = select_model(
+                (clone(ranker).set_params(C=C).fit(Shards(train)) for C in Cs), judge
+            )
+    return results, None if judge is None or not results.candidates else judge.lists
 
 
 class _Judge:

@@ -25,7 +25,7 @@ from didyma.report.columns import aligned, listed
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
-    from didyma.learning.selection import Contender, Contest, HeldOut
+    from didyma.learning.selection import Candidate, HeldOut, ModelSelection
 
 __all__ = ["fit"]
 
@@ -229,7 +229,7 @@ def fit(
         summary["wall_seconds"] = time.perf_counter() - began
         print_json({"model": str(output), **best.summary(), **summary})
     else:
-        _print_summary(model.name, best, results.contenders, measure, output)
+        _print_summary(model.name, best, results.candidates, measure, output)
     end_if_interrupted(results.interrupted, "model")
 
 
@@ -252,15 +252,17 @@ def _ranker(ranker_type: str, parameters: dict[str, Any]) -> Any:
     return getattr(import_module(module), name)(**parameters)
 
 
-def _learn(ranker: Any, lists: Lists, dev: Lists | None, Cs: list[float], measure: str) -> Contest:
+def _learn(
+    ranker: Any, lists: Lists, dev: Lists | None, Cs: list[float], measure: str
+) -> ModelSelection:
     """The ranker fitted for each C: an SVM along a path, others each on its own."""
-    from didyma.learning.selection import HeldOut, contest, fits
+    from didyma.learning.selection import HeldOut, fits, select_model
 
     held_out = None if dev is None else HeldOut(dev, measure)
     Cs = Cs or [ranker.weight() if hasattr(ranker, "weight") else ranker.C]
     if not hasattr(ranker, "callback"):
         with waiting("training"):
-            return contest(fits(ranker, lists, Cs), held_out)
+            return select_model(fits(ranker, lists, Cs), held_out)
     tol = None
     if hasattr(ranker, "path"):
         from didyma.ranking.losses import parse_loss
@@ -270,9 +272,9 @@ def _learn(ranker: Any, lists: Lists, dev: Lists | None, Cs: list[float], measur
         tol = None if in_rounds else ranker.tol
     with reporting(Cs, tol, _watch(ranker, held_out)) as ranker.callback:
         if not hasattr(ranker, "path"):
-            return contest(fits(ranker, lists, Cs, dev), held_out)
+            return select_model(fits(ranker, lists, Cs, dev), held_out)
         watched = None if ranker.patience is None else dev
-        return contest(ranker.path(lists, None, Cs, eval_set=watched), held_out)
+        return select_model(ranker.path(lists, None, Cs, eval_set=watched), held_out)
 
 
 def _watch(ranker: Any, held_out: HeldOut | None) -> DevMeasure | None:
@@ -287,17 +289,21 @@ def _watch(ranker: Any, held_out: HeldOut | None) -> DevMeasure | None:
 
 
 def _judged(
-    results: Contest, train: dict[str, Any], dev: Path | None, held_out: Lists | None, measure: str
-) -> tuple[Contender, dict[str, Any]]:
+    results: ModelSelection,
+    train: dict[str, Any],
+    dev: Path | None,
+    held_out: Lists | None,
+    measure: str,
+) -> tuple[Candidate, dict[str, Any]]:
     """The best of all, and what a model file keeps of how it was found."""
-    if not results.contenders:
+    if not results.candidates:
         print_message("interrupted before there was anything to keep")
         raise typer.Exit(exit_code())
     best = results.best
     summary: dict[str, Any] = {
         "train": train,
         "dev": None,
-        "candidates": [contender.summary() for contender in results.contenders],
+        "candidates": [candidate.summary() for candidate in results.candidates],
     }
     if dev is not None and held_out is not None:
         summary["dev"] = {**_counts(dev, held_out), "measure": measure, "value": best.value}
@@ -322,15 +328,15 @@ def _counts(path: Path, data: Lists) -> dict[str, Any]:
 
 
 def _print_summary(
-    name: str, best: Contender, contenders: list[Contender], measure: str, output: Path
+    name: str, best: Candidate, candidates: list[Candidate], measure: str, output: Path
 ) -> None:
-    if len(contenders) > 1:
+    if len(candidates) > 1:
         rows = [["C", f"dev {measure}", "objective", "iterations"]]
-        for contender in contenders:
-            mark = " *" if contender is best else ""
-            result = contender.ranker.result_
-            name = f"{contender.ranker.C:g}{mark}"
-            rows.append([name, decimal(contender.value), f"{result.value:.6g}", str(result.n_iter)])
+        for candidate in candidates:
+            mark = " *" if candidate is best else ""
+            result = candidate.ranker.result_
+            name = f"{candidate.ranker.C:g}{mark}"
+            rows.append([name, decimal(candidate.value), f"{result.value:.6g}", str(result.n_iter)])
         typer.echo(aligned(rows) + "\n")
     ranker, summary = best.ranker, best.summary()
     loss = f", loss {ranker.loss or 'none'}" if hasattr(ranker, "loss") else ""

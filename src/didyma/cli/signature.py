@@ -74,15 +74,22 @@ def parameters_of(path: str) -> dict[str, Parameter]:
     ('float', 0.001, 'Relative duality gap at which training stops.')
     """
     entries: dict[str, tuple[str, str]] = {}
-    arguments: list[tuple[str, str, str]] = []
+    arguments: dict[str, tuple[str, str]] = {}
+    complete = False
     for definition in _bases(path):
         entries = {**_entries(ast.get_docstring(definition) or ""), **entries}
-        arguments = arguments or _arguments(definition)
-        if arguments and all(name in entries for name, *_ in arguments):
+        if not complete:
+            # A data class has the fields of its bases, and no constructor of theirs.
+            fields = _fields(definition)
+            if not fields:
+                arguments = arguments or _constructor(definition)
+                complete = bool(arguments)
+            arguments = {**fields, **arguments}
+        if complete and all(name in entries for name in arguments):
             break
     return {
         name: Parameter(name, annotation, source, *entries.get(name, ("", "")))
-        for name, annotation, source in arguments
+        for name, (annotation, source) in arguments.items()
     }
 
 
@@ -114,22 +121,33 @@ def _names(module: str) -> tuple[dict[str, ast.ClassDef], dict[str, str]]:
     return classes, imports
 
 
-def _arguments(definition: ast.ClassDef) -> list[tuple[str, str, str]]:
-    """Name, annotation and default of each: of the constructor, or of a dataclass's fields."""
+def _constructor(definition: ast.ClassDef) -> dict[str, tuple[str, str]]:
+    """Annotation and default of each parameter of the constructor, if the class defines one."""
     for node in definition.body:
         if isinstance(node, ast.FunctionDef) and node.name == "__init__":
             positional, named = node.args.args[1:], node.args.kwonlyargs
             padding = [None] * (len(positional) - len(node.args.defaults))
             defaults = [*padding, *node.args.defaults, *node.args.kw_defaults]
-            return [
-                (argument.arg, _source(argument.annotation), _source(default))
+            return {
+                argument.arg: (_source(argument.annotation), _source(default))
                 for argument, default in zip([*positional, *named], defaults)
-            ]
-    return [
-        (node.target.id, _source(node.annotation), _source(node.value))
+            }
+    return {}
+
+
+def _fields(definition: ast.ClassDef) -> dict[str, tuple[str, str]]:
+    """The same of the fields of a data class that its constructor takes."""
+    if not any("dataclass" in ast.unparse(decorator) for decorator in definition.decorator_list):
+        return {}
+    return {
+        node.target.id: (_source(node.annotation), _source(node.value))
         for node in definition.body
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value
-    ]
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.target, ast.Name)
+        and node.value
+        and "init=False" not in ast.unparse(node.value)
+        and not ast.unparse(node.annotation).startswith("ClassVar")
+    }
 
 
 def _source(node: ast.expr | None) -> str:

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from didyma.data.columns import Columns
 from didyma.errors import DataError
-from didyma.learning.scoring import LEVELS, SCALERS, step_layout, step_tables
+from didyma.learning.scoring import SCALERS
 from didyma.model import Model
+from didyma.ranking.bins import LEVELS, Bins
 
 __all__ = ["ColumnLine", "Description", "StairTable", "Stairs", "describe_ranker"]
 
@@ -173,7 +174,8 @@ def _additive(model: Model, scalers: Sequence[Any], learned: dict[str, Any]) -> 
             "an additive model behind a scaler cannot be exported: bins need no scaling, so fit "
             "it without"
         )
-    values = step_tables(learned["coef_"], *step_layout(learned))
+    layout = ("edges_", "nominal_", "signs_", "levels_", "pairs_")
+    values = Bins(*(learned[name] for name in layout)).empty.tables(learned["coef_"])
     n, pairs = len(learned["edges_"]), learned["pairs_"].tolist()
     tables = [_column(learned, j, values[:, j]) for j in range(n)]
     tables += [_pair(learned, a, b, own) for (a, b), own in zip(pairs, values[:, n:].T)]

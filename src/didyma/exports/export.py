@@ -11,7 +11,7 @@ from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.exports.description import Description, describe_ranker
 from didyma.exports.engine import Engine
-from didyma.exports.parity import Parity, compare_scores, telling_rows
+from didyma.exports.parity import Parity, compare_scores, probe_rows
 from didyma.files import PathName, replace_when_done
 from didyma.model import Model
 
@@ -72,7 +72,7 @@ def export(model: Any, path: PathName, format: str, data: Lists | None = None) -
     names = engine.names(description.features)
     contents = engine.render(description, names, _stem(path))
     if data is None:
-        rows = telling_rows(description, engine.precision, missing=ranker.allows_missing)
+        rows = probe_rows(description, engine.precision, missing=ranker.allows_missing)
     else:
         rows = ranker.features.arrange(data)
     parity = compare_scores(ranker, description, engine, contents, rows)

@@ -15,7 +15,7 @@ from didyma.exports.description import Description
 from didyma.exports.engine import Engine
 from didyma.model import Model
 
-__all__ = ["Parity", "compare_scores", "telling_rows"]
+__all__ = ["Parity", "compare_scores", "probe_rows"]
 
 ROWS = 1024  # that are made, unless a column has more values to tell
 CELLS = 1 << 22  # that are looked at together
@@ -47,7 +47,7 @@ class Parity:
         )
 
 
-def telling_rows(
+def probe_rows(
     description: Description, precision: type[np.floating[Any]], *, missing: bool
 ) -> Lists:
     """Rows with all values that could tell a wrong file from a right one.

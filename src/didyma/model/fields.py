@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_ori
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.protocol import Estimator
 from didyma.values import is_whole
 
 __all__ = ["REQUIRED", "Field", "Saved", "check_parameters", "convert", "fields_of"]
@@ -84,13 +85,14 @@ class Field(NamedTuple):
 
 @cache
 def fields_of(cls: Any) -> dict[str, Field]:
-    """What a file keeps of a class: attributes and properties marked `Saved`, in dataclasses all.
+    """What a file keeps of a class: attributes and properties marked `Saved`.
 
+    Of data classes that are no estimators, all fields are kept.
     A subclass may mark an attribute of its base anew, or with None if it does not keep it.
     """
     found: dict[str, Field] = {}
     for base in reversed(cls.__mro__):
-        is_dataclass = "__dataclass_fields__" in vars(base)
+        is_value = "__dataclass_fields__" in vars(base) and not issubclass(base, Estimator)
         annotations = inspect.get_annotations(base)
         for name, own in vars(base).items():
             if isinstance(own, property) and own.fset is not None:
@@ -98,10 +100,8 @@ def fields_of(cls: Any) -> dict[str, Field]:
         for name, annotation in annotations.items():
             kind = _evaluated(annotation, vars(sys.modules[base.__module__]))
             kind, *marks = get_args(kind) if get_origin(kind) is Annotated else (kind,)
-            if isinstance(mark := marks[0] if marks else Saved(), Saved) and (
-                marks or is_dataclass
-            ):
-                default = vars(base).get(name, REQUIRED) if is_dataclass else REQUIRED
+            if isinstance(mark := marks[0] if marks else Saved(), Saved) and (marks or is_value):
+                default = vars(base).get(name, REQUIRED) if is_value else REQUIRED
                 place, key = f"{cls.__name__.strip('_')}.{name}", mark.key or name.strip("_")
                 found[name] = Field(place, key, kind, mark.shape, mark.inline, default)
             elif marks:
@@ -128,7 +128,9 @@ def _parameters_of(cls: Any) -> dict[str, Any]:
     if cls.__init__ is object.__init__:
         return {}
     (_, *parameters) = inspect.signature(cls.__init__).parameters.values()
-    namespace = getattr(cls.__init__, "__globals__", {})
+    namespace: dict[str, Any] = {}  # fields of a data class are annotated where they are declared
+    for base in reversed(cls.__mro__):
+        namespace |= vars(sys.modules[base.__module__])
     return {own.name: _evaluated(own.annotation, namespace) for own in parameters}
 
 

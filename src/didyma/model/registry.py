@@ -33,7 +33,7 @@ HOMES = {
     "didyma.nbest.low_rank": ["LowRankReranker"],
     "didyma.nbest.boosting": ["BoostingReranker"],
     "didyma.nbest.bags": ["Bag"],
-    "didyma.nbest.given": ["GivenVectors"],
+    "didyma.nbest.views": ["GivenVectors"],
     "didyma.nbest.joint": ["JointFeatures"],
     "didyma.applications.alignment.esim": ["EntailmentClassifier"],
     "didyma.applications.coreference.resolver": ["CoreferenceResolver"],

@@ -95,7 +95,7 @@ def fit(
     from didyma import model as model_file
     from didyma.applications.coreference.mentions import pair_features
     from didyma.applications.coreference.resolver import CoreferenceResolver
-    from didyma.learning.selection import contest
+    from didyma.learning.selection import select_model
 
     with waiting("computing features of pairs"):
         examples = [pair_features(document) for document in documents]
@@ -114,15 +114,15 @@ def fit(
         return value
 
     with checkpointing.saving(output, TRAIN=documents, dev=held_out):
-        found = contest(fits(), judge if held_out else None)
-        if not found.contenders:
+        found = select_model(fits(), judge if held_out else None)
+        if not found.candidates:
             print_message("interrupted before there was anything to keep")
             raise typer.Exit(exit_code())
         best, on_dev = found.best.ranker, found.best.value
         kept = {
             "train": {"path": str(train), "documents": len(documents)},
             "dev": None if dev is None else {"path": str(dev), measure: on_dev},
-            "candidates": [_summary(one.ranker, one.value) for one in found.contenders],
+            "candidates": [_summary(one.ranker, one.value) for one in found.candidates],
         }
         model_file.save(best, output, summary=kept)
     if as_json:
