@@ -413,8 +413,8 @@ def test_a_scaler_of_rows_with_missing_values_comes_back(path: Path) -> None:
 
 def test_a_namesake_is_not_saved(path: Path) -> None:
     class ClassificationRanker(LinearRanker):
-        def _fit(self, X: Any, *rest: Any) -> None:
-            self.coef_ = np.ones(X.shape[1])
+        def _fit(self, train: Any, evaluation: Any) -> None:
+            self.coef_ = np.ones(train.X.shape[1])
 
     with pytest.raises(DataError, match="cannot be saved"):
         ClassificationRanker().fit(X, Y).save(path)

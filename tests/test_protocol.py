@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 import warnings
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -70,6 +72,33 @@ def test_a_clone_has_parameters_and_requests_and_has_learned_nothing(copied):
     assert twin.inner is not first.inner
     assert twin.inner.names is not first.inner.names
     assert not hasattr(twin, "n_")
+
+
+def estimators() -> list[type[Any]]:
+    """All of the library that are data classes."""
+    for package in ("didyma.ranking", "didyma.structured", "didyma.nbest"):
+        for name in import_module(package).__all__:
+            getattr(import_module(package), name)
+    found, queue = [], [Estimator]
+    while queue:
+        queue += (cls := queue.pop()).__subclasses__()
+        if dataclasses.is_dataclass(cls) and cls.__module__.startswith("didyma."):
+            found.append(cls)
+    return found
+
+
+@pytest.mark.parametrize("cls", estimators(), ids=lambda cls: cls.__name__)
+def test_fields_are_parameters_or_learned(cls):
+    """And neither equality nor what is shown is that of a data class."""
+    parameters = {field.name for field in dataclasses.fields(cls) if field.init}
+    learned = {field.name for field in dataclasses.fields(cls) if not field.init}
+    assert parameters == cls().get_params(deep=False).keys()
+    assert all(name.endswith("_") for name in learned - {"featuriser"})  # which one lacks
+    assert not any(name.endswith("_") for name in parameters)
+    assert not any(hasattr(cls(), name) for name in learned)
+    assert cls() != cls()
+    assert repr(cls()) == f"{cls.__name__}()"
+    assert len(estimators()) > 10
 
 
 def test_requests_are_those_of_scikit_learn():

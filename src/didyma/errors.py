@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from os import PathLike
 from types import FrameType
@@ -17,6 +17,7 @@ __all__ = [
     "MissingExtraError",
     "ModelFileError",
     "NothingLearnedWarning",
+    "check_choice",
     "placed",
     "warn",
 ]
@@ -60,6 +61,19 @@ class DataError(DidymaError, ValueError):
         if field is not None:
             place.append(field)
         super().__init__(f"{', '.join(place)}: {problem}" if place else problem)
+
+
+def check_choice(value: object, choices: Iterable[object], field: str) -> None:
+    """Refuse a value that is none of the choices.
+
+    >>> check_choice("two", ["one", "three"], "n")
+    Traceback (most recent call last):
+    didyma.errors.DataError: n: expected 'one' or 'three', found 'two'
+    """
+    names = [repr(choice) for choice in choices]
+    if repr(value) not in names:
+        expected = " or ".join(names) if len(names) == 2 else f"one of {', '.join(names)}"
+        raise DataError(f"expected {expected}, found {value!r}", field=field)
 
 
 @contextmanager

@@ -28,6 +28,7 @@ __all__ = [
     "check_is_fitted",
     "check_random_state",
     "clone",
+    "seed_of",
     "validate_data",
     "warn_of_convergence",
 ]
@@ -70,9 +71,14 @@ class _RequestSetter:
 class Estimator:
     """Parameters are the arguments of ``__init__``; what is learned has a name that ends in "_".
 
-    >>> class Mean(Estimator):
-    ...     def __init__(self, power=1.0):
-    ...         self.power = power
+    An estimator of ours is a data class: each parameter is stated once, as a field, and a subclass
+    has those of its base and its own. What is learned is a field with ``init=False``, or none.
+
+    >>> from dataclasses import dataclass, field
+    >>> @dataclass(eq=False, repr=False)
+    ... class Mean(Estimator):
+    ...     power: float = 1.0
+    ...     mean_: float = field(init=False)
     >>> Mean(2.0), Mean().set_params(power=3.0).get_params()
     (Mean(power=2.0), {'power': 3.0})
     """
@@ -100,12 +106,12 @@ class Estimator:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name; if ``deep`` also those of parameters that are estimators."""
-        found = {}
+        params = {}
         for name in self._get_param_names():
-            value = found[name] = getattr(self, name)
+            value = params[name] = getattr(self, name)
             if deep and hasattr(value, "get_params") and not isinstance(value, type):
-                found |= {f"{name}__{key}": inner for key, inner in value.get_params().items()}
-        return found
+                params |= {f"{name}__{key}": inner for key, inner in value.get_params().items()}
+        return params
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters; ``name__key`` is a parameter of a parameter."""
@@ -190,11 +196,11 @@ def clone(estimator: Any) -> Any:
         name: clone(value) if hasattr(value, "get_params") else deepcopy(value)
         for name, value in estimator.get_params(deep=False).items()
     }
-    twin = type(estimator)(**parameters)
+    copy = type(estimator)(**parameters)
     for name in ("_metadata_request", "_sklearn_output_config"):
         if name in vars(estimator):
-            setattr(twin, name, deepcopy(vars(estimator)[name]))
-    return twin
+            setattr(copy, name, deepcopy(vars(estimator)[name]))
+    return copy
 
 
 def check_is_fitted(estimator: Any, attribute: str | None = None) -> None:
@@ -221,6 +227,11 @@ def check_random_state(random_state: Any) -> np.random.RandomState:
         generator: np.random.RandomState = np.random.mtrand._rand
         return generator
     return np.random.RandomState(random_state)
+
+
+def seed_of(random_state: Any) -> int:
+    """A seed for NumPy's newer generators."""
+    return int(check_random_state(random_state).randint(2**31 - 1))
 
 
 def warn_of_convergence(message: str, stacklevel: int) -> None:

@@ -13,10 +13,9 @@ from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
 from didyma.learning.bcfw import BCFW
 from didyma.learning.row_bcfw import RowBCFW
-from didyma.learning.scoring import step_scores
 from didyma.model import Model, load
 from didyma.ranking.additive import AdditiveSVMRanker
-from didyma.ranking.binned import Binned
+from didyma.ranking.binned import Binned, step_scores
 from didyma.ranking.binning import ScoreBinner
 from didyma.ranking.bins import FEW, Bins
 from didyma.ranking.interactions import rank_pairs

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 from didyma import model
-from didyma.data.lists import Groups
+from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
 from didyma.learning.solution import Progress
 from didyma.metrics import evaluate
@@ -162,8 +162,9 @@ def test_the_classifier_weighs_every_query_the_same() -> None:
     rows = np.concatenate([np.tile([[1.0], [0.0]], (50, 1)), [[0.0], [1.0]], [[0.0], [1.0]]])
     grades = np.concatenate([np.tile([0.0, 1.0], 50), [0.0, 1.0], [0.0, 1.0]])
     groups = Groups.from_sizes([100, 2, 2], 104)
-    assert _classify(rows, grades, groups, None, None, 1.0)[0] > 0
-    assert _classify(rows, grades, groups, np.array([9.0, 1.0, 1.0]), None, 1.0)[0] < 0
+    weights = np.array([9.0, 1.0, 1.0])
+    assert _classify(Lists(rows, grades, grouping=groups), None, 1.0)[0] > 0
+    assert _classify(Lists(rows, grades, grouping=groups, weights=weights), None, 1.0)[0] < 0
 
 
 def test_restarts_and_ties_keep_the_best_and_say_so() -> None:

@@ -30,9 +30,9 @@ QID = ["b", "a", "b", "b", "a"]
 class Recorder(LinearRanker):
     """Keeps its input; every weight is 1."""
 
-    def _fit(self, X: Any, y: Any, groups: Any, query_weight: Any, evaluation: Any) -> None:
-        self.seen_ = (X, y, groups, query_weight, evaluation)
-        self.coef_ = np.ones(X.shape[1])
+    def _fit(self, train: Any, evaluation: Any) -> None:
+        self.seen_ = (train.X, train.y, train.groups, train.weights, evaluation)
+        self.coef_ = np.ones(train.X.shape[1])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.lists import Groups, Lists, group_rows
+from didyma.data.lists import Lists, group_rows
 from didyma.data.matrix import Matrix
 from didyma.errors import DataError
 from didyma.execution import on_threads
 from didyma.learning.row_bcfw import RowBCFW
-from didyma.learning.scoring import LEVELS, step_scores
-from didyma.learning.solution import Callback
 from didyma.model import Saved
 from didyma.protocol import check_is_fitted
-from didyma.ranking.binned import Binned
-from didyma.ranking.bins import SAMPLE, Bins
-from didyma.ranking.feature_maps import FeatureMap
+from didyma.ranking.binned import Binned, step_scores
+from didyma.ranking.bins import LEVELS, SAMPLE, Bins
+from didyma.ranking.fitters import Fitter
 from didyma.ranking.interactions import rank_pairs
-from didyma.ranking.losses import ItemwiseLoss
 from didyma.ranking.svm import SVMRanker
 from didyma.values import is_whole
 
@@ -35,6 +32,7 @@ NUMBERS = (0, 4, 8, 16, 32)  # of pairs, from which "auto" chooses
 LOOSE = 0.01  # relative gap at which it is clear which pairs are promising
 
 
+@dataclass(eq=False, repr=False)
 class AdditiveSVMRanker(SVMRanker):
     """`SVMRanker` over bins: the score of a row is a sum of step functions of its features.
 
@@ -88,63 +86,26 @@ class AdditiveSVMRanker(SVMRanker):
     [2, 1, 2, 1]
     """
 
+    _: KW_ONLY
+    bins: int = 64
+    strategy: str = "quantile"
+    categorical: Columns = ()
+    increasing: Columns = ()
+    decreasing: Columns = ()
+    interactions: int | str = 0
+
     _allows_missing = True
     _hinge_C = 1.0
     _layout: ClassVar[tuple[str, ...]] = (
         *("edges_", "nominal_", "signs_", "levels_", "pairs_", "mass_"),
     )
-    coef_: Annotated[NDArray[np.float64], Saved("weights")]
-    edges_: Annotated[NDArray[np.float64], Saved("n_features", "edges")]
-    nominal_: Annotated[NDArray[np.bool_], Saved("n_features")]
-    signs_: Annotated[NDArray[np.int8], Saved("n_features")]
-    levels_: Annotated[NDArray[np.uint8], Saved("n_features", "cells")]
-    pairs_: Annotated[NDArray[np.int64], Saved("pairs", 2)]
-    mass_: Annotated[NDArray[np.float64], Saved("cells", "columns")]
-
-    def __init__(
-        self,
-        loss: str | ItemwiseLoss = "ap",
-        C: float | None = None,
-        *,
-        bins: int = 64,
-        strategy: str = "quantile",
-        categorical: Columns = (),
-        increasing: Columns = (),
-        decreasing: Columns = (),
-        interactions: int | str = 0,
-        feature_map: str | FeatureMap = "pairwise",
-        grades: str = "auto",
-        bound: str = "auto",
-        solver: str = "bcfw",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        measure: str = "AP",
-        patience: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        super().__init__(
-            loss,
-            C,
-            feature_map=feature_map,
-            grades=grades,
-            bound=bound,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            measure=measure,
-            patience=patience,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            callback=callback,
-        )
-        self.bins = bins
-        self.strategy = strategy
-        self.categorical = categorical
-        self.increasing = increasing
-        self.decreasing = decreasing
-        self.interactions = interactions
+    coef_: Annotated[NDArray[np.float64], Saved("weights")] = field(init=False)
+    edges_: Annotated[NDArray[np.float64], Saved("n_features", "edges")] = field(init=False)
+    nominal_: Annotated[NDArray[np.bool_], Saved("n_features")] = field(init=False)
+    signs_: Annotated[NDArray[np.int8], Saved("n_features")] = field(init=False)
+    levels_: Annotated[NDArray[np.uint8], Saved("n_features", "cells")] = field(init=False)
+    pairs_: Annotated[NDArray[np.int64], Saved("pairs", 2)] = field(init=False)
+    mass_: Annotated[NDArray[np.float64], Saved("cells", "columns")] = field(init=False)
 
     @property
     def bins_(self) -> Bins:
@@ -208,31 +169,26 @@ class AdditiveSVMRanker(SVMRanker):
         tables = self.tables_
         return np.sqrt((self.mass_ * (tables - self.means_) ** 2).sum(axis=0))
 
-    def _design(
-        self,
-        X: Matrix,
-        y: NDArray[np.float64],
-        groups: Groups,
-        query_weight: NDArray[np.float64] | None,
-        evaluation: Lists | None,
-    ) -> tuple[Any, Lists | None]:
-        execute = on_threads(self.n_jobs)
-        wanted = self._interactions()
+    def _design(self, train: Lists, evaluation: Lists | None) -> tuple[Lists, Lists | None]:
+        n_pairs = self._interactions()
         bins = Bins.of(
-            *(X, self.bins, self.strategy, self._nominal(), self._signs()), crossable=wanted != 0
+            *(train.X, self.bins, self.strategy, self._nominal(), self._signs()),
+            crossable=n_pairs != 0,
         )
-        binned = bins.transform(X, execute)
-        if wanted:
+        binned = bins.transform(train.X, on_threads(self.n_jobs))
+        if n_pairs:
             bins = bins.levelled(binned.bins)
-            judged = Lists(binned, y, grouping=groups, weights=query_weight)
-            if wanted == "auto":
-                wanted = self._choose_number(bins, judged)
-            bins = bins.crossed(self._pairs(bins, judged)[:wanted])
+            design = train.with_items(binned)
+            if n_pairs == "auto":
+                n_pairs = self._choose_number(bins, design)
+            bins = bins.crossed(self._pairs(bins, design)[:n_pairs])
             binned = bins.added(binned)
-        self._keep(bins, binned)
-        if evaluation is not None:
-            evaluation = evaluation.with_items(self._binned(evaluation.X))
-        return binned, evaluation
+        self._remember(bins)
+        self.mass_ = binned.counts() / max(1, len(binned.bins))
+        return train.with_items(binned), self._design_evaluation(evaluation)
+
+    def _design_evaluation(self, evaluation: Lists | None) -> Lists | None:
+        return None if evaluation is None else evaluation.with_items(self._binned(evaluation.X))
 
     def _design_shards(
         self, workers: Any, evaluation: Lists | None
@@ -245,74 +201,68 @@ class AdditiveSVMRanker(SVMRanker):
         nominal, signs = self._nominal(), self._signs()
         if signs.any() and self._bound() == "ramp":
             raise DataError("monotone columns need bound='hinge' on a cluster", field="bound")
-        known = categories(workers, nominal)
+        values = categories(workers, nominal)
         sample = sample_of(workers, SAMPLE)
-        bins = Bins.of(sample, self.bins, self.strategy, nominal, signs, categories=known)
+        bins = Bins.of(sample, self.bins, self.strategy, nominal, signs, categories=values)
         self._remember(bins)
         self.mass_ = bin_counts(workers, bins)
-        if evaluation is not None:
-            evaluation = evaluation.with_items(self._binned(evaluation.X))
         feasible = bins.empty.feasible if signs.any() else None
-        return bins.empty.shape[1], feasible, evaluation
+        return bins.empty.shape[1], feasible, self._design_evaluation(evaluation)
 
-    def _weighed(self, X: Matrix) -> Binned:
+    def _design_rows(self, X: Matrix) -> Binned:
         return self._binned(X)
 
     def _interactions(self) -> Any:
-        wanted: Any = self.interactions
-        if wanted != "auto" and not (is_whole(wanted) and wanted >= 0):
+        n_pairs: Any = self.interactions
+        if n_pairs != "auto" and not (is_whole(n_pairs) and n_pairs >= 0):
             raise DataError(
-                f"expected a number of pairs or 'auto', found {wanted!r}", field="interactions"
+                f"expected a number of pairs or 'auto', found {n_pairs!r}", field="interactions"
             )
-        return wanted
+        return n_pairs
 
-    def _pairs(self, bins: Bins, judged: Lists) -> NDArray[np.int64]:
+    def _pairs(self, bins: Bins, design: Lists) -> NDArray[np.int64]:
         """Pairs of columns, the most promising first, at the weights of columns alone.
 
         Monotone columns are not crossed, as a pair could break their promise.
         """
-        descent = self._descent(judged.X, judged.y, judged.groups, judged.weights)
-        w = self._weights(descent, max(self.tol, LOOSE))
-        coefficients, _ = descent.problem.respond(descent.problem.scores(w))
-        levels = bins.coarse(cast("Binned", judged.X).bins)
+        fitter = self._fitter(design)
+        w = self._weights(fitter, max(self.tol, LOOSE))
+        coefficients, _ = fitter.problem.respond(fitter.problem.scores(w))
+        levels = bins.coarse(cast("Binned", design.X).bins)
         return rank_pairs(levels, coefficients, bins.signs == 0, on_threads(self.n_jobs))[0]
 
-    def _weights(self, descent: Any, tol: float) -> NDArray[np.float64]:
+    def _weights(self, fitter: Fitter, tol: float) -> NDArray[np.float64]:
         """The weights at C; what is learned on the way is not watched."""
         solver = replace(self._solver(), tol=tol)
-        solution, result = descent.solve(solver, self.weight(), lambda _: None)
+        solution, result = fitter.solve(solver, self.weight(), lambda _: None)
         if result.status == "interrupted":
             raise KeyboardInterrupt
         w: NDArray[np.float64] = solution.w
         return w
 
-    def _choose_number(self, bins: Bins, judged: Lists) -> int:
+    def _choose_number(self, bins: Bins, design: Lists) -> int:
         """The least number of pairs whose measure is within a standard error of the best."""
         from didyma.metrics import Evaluator
 
-        fold = np.random.default_rng(0).permutation(len(judged.groups)) % FOLDS
-        found = []
+        fold = np.random.default_rng(0).permutation(len(design.groups)) % FOLDS
+        values = []  # of each fold, (numbers, queries)
         for held_out in range(FOLDS):
-            is_test = (fold == held_out)[judged.groups.codes]
-            train, test = judged.select(~is_test), judged.select(is_test)
-            if not np.any(self._trainable(train.y, train.groups)):
+            is_test = (fold == held_out)[design.groups.codes]
+            train, test = design.select(~is_test), design.select(is_test)
+            if not np.any(self._trainable(train)):
                 continue
             pairs = self._pairs(bins, train)
             evaluator = Evaluator(test.y, test.groups, self.measure)
             (measure,) = evaluator.measures
-            values = []
+            rows = []
             for number in NUMBERS:
                 crossed = bins.crossed(pairs[:number])
-                own, other = (crossed.added(cast("Binned", part.X)) for part in (train, test))
-                descent = self._descent(own, train.y, train.groups, train.weights)
-                scores = other @ self._weights(descent, self.tol)
-                values.append(evaluator(scores)[measure])
-            found.append(np.array(values))
-        return NUMBERS[_within_an_error(np.concatenate(found, axis=1))] if found else 0
-
-    def _keep(self, bins: Bins, binned: Binned) -> None:
-        self._remember(bins)
-        self.mass_ = binned.counts() / max(1, len(binned.bins))
+                train_rows, test_rows = (crossed.added(cast("Binned", p.X)) for p in (train, test))
+                fitter = self._fitter(train.with_items(train_rows))
+                scores = test_rows @ self._weights(fitter, self.tol)
+                rows.append(evaluator(scores)[measure])
+            values.append(np.array(rows))
+        return NUMBERS[_within_an_error(np.concatenate(values, axis=1))] if values else 0
 
     def _remember(self, bins: Bins) -> None:
         self.edges_, self.nominal_, self.signs_ = bins.edges, bins.nominal, bins.signs
@@ -320,13 +270,13 @@ class AdditiveSVMRanker(SVMRanker):
 
     def _nominal(self) -> NDArray[np.bool_]:
         nominal = np.zeros(self.n_features_in_, np.bool_)
-        nominal[self._places("categorical")] = True
+        nominal[self._indices("categorical")] = True
         return nominal
 
     def _signs(self) -> NDArray[np.int8]:
         signs = np.zeros(self.n_features_in_, np.int8)
-        signs[self._places("increasing")] = 1
-        falling = self._places("decreasing")
+        signs[self._indices("increasing")] = 1
+        falling = self._indices("decreasing")
         if np.any(signs[falling]) or np.any(self._nominal()[signs != 0]):
             raise DataError(
                 "expected columns that are neither categorical nor increasing", field="decreasing"
@@ -338,22 +288,22 @@ class AdditiveSVMRanker(SVMRanker):
             )
         return signs
 
-    def _places(self, parameter: str) -> list[int]:
+    def _indices(self, parameter: str) -> list[int]:
         """Indices of the columns that a parameter names."""
         names = list(getattr(self, "feature_names_in_", ()))
-        found = []
+        indices = []
         for column in getattr(self, parameter):
             if isinstance(column, str) and column in names:
-                found.append(names.index(column))
+                indices.append(names.index(column))
             elif is_whole(column) and 0 <= column < self.n_features_in_:
-                found.append(int(column))
+                indices.append(int(column))
             else:
                 raise DataError(
                     f"expected names of columns, or indices from 0 to {self.n_features_in_ - 1}, "
                     f"found {column!r}",
                     field=parameter,
                 )
-        return found
+        return indices
 
     def _solver(self) -> Any:
         solver = super()._solver()

@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core.rows import BinnedRows
-from didyma.learning.scoring import step_tables
 
-__all__ = ["Binned"]
+__all__ = ["Binned", "step_scores"]
 
 Vector = NDArray[np.float64]
 
@@ -73,9 +72,17 @@ class Binned:
         return scores
 
     def tables(self, w: Vector) -> Vector:
-        """What each bin adds to a score, (height, n_columns)."""
-        units = np.ones(len(self.running)) if self.units is None else self.units
-        return step_tables(w, self.running, units)
+        """What each bin adds to a score, (height, n_columns).
+
+        >>> Z = Binned(np.empty((0, 1), np.uint8), 4, np.array([True]))
+        >>> Z.tables(np.array([1.0, 10.0, 100.0])).ravel().tolist()
+        [0.0, 1.0, 11.0, 100.0]
+        """
+        n = len(self.running)
+        steps = (1.0 if self.units is None else self.units) * w.reshape(-1, n)
+        tables = np.concatenate([np.zeros((1, n)), steps])
+        tables[:-1, self.running] = np.cumsum(tables[:-1, self.running], axis=0)
+        return tables
 
     def steps(self, values: Vector) -> Vector:
         """Weights by which a column adds the mean of its values in a bin, but for a constant.
@@ -103,9 +110,9 @@ class Binned:
         """The nearest weights that have the signs which are asked for."""
         if self.signs is None:
             return w
-        found = w.reshape(self.height - 1, -1).copy()
-        found[:-1][found[:-1] * self.signs < 0] = 0.0
-        return found.ravel()
+        steps = w.reshape(self.height - 1, -1).copy()
+        steps[:-1][steps[:-1] * self.signs < 0] = 0.0
+        return steps.ravel()
 
     def counts(self) -> Vector:
         """How many rows each bin of each column has, (height, n_columns)."""
@@ -113,3 +120,11 @@ class Binned:
         for j, own in enumerate(self.bins.T):
             table[:, j] = np.bincount(own, minlength=self.height)
         return table
+
+
+def step_scores(bins: NDArray[np.uint8], tables: NDArray[np.float64]) -> Vector:
+    """The sum over columns of what the bins of each row add, from the first column to the last."""
+    scores = np.zeros(len(bins))
+    for column, table in zip(bins.T, tables.T):
+        scores += table[column]
+    return scores

@@ -13,17 +13,20 @@ from didyma._core.rows import assign_bins
 from didyma.data.matrix import Matrix
 from didyma.errors import DataError
 from didyma.execution import Executor, serial
-from didyma.learning.scoring import LEVELS, cross_bins, name_categories, step_layout
 from didyma.ranking.binned import Binned
 from didyma.values import aligned
 
-__all__ = ["MOST_BINS", "SAMPLE", "Bins", "categories_of"]
+__all__ = ["LEVELS", "MOST_BINS", "SAMPLE", "Bins", "categories_of"]
 
 MOST_BINS = 254  # and bins for bin 0 and for missing values, in a byte
 SAMPLE = 4096  # rows that edges are read off
 CELLS = 1024  # of the grid in which a value is looked up
 BLOCK = 8192  # rows that a thread bins at a time
 FEW = 512  # rows, for which such a grid does not pay
+LEVELS = 8  # of a column that is crossed with another
+# Of the indicators of a cell. Weights of cells stand alone while those of bins add up, so that with
+# a unit of 1 a table would cost hundreds of times what a function that rises as far does.
+UNIT = 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,14 +78,14 @@ class Bins:
         binner = ScoreBinner(n_bins - 1, strategy).fit(sample)
         n_columns = X.shape[1]
         nominal = np.zeros(n_columns, bool) if nominal is None else nominal
-        found = [binner.thresholds_[binner.column_ == j] for j in range(n_columns)]
+        thresholds = [binner.thresholds_[binner.column_ == j] for j in range(n_columns)]
         for j in np.flatnonzero(nominal):
             values = categories_of(X, int(j)) if categories is None else categories[int(j)]
-            found[j] = _checked(values, int(j))
-        height = max(n_bins, *(len(own) + 1 for own in found), LEVELS**2 * crossable) + 1
+            thresholds[j] = _checked(values, int(j))
+        height = max(n_bins, *(len(column) + 1 for column in thresholds), LEVELS**2 * crossable) + 1
         edges = np.full((n_columns, height - 1), np.inf)
-        for own, row in zip(found, edges):
-            row[: len(own)] = own
+        for column, row in zip(thresholds, edges):
+            row[: len(column)] = column
         return cls(
             edges,
             nominal,
@@ -115,8 +118,8 @@ class Bins:
             rows = slice(start, start + BLOCK)
             values, own = aligned(_dense(X[rows])), bins[rows]
             assign(values, own)
-            name_categories(values, own, self._state)
-            cross_bins(own, self._state)
+            self._name_categories(values, own)
+            self._cross(own)
 
         execute(fill, range(0, X.shape[0], BLOCK))
         return self._binned(bins)
@@ -133,20 +136,32 @@ class Bins:
         width = np.nan_to_num(np.fmax.reduce(finite, axis=1)) - low
         scale = np.divide(CELLS, width, out=np.zeros(n), where=width > 0)
         starts = low[:, None] + np.arange(CELLS) * width[:, None] / CELLS
-        guesses = np.array([own.searchsorted(at) for own, at in zip(self.edges, starts)], np.uint8)
+        below = [edges.searchsorted(at) for edges, at in zip(self.edges, starts)]
+        guesses = np.array(below, np.uint8)
         guesses = np.concatenate([np.zeros((n, 1), np.uint8), guesses[:, :-1]], axis=1)
 
         return lambda values, bins: assign_bins(values, self.edges, guesses, low, scale, bins)
 
-    def _binned(self, bins: NDArray[np.uint8]) -> Binned:
-        running, units = step_layout(self._state)
-        signs = np.concatenate([self.signs, np.zeros(len(self.pairs), np.int8)])
-        return Binned(bins, self.height, running, units, signs if signs.any() else None)
+    def _name_categories(self, values: NDArray[Any], bins: NDArray[np.uint8]) -> None:
+        """Replace the number of edges below each value of nominal columns by its category."""
+        missing = self.edges.shape[1]
+        for j in np.flatnonzero(self.nominal):
+            below = bins[:, j]
+            seen = values[:, j] == self.edges[j, np.minimum(below, missing - 1)]
+            bins[:, j] = np.where(below == missing, below, np.where(seen, below + 1, 0))
 
-    @property
-    def _state(self) -> dict[str, Any]:
-        """As an additive ranker names it."""
-        return {f"{name}_": value for name, value in vars(self).items()}
+    def _cross(self, bins: NDArray[np.uint8]) -> None:
+        """Fill the columns of pairs, which stand behind those of features."""
+        for k, (first, second) in enumerate(self.pairs, len(self.levels)):
+            a, b = self.levels[first][bins[:, first]], self.levels[second][bins[:, second]]
+            bins[:, k] = np.where((a > 0) & (b > 0), LEVELS * (a - 1) + b, 0)
+
+    def _binned(self, bins: NDArray[np.uint8]) -> Binned:
+        n, n_pairs = len(self.edges), len(self.pairs)
+        running = np.concatenate([~self.nominal, np.zeros(n_pairs, bool)])
+        signs = np.concatenate([self.signs, np.zeros(n_pairs, np.int8)])
+        units = np.repeat([1.0, UNIT], [n, n_pairs])
+        return Binned(bins, self.height, running, units, signs if signs.any() else None)
 
     def levelled(self, bins: NDArray[np.uint8]) -> Bins:
         """The same with ``levels`` that are finer towards the ends of a column.
@@ -180,7 +195,7 @@ class Bins:
         """Rows that were binned before there were pairs, with the columns of the pairs."""
         bins = np.empty((len(binned.bins), self.n_columns), np.uint8)
         bins[:, : len(self.edges)] = binned.bins
-        cross_bins(bins, self._state)
+        self._cross(bins)
         return self._binned(bins)
 
 
@@ -203,13 +218,14 @@ def categories_of(X: Matrix, column: int) -> NDArray[Any]:
     return np.unique(values[~np.isnan(values)])
 
 
-def _checked(found: NDArray[Any], column: int) -> NDArray[Any]:
-    if len(found) > MOST_BINS - 1:
+def _checked(categories: NDArray[Any], column: int) -> NDArray[Any]:
+    if len(categories) > MOST_BINS - 1:
         raise DataError(
-            f"column {column} has {len(found)} categories, and there is room for {MOST_BINS - 1}",
+            f"column {column} has {len(categories)} categories, and there is room for "
+            f"{MOST_BINS - 1}",
             field="categorical",
         )
-    return found
+    return categories
 
 
 def _dense(X: Any) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -42,6 +42,7 @@ class ClassificationResult:
     n_iter: int
 
 
+@dataclass(eq=False, repr=False)
 class ClassificationRanker(LinearRanker):
     """Rank rows by the decision value of a linear SVM that tells relevant ones from the others.
 
@@ -81,46 +82,31 @@ class ClassificationRanker(LinearRanker):
     [2, 1, 3]
     """
 
-    intercept_: Annotated[float, Saved()]
-    result_: ClassificationResult
+    C: float = 1.0
+    _: KW_ONLY
+    cost_ratio: float | str = 1.0
+    loss: str = "squared_hinge"
+    tol: float = 1e-3
+    max_iter: int = 10_000
+    random_state: int | None = 0
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        cost_ratio: float | str = 1.0,
-        loss: str = "squared_hinge",
-        tol: float = 1e-3,
-        max_iter: int = 10_000,
-        random_state: int | None = 0,
-    ) -> None:
-        self.C = C
-        self.cost_ratio = cost_ratio
-        self.loss = loss
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    intercept_: Annotated[float, Saved()] = field(init=False)
+    result_: ClassificationResult = field(init=False)
 
     def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
         return super()._score_rows(X) + self.intercept_
 
-    def _fit(
-        self,
-        X: Matrix,
-        y: NDArray[np.float64],
-        groups: Groups,
-        query_weight: NDArray[np.float64] | None,
-        evaluation: Lists | None,
-    ) -> None:
+    def _fit(self, train: Lists, evaluation: Lists | None) -> None:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import LinearSVC
 
         check_C(self.C)
+        X = train.X
         _check_indices(X)
-        relevant = y >= 1
-        weight = _mean_one(query_weight, groups.codes)
+        relevant = train.y >= 1
+        weight = _mean_one(train.weights, train.groups.codes)
         cost = weight * self._costs(relevant, weight)
-        scale = self.C / len(y)
+        scale = self.C / len(train)
         if scale * max(1.0, _largest(X)) ** 2 > LARGEST_CURVATURE:
             raise overflow(self.C)
         svm = LinearSVC(
@@ -165,9 +151,9 @@ class ClassificationRanker(LinearRanker):
         unit = (n_relevant + n_others) / (ratio * n_relevant + n_others)
         return np.where(relevant, ratio * unit, unit)
 
-    def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
+    def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
         # A query of one class still has rows to classify, as long as another has the other class.
-        return np.full(len(groups), 0 < np.sum(y >= 1) < len(y))
+        return np.full(len(lists.groups), 0 < np.sum(lists.y >= 1) < len(lists))
 
 
 class PolynomialRanker(Learner, Ranker):
@@ -243,25 +229,18 @@ class PolynomialRanker(Learner, Ranker):
         learned = (self.support_vectors_, self.dual_coef_, self.gamma_, self.degree)
         return polynomial_scores(X, *learned) + self.intercept_
 
-    def _fit(
-        self,
-        X: Matrix,
-        y: NDArray[np.float64],
-        groups: Groups,
-        query_weight: NDArray[np.float64] | None,
-        evaluation: Lists | None,
-    ) -> None:
+    def _fit(self, train: Lists, evaluation: Lists | None) -> None:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import SVC
 
         check_C(self.C)
-        _check_indices(X)
-        kept = self._candidates(y >= 1, groups)
-        rows, relevant = X[kept], y[kept] >= 1
-        cost = _mean_one(query_weight, groups.codes[kept])
+        _check_indices(train.X)
+        chosen = self._candidates(train.y >= 1, train.groups)
+        rows, relevant = train.X[chosen], train.y[chosen] >= 1
+        cost = _mean_one(train.weights, train.groups.codes[chosen])
         _both_classes(relevant, cost)
         self.gamma_ = self._gamma(rows, cost)
-        scale = self.C / len(kept)
+        scale = self.C / len(chosen)
         svm = SVC(
             C=scale,
             kernel="poly",
@@ -322,8 +301,8 @@ class PolynomialRanker(Learner, Ranker):
         variance = square - mean**2
         return 1.0 / (rows.shape[1] * variance) if variance > SMALLEST_VARIANCE else 1.0
 
-    def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
-        return np.full(len(groups), 0 < np.sum(y >= 1) < len(y))
+    def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
+        return np.full(len(lists.groups), 0 < np.sum(lists.y >= 1) < len(lists))
 
 
 def _largest(X: Any) -> float:

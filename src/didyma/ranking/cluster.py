@@ -1,7 +1,7 @@
-"""Rankers that learn on a cluster: what each worker does with its rows, by the ranker's own code.
+"""Rankers that learn on a cluster.
 
-The ranker itself travels, and reads its shard as it would read all rows. What it asks of the rows
-of all shards is a sum.
+The ranker is sent to the workers, each of which reads its shard with it and answers for its rows;
+the answers of all shards are summed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -22,20 +22,20 @@ from didyma.cluster.problem import ShardedProblem, ShardState
 from didyma.cluster.shards import shards_of
 from didyma.cluster.workers import Cluster, Workers, active_client, refuse_on_cluster
 from didyma.data.columns import Columns
-from didyma.data.lists import Groups, Lists
-from didyma.data.matrix import Matrix, is_sparse
+from didyma.data.lists import Lists
+from didyma.data.matrix import is_sparse
 from didyma.errors import NothingLearnedWarning, warn
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
 from didyma.learning.solution import Callback, Solution
 from didyma.ranking.bins import Bins, categories_of
-from didyma.ranking.problem import count_trainable
-from didyma.ranking.svm_training import Hinge, Ramp, RankingResult
+from didyma.ranking.checks import count_trainable
+from didyma.ranking.fitters import HingeFitter, RampFitter, RankingResult
 
 __all__ = [
-    *("JudgedRows", "ShardedHinge", "ShardedRamp"),
-    *("bin_counts", "categories", "check_learned", "fit_on_cluster", "reading", "sample_of"),
-    *("sharded", "for_worker"),
+    *("ReadShard", "ShardedHinge", "ShardedRamp"),
+    *("bin_counts", "categories", "check_learned", "fit_on_cluster", "for_worker", "reading"),
+    *("sample_of", "sharded"),
 ]
 
 AnyShardedProblem = TypeVar("AnyShardedProblem", bound=ShardedProblem)
@@ -44,13 +44,10 @@ READ, SOLVE = 0, 1  # places in the recipe of a shard's state
 
 
 @dataclass(frozen=True, eq=False)
-class JudgedRows:
-    """The rows of a shard as its ranker has read them."""
+class ReadShard:
+    """The lists of a shard as its ranker has read them, and which of them it can learn from."""
 
-    X: Matrix
-    y: NDArray[np.float64]
-    groups: Groups
-    features: Columns
+    lists: Lists
     trainable: NDArray[np.bool_]
 
 
@@ -74,7 +71,7 @@ def fit_on_cluster(
 def reading(
     ranker: Any, X: Any, y: Any, qid: Any, group: Any, sample_weight: Any
 ) -> Iterator[tuple[Cluster, NDArray[np.float64], int]]:
-    """Workers that have read their shards, the shares of these, and threads for each.
+    """Workers that have read their shards, the weight of each shard, and threads for each.
 
     The ranker then knows the columns and how many queries there are. On exit the workers' state is
     released.
@@ -87,18 +84,18 @@ def reading(
         features, trainable = zip(*workers.ask(_summary))
         features[0].remember(ranker)
         ranker.n_queries_ = count_trainable(np.concatenate(trainable), None)
-        counts = np.array([int(own.sum()) for own in trainable])
+        counts = np.array([int(flags.sum()) for flags in trainable])
         workers.keep(np.flatnonzero(counts).tolist())
         yield workers, counts[counts > 0] / counts.sum(), n_jobs
 
 
 def for_worker(ranker: Any, n_jobs: int) -> Any:
-    """A copy that can be sent to workers."""
-    clone = copy(ranker)
-    clone.callback = None
+    """A copy of a ranker that can be sent to workers."""
+    sent = copy(ranker)
+    sent.callback = None
     if hasattr(ranker, "n_jobs"):
-        clone.n_jobs = n_jobs
-    return clone
+        sent.n_jobs = n_jobs
+    return sent
 
 
 def sharded(
@@ -109,7 +106,7 @@ def sharded(
     n_features: int,
     feasible: Any = None,
 ) -> AnyShardedProblem:
-    """The sum of the problems that ``make(X=, y=, groups=)`` makes of each shard's rows.
+    """The sum of the problems that ``make(lists)`` makes of each shard's lists.
 
     Shards must agree on the bound over grades. Where they would not choose the same one, it is the
     one by thresholds, which is never slow.
@@ -122,21 +119,21 @@ def sharded(
     return kind(workers, n_features, weights, grades=next(iter(chosen), None), feasible=feasible)
 
 
-class ShardedHinge(Hinge):
-    """`Hinge` over shards, on which BCFW is CoCoA+."""
+class ShardedHinge(HingeFitter):
+    """`HingeFitter` over shards, on which BCFW is CoCoA+."""
 
     def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
-        """See `Hinge`."""
+        """See `HingeFitter`."""
         if isinstance(solver, BCFW):
             solver = CoCoA(solver)
         return super().solve(solver, C, callback)
 
 
-class ShardedRamp(Ramp):
-    """`Ramp` over shards: by one-slack, whose cuts move from round to round at no cost."""
+class ShardedRamp(RampFitter):
+    """`RampFitter` over shards: by one-slack, whose cuts move from round to round at no cost."""
 
     def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
-        """See `Ramp`."""
+        """See `RampFitter`."""
         if isinstance(solver, BCFW):
             solver = OneSlack(solver.tol, solver.max_passes)
         return super().solve(solver, C, callback)
@@ -152,8 +149,8 @@ def sample_of(workers: Workers, size: int) -> NDArray[np.float64]:
 def categories(workers: Workers, nominal: NDArray[np.bool_]) -> dict[int, NDArray[Any]]:
     """The values of nominal columns in all shards."""
     columns = np.flatnonzero(nominal).tolist()
-    found = workers.ask(_categories, columns) if columns else []
-    return {j: np.unique(np.concatenate([own[j] for own in found])) for j in columns}
+    values = workers.ask(_categories, columns) if columns else []
+    return {j: np.unique(np.concatenate([shard[j] for shard in values])) for j in columns}
 
 
 def bin_counts(workers: Workers, bins: Bins) -> NDArray[np.float64]:
@@ -163,37 +160,36 @@ def bin_counts(workers: Workers, bins: Bins) -> NDArray[np.float64]:
 
 
 def _n_rows(part: ShardState) -> int:
-    return len(part.data.y)
+    return len(part.data.lists)
 
 
 def _sample(part: ShardState, size: int) -> NDArray[Any]:
-    X = part.data.X
+    X = part.data.lists.X
     rows = np.sort(np.random.default_rng(0).permutation(X.shape[0])[:size])
     return np.asarray(X[rows].toarray() if is_sparse(X) else X[rows])
 
 
 def _categories(part: ShardState, columns: list[int]) -> dict[int, NDArray[Any]]:
-    return {j: categories_of(part.data.X, j) for j in columns}
+    return {j: categories_of(part.data.lists.X, j) for j in columns}
 
 
 def _counts(part: ShardState, bins: Bins) -> NDArray[np.float64]:
-    return bins.transform(part.data.X).counts()
+    return bins.transform(part.data.lists.X).counts()
 
 
 def _with_problem(make: Any, part: ShardState) -> ShardState:
-    rows = part.data
-    return ShardState(rows, make(X=rows.X, y=rows.y, groups=rows.groups))
+    return ShardState(part.data, make(part.data.lists))
 
 
 def _read(ranker: Any, lists: Lists) -> ShardState:
     reader = copy(ranker)
-    X, y = reader._read_training(lists, lists.y)
-    groups = lists.groups
-    return ShardState(JudgedRows(X, y, groups, lists.features, reader._trainable(y, groups)))
+    X, y = reader._read_numbers(lists, lists.y)
+    lists = replace(lists, items=X, labels=y)
+    return ShardState(ReadShard(lists, reader._trainable(lists)))
 
 
 def _summary(part: ShardState) -> tuple[Columns, NDArray[np.bool_]]:
-    return part.data.features, part.data.trainable
+    return part.data.lists.features, part.data.trainable
 
 
 def _grades(part: ShardState) -> str | None:
@@ -202,13 +198,13 @@ def _grades(part: ShardState) -> str | None:
 
 def check_learned(ranker: Any, workers: Workers) -> None:
     """Warn if on no shard the fit was worth anything."""
-    found = workers.ask(_doubts, for_worker(ranker, 1))
-    if all(found):
-        warn(found[0], NothingLearnedWarning)
+    doubts = workers.ask(_doubts, for_worker(ranker, 1))
+    if all(doubts):
+        warn(doubts[0], NothingLearnedWarning)
 
 
 def _doubts(part: ShardState, ranker: Any) -> str:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        ranker._check_learned(part.data.X, part.data.y, part.data.groups)
+        ranker._check_learned(part.data.lists)
     return "".join(str(one.message) for one in caught[:1])

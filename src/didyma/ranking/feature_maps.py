@@ -82,18 +82,19 @@ class Positional(FeatureMap):
             return 1.0 / ranks
         if self.weights == "discount":
             return 1.0 / np.log2(1.0 + ranks)
-        given = np.asarray(self.weights, dtype=np.float64)
-        if len(given) >= n:
-            return given[:n].copy()
-        if given[-1] < 0.0:
-            raise DataError(f"{len(given)} rank weights for a query of {n} rows", field="weights")
-        return np.concatenate([given, np.zeros(n - len(given))])
+        weights = np.asarray(self.weights, dtype=np.float64)
+        if len(weights) >= n:
+            return weights[:n].copy()
+        if weights[-1] < 0.0:
+            raise DataError(f"{len(weights)} rank weights for a query of {n} rows", field="weights")
+        return np.concatenate([weights, np.zeros(n - len(weights))])
 
     def __str__(self) -> str:
         if self.weights == "reciprocal":
             return self.name
-        given = self.weights if isinstance(self.weights, str) else ",".join(map(repr, self.weights))
-        return f"{self.name}:{given}"
+        if isinstance(self.weights, str):
+            return f"{self.name}:{self.weights}"
+        return f"{self.name}:{','.join(map(repr, self.weights))}"
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,8 @@ def _cross(
     n = levels.shape[1]
 
     def add(shard: tuple[int, int]) -> Array:
-        own, part = rows[slice(*shard)], np.zeros((n, COARSE, n, COARSE))
-        cross(levels, own, coefficients[own], COARSE, part.reshape(-1))
+        chosen, part = rows[slice(*shard)], np.zeros((n, COARSE, n, COARSE))
+        cross(levels, chosen, coefficients[chosen], COARSE, part.reshape(-1))
         return part
 
     edges = np.linspace(0, len(rows), SHARDS + 1).astype(int).tolist()

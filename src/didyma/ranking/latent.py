@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
@@ -11,16 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.checkpoints import remember
-from didyma.data.lists import Groups, Lists
-from didyma.data.matrix import Matrix
-from didyma.errors import DataError, NothingLearnedWarning
+from didyma.data.lists import Lists
+from didyma.errors import DataError, NothingLearnedWarning, check_choice
 from didyma.learning.cccp import CCCP, LatentResult, best_of
 from didyma.learning.learned import gain_over_zero
 from didyma.learning.monitor import Monitor
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.model import Saved
-from didyma.protocol import check_random_state, warn_of_convergence
+from didyma.protocol import seed_of, warn_of_convergence
 from didyma.ranking.classification import ClassificationRanker
 from didyma.ranking.feature_maps import (
     FeatureMap,
@@ -40,45 +40,45 @@ __all__ = ["LatentPerceptronRanker", "LatentSVMRanker"]
 CLASSIFIER_CS = (1.0, 10.0, 100.0, 1000.0)
 
 
+@dataclass(eq=False, repr=False)
 class _LatentRanker(LinearRanker):
     """What both rankers share."""
 
+    loss: str | ItemwiseLoss | None = "ap"
+    C: float = 1.0
+    _: KW_ONLY
+    inference: str = "exact"
+    measure: str = "AP"
+    random_state: Any = 0
+    callback: Callback | None = None
+
+    result_: Result = field(init=False)
+    history_: list[dict[str, Any]] = field(init=False)
+    n_iter_: int = field(init=False)
+
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
-    result_: Result
-    history_: list[dict[str, Any]]
-    loss: str | ItemwiseLoss | None
-    inference: str
-    C: float
-    random_state: Any
 
     def _loss(self) -> ItemwiseLoss:
         return AveragePrecision() if self.loss is None else parse_loss(self.loss)
 
     def _check(self) -> None:
         check_C(self.C)
-        if self.inference not in ("exact", "greedy"):
-            raise DataError(
-                f"expected 'exact' or 'greedy', found {self.inference!r}", field="inference"
-            )
-
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        check_choice(self.inference, ("exact", "greedy"), "inference")
 
     def _keep(self, solution: Solution, monitor: Monitor, best: bool) -> None:
-        self.coef_ = solution.w
-        if best and monitor.best_w is not None:
-            self.coef_ = monitor.best_w
+        self.coef_ = monitor.chosen(solution.w) if best else solution.w
         self.result_ = solution.result
         self.history_ = monitor.history
         self.n_iter_ = solution.result.n_iter
 
-    def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
-        return trainable_queries(y, groups, self._loss())
+    def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
+        return trainable_queries(lists.y, lists.groups, self._loss())
 
-    def _relevant(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
-        return y >= self._loss().rel
+    def _relevant(self, lists: Lists) -> NDArray[np.bool_]:
+        return lists.y >= self._loss().rel
 
 
+@dataclass(eq=False, repr=False)
 class LatentPerceptronRanker(_LatentRanker):
     """Latent structured perceptron for rankings (Haponchyk & Moschitti 2019).
 
@@ -127,44 +127,18 @@ class LatentPerceptronRanker(_LatentRanker):
     [1, 2, 1, 2]
     """
 
-    best_epoch_: Annotated[int, Saved()]
+    _: KW_ONLY
+    epochs: int = 100
+    weights: Any = "reciprocal"
 
-    def __init__(
-        self,
-        loss: str | ItemwiseLoss | None = "ap",
-        C: float = 1.0,
-        *,
-        inference: str = "exact",
-        epochs: int = 100,
-        weights: Any = "reciprocal",
-        measure: str = "AP",
-        random_state: Any = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.inference = inference
-        self.epochs = epochs
-        self.weights = weights
-        self.measure = measure
-        self.random_state = random_state
-        self.callback = callback
+    best_epoch_: Annotated[int, Saved()] = field(init=False)
 
-    def _fit(
-        self,
-        X: Matrix,
-        y: NDArray[np.float64],
-        groups: Groups,
-        query_weight: NDArray[np.float64] | None,
-        evaluation: Lists | None,
-    ) -> None:
-        problem = self._problem(X=X, y=y, groups=groups, query_weight=query_weight)
-        solve = partial(
-            Perceptron(self.epochs, self._seed(), float(self.C)).solve,
-            problem,
-            multiplicity=problem.multiplicity,
+    def _fit(self, train: Lists, evaluation: Lists | None) -> None:
+        problem = self._problem(train)
+        perceptron = Perceptron(self.epochs, seed_of(self.random_state), float(self.C))
+        self._learn(
+            partial(perceptron.solve, problem, multiplicity=problem.multiplicity), evaluation
         )
-        self._learn(solve, evaluation)
 
     def _fit_shards(
         self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
@@ -175,29 +149,19 @@ class LatentPerceptronRanker(_LatentRanker):
 
         make = for_worker(self, n_jobs)._problem
         problem = sharded(ShardedProblem, workers, weights, make, self.n_features_in_)
-        self._learn(partial(MixedPerceptron(self.epochs, self._seed()).solve, problem), evaluation)
+        perceptron = MixedPerceptron(self.epochs, seed_of(self.random_state))
+        self._learn(partial(perceptron.solve, problem), evaluation)
 
-    def _problem(
-        self,
-        *,
-        X: Matrix,
-        y: NDArray[np.float64],
-        groups: Groups,
-        query_weight: NDArray[np.float64] | None = None,
-    ) -> LatentRankingProblem:
+    def _problem(self, train: Lists) -> LatentRankingProblem:
         self._check()
         if self.epochs < 1:
             raise DataError(f"expected at least 1, found {self.epochs}", field="epochs")
         return LatentRankingProblem(
-            X,
-            y,
-            groups,
-            self._loss(),
-            Positional(self.weights),
+            *(train.X, train.y, train.groups, self._loss(), Positional(self.weights)),
             inference="sort" if self.loss is None else self.inference,
             loss_scale=self.C,
             online=True,
-            query_weight=query_weight,
+            query_weight=train.weights,
         )
 
     def _learn(self, solve: Callable[..., Solution], evaluation: Lists | None) -> None:
@@ -210,6 +174,7 @@ class LatentPerceptronRanker(_LatentRanker):
             self.best_epoch_ = int(self.history_[int(np.argmax(curve))]["n_iter"])
 
 
+@dataclass(eq=False, repr=False)
 class LatentSVMRanker(_LatentRanker):
     """Latent structural SVM for rankings (Yu & Joachims 2009; Haponchyk & Moschitti 2019).
 
@@ -278,60 +243,30 @@ class LatentSVMRanker(_LatentRanker):
     [1, 2, 1, 2]
     """
 
-    start_coef_: Annotated[NDArray[np.float64], Saved("n_features")]
-    objective_trace_: Annotated[NDArray[np.float64], Saved("rounds")]
-    result_: LatentResult
+    C: float = 100.0
+    _: KW_ONLY
+    positions: str = "relevant"
+    feature_map: str | FeatureMap | None = None
+    start: str = "classifier"
+    tol: float = 1e-3
+    max_iter: int = 100
+    n_restarts: int = 1
+    ties: int = 4
+    patience: int | None = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        loss: str | ItemwiseLoss = "ap",
-        C: float = 100.0,
-        *,
-        inference: str = "exact",
-        positions: str = "relevant",
-        feature_map: str | FeatureMap | None = None,
-        start: str = "classifier",
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        n_restarts: int = 1,
-        ties: int = 4,
-        measure: str = "AP",
-        patience: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.inference = inference
-        self.positions = positions
-        self.feature_map = feature_map
-        self.start = start
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_restarts = n_restarts
-        self.ties = ties
-        self.measure = measure
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
+    start_coef_: Annotated[NDArray[np.float64], Saved("n_features")] = field(init=False)
+    objective_trace_: Annotated[NDArray[np.float64], Saved("rounds")] = field(init=False)
+    result_: LatentResult = field(init=False)
 
-    def _fit(
-        self,
-        X: Matrix,
-        y: NDArray[np.float64],
-        groups: Groups,
-        query_weight: NDArray[np.float64] | None,
-        evaluation: Lists | None,
-    ) -> None:
-        problem = self._problem(X=X, y=y, groups=groups, query_weight=query_weight)
+    def _fit(self, train: Lists, evaluation: Lists | None) -> None:
+        problem = self._problem(train)
         start = None
         if self.start == "classifier":
             start = remember(
-                f"a classifier of {len(y)} rows",
-                lambda: _classify(X, y, groups, query_weight, evaluation, self._loss().rel),
-                lambda first: array_of(first, "weights", (X.shape[1],)),
+                f"a classifier of {len(train)} rows",
+                lambda: _classify(train, evaluation, self._loss().rel),
+                lambda first: array_of(first, "weights", (self.n_features_in_,)),
             )
         self._descend(problem, start, evaluation)
 
@@ -346,39 +281,22 @@ class LatentSVMRanker(_LatentRanker):
         problem = sharded(ShardedLatentProblem, workers, weights, make, self.n_features_in_)
         start = None
         if self.start == "classifier":
-            found = workers.ask(_classify_shard, evaluation, self._loss().rel)
-            start = weights @ np.array(found)
+            classifiers = workers.ask(_classify_shard, evaluation, self._loss().rel)
+            start = weights @ np.array(classifiers)
         self._descend(problem, start, evaluation)
 
-    def _problem(
-        self,
-        *,
-        X: Matrix,
-        y: NDArray[np.float64],
-        groups: Groups,
-        query_weight: NDArray[np.float64] | None = None,
-    ) -> LatentRankingProblem:
+    def _problem(self, train: Lists) -> LatentRankingProblem:
         self._check()
-        for name, known in {
-            "positions": ("relevant", "all"),
-            "start": ("classifier", "random"),
-        }.items():
-            if (found := getattr(self, name)) not in known:
-                raise DataError(
-                    f"expected {known[0]!r} or {known[1]!r}, found {found!r}", field=name
-                )
+        check_choice(self.positions, ("relevant", "all"), "positions")
+        check_choice(self.start, ("classifier", "random"), "start")
         if self.n_restarts < 1:
             raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
         loss = self._loss()
         return LatentRankingProblem(
-            X,
-            y,
-            groups,
-            loss,
-            _feature_map(self.feature_map, loss),
+            *(train.X, train.y, train.groups, loss, _feature_map(self.feature_map, loss)),
             inference=self.inference,
             all_positions=self.positions == "all",
-            query_weight=query_weight,
+            query_weight=train.weights,
             n_jobs=self.n_jobs,
         )
 
@@ -387,7 +305,8 @@ class LatentSVMRanker(_LatentRanker):
     ) -> None:
         self.start_coef_ = np.zeros(problem.n_features) if start is None else start
         monitor = Monitor(evaluation, self.measure, self.patience, self.callback)
-        solver, seed = CCCP(tol=self.tol, max_iter=self.max_iter, ties=self.ties), self._seed()
+        solver = CCCP(tol=self.tol, max_iter=self.max_iter, ties=self.ties)
+        seed = seed_of(self.random_state)
         starts = [start, *[None] * (self.n_restarts - 1)]
         solution = best_of(
             solver.solve(problem, float(self.C), start=w, random_state=seed + run, callback=monitor)
@@ -416,41 +335,31 @@ def _feature_map(given: str | FeatureMap | None, loss: ItemwiseLoss) -> FeatureM
     return TopMean(loss.k) if isinstance(loss, PrecisionAt) else Truncated()
 
 
-def _classify(
-    X: Matrix,
-    y: NDArray[np.float64],
-    groups: Groups,
-    query_weight: NDArray[np.float64] | None,
-    evaluation: Lists | None,
-    rel: float,
-) -> NDArray[np.float64]:
+def _classify(train: Lists, evaluation: Lists | None, rel: float) -> NDArray[np.float64]:
     """Weights of the most accurate linear classifier in which all queries count the same."""
-    labels, weight = y >= rel, _per_document(groups, query_weight)
-    judged, judged_weight = Lists(X, y, grouping=groups), weight
-    if evaluation is not None:
-        judged, judged_weight = evaluation, _per_document(evaluation.groups, None)
     from sklearn.exceptions import ConvergenceWarning
 
-    best: tuple[float, NDArray[np.float64]] = (-np.inf, np.zeros(X.shape[1]))
+    labels, weight = (train.y >= rel).astype(np.float64), _per_document(train)
+    judged = train if evaluation is None else evaluation
+    best: tuple[float, NDArray[np.float64]] = (-np.inf, np.zeros(train.X.shape[1]))
     for C in CLASSIFIER_CS:
         classifier = ClassificationRanker(C)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # it is but a start
             warnings.simplefilter("ignore", NothingLearnedWarning)
-            classifier.fit(X, labels.astype(np.float64), qid=groups.codes, sample_weight=weight)
+            classifier.fit(train.X, labels, qid=train.groups.codes, sample_weight=weight)
         right = (classifier.predict(judged.X) > 0) == (judged.y >= rel)
-        accuracy = float(judged_weight @ right)
+        accuracy = float(_per_document(judged) @ right)
         if accuracy > best[0]:
             best = accuracy, classifier.coef_
     return best[1]
 
 
 def _classify_shard(part: Any, evaluation: Lists | None, rel: float) -> NDArray[np.float64]:
-    rows = part.data
-    return _classify(rows.X, rows.y, rows.groups, None, evaluation, rel)
+    return _classify(part.data.lists, evaluation, rel)
 
 
-def _per_document(groups: Groups, query_weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def _per_document(lists: Lists) -> NDArray[np.float64]:
     """The weight of each row such that those of a query add up to the query's."""
-    weight = 1.0 / groups.sizes if query_weight is None else query_weight / groups.sizes
-    return np.asarray(weight[groups.codes])
+    weight = 1.0 if lists.weights is None else lists.weights
+    return np.asarray((weight / lists.groups.sizes)[lists.groups.codes])

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from didyma._core.ranking import complete
 from didyma.data.lists import Groups
 from didyma.data.matrix import Matrix
-from didyma.errors import DataError
+from didyma.errors import DataError, check_choice
 from didyma.ranking.feature_maps import FeatureMap, Pairwise, Truncated
 from didyma.ranking.losses import NDCG, AveragePrecision, ItemwiseLoss
 from didyma.ranking.oracles import latent_oracle, queries_of
@@ -103,9 +103,7 @@ def _check(
             "positional one",
             field="feature_map",
         )
-    if inference not in INFERENCES:
-        names = ", ".join(map(repr, INFERENCES))
-        raise DataError(f"expected one of {names}, found {inference!r}", field="inference")
+    check_choice(inference, INFERENCES, "inference")
     if inference == "greedy" and not isinstance(loss, AveragePrecision):
         raise DataError(
             f"greedy inference is for average precision only, found loss {loss}; 'exact' is for "

@@ -7,7 +7,6 @@ are the cut.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -19,10 +18,9 @@ import didyma._core.ranking as core
 from didyma._core.rows import dense_rows, sparse_rows
 from didyma.data.lists import Groups
 from didyma.data.matrix import MappedFiles, Matrix, is_sparse
-from didyma.errors import DataError
+from didyma.errors import DataError, check_choice
 from didyma.execution import n_threads
 from didyma.learning.problem import Cut
-from didyma.learning.scoring import BLOCK
 from didyma.ranking.binned import Binned
 from didyma.ranking.feature_maps import FeatureMap, Pairwise, Truncated
 from didyma.ranking.losses import NDCG, ItemwiseLoss
@@ -31,9 +29,6 @@ from didyma.values import aligned
 
 __all__ = [
     "RankingProblem",
-    "all_moderate",
-    "check_magnitude",
-    "count_trainable",
     "row_numbers",
     "trainable_queries",
 ]
@@ -47,8 +42,6 @@ by descending relevance are among its own."""
 GRADES = ("auto", "joint", "thresholds")
 FEW_SORTS = 4.0  # what the joint bound over grades may cost, where there is a choice
 MOST_STATES = 20_000_000  # of the graded lattice: 9 bytes and about 10 ns each
-# Features beyond this have squares, and products with weights, that overflow in training.
-LARGEST = 1e90
 ROWS = 2**16  # that are looked at at a time, where all of them would take much memory
 SHARD = 2**18  # numbers of X per shard: enough work to be worth a thread
 
@@ -193,71 +186,6 @@ def trainable_queries(y: Vector, groups: Groups, loss: ItemwiseLoss) -> NDArray[
     return present.sum(axis=1) > 1
 
 
-def all_moderate(X: Any) -> bool:
-    """Whether no feature is missing, infinite or beyond `LARGEST`.
-
-    A sum of squares bounds each of them, and is the fastest way to look at all. A sum that is too
-    large in single precision says no, too.
-
-    >>> all_moderate(np.ones((2, 3))), all_moderate(np.array([[1.0, np.nan]]))
-    (True, False)
-    """
-    values = X.data if is_sparse(X) else X
-    blocks = (values[start : start + BLOCK].reshape(-1) for start in range(0, len(values), BLOCK))
-    with np.errstate(over="ignore", invalid="ignore"):
-        return all(float(flat @ flat) <= LARGEST**2 for flat in blocks)
-
-
-def check_magnitude(X: Any, names: Sequence[str] | None) -> None:
-    """Refuse a feature that is too large to learn from, by its name or else its column."""
-    if place := _too_large(X):
-        row, column, value = place
-        raise DataError(
-            f"{value:g} in row {row} is too large to learn from, beyond {LARGEST:g}: scale it",
-            field=f"feature {column if names is None else names[column]}",
-        )
-
-
-def _too_large(X: Any) -> tuple[int, int, float] | None:
-    """Row, column and value of a feature beyond `LARGEST`, from 0, if there is one."""
-    if X.dtype == np.float32:
-        return None
-    values = X.data if is_sparse(X) else X
-    for start in range(0, len(values), BLOCK):
-        block = values[start : start + BLOCK]
-        if all_moderate(block):
-            continue
-        large = np.abs(block.reshape(-1)) > LARGEST
-        if large.any():
-            place = int(np.argmax(large))
-            row, column = divmod(place, X.shape[1])
-            if is_sparse(X):
-                entry = start + place
-                row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
-                return row, int(X.indices[entry]), float(values[entry])
-            return start + row, column, float(block[row, column])
-    return None
-
-
-def count_trainable(trainable: NDArray[np.bool_], weight: Vector | None) -> int:
-    """How many queries can be learned from; warns of those that are skipped, refuses none left.
-
-    ``weight`` has one entry per query.
-    """
-    if not np.any(trainable if weight is None else trainable & (weight > 0)):
-        raise DataError(
-            "there is nothing to learn from: every query has rows of one class only, or no "
-            "weight; training needs one with a relevant row (y >= 1) and one that is not"
-        )
-    if skipped := int(np.sum(~trainable)):
-        warnings.warn(
-            f"{skipped} of {len(trainable)} queries have rows of one class only; training skips "
-            "them",
-            stacklevel=4,
-        )
-    return int(np.sum(trainable))
-
-
 def _arrange(
     levels: NDArray[np.int64], groups: Groups, trainable: NDArray[np.int64], n_levels: int
 ) -> tuple[NDArray[np.int64], StoredRows, NDArray[np.int64]]:
@@ -298,9 +226,7 @@ def _choose_grades(
 
     Positional maps have joint oracles in polynomial time, and keep them.
     """
-    if grades not in GRADES:
-        names = ", ".join(map(repr, GRADES))
-        raise DataError(f"expected one of {names}, found {grades!r}", field="grades")
+    check_choice(grades, GRADES, "grades")
     if not isinstance(loss, NDCG) or (len(gains) == 2 and gains[1] == 0.0):
         return None
     if isinstance(feature_map, Truncated):

@@ -19,7 +19,7 @@ from didyma.learning.learned import Learner
 from didyma.learning.scoring import linear_scores
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, validate_data
-from didyma.ranking.problem import LARGEST, all_moderate, check_magnitude, count_trainable
+from didyma.ranking.checks import LARGEST, all_moderate, check_magnitude, count_trainable
 
 __all__ = ["LinearRanker", "Ranker", "weights_of_queries"]
 
@@ -83,28 +83,14 @@ class Ranker(Savable, Estimator):
             evaluated = {"eval_set": eval_set, "eval_qid": eval_qid, "eval_group": eval_group}
             fit_on_cluster(self, X, y, qid, group, sample_weight, evaluated)
             return self
-        y, qid = judgements(X, y, qid, group)
-        rows, grades = self._read_training(X, y)
-        groups = group_rows(len(grades), qid, group)
-        weight = None if sample_weight is None else weights_of_queries(sample_weight, groups)
+        train = self._read_training(X, y, qid, group, sample_weight)
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
-        self._count_trainable(grades, groups, weight)
-        self._fit(rows, grades, groups, weight, evaluation)
-        self._check_learned(rows, grades, groups)
+        self._fit(train, evaluation)
+        self._check_learned(train)
         return self
 
-    def _check_learned(self, X: Matrix, y: NDArray[np.float64], groups: Groups) -> None:
+    def _check_learned(self, train: Lists) -> None:
         """Warn if the fit was in vain, where that can be told: see `Learner`."""
-
-    def _count_trainable(
-        self,
-        grades: NDArray[np.float64],
-        groups: Groups,
-        weight: NDArray[np.float64] | None,
-    ) -> None:
-        """Set ``n_queries_``; warn of queries that are skipped, refuse if that leaves none."""
-        trainable = self._trainable(grades, groups)
-        self.n_queries_ = count_trainable(trainable, weight)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score of each row; higher ranks first.
@@ -164,22 +150,15 @@ class Ranker(Savable, Estimator):
                 "group too; inside scikit-learn's tools enable metadata routing"
             )
         groups = group_rows(len(scores), qid, group)
-        found = evaluate(scores, y, groups, measure, docid=docid)
+        evaluation = evaluate(scores, y, groups, measure, docid=docid)
         if sample_weight is None:
-            return found.mean(measure)
-        known = ~np.isnan(found[measure])
-        weight = weights_of_queries(sample_weight, groups)
-        return float(np.average(found[measure][known], weights=weight[known]))
+            return evaluation.mean(measure)
+        values, weight = evaluation[measure], weights_of_queries(sample_weight, groups)
+        defined = ~np.isnan(values)
+        return float(np.average(values[defined], weights=weight[defined]))
 
-    def _fit(
-        self,
-        X: Matrix,
-        y: NDArray[np.float64],
-        groups: Groups,
-        query_weight: NDArray[np.float64] | None,
-        evaluation: Lists | None,
-    ) -> None:
-        """Learn from input that has been checked; ``query_weight`` has one entry per query."""
+    def _fit(self, train: Lists, evaluation: Lists | None) -> None:
+        """Learn from lists that have been checked, with a weight for each query or none."""
         raise NotImplementedError
 
     def _fit_shards(
@@ -190,9 +169,9 @@ class Ranker(Savable, Estimator):
             f"{type(self).__name__} does not learn on a cluster: give it rows", field="X"
         )
 
-    def _trainable(self, y: NDArray[np.float64], groups: Groups) -> NDArray[np.bool_]:
+    def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
         """Which queries there is something to learn from."""
-        return groups.mixed(y >= 1)
+        return lists.mixed
 
     def _read_rows(self, X: Any, *, reset: bool, check: bool = True, **judged: Any) -> Any:
         """Rows as arrays whose columns are those of training, and ``y`` if it is given.
@@ -227,7 +206,22 @@ class Ranker(Savable, Estimator):
         grades = grades.astype(np.float64, copy=False)
         return _as_matrix(rows), np.maximum(grades, 0.0) if np.any(grades < 0) else grades
 
-    def _read_training(self, X: Any, y: ArrayLike) -> tuple[Matrix, NDArray[np.float64]]:
+    def _read_training(
+        self, X: Any, y: Any, qid: Any, group: Any, sample_weight: ArrayLike | None
+    ) -> Lists:
+        """The lists to learn from, which set ``n_queries_``.
+
+        Warns of queries that are skipped, and refuses if that leaves none.
+        """
+        y, qid = judgements(X, y, qid, group)
+        rows, grades = self._read_numbers(X, y)
+        groups = group_rows(len(grades), qid, group)
+        weights = None if sample_weight is None else weights_of_queries(sample_weight, groups)
+        train = Lists(rows, grades, groups.codes, grouping=groups, weights=weights)
+        self.n_queries_ = count_trainable(self._trainable(train), weights)
+        return train
+
+    def _read_numbers(self, X: Any, y: ArrayLike) -> tuple[Matrix, NDArray[np.float64]]:
         rows, grades = self._read_judged(X, y, reset=True, check=False)
         if not all_moderate(rows):  # one look tells; only then look for what is wrong
             self._check_numbers(rows)
@@ -293,11 +287,7 @@ class LinearRanker(Learner, Ranker):
 
 
 def _as_matrix(rows: Any) -> Matrix:
-    if not is_sparse(rows):
-        return rows
-    import scipy.sparse as sp
-
-    return sp.csr_array(rows)
+    return as_csr(rows) if is_sparse(rows) else rows
 
 
 def weights_of_queries(sample_weight: ArrayLike, groups: Groups) -> NDArray[np.float64]:

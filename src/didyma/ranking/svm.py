@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -10,20 +11,41 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.cluster.shards import is_sharded
-from didyma.data.lists import Groups, Lists, group_rows, judgements
+from didyma.data.columns import Columns
+from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
-from didyma.learning.solution import Callback
+from didyma.errors import check_choice
+from didyma.learning.learned import gain_over_zero
+from didyma.learning.monitor import Monitor
+from didyma.learning.solution import Callback, check_C, reached
+from didyma.learning.solvers import make_solver
+from didyma.protocol import clone, seed_of, warn_of_convergence
 from didyma.ranking.feature_maps import FeatureMap, parse_feature_map
-from didyma.ranking.losses import ItemwiseLoss, parse_loss
-from didyma.ranking.problem import RankingProblem
-from didyma.ranking.ramp import RampProblem, uncut
-from didyma.ranking.ranker import LinearRanker, weights_of_queries
-from didyma.ranking.svm_training import Descent, RankingResult, SVMTraining
+from didyma.ranking.fitters import Fitter, HingeFitter, RampFitter, RankingResult
+from didyma.ranking.losses import NDCG, ItemwiseLoss, parse_loss
+from didyma.ranking.problem import RankingProblem, trainable_queries
+from didyma.ranking.ramp import BOUNDS, RampProblem, bound_of, uncut
+from didyma.ranking.ranker import LinearRanker
 
-__all__ = ["RankingResult", "SVMRanker"]
+__all__ = ["RankingResult", "SVMRanker", "default_C"]
+
+HINGE_C, RAMP_FACTOR = 100.0, 100.0
 
 
-class SVMRanker(SVMTraining, LinearRanker):
+def default_C(bound: str, loss: ItemwiseLoss, hinge: float = HINGE_C) -> float:
+    """C where none is given: ``hinge``, or a hundred times that for the ramp.
+
+    A ramp counts no query for more than its largest loss, so it is soon flat, and what it has to
+    tell shows only where weights are long.
+
+    >>> default_C("auto", parse_loss("ap")), default_C("auto", parse_loss("ndcg@10"))
+    (100.0, 10000.0)
+    """
+    return hinge * (RAMP_FACTOR if bound_of(bound, loss) == "ramp" else 1.0)
+
+
+@dataclass(eq=False, repr=False)
+class SVMRanker(LinearRanker):
     """Structural SVM for rankings (Yue et al. 2007): SVMmap with ``loss="ap"``, SVMroc with "roc".
 
     Minimises, over the n queries that have a better and a worse row,
@@ -94,38 +116,29 @@ class SVMRanker(SVMTraining, LinearRanker):
     [1, 2, 1, 2]
     """
 
-    _transient: ClassVar[tuple[str, ...]] = ("callback",)
+    loss: str | ItemwiseLoss = "ap"
+    C: float | None = None
+    _: KW_ONLY
+    feature_map: str | FeatureMap = "pairwise"
+    grades: str = "auto"
+    bound: str = "auto"
+    solver: str = "bcfw"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    measure: str = "AP"
+    patience: int | None = None
+    n_jobs: int | None = None
+    random_state: Any = 0
+    callback: Callback | None = None
 
-    def __init__(
-        self,
-        loss: str | ItemwiseLoss = "ap",
-        C: float | None = None,
-        *,
-        feature_map: str | FeatureMap = "pairwise",
-        grades: str = "auto",
-        bound: str = "auto",
-        solver: str = "bcfw",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        measure: str = "AP",
-        patience: int | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.feature_map = feature_map
-        self.grades = grades
-        self.bound = bound
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.measure = measure
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
+    result_: RankingResult = field(init=False)
+    objective_trace_: NDArray[np.float64] = field(init=False)
+    history_: list[dict[str, Any]] = field(init=False)
+    n_iter_: int = field(init=False)
+
+    _transient: ClassVar[tuple[str, ...]] = ("callback",)
+    _hinge_C: ClassVar[float] = HINGE_C
+    _layout: ClassVar[tuple[str, ...]] = ()  # attributes that `_design` learns
 
     def path(
         self,
@@ -148,26 +161,15 @@ class SVMRanker(SVMTraining, LinearRanker):
         if is_sharded(X):
             evaluated = {"eval_set": eval_set, "eval_qid": eval_qid, "eval_group": eval_group}
             return self._path_on_cluster(X, y, qid, group, sample_weight, evaluated, Cs)
-        y, qid = judgements(X, y, qid, group)
-        rows, grades = self._read_training(X, y)
-        groups = group_rows(len(grades), qid, group)
-        weight = None if sample_weight is None else weights_of_queries(sample_weight, groups)
+        train = self._read_training(X, y, qid, group, sample_weight)
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
-        self._count_trainable(grades, groups, weight)
-        design, evaluation = self._design(rows, grades, groups, weight, evaluation)
-        descent = self._descent(design, grades, groups, weight)
-        return self._follow(descent, rows, grades, groups, evaluation, Cs)
+        design, evaluation = self._design(train, evaluation)
+        fitter = self._fitter(design)
+        return self._path(fitter, evaluation, Cs, lambda ranker: ranker._check_learned(train))
 
-    def _fit(
-        self,
-        X: Matrix,
-        y: NDArray[np.float64],
-        groups: Groups,
-        query_weight: NDArray[np.float64] | None,
-        evaluation: Lists | None,
-    ) -> None:
-        design, evaluation = self._design(X, y, groups, query_weight, evaluation)
-        self._solve(self._descent(design, y, groups, query_weight), evaluation)
+    def _fit(self, train: Lists, evaluation: Lists | None) -> None:
+        design, evaluation = self._design(train, evaluation)
+        self._solve(self._fitter(design), evaluation)
 
     def _path_on_cluster(
         self,
@@ -183,46 +185,46 @@ class SVMRanker(SVMTraining, LinearRanker):
 
         with reading(self, X, y, qid, group, sample_weight) as (workers, weights, n_jobs):
             evaluation = self._read_evaluation(**evaluated)
-            descent, evaluation = self._shard_descent(workers, weights, n_jobs, evaluation)
-            return self._path(
-                descent, evaluation, Cs, lambda ranker: check_learned(ranker, workers)
-            )
+            fitter, evaluation = self._sharded_fitter(workers, weights, n_jobs, evaluation)
+            return self._path(fitter, evaluation, Cs, lambda ranker: check_learned(ranker, workers))
 
     def _fit_shards(
         self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
     ) -> None:
-        descent, evaluation = self._shard_descent(workers, weights, n_jobs, evaluation)
-        self._solve(descent, evaluation)
+        fitter, evaluation = self._sharded_fitter(workers, weights, n_jobs, evaluation)
+        self._solve(fitter, evaluation)
 
-    def _shard_descent(
+    def _sharded_fitter(
         self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
-    ) -> tuple[Descent, Lists | None]:
-        """`_descent` over shards, and what the weights weigh of the rows to evaluate on."""
+    ) -> tuple[Fitter, Lists | None]:
+        """`_fitter` over shards, and the rows to evaluate on as `_design` makes them."""
         from didyma.cluster.latent import ShardedLatentProblem
         from didyma.cluster.problem import ShardedProblem
         from didyma.ranking.cluster import ShardedHinge, ShardedRamp, for_worker, sharded
 
         n_features, feasible, evaluation = self._design_shards(workers, evaluation)
-        twin = for_worker(self, n_jobs)
         loss, feature_map = parse_loss(self.loss), parse_feature_map(self.feature_map)
-        make = twin._make_problem
+        make = for_worker(self, n_jobs)._make_problem
         if self._bound() == "hinge":
             make = partial(make, RankingProblem, loss, feature_map)
             problem = sharded(ShardedProblem, workers, weights, make, n_features, feasible)
             return ShardedHinge(problem), evaluation
-        easy = uncut(loss)
-        begin = partial(make, RankingProblem, easy, None)
+        convex = uncut(loss)
+        begin = partial(make, RankingProblem, convex, None)
         start = sharded(ShardedProblem, workers.branch(), weights, begin, n_features)
         make = partial(make, RampProblem, loss, feature_map)
         ramp = sharded(ShardedLatentProblem, workers, weights, make, n_features)
-        return ShardedRamp(ramp, start, str(easy)), evaluation
+        return ShardedRamp(ramp, start, str(convex)), evaluation
 
-    def _make_problem(self, kind: Any, loss: Any, feature_map: Any, *, X: Any, **rows: Any) -> Any:
+    def _make_problem(
+        self, kind: Any, loss: Any, feature_map: Any, lists: Lists, **grades: Any
+    ) -> Any:
         """A worker's problem."""
-        return self._problem(kind, loss, feature_map, X=self._weighed(X), **rows)
+        design = lists.with_items(self._design_rows(lists.X))
+        return self._problem(kind, loss, feature_map, design, **grades)
 
-    def _weighed(self, X: Matrix) -> Any:
-        """What the weights weigh of some rows, once that is known."""
+    def _design_rows(self, X: Matrix) -> Any:
+        """What the weights are of, of some rows, after `_design`."""
         return X
 
     def _design_shards(
@@ -231,13 +233,106 @@ class SVMRanker(SVMTraining, LinearRanker):
         """`_design` over shards: the number of weights, and the projection onto those allowed."""
         return self.n_features_in_, None, evaluation
 
-    def _design(
+    def _design(self, train: Lists, evaluation: Lists | None) -> tuple[Lists, Lists | None]:
+        """Both with the design matrix as rows: what the weights are of."""
+        return train, evaluation
+
+    def _fitter(self, design: Lists) -> Fitter:
+        loss, feature_map = parse_loss(self.loss), parse_feature_map(self.feature_map)
+        if self._bound() == "hinge":
+            return HingeFitter(self._problem(RankingProblem, loss, feature_map, design))
+        convex = uncut(loss)
+        return RampFitter(
+            self._problem(RampProblem, loss, feature_map, design),
+            self._problem(RankingProblem, convex, None, design),
+            str(convex),
+        )
+
+    def _bound(self) -> str:
+        check_choice(self.bound, BOUNDS, "bound")
+        return bound_of(self.bound, parse_loss(self.loss))
+
+    def _problem(
         self,
-        X: Matrix,
-        y: NDArray[np.float64],
-        groups: Groups,
-        query_weight: NDArray[np.float64] | None,
+        kind: type[RankingProblem],
+        loss: ItemwiseLoss,
+        feature_map: FeatureMap | None,
+        design: Lists,
+        grades: str | None = None,
+    ) -> Any:
+        return kind(
+            *(design.X, design.y, design.groups, loss, feature_map),
+            grades=grades or self.grades,
+            query_weight=design.weights,
+            n_jobs=self.n_jobs,
+        )
+
+    def _path(
+        self,
+        fitter: Fitter,
         evaluation: Lists | None,
-    ) -> tuple[Any, Lists | None]:
-        """What the weights weigh, of the rows to learn from and of those to evaluate on."""
-        return X, evaluation
+        Cs: Iterable[float],
+        check: Callable[[Self], None],
+    ) -> list[Self]:
+        """A ranker for each C in ascending order, until Ctrl-C."""
+        rankers: list[Self] = []
+        for C in sorted(float(C) for C in Cs):
+            ranker = self._clone_with(C)
+            ranker._solve(fitter, evaluation)
+            check(ranker)
+            rankers.append(ranker)
+            if ranker.result_.status == "interrupted":
+                break
+        return rankers
+
+    def _clone_with(self, C: float) -> Self:
+        """A clone for another C that knows what was read, but no weights."""
+        ranker: Self = clone(self).set_params(C=C)
+        Columns.of(self).remember(ranker)
+        for name in ("n_queries_", *self._layout):
+            setattr(ranker, name, getattr(self, name))
+        return ranker
+
+    def _solve(self, fitter: Fitter, evaluation: Lists | None) -> None:
+        C = self.weight()
+        monitor = Monitor(evaluation, self.measure, self.patience, self.callback, C)
+        solution, result = fitter.solve(self._solver(), C, monitor)
+        self.coef_ = solution.w if self.patience is None else monitor.chosen(solution.w)
+        self.result_ = replace(result, grades=fitter.problem.grades)
+        self.history_ = monitor.history
+        self.n_iter_ = result.n_iter
+        self._gain = gain_over_zero(fitter.problem, C, solution, self.tol)
+        if result.bound == "ramp":
+            self.objective_trace_ = np.array([record["value"] for record in self.history_])
+        gap = result.gap / result.value if result.value > 0.0 else 0.0
+        if result.status == "limit" or (result.converged and gap > reached(self.tol)):
+            warn_of_convergence(
+                f"stopped after {self.n_iter_} iterations (max_iter={self.max_iter}) with a "
+                f"relative gap of {gap:.1e}, above tol={self.tol:g}; raise max_iter or tol, lower "
+                "C or scale the features",
+                stacklevel=4,
+            )
+
+    def weight(self) -> float:
+        """C, or what suits the bound."""
+        if self.C is not None:
+            return check_C(self.C)
+        return default_C(self.bound, parse_loss(self.loss), self._hinge_C)
+
+    def _solver(self) -> Any:
+        return make_solver(self.solver, self.tol, self.max_iter, seed_of(self.random_state))
+
+    def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
+        return trainable_queries(lists.y, lists.groups, parse_loss(self.loss))
+
+    def _relevant(self, lists: Lists) -> NDArray[np.bool_]:
+        loss, y, codes = parse_loss(self.loss), lists.y, lists.groups.codes
+        if not isinstance(loss, NDCG):
+            return y >= loss.rel
+        least = np.full(len(lists.groups), np.inf)
+        np.minimum.at(least, codes, y)
+        return y > least[codes]
+
+    def _advice(self) -> str:
+        other = 'bound="ramp" or ' if self.result_.bound == "hinge" else ""
+        return f'try {other}loss="ap", a larger C, or scale the features'

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.files import PathName, replace_when_done
-from didyma.learning.scoring import LEVELS
 from didyma.ranking.additive import AdditiveSVMRanker
+from didyma.ranking.bins import LEVELS
 from didyma.report.plots import require_matplotlib
 
 __all__ = ["SUFFIXES", "AdditiveTerm", "Colours", "draw_functions", "terms", "write_functions"]

@@ -11,6 +11,7 @@ of an output; where a task has latent parts, the latent learners complete them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from os import PathLike
 from typing import Annotated, Any, ClassVar, Self
@@ -21,16 +22,20 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.cluster.shards import is_sharded
 from didyma.cluster.workers import refuse_on_cluster
 from didyma.errors import DataError, ModelFileError
-from didyma.learning.bcfw import BCFW
-from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP, LatentResult, best_of
-from didyma.learning.cutting_plane import NSlack, OneSlack
 from didyma.learning.learned import gain_over_zero, warn_of_zero
 from didyma.learning.monitor import Watch
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
+from didyma.learning.solvers import make_solver
 from didyma.model import Savable, Saved
-from didyma.protocol import Estimator, check_is_fitted, check_random_state, warn_of_convergence
+from didyma.protocol import (
+    Estimator,
+    check_is_fitted,
+    check_random_state,
+    seed_of,
+    warn_of_convergence,
+)
 from didyma.structured.task import Task
 
 __all__ = [
@@ -43,25 +48,42 @@ __all__ = [
 Vector = NDArray[np.float64]
 OutputMeasure = Callable[[Sequence[Any], Sequence[Any]], float]
 
-SOLVERS = {"one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
 
+@dataclass(eq=False, repr=False)
+class StructuredLearner(Savable, Estimator):
+    """What the four learners share: reading examples, held-out evaluation, prediction, files.
 
-class _Structured(Savable, Estimator):
-    """What the four learners share: reading examples, held-out evaluation, prediction, files."""
+    Parameters
+    ----------
+    task : Task
+        Features, inference and loss.
+    measure : callable, optional
+        With an ``eval_set``: ``measure(labels, outputs)``, higher is better; minus the mean loss if
+        None.
+    patience : int, optional
+        With an ``eval_set``: stop after so many iterations without improvement, at the best one.
+    random_state : int
+        Seed of the order of examples, or of restarts.
+    warm_start : bool
+        A further `fit` goes on from the last one.
+    callback : callable, optional
+        Called with a `Progress` after each iteration; True stops.
+    """
+
+    task: Task | None = None
+    _: KW_ONLY
+    measure: OutputMeasure | None = None
+    patience: int | None = None
+    random_state: Any = 0
+    warm_start: bool = False
+    callback: Callback | None = None
+
+    coef_: Annotated[Vector, Saved("weights")] = field(init=False)
+    result_: Result = field(init=False)
+    history_: list[dict[str, Any]] = field(init=False)
 
     _transient: ClassVar[tuple[str, ...]] = ("task", "callback")
-
-    task: Task | None
-    measure: OutputMeasure | None
-    patience: int | None
-    callback: Callback | None
-    random_state: Any
-    warm_start: bool
-    tol: float
-    _gain: float = np.inf  # over zero weights, where there is an objective
-    coef_: Annotated[Vector, Saved("weights")]
-    result_: Result
-    history_: list[dict[str, Any]]
+    _gain = np.inf  # over zero weights, where there is an objective
 
     def fit(
         self,
@@ -106,14 +128,13 @@ class _Structured(Savable, Estimator):
         else:
             weights = _weights(len(examples), len(labels), sample_weight)
             solution = self._learn(examples, labels, weights, watch, **start)
-        self.coef_ = solution.w
-        if eval_set is not None and self.patience is not None and watch.best_w is not None:
-            self.coef_ = watch.best_w
+        self.coef_ = solution.w if self.patience is None else watch.chosen(solution.w)
         self.result_ = solution.result
         self.history_ = watch.history
         self._solution = solution
-        if self._gain <= getattr(self, "tol", 0.0):
-            warn_of_zero(self.tol, "try another C, start or loss, or scale the features")
+        tol = getattr(self, "tol", 0.0)
+        if self._gain <= tol:
+            warn_of_zero(tol, "try another C, start or loss, or scale the features")
         if solution.result.status == "limit":
             warn_of_convergence(
                 f"stopped after {solution.result.n_iter} iterations, short of tol; raise max_iter "
@@ -144,20 +165,16 @@ class _Structured(Savable, Estimator):
 
     @classmethod
     def load(cls, path: str | PathLike[str], task: Task) -> Self:  # type: ignore[override]
-        """Read what `save` wrote; the task itself is code, stays with its owner and is given."""
-        found = super().load(path)
-        if len(found.coef_) != task.n_features:
+        """Read what `save` wrote. The task is not saved; pass it again."""
+        learner = super().load(path)
+        if len(learner.coef_) != task.n_features:
             raise ModelFileError(
-                f"{path}: has {len(found.coef_)} weights, the task {task.n_features} features"
+                f"{path}: has {len(learner.coef_)} weights, the task {task.n_features} features"
             )
-        return found.set_params(task=task)
+        return learner.set_params(task=task)
 
     def _learn(
-        self,
-        examples: Sequence[Any],
-        labels: Sequence[Any],
-        weights: Vector,
-        watch: Watch,
+        self, examples: Sequence[Any], labels: Sequence[Any], weights: Vector, watch: Watch
     ) -> Solution:
         raise NotImplementedError
 
@@ -200,81 +217,39 @@ class _Structured(Savable, Estimator):
             )
         return task
 
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
     def _former(self) -> Solution | None:
         return getattr(self, "_solution", None) if self.warm_start else None
 
 
-class StructuredPerceptron(_Structured):
+@dataclass(eq=False, repr=False)
+class StructuredPerceptron(StructuredLearner):
     """Averaged perceptron: w ← w + Ψ(x, y) − Ψ(x, ŷ) whenever ŷ is wrong.
 
     Parameters
     ----------
-    task : Task
-        Features, inference and loss.
     epochs : int
         Passes over the examples.
     loss_scale : float, optional
         Inference during training adds this times the loss; None adds nothing.
-    measure, patience
-        With an ``eval_set``: ``measure(labels, outputs)``, higher is better (minus the mean loss if
-        None), and the number of epochs without improvement after which to stop at the best.
-    random_state : int
-        Order of the examples.
-    warm_start : bool
-        A further `fit` goes on from the last one.
-    callback : callable, optional
-        Called with a `Progress` after each epoch; True stops.
 
-    >>> class Signs(Task):
-    ...     "Is the number positive? The sign of a weight tells."
-    ...     n_features = 1
-    ...     def features(self, x, output):
-    ...         return np.array([x * output])
-    ...     def argmax(self, w, x):
-    ...         return 1 if w[0] * x > 0 else -1
-    ...     def loss(self, y, output):
-    ...         return float(y != output)
-    ...     def loss_augmented(self, w, x, y, scale=1.0):
-    ...         return max((1, -1), key=lambda output: scale * (output != y) + w[0] * x * output)
+    The other parameters are those of `StructuredLearner`; an iteration is an epoch.
+
+    >>> from didyma.structured.examples import Signs
     >>> StructuredPerceptron(Signs()).fit([1.0, -2.0], [1, -1]).predict([3.0])
     [1]
     """
 
+    epochs: int = 10
+    _: KW_ONLY
+    loss_scale: float | None = None
+
     _online: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        task: Task | None = None,
-        epochs: int = 10,
-        *,
-        loss_scale: float | None = None,
-        measure: OutputMeasure | None = None,
-        patience: int | None = None,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        callback: Callback | None = None,
-    ) -> None:
-        self.task = task
-        self.epochs = epochs
-        self.loss_scale = loss_scale
-        self.measure = measure
-        self.patience = patience
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.callback = callback
-
     def _learn(
-        self,
-        examples: Sequence[Any],
-        labels: Sequence[Any],
-        weights: Vector,
-        watch: Watch,
+        self, examples: Sequence[Any], labels: Sequence[Any], weights: Vector, watch: Watch
     ) -> Solution:
         problem = self._pose()(examples, labels, weights / weights.sum())
-        learner = Perceptron(self.epochs, self._seed())
+        learner = Perceptron(self.epochs, seed_of(self.random_state))
         return learner.solve(problem, multiplicity=weights, start=self._former(), callback=watch)
 
     def _learn_shards(self, examples: Any, labels: Any, watch: Watch) -> Solution:
@@ -282,7 +257,9 @@ class StructuredPerceptron(_Structured):
         from didyma.cluster.perceptron import MixedPerceptron
 
         with posed(self._pose(), self._task().n_features, examples, labels) as problem:
-            return MixedPerceptron(self.epochs, self._seed()).solve(problem, callback=watch)
+            return MixedPerceptron(self.epochs, seed_of(self.random_state)).solve(
+                problem, callback=watch
+            )
 
     def _pose(self) -> Callable[..., Any]:
         """What makes a problem of examples, labels and weights."""
@@ -298,20 +275,7 @@ class StructuredPerceptron(_Structured):
 class LatentStructuredPerceptron(StructuredPerceptron):
     """`StructuredPerceptron` that completes the label at the current weights before each update.
 
-    >>> class Bags(Task):
-    ...     "Which item of a bag makes it positive? Labels do not say."
-    ...     n_features = 2
-    ...     def features(self, x, output):
-    ...         return np.zeros(2) if output is None else x[output]
-    ...     def argmax(self, w, x):
-    ...         return int(np.argmax(x @ w)) if (x @ w).max() > 0 else None
-    ...     def loss(self, y, output):
-    ...         return float(y != (output is not None))
-    ...     def loss_augmented(self, w, x, y, scale=1.0):
-    ...         item = int(np.argmax(x @ w))
-    ...         return item if x[item] @ w + scale * (not y) > scale * y else None
-    ...     def complete(self, w, x, y):
-    ...         return int(np.argmax(x @ w)) if y else None
+    >>> from didyma.structured.examples import Bags
     >>> bags = [np.array([[2.0, 1.0], [-1.0, 1.0]]), np.array([[-2.0, 1.0], [-1.0, 1.0]])]
     >>> learner = LatentStructuredPerceptron(Bags()).fit(bags, [True, False])
     >>> learner.predict(bags)
@@ -321,90 +285,53 @@ class LatentStructuredPerceptron(StructuredPerceptron):
     _online: ClassVar[bool] = True
 
 
-class StructuredSVM(_Structured):
+@dataclass(eq=False, repr=False)
+class StructuredSVM(StructuredLearner):
     """Structural SVM: ½‖w‖² + C Σ_i c_i max_ŷ [Δ(y_i, ŷ) + w·(Ψ(x_i, ŷ) − Ψ(x_i, y_i))].
 
     Parameters
     ----------
-    task : Task
-        Features, loss-augmented inference and loss.
     C : float
         Weight of the loss against the norm.
     solver : {"one-slack", "bcfw", "n-slack", "bundle"}
-        All minimise the same objective, to a relative duality gap of ``tol``.
+        All minimise the same objective.
+    tol : float
+        Relative duality gap at which training stops.
     max_iter : int
         Most iterations (passes for "bcfw").
-    measure, patience, random_state, warm_start, callback
-        As in `StructuredPerceptron`; a warm start keeps cuts and works for any C.
 
-    >>> class Signs(Task):
-    ...     "Is the number positive? The sign of a weight tells."
-    ...     n_features = 1
-    ...     def features(self, x, output):
-    ...         return np.array([x * output])
-    ...     def argmax(self, w, x):
-    ...         return 1 if w[0] * x > 0 else -1
-    ...     def loss(self, y, output):
-    ...         return float(y != output)
-    ...     def loss_augmented(self, w, x, y, scale=1.0):
-    ...         return max((1, -1), key=lambda output: scale * (output != y) + w[0] * x * output)
+    The other parameters are those of `StructuredLearner`. The task has loss-augmented inference
+    too; a warm start keeps cuts and works for any C.
+
+    >>> from didyma.structured.examples import Signs
     >>> StructuredSVM(Signs(), C=10.0).fit([1.0, -2.0], [1, -1]).coef_.round(2)
     array([0.5])
     """
 
-    def __init__(
-        self,
-        task: Task | None = None,
-        C: float = 1.0,
-        *,
-        solver: str = "one-slack",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        measure: OutputMeasure | None = None,
-        patience: int | None = None,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        callback: Callback | None = None,
-    ) -> None:
-        self.task = task
-        self.C = C
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.measure = measure
-        self.patience = patience
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.callback = callback
+    C: float = 1.0
+    _: KW_ONLY
+    solver: str = "one-slack"
+    tol: float = 1e-3
+    max_iter: int = 1000
 
     def _learn(
-        self,
-        examples: Sequence[Any],
-        labels: Sequence[Any],
-        weights: Vector,
-        watch: Watch,
+        self, examples: Sequence[Any], labels: Sequence[Any], weights: Vector, watch: Watch
     ) -> Solution:
         problem = self._observed().problem(examples, labels, weights / weights.sum())
-        if self.solver == "bcfw":
-            solver: Any = BCFW(tol=self.tol, max_passes=self.max_iter, random_state=self._seed())
-        elif self.solver in SOLVERS:
-            solver = SOLVERS[self.solver](tol=self.tol, max_iter=self.max_iter)
-        else:
-            names = ", ".join(map(repr, ("bcfw", *SOLVERS)))
-            raise DataError(f"expected one of {names}, found {self.solver!r}", field="solver")
+        seed = seed_of(self.random_state)
+        solver = make_solver(self.solver, self.tol, self.max_iter, seed)
         C = check_C(self.C)
         solution: Solution = solver.solve(problem, C, start=self._former(), callback=watch)
         self._gain = gain_over_zero(problem, C, solution, self.tol)
         return solution
 
 
-class LatentStructuredSVM(_Structured):
+@dataclass(eq=False, repr=False)
+class LatentStructuredSVM(StructuredLearner):
     """Latent structural SVM by CCCP (Yu & Joachims 2009); see `didyma.learning.cccp`.
 
     Parameters
     ----------
-    task : Task
-        One that defines ``complete`` too.
     C : float
         Weight of the loss against the norm.
     tol : float
@@ -416,8 +343,9 @@ class LatentStructuredSVM(_Structured):
     ties : int
         Where a run would end, so many completions that are tied with the last one, or nearly so,
         are tried; see `didyma.learning.cccp`.
-    measure, patience, random_state, warm_start, callback
-        As in `StructuredPerceptron`, per round; a warm start begins at the last weights.
+
+    The other parameters are those of `StructuredLearner`. The task defines ``complete`` too; an
+    iteration is a round; a warm start begins at the last weights.
 
     Attributes
     ----------
@@ -428,28 +356,22 @@ class LatentStructuredSVM(_Structured):
         How the kept run ended, which one that was (``kept``), the objectives of all (``values``),
         and how often a tied completion led on (``escapes``).
 
-    >>> class Bags(Task):
-    ...     "Which item of a bag makes it positive? Labels do not say."
-    ...     n_features = 2
-    ...     def features(self, x, output):
-    ...         return np.zeros(2) if output is None else x[output]
-    ...     def argmax(self, w, x):
-    ...         return int(np.argmax(x @ w)) if (x @ w).max() > 0 else None
-    ...     def loss(self, y, output):
-    ...         return float(y != (output is not None))
-    ...     def loss_augmented(self, w, x, y, scale=1.0):
-    ...         item = int(np.argmax(x @ w))
-    ...         return item if x[item] @ w + scale * (not y) > scale * y else None
-    ...     def complete(self, w, x, y):
-    ...         return int(np.argmax(x @ w)) if y else None
+    >>> from didyma.structured.examples import Bags
     >>> bags = [np.array([[2.0, 1.0], [-1.0, 1.0]]), np.array([[-2.0, 1.0], [-1.0, 1.0]])]
     >>> learner = LatentStructuredSVM(Bags(), C=100.0).fit(bags, [True, False])
     >>> learner.predict(bags)
     [0, None]
     """
 
-    objective_trace_: list[float]
-    result_: LatentResult
+    C: float = 1.0
+    _: KW_ONLY
+    tol: float = 1e-3
+    max_iter: int = 100
+    n_restarts: int = 1
+    ties: int = 4
+
+    objective_trace_: list[float] = field(init=False)
+    result_: LatentResult = field(init=False)
 
     def fit(
         self,
@@ -476,33 +398,6 @@ class LatentStructuredSVM(_Structured):
             first = former.w
         return self._fit(examples, labels, sample_weight, eval_set, first=first)
 
-    def __init__(
-        self,
-        task: Task | None = None,
-        C: float = 1.0,
-        *,
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        n_restarts: int = 1,
-        ties: int = 4,
-        measure: OutputMeasure | None = None,
-        patience: int | None = None,
-        random_state: Any = 0,
-        warm_start: bool = False,
-        callback: Callback | None = None,
-    ) -> None:
-        self.task = task
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_restarts = n_restarts
-        self.ties = ties
-        self.measure = measure
-        self.patience = patience
-        self.random_state = random_state
-        self.warm_start = warm_start
-        self.callback = callback
-
     def _learn(
         self,
         examples: Sequence[Any],
@@ -520,13 +415,7 @@ class LatentStructuredSVM(_Structured):
         starts = [first, *[None] * (self.n_restarts - 1)]
         problem = task.problem(examples, labels, weights / weights.sum())
         best = best_of(
-            solver.solve(
-                problem,
-                C,
-                start=start,
-                random_state=seed,
-                callback=watch,
-            )
+            solver.solve(problem, C, start=start, random_state=seed, callback=watch)
             for start, seed in zip(starts, seeds.tolist())
         )
         self.objective_trace_ = best.state.trace

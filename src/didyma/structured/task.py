@@ -136,11 +136,11 @@ class TaskProblem(PythonProblem):
         decide how a run goes on.
         """
         for i, (x, y) in enumerate(zip(self.examples, self.labels)):
-            found = self.task.complete(w, x, y)
-            new = float(self.task.features(x, found) @ w)
+            output = self.task.complete(w, x, y)
+            new = float(self.task.features(x, output) @ w)
             old = float(self._gold_features[i] @ w) if self._gold_features else -np.inf
             if new > old + TIE * max(1.0, abs(old)) or not self._gold_features:
-                self.gold[i : i + 1] = [found]
+                self.gold[i : i + 1] = [output]
         return self._refresh()
 
     def _refresh(self) -> Vector:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -29,6 +30,7 @@ from didyma.protocol import Estimator, check_is_fitted
 __all__ = ["CoreferenceResolver"]
 
 
+@dataclass(eq=False, repr=False)
 class CoreferenceResolver(Savable, Estimator):
     """Clusters the mentions of documents by what they refer to.
 
@@ -68,29 +70,20 @@ class CoreferenceResolver(Savable, Estimator):
     >>> labels = resolver.predict(coreference.read("test.conll"))     # doctest: +SKIP
     """
 
+    C: float = 1.0
+    r: float = 0.1
+    model: Literal["latent", "correlation"] = "latent"
+    _: KW_ONLY
+    tol: float = 1e-3
+    max_iter: int = 100
+    callback: Callback | None = None
+
+    coef_: Annotated[NDArray[np.float64], Saved("n_features")] = field(init=False)
+    objective_trace_: Annotated[list[float], Saved()] = field(init=False)
+    result_: Result = field(init=False)
+    n_documents_: Annotated[int, Saved()] = field(init=False)
+
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
-
-    coef_: Annotated[NDArray[np.float64], Saved("n_features")]
-    objective_trace_: Annotated[list[float], Saved()]
-    n_documents_: Annotated[int, Saved()]
-    result_: Result
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        r: float = 0.1,
-        model: Literal["latent", "correlation"] = "latent",
-        *,
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        callback: Callback | None = None,
-    ) -> None:
-        self.C = C
-        self.r = r
-        self.model = model
-        self.tol = tol
-        self.max_iter = max_iter
-        self.callback = callback
 
     def fit(self, documents: Sequence[Document], y: None = None) -> Self:
         """Learn from the gold clusters of documents."""
@@ -143,13 +136,13 @@ class CoreferenceResolver(Savable, Estimator):
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a model file that holds a resolver."""
-        found = super().load(path)
-        if tuple(getattr(found, "feature_names_in_", ())) != FEATURES:
+        resolver = super().load(path)
+        if tuple(getattr(resolver, "feature_names_in_", ())) != FEATURES:
             raise ModelFileError(
                 f"{path}: was trained with other features of mentions than this version computes: "
                 "train it again"
             )
-        return found
+        return resolver
 
     def _task(self) -> PairTask:
         if self.model == "latent":

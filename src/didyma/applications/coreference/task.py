@@ -342,10 +342,10 @@ def _loss(y: Integers, pairs: Integers, costs: tuple[float, float, float]) -> fl
 
 def _labels(y: ArrayLike) -> Integers:
     """Labels of any type as integers."""
-    given = np.asarray(y)
-    if given.dtype == np.int64:
-        return given
-    return np.unique(given, return_inverse=True)[1].astype(np.int64)
+    labels = np.asarray(y)
+    if labels.dtype == np.int64:
+        return labels
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
 def _row(i: Integers, j: Integers, n: int) -> Integers:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -36,6 +37,7 @@ class Hit(NamedTuple):
     bases: str
 
 
+@dataclass(eq=False, repr=False)
 class MotifFinder(Savable, Estimator):
     """Latent structural SVM for motifs (Yu & Joachims 2009); see `didyma.applications.motif.task`.
 
@@ -90,40 +92,27 @@ class MotifFinder(Savable, Estimator):
     [1, -1]
     """
 
+    length: int = 11
+    order: int = 3
+    both_strands: bool = False
+    C: float = 100.0
+    _: KW_ONLY
+    init: str = "sample"
+    tol: float = 1e-3
+    max_iter: int = 100
+    n_restarts: int = 10
+    random_state: Any = 0
+    callback: Callback | None = None
+
+    coef_: Annotated[Vector, Saved("weights")] = field(init=False)
+    counts_: Annotated[Vector, Saved("length", 4)] = field(init=False)
+    frequencies_: Annotated[Vector, Saved(4)] = field(init=False)
+    objective_trace_: Annotated[list[float], Saved()] = field(init=False)
+    objectives_: list[float] = field(init=False)
+    n_rounds_: list[int] = field(init=False)
+    result_: Result = field(init=False)
+
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
-
-    coef_: Annotated[Vector, Saved("weights")]
-    counts_: Annotated[Vector, Saved("length", 4)]
-    frequencies_: Annotated[Vector, Saved(4)]
-    objective_trace_: Annotated[list[float], Saved()]
-    objectives_: list[float]
-    n_rounds_: list[int]
-    result_: Result
-
-    def __init__(
-        self,
-        length: int = 11,
-        order: int = 3,
-        both_strands: bool = False,
-        C: float = 100.0,
-        *,
-        init: str = "sample",
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        n_restarts: int = 10,
-        random_state: Any = 0,
-        callback: Callback | None = None,
-    ) -> None:
-        self.length = length
-        self.order = order
-        self.both_strands = both_strands
-        self.C = C
-        self.init = init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_restarts = n_restarts
-        self.random_state = random_state
-        self.callback = callback
 
     @property
     def task(self) -> MotifTask:
@@ -172,8 +161,7 @@ class MotifFinder(Savable, Estimator):
                 break
             self.objectives_.append(trace[-1])
             self.n_rounds_.append(solution.result.n_iter)
-        known = np.concatenate(codes)
-        bases = np.bincount(known, minlength=5)[:4].astype(np.float64) + 1.0
+        bases = np.bincount(np.concatenate(codes), minlength=5)[:4].astype(np.float64) + 1.0
         self.frequencies_ = bases / bases.sum()
         windows = self.task.windows([x for x, sign in zip(codes, signs) if sign > 0])
         self.counts_ = site_counts(windows, windows.best(self._scores(windows)))
@@ -201,8 +189,8 @@ class MotifFinder(Savable, Estimator):
         codes, hits = windows.codes, []
         for m in np.flatnonzero(scores > threshold):
             start, strand = windows.site(0, int(m))
-            found = codes[start : start + self.length]
-            bases = decode(found if strand == "+" else 3 - found[::-1])
+            window = codes[start : start + self.length]
+            bases = decode(window if strand == "+" else 3 - window[::-1])
             hits.append(Hit(start, strand, float(scores[m]), bases))
         return sorted(hits)
 
@@ -234,12 +222,12 @@ class MotifFinder(Savable, Estimator):
         if self.init == "random":
             return None
         name = f"first sites in {len(codes)} sequences by seed {seed}"
-        found: Vector = remember(
+        start: Vector = remember(
             name,
             lambda: self._sampled(codes, signs, weight, seed),
             lambda first: array_of(first, "weights", (self.task.n_features,)),
         )
-        return found
+        return start
 
     def _sampled(
         self, codes: list[NDArray[np.uint8]], signs: NDArray[np.int64], weight: Vector, seed: int

@@ -328,8 +328,8 @@ class MotifProblem:
 
 def _count_kmers(windows: Windows, weights: Vector) -> Vector:
     """How often each k-mer occurs, by the weights of the sequences."""
-    own = np.repeat(weights, windows.sizes + 1)
-    counts = np.bincount(windows.kmers, weights=own, minlength=4**windows.order + 1)
+    weight = np.repeat(weights, windows.sizes + 1)
+    counts = np.bincount(windows.kmers, weights=weight, minlength=4**windows.order + 1)
     return counts[:-1].astype(np.float64, copy=False)
 
 

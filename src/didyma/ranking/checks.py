@@ -1,0 +1,84 @@
+"""Checks of training data: features within bounds, and queries to learn from."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.matrix import is_sparse
+from didyma.errors import DataError
+from didyma.learning.scoring import BLOCK
+
+__all__ = ["LARGEST", "all_moderate", "check_magnitude", "count_trainable"]
+
+# Features beyond this have squares, and products with weights, that overflow in training.
+LARGEST = 1e90
+
+
+def all_moderate(X: Any) -> bool:
+    """Whether no feature is missing, infinite or beyond `LARGEST`.
+
+    A sum of squares bounds each of them, and is the fastest way to look at all. A sum that is too
+    large in single precision says no, too.
+
+    >>> all_moderate(np.ones((2, 3))), all_moderate(np.array([[1.0, np.nan]]))
+    (True, False)
+    """
+    values = X.data if is_sparse(X) else X
+    blocks = (values[start : start + BLOCK].reshape(-1) for start in range(0, len(values), BLOCK))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return all(float(flat @ flat) <= LARGEST**2 for flat in blocks)
+
+
+def check_magnitude(X: Any, names: Sequence[str] | None) -> None:
+    """Refuse a feature that is too large to learn from, by its name or else its column."""
+    if place := _too_large(X):
+        row, column, value = place
+        raise DataError(
+            f"{value:g} in row {row} is too large to learn from, beyond {LARGEST:g}: scale it",
+            field=f"feature {column if names is None else names[column]}",
+        )
+
+
+def _too_large(X: Any) -> tuple[int, int, float] | None:
+    """Row, column and value of a feature beyond `LARGEST`, from 0, if there is one."""
+    if X.dtype == np.float32:
+        return None
+    values = X.data if is_sparse(X) else X
+    for start in range(0, len(values), BLOCK):
+        block = values[start : start + BLOCK]
+        if all_moderate(block):
+            continue
+        large = np.abs(block.reshape(-1)) > LARGEST
+        if large.any():
+            place = int(np.argmax(large))
+            row, column = divmod(place, X.shape[1])
+            if is_sparse(X):
+                entry = start + place
+                row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
+                return row, int(X.indices[entry]), float(values[entry])
+            return start + row, column, float(block[row, column])
+    return None
+
+
+def count_trainable(trainable: NDArray[np.bool_], weight: NDArray[np.float64] | None) -> int:
+    """How many queries can be learned from; warns of those that are skipped, refuses none left.
+
+    ``weight`` has one entry per query.
+    """
+    if not np.any(trainable if weight is None else trainable & (weight > 0)):
+        raise DataError(
+            "there is nothing to learn from: every query has rows of one class only, or no "
+            "weight; training needs one with a relevant row (y >= 1) and one that is not"
+        )
+    if skipped := int(np.sum(~trainable)):
+        warnings.warn(
+            f"{skipped} of {len(trainable)} queries have rows of one class only; training skips "
+            "them",
+            stacklevel=4,
+        )
+    return int(np.sum(trainable))
