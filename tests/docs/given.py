@@ -267,9 +267,7 @@ def searching(session: Session) -> Given:
 
 def serve(session: Session) -> Given:
     judged = (DATA / "passages-train.tsv").read_text().splitlines()[:400]
-    (session.folder / "formats.tsv").write_text(
-        "\n".join(["query\tpassage\tlabel", *judged]) + "\n"
-    )
+    (session.folder / "judged.tsv").write_text("\n".join(["query\tpassage\tlabel", *judged]) + "\n")
     session.names |= {"query": "who built it ?", "passages": ["It rains .", "Ida built it ."]}
     yield
     health, answer = session.answers
