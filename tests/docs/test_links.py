@@ -62,3 +62,15 @@ def test_a_link_that_leads_nowhere_is_found(tmp_path: Path) -> None:
     )
     assert links(page) == ["#the-k-best-again", "other.md#x"]
     assert anchors(page.read_text()) == {"the-k-best-again"}
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "explanation/decisions.md"])
+def test_modules_that_a_page_names_are_there(page: str) -> None:
+    package = ROOT / "src" / "didyma"
+    folders = {path.name for path in package.iterdir() if path.is_dir()}
+    names = re.findall(r"`([a-z_]+)\.([a-z_]+)[.`]", (ROOT / "docs" / page).read_text())
+    named = [(folder, module) for folder, module in names if folder in folders]
+    assert named
+    for folder, module in named:
+        path = package / folder / module
+        assert path.is_dir() or path.with_suffix(".py").exists(), f"{page}: {folder}.{module}"

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from didyma.errors import DataError
-from didyma.nn.layers import sparsemap
+from didyma import DataError
+from didyma.nn import sparsemap
 from didyma.polytope.distributions import Distributions
 from didyma.structures import Chain, DistanceBins, Matching
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from didyma import DataError
 from didyma.applications.networks import options as neural
 from didyma.cli import options
 from didyma.cli.groups import SEED, Option, ParametersOf, command, group
 from didyma.cli.output import check_output, print_json, print_message, waiting
-from didyma.errors import DataError
 from didyma.files import format_suffix
 from didyma.formatting import decimal
 from didyma.report.columns import aligned, listed

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.errors import DataError
+from didyma import DataError
 from didyma.files import PathName, format_suffix, replace_when_done
 from didyma.report.figures import ACCENT, INK, PAPER, QUIET, SIZE, SMALL
 from didyma.report.plots import require_matplotlib

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
+from didyma import DataError
 from didyma.applications.alignment.alignment import Aligned, alignment_layer
 from didyma.applications.alignment.reader import Pair, tokenize
 from didyma.applications.networks.bilstm import BiLSTM
@@ -22,7 +23,6 @@ from didyma.applications.networks.estimator import NetworkEstimator, device_of
 from didyma.applications.networks.numbering import PADDING, RESERVED, UNKNOWN, Numbering, pad
 from didyma.applications.networks.trainer import Step
 from didyma.applications.networks.word_vectors import Vectors, as_vectors, start_from
-from didyma.errors import DataError
 from didyma.model import Saved
 from didyma.polytope.distributions import Distributions
 

@@ -19,8 +19,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
+from didyma import DataError
 from didyma.data.json_lines import parse_json
-from didyma.errors import DataError
 from didyma.files import PathName, read_lines, replace_when_done
 
 __all__ = ["Pair", "labelled", "read", "tokenize", "write_predictions"]

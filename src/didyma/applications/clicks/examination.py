@@ -14,8 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma import DataError
 from didyma.applications.clicks.log import ClickLog
-from didyma.errors import DataError
 
 __all__ = ["METHODS", "Climb", "Examination", "estimate", "sums"]
 

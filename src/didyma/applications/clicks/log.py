@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma import DataError
 from didyma.data.column_roles import assign, check_distinct
 from didyma.data.delimited import DelimitedFile
 from didyma.data.json_lines import objects
 from didyma.data.passage import id_of
 from didyma.data.texts import by_id
-from didyma.errors import DataError, LeftOutWarning, placed, warn
+from didyma.errors import LeftOutWarning, placed, warn
 from didyma.files import PathName, format_suffix
 
 __all__ = ["ROLES", "ClickLog", "read"]

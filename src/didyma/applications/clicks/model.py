@@ -10,11 +10,12 @@ from typing import Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma import DataError
 from didyma.applications.clicks.examination import Examination, estimate, sums
 from didyma.applications.clicks.log import ClickLog
-from didyma.data.lists import Lists
+from didyma.data import Lists
 from didyma.data.text_columns import text_array
-from didyma.errors import DataError, LeftOutWarning, warn
+from didyma.errors import LeftOutWarning, warn
 
 __all__ = ["ClickJudgements", "ClickModel"]
 

@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma import DataError
 from didyma.applications.clicks.log import ClickLog
 from didyma.applications.clicks.model import ClickJudgements
-from didyma.data import formats
-from didyma.data.lists import Lists
+from didyma.data import Lists, formats
 from didyma.data.texts import json_lines
 from didyma.data.trec import Qrels, write_qrels
-from didyma.errors import DataError
 from didyma.files import format_suffix
 from didyma.text.judgements import Target
 

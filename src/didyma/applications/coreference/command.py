@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from didyma import DataError
 from didyma.cli import options
 from didyma.cli.checkpointing import Checkpointing
 from didyma.cli.groups import Option, ParametersOf, command, group
 from didyma.cli.inputs import is_model
 from didyma.cli.interruption import end_if_interrupted, exit_code
 from didyma.cli.output import check_output, print_json, print_message, waiting
-from didyma.errors import DataError
 from didyma.formatting import decimal
 from didyma.report.columns import listed
 

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.errors import DataError
+from didyma import DataError
 
 __all__ = [
     "Score",

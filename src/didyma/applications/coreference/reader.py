@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.errors import DataError
+from didyma import DataError
 from didyma.files import PathName, read_lines, replace_when_done, stream_lines
 
 __all__ = ["Document", "Mention", "find", "read", "write"]

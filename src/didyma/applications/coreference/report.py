@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from didyma import DataError
 from didyma.applications.coreference.reader import Document
-from didyma.errors import DataError
 from didyma.formatting import decimal
 from didyma.report.columns import aligned
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma import DataError
 from didyma.applications.coreference.measures import evaluate
 from didyma.applications.coreference.mentions import FEATURES, pair_features
 from didyma.applications.coreference.reader import Document
@@ -19,9 +20,8 @@ from didyma.applications.coreference.task import (
     MentionPairs,
     PairTask,
 )
-from didyma.errors import DataError, ModelFileError
-from didyma.learning.cccp import CCCP
-from didyma.learning.cutting_plane import OneSlack
+from didyma.errors import ModelFileError
+from didyma.learning import CCCP, OneSlack
 from didyma.learning.monitor import Watch
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.model import Savable, Saved

@@ -29,11 +29,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma import DataError
 from didyma._core.rows import dense_rows
 from didyma._core.structures import agglomerate, spanning_forest
-from didyma.errors import DataError
-from didyma.learning.problem import Cut
-from didyma.structured.task import Task, TaskProblem
+from didyma.learning import Cut
+from didyma.structured import Task
+from didyma.structured.task import TaskProblem
 
 __all__ = [
     "Clustering",

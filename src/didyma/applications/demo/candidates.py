@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from didyma import DataError
 from didyma.applications.demo.corpus import Corpus, Topic
-from didyma.data.lists import Lists
-from didyma.errors import DataError
-from didyma.text.features.bm25 import BM25
+from didyma.data import Lists
+from didyma.text import BM25
 
 __all__ = ["Candidates", "retrieve", "split"]
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.lists import Lists
+from didyma.data import Lists
 from didyma.formatting import decimal
 from didyma.metrics.ranking import order, tie_break
 from didyma.report.html import Example, RankedPassage

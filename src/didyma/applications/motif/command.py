@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from didyma import DataError
 from didyma.cli import options
 from didyma.cli.checkpointing import Checkpointing
 from didyma.cli.groups import SEED, Option, ParametersOf, command, group
 from didyma.cli.interruption import end_if_interrupted, exit_code
 from didyma.cli.output import check_output, print_json, print_message, terminal, waiting
 from didyma.cli.progress import progress_bars
-from didyma.errors import DataError
 from didyma.report.columns import listed
 
 if TYPE_CHECKING:

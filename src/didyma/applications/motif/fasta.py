@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.errors import DataError
+from didyma import DataError
 from didyma.files import PathName, stream_lines
 
 __all__ = ["BASES", "UNKNOWN", "FastaRecord", "decode", "encode", "read", "stream"]

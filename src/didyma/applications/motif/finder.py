@@ -9,13 +9,13 @@ from typing import Annotated, Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma import DataError
 from didyma.applications.motif.fasta import decode
 from didyma.applications.motif.gibbs import GibbsMotifSampler, read_labelled, site_counts
 from didyma.applications.motif.meme import Motif
 from didyma.applications.motif.task import DNA, MotifTask, Site, Windows
 from didyma.checkpoints import remember
-from didyma.errors import DataError
-from didyma.learning.cccp import CCCP
+from didyma.learning import CCCP
 from didyma.learning.solution import Callback, Progress, Result, check_C
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, check_random_state

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma import DataError
 from didyma._core.applications import count_sites, sample_sites
 from didyma.applications.motif.fasta import encode
 from didyma.applications.motif.meme import Motif
 from didyma.applications.motif.task import DNA, Windows
-from didyma.errors import DataError
 from didyma.protocol import Estimator, check_is_fitted
 
 __all__ = ["GibbsMotifSampler", "read_labelled", "site_counts"]

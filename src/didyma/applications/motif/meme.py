@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma import DataError
 from didyma.applications.motif.fasta import BASES
-from didyma.errors import DataError
 from didyma.files import PathName, replace_when_done
 
 __all__ = ["Motif", "write"]

@@ -17,11 +17,12 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma import DataError
 from didyma._core import applications as core
 from didyma.applications.motif.fasta import UNKNOWN, encode
-from didyma.errors import DataError
-from didyma.learning.problem import Cut
-from didyma.structured.task import TIE, Task
+from didyma.learning import Cut
+from didyma.structured import Task
+from didyma.structured.task import TIE
 
 __all__ = ["MotifProblem", "MotifTask", "Site", "Windows", "scan"]
 

@@ -20,8 +20,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from didyma import DataError
 from didyma.checkpoints import check_same, fingerprint, restoring
-from didyma.errors import DataError, ModelFileError
+from didyma.errors import ModelFileError
 from didyma.files import replace_when_done
 
 __all__ = ["History", "Step", "Trainer", "choose_device"]

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
-from didyma.errors import DataError
+from didyma import DataError
 
 __all__ = ["Vectors", "as_vectors", "start_from"]
 

@@ -22,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.errors import DataError
+from didyma import DataError
 
 __all__ = ["Attachment", "LabelledTree", "evaluate"]
 

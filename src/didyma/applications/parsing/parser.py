@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from didyma import DataError
 from didyma.applications.networks.estimator import NetworkEstimator, device_of
 from didyma.applications.networks.trainer import Step
 from didyma.applications.networks.weights import restore
@@ -21,10 +22,8 @@ from didyma.applications.parsing.arc_factored import ArcFactored, Batch
 from didyma.applications.parsing.lexicon import NumberedSentence, ParserLexicon, buckets, collate
 from didyma.applications.parsing.measures import LabelledTree, evaluate
 from didyma.data.conll import Field, Sentence
-from didyma.errors import DataError
 from didyma.model import Saved
-from didyma.nn.layers import sparsemap
-from didyma.nn.losses import FenchelYoungLoss
+from didyma.nn import FenchelYoungLoss, sparsemap
 from didyma.polytope.distributions import Distribution
 from didyma.protocol import check_is_fitted
 from didyma.structures import ProjectiveTree, Tree

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma import DataError
 from didyma.applications.parsing.drawing import draw_trees
-from didyma.errors import DataError
 from didyma.files import PathName, format_suffix, replace_when_done
 from didyma.report.figures import PAPER
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from didyma import DataError
 from didyma.applications.networks import options as neural
 from didyma.cli import options
 from didyma.cli.groups import SEED, ParametersOf, command, group
 from didyma.cli.output import check_output, print_json, print_message, waiting
-from didyma.errors import DataError
 from didyma.files import format_suffix, replace_when_done
 from didyma.formatting import decimal
 from didyma.report.columns import aligned
 
 if TYPE_CHECKING:
     from didyma.applications.passages.ranker import PassageRanker
-    from didyma.data.lists import Lists
+    from didyma.data import Lists
 
 __all__ = ["app"]
 
@@ -123,7 +123,7 @@ def evaluate(
     """
     import numpy as np
 
-    from didyma.metrics import evaluate as measure
+    from didyma import evaluate as measure
 
     ranker, asked = _load(model, device), _read(data)
     questions = asked if every else asked.select_lists(np.flatnonzero(asked.mixed))
@@ -211,7 +211,7 @@ def embed(
     import numpy as np
 
     from didyma.applications.passages.embedding import PassageEmbedding
-    from didyma.data.lists import Lists
+    from didyma.data import Lists
     from didyma.data.numpy_file import write
 
     embedding, questions = PassageEmbedding(_load(model, device)), _read(data)

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.applications.passages.ranker import PassageRanker
-from didyma.data.lists import Lists
+from didyma.data import Lists
 from didyma.model import Model
-from didyma.ranking.featuriser import Featuriser, State
+from didyma.ranking import Featuriser
+from didyma.ranking.featuriser import State
 
 __all__ = ["PassageEmbedding"]
 

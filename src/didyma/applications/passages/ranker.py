@@ -17,16 +17,16 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
+from didyma import DataError
 from didyma.applications.networks.estimator import NetworkEstimator, device_of
 from didyma.applications.networks.numbering import PADDING, RESERVED, Numbering
 from didyma.applications.networks.trainer import Step
 from didyma.applications.networks.word_vectors import Vectors, as_vectors, start_from
 from didyma.applications.passages.text_pairs import N_OVERLAPS, TextPairs, Texts, shape, tokenize
-from didyma.data.lists import Lists
-from didyma.errors import DataError
+from didyma.data import Lists
 from didyma.metrics import Evaluator
 from didyma.model import Saved
-from didyma.nn.ranking_loss import RankingLoss
+from didyma.nn import RankingLoss
 from didyma.ranking import losses
 from didyma.ranking.feature_maps import FeatureMap
 from didyma.values import kind_of

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from didyma.applications.networks.numbering import Numbering
-from didyma.data.lists import Lists
+from didyma.data import Lists
 from didyma.text.features.characters import fold
 from didyma.text.features.languages import stems_of, stop_words
 

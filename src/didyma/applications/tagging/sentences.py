@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from didyma import DataError
 from didyma.applications.tagging.tagger import TrigramTagger
-from didyma.data import conll
+from didyma.data import Lists, conll
 from didyma.data.conll import Sentence
-from didyma.data.lists import Lists
-from didyma.errors import DataError
 from didyma.files import format_suffix, read_lines, replace_when_done
-from didyma.nbest.formats import Input, of_outputs
+from didyma.nbest import Input, of_outputs
 from didyma.nbest.loss import hamming
 
 __all__ = ["TaggedSentences", "accuracies"]

@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from didyma import DataError
 from didyma._core.applications import best_tags, n_best_tags
-from didyma.errors import DataError
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, check_random_state, clone
 
