@@ -47,6 +47,9 @@ class Ranked:
         Score and rank (from 1) by BM25, if it was found in an index.
     explanation : PassageExplanation or None
         What each feature adds to ``raw``, and which words matched, if that was asked for.
+
+    >>> Ranked(2, 0.93, id="emma", text="A novel.").text
+    'A novel.'
     """
 
     index: int
