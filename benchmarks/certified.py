@@ -17,7 +17,8 @@ from benchmarks.structures import Case, cases
 from didyma._core.polytope import products
 from didyma.polytope.distributions import Distributions
 from didyma.polytope.sparsemap import SolverOptions, solve
-from didyma.structure import _total
+from didyma.structures.masks import total
+from didyma.structures.oracles import best_outputs
 
 INSTANCES = 1000
 KINDS = ("deviation 1", "deviation 0.1", "deviation 5", "integer", "tied", "constant")
@@ -50,9 +51,9 @@ def certificates(solution: Distributions) -> Any:
     layout, structure = solution.layout, solution.structure
     u = solution.marginals.reshape(layout.scores.shape)
     at = replace(layout, scores=layout.scores - u)
-    parts, extra_parts, _ = structure._best(at)  # type: ignore[attr-defined]
+    parts, extra_parts, _ = best_outputs(structure.oracle(at), at)  # type: ignore[attr-defined]
     extra = np.broadcast_to(layout.extra, (len(layout), layout.extra.shape[1]))
-    highest = _total(at.scores, parts) + _total(extra, extra_parts)
+    highest = total(at.scores, parts) + total(extra, extra_parts)
     own, additional = np.zeros(len(layout)), np.zeros(len(layout))
     products(at.scores, u, own)
     products(layout.extra, solution.extra_marginals, additional)

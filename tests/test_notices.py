@@ -12,7 +12,7 @@ from didyma.text.features.languages import LANGUAGES
 
 ROOT = Path(__file__).parents[1]
 NOTICE = (ROOT / "NOTICE.md").read_text()
-CODE = {".py", ".js", ".css", ".html", ".j2", ".svg", ".typed", ".so", ".pyd"}
+CODE = {".py", ".pyi", ".js", ".css", ".html", ".j2", ".svg", ".typed", ".so", ".pyd"}
 
 
 def rows(heading: str) -> list[list[str]]:

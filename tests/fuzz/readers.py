@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import didyma
+from didyma import nbest
 from didyma.applications.alignment import reader as nli
 from didyma.applications.clicks import ClickModel
 from didyma.applications.clicks import log as click_log
@@ -27,7 +28,6 @@ from didyma.data.texts import json_lines as json_texts
 from didyma.data.texts import reader as texts
 from didyma.errors import DidymaError
 from didyma.metrics import evaluate_run
-from didyma.nbest import formats as nbest
 from didyma.ranking.svm import SVMRanker
 from didyma.serve.tokens import BearerTokens
 from didyma.text.index import PassageIndex

@@ -9,8 +9,7 @@ import didyma
 
 PACKAGE = Path(didyma.__file__).parent
 # Where it is a date that is told, to people, or compared with that of a file.
-SERVICE = {f"service/{name}.py" for name in ("app", "indexes", "logs", "models")}
-DATES = {*SERVICE, "cli/indexing.py"}
+DATES = {"serve/app.py", "serve/logs.py", "serve/served.py", "cli/index.py"}
 WALL = {"time.time", "time.time_ns", "datetime.now", "datetime.utcnow", "datetime.today"}
 
 

@@ -17,7 +17,7 @@ from didyma.structures.layout import Floats, Layout
 from didyma.structures.oracles import best_outputs
 from didyma.structures.partition import SUSPECT
 
-__all__ = ["mask_unreachable"]
+__all__ = ["mask_unreachable", "total"]
 
 
 def mask_unreachable(oracle: Any, layout: Layout, slack: float) -> Layout:
@@ -46,7 +46,7 @@ def mask_unreachable(oracle: Any, layout: Layout, slack: float) -> Layout:
         sizes=layout.sizes[rows],
     )
     parts, extra_parts, possible = best_outputs(oracle, probe)
-    score = _total(scores, parts) + _total(np.broadcast_to(extra, shape), extra_parts)
+    score = total(scores, parts) + total(np.broadcast_to(extra, shape), extra_parts)
     with np.errstate(over="ignore"):
         rest = (positive + layout.n_extra * np.maximum(more, 0.0))[rows]
         bound = score - slack - rest - 1e-9 * (np.abs(score) + rest)  # the last for rounding
@@ -65,7 +65,7 @@ def _forbid(scores: Floats, below: Floats) -> Floats:
     return np.ascontiguousarray(np.where(scores < below[:, None], -np.inf, scores))
 
 
-def _total(scores: Floats, parts: NDArray[np.int32]) -> Floats:
+def total(scores: Floats, parts: NDArray[np.int32]) -> Floats:
     """Sum of the scores at each row's parts, which end at the first −1."""
     if not scores.shape[1]:
         return np.zeros(len(scores))
