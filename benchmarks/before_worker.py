@@ -63,8 +63,10 @@ def kernels() -> Iterator[tuple[str, Callable[[], Any]]]:
     import numpy as np
 
     import didyma
-    from didyma.structures import Chain, Matching, ProjectiveTree, Tree
+    from didyma import structures
+    from didyma.structures import Matching, ProjectiveTree, Tree
 
+    Chain = getattr(structures, "Chain", None) or structures.Sequence  # its former name
     rng = np.random.default_rng(0)
     for n in (10, 20, 40):
         scores = rng.normal(size=(32, n + 1, n + 1))
@@ -72,7 +74,7 @@ def kernels() -> Iterator[tuple[str, Callable[[], Any]]]:
     for n, tags in ((25, 5), (25, 50), (50, 20)):
         scores, steps = rng.normal(size=(32, n, tags)), rng.normal(size=(tags, tags))
         yield (
-            f"sparsemap, 32 sequences {n}x{tags}",
+            f"sparsemap, 32 chains {n}x{tags}",
             lambda s=scores, t=steps: didyma.sparsemap(s, Chain(), transitions=t),
         )
     scores = rng.normal(size=(32, 21, 21))

@@ -35,9 +35,9 @@ def run(scale: float = 1.0) -> list[Row]:
     rows = []
     with blas_threads(1):
         for name, data, most, others in (
-            ("features in [0, 1]", uniform, 6, (10.0, 1e3, 1e4)),
-            ("standardised features", synthetic.standardise(uniform), 9, (10.0, 1e3)),
-            ("normal features", synthetic.normal(max(10, round(1000 * scale))), 9, ()),
+            ("features in [0, 1]", uniform, 4.5, (10.0, 1e3, 1e4)),
+            ("standardised features", synthetic.standardise(uniform), 7, (10.0, 1e3)),
+            ("normal features", synthetic.normal(max(10, round(1000 * scale))), 7, ()),
         ):
             rows += [*_estimator(name, data, most), *_solvers(name, data, others)]
     return rows

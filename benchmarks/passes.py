@@ -24,7 +24,7 @@ C = 100.0
 TIMES = 15
 WARM = 3  # passes that compile and fill the cache of planes
 TARGET = 1.2
-PASS = {"float64": 0.7, "float32": 0.5}  # of a pair of float64 products
+PASS = {"float64": 0.5, "float32": 0.4}  # of a pair of float64 products
 GRADED = 2.0
 LONG = 100_000  # rows of one query
 
