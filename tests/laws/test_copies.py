@@ -352,6 +352,10 @@ EXAMPLES = {
         for cls in SCALERS
     },
     "ScoreBinner": (lambda: didyma.ScoreBinner(3).fit(X), lambda one: one.transform(X)),
+    "Attributes": (
+        lambda: didyma.data.Attributes({"title": ["a"]}, {"age": np.ones(1)}),
+        lambda one: [one.fields["title"], one.signals["age"]],
+    ),
     "Lists": (lambda: didyma.Lists(X, Y, QID), lambda one: [one.X, one.y, one.groups.starts]),
     "Shards": (lambda: didyma.Shards(__file__), lambda one: one.sources(2)),
     "StepLoss": (

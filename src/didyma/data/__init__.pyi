@@ -6,6 +6,7 @@ from didyma.data import table as table
 from didyma.data import texts as texts
 from didyma.data import trec as trec
 from didyma.data import word_vectors as word_vectors
+from didyma.data.attributes import Attributes as Attributes
 from didyma.data.formats import blocks as blocks
 from didyma.data.formats import format_of as format_of
 from didyma.data.formats import read as read

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from didyma.data.attributes import Attributes
 from didyma.data.columns import Columns
 from didyma.data.matrix import Matrix, as_csr, is_sparse, plain
 from didyma.errors import DataError
@@ -164,9 +165,10 @@ class Lists:
     empty. Rows keep the order of their source.
 
     Of each row may be known ``labels`` (grades, or the values that a teacher gives; higher is
-    better), ``losses`` (what choosing it costs), ``scores`` of the stage before, and ``docid``; of
-    each list, in the order of `groups`, ``queries`` (texts, or whatever the items are outputs of)
-    and ``weights``. ``feature_names`` and ``zero_based`` are as in `Columns`.
+    better), ``losses`` (what choosing it costs), ``scores`` of the stage before, ``docid``, and
+    ``attributes`` (text fields, signals, vectors); of each list, in the order of `groups`,
+    ``queries`` (texts, or whatever the items are outputs of), ``query_vectors`` and ``weights``.
+    ``feature_names`` and ``zero_based`` are as in `Columns`.
 
     >>> lists = Lists(np.eye(3), np.array([1.0, 0, 1]), np.array(["a", "b", "a"]))
     >>> lists
@@ -187,6 +189,8 @@ class Lists:
     losses: NDArray[np.float64] | None = None
     weights: NDArray[np.float64] | None = None
     grouping: Groups | None = None
+    attributes: Attributes | None = None
+    query_vectors: NDArray[np.float32] | None = None
 
     @classmethod
     def of_texts(
@@ -243,7 +247,12 @@ class Lists:
                 raise DataError("expected finite numbers", field=name)
         if self.losses is not None and self.losses.min(initial=0.0) < 0:
             raise DataError("expected losses of 0 or more", field="losses")
-        for name, values in (("queries", self.queries), ("weights", self.weights)):
+        if self.attributes and len(self.attributes) != n_rows:
+            raise DataError(
+                f"expected {n_rows} rows, found {len(self.attributes)}", field="attributes"
+            )
+        of_lists = {"queries": self.queries, "weights": self.weights}
+        for name, values in {**of_lists, "query_vectors": self.query_vectors}.items():
             if values is not None and len(values) != len(self.groups):
                 raise DataError(
                     f"{len(values)} for {len(self.groups)} lists: expected one for each", field=name
@@ -386,8 +395,10 @@ class Lists:
             docid=per_row(self.docid),
             scores=per_row(self.scores),
             losses=per_row(self.losses),
+            attributes=per_row(self.attributes or None),
             queries=None if self.queries is None else [self.queries[n] for n in numbers.tolist()],
             weights=None if self.weights is None else self.weights[numbers],
+            query_vectors=None if self.query_vectors is None else self.query_vectors[numbers],
             grouping=None if self.grouping is None else named,
         )
 
