@@ -6,6 +6,7 @@ import copy
 import io
 import pickle
 import tempfile
+from dataclasses import replace
 from importlib import import_module
 from inspect import isclass
 from types import SimpleNamespace
@@ -22,6 +23,7 @@ from didyma.applications.clicks import ClickModel
 from didyma.applications.clicks import log as click_log
 from didyma.applications.coreference.mentions import pair_features
 from didyma.applications.coreference.reader import Document, Mention
+from didyma.data.attributes import Attributes
 from didyma.data.conll import Sentence
 from didyma.data.lists import Groups
 from didyma.errors import MissingExtraError
@@ -50,7 +52,14 @@ from didyma.structures import (
     Plan,
     Tree,
 )
-from didyma.text import BM25, ExtendedFeatures, SmallFeatures, TextFeatures
+from didyma.text import (
+    BM25,
+    ExtendedFeatures,
+    FieldOverlaps,
+    Signals,
+    SmallFeatures,
+    TextFeatures,
+)
 from didyma.text.features import FirstStage, WordVectors
 from tests.laws.test_distributions import HARD
 from tests.laws.test_sparsemap import CASES, instance_of
@@ -200,7 +209,10 @@ CLICKS = click_log.ClickLog(
 
 
 def part(features):
-    return TextFeatures([features]).fit(TEXTS).transform(TEXTS)
+    n = len(TEXTS)
+    attributes = Attributes({"title": ["A bell"] * n}, {"clicks": np.arange(n, dtype=float)})
+    lists = replace(TEXTS, attributes=attributes)
+    return TextFeatures([features]).fit(lists).transform(lists)
 
 
 def vectors_of(terms):
@@ -341,7 +353,10 @@ EXAMPLES = {
     "TextFeatures": (FITTED["TextFeatures"], transform),
     **{
         type(one).__name__: (lambda one=one: one, part)
-        for one in (SmallFeatures(), ExtendedFeatures(), FirstStage(), WordVectors(VECTORS))
+        for one in (
+            *(SmallFeatures(), ExtendedFeatures(), FirstStage(), WordVectors(VECTORS)),
+            *(Signals(), FieldOverlaps("title")),
+        )
     },
     "WordVectors: a callable": (lambda: WordVectors(vectors_of), part),
     **{

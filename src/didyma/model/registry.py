@@ -50,7 +50,9 @@ CLASSES = {name: home for home, names in HOMES.items() for name in names}
 # What stands only inside one of these.
 INNER = {
     "ExtendedFeatures": "didyma.text.features.extended",
+    "FieldOverlaps": "didyma.text.features.fields",
     "FirstStage": "didyma.text.features.part",
+    "Signals": "didyma.text.features.signals",
     "SmallFeatures": "didyma.text.features.small",
     "WordVectors": "didyma.text.features.word_vectors",
 }

@@ -1,6 +1,8 @@
 from didyma.text.features.bm25 import BM25 as BM25
 from didyma.text.features.extended import ExtendedFeatures as ExtendedFeatures
+from didyma.text.features.fields import FieldOverlaps as FieldOverlaps
 from didyma.text.features.part import FirstStage as FirstStage
+from didyma.text.features.signals import Signals as Signals
 from didyma.text.features.small import SmallFeatures as SmallFeatures
 from didyma.text.features.union import TextFeatures as TextFeatures
 from didyma.text.features.word_vectors import WordVectors as WordVectors

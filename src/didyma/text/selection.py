@@ -20,7 +20,7 @@ from didyma.model import Model
 from didyma.ranking.windowed import Windowed
 from didyma.stateful import array_of
 from didyma.text.features import FirstStage, SmallFeatures, WordVectors
-from didyma.text.features.union import IN_LIST
+from didyma.text.features.in_lists import IN_LIST
 from didyma.text.fits import AdditiveFit, Fit, LinearFit
 from didyma.text.judgements import Target
 

@@ -26,7 +26,7 @@ from didyma.text.features import (
     TextFeatures,
     WordVectors,
 )
-from didyma.text.features.union import IN_LIST
+from didyma.text.features.in_lists import IN_LIST
 from didyma.text.judgements import Target, check_queries, read_judged
 from didyma.text.reranker import Reranker
 from didyma.text.verdict import Verdict, decide, select

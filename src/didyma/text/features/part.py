@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.model import Serialisable
+from didyma.text.features.in_lists import places
 from didyma.text.features.reading import Reading
 
 __all__ = ["FirstStage", "Part"]
@@ -53,6 +54,9 @@ class FirstStage(Part):
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Score and reciprocal rank of each row; shape (n_rows, 2)."""
-        if reading.first_stage is None:
+        scores = reading.lists.scores
+        if scores is None:
             raise DataError("expected the first stage's scores, found none", field="scores")
-        return reading.first_stage
+        return np.stack([scores, 1 / (1 + places(scores, reading.lists.groups))], axis=1)[
+            reading.document
+        ]

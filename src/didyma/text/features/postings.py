@@ -13,7 +13,7 @@ from didyma.errors import DataError
 from didyma.lazy import cached_property
 from didyma.ranking.featuriser import check_array
 from didyma.text.features.lexicon import Lexicon
-from didyma.text.features.small import K1, B
+from didyma.text.features.reading import K1, B
 from didyma.text.features.vocabulary import Vocabulary
 
 __all__ = ["Postings"]

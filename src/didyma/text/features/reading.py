@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 import didyma._core.text as core
 from didyma.data.lists import Lists
 from didyma.errors import DataError
+from didyma.lazy import cached_property
 from didyma.model import Saved, Serialisable, State
 from didyma.text.features.digests import DIGEST_SIZE, with_places
 from didyma.text.features.languages import check_language, detect
 from didyma.text.features.lexicon import Lexicon, Tokens
 from didyma.text.features.vocabulary import Counts, Vocabulary
 
-__all__ = ["LONGEST_QUERY", "SAMPLE", "Reader", "Reading", "cut", "language_of"]
+__all__ = ["K1", "LONGEST_QUERY", "SAMPLE", "B", "Reader", "Reading", "cut", "language_of"]
 
+K1, B = 1.2, 0.75  # of BM25
 LONGEST_QUERY = 512  # words; what a longer query has beyond them is not looked at
 SAMPLE = 1000  # texts that tell the language
 NEWLINE = ord("\n")
@@ -43,8 +45,10 @@ class Reading:
     is_stop, traits : arrays
         Of each term of the lexicon.
     is_capital : array of shape (n_tokens,)
-    first_stage : array of shape (n_rows, 2) or None
-        Score, and 1 / rank by it; of equal scores all have the best rank.
+    lists : Lists
+        What was read, list by list; its rows are documents.
+    document : array of shape (n_rows,)
+        Document that each row is a window of.
     """
 
     vocabulary: Vocabulary
@@ -64,7 +68,8 @@ class Reading:
     traits: NDArray[np.int64]
     is_capital: NDArray[np.bool_]
     mean_length: float
-    first_stage: NDArray[np.float64] | None
+    lists: Lists
+    document: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -78,6 +83,11 @@ class Reading:
     def query_of_row(self) -> NDArray[np.int64]:
         """Number of each row's query."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.bounds))
+
+    @cached_property
+    def overlaps(self) -> NDArray[np.float64]:
+        """The columns of the small set (`SmallFeatures`), which several parts look at."""
+        return core.overlaps(self.numbered(), *self.lexicon.grams, self.mean_length, K1, B)
 
     def numbered(self, ends: NDArray[np.int64] | None = None) -> core.Reading:
         """What kernels look at; texts are read to ``ends``, if given."""
@@ -158,7 +168,8 @@ class Reader(Serialisable):
             traits=lexicon.traits,
             is_capital=tokens.is_capital,
             mean_length=self.vocabulary.mean_length,
-            first_stage=_first_stage(lists),
+            lists=lists.gathered(),
+            document=np.arange(len(rows)),
         )
 
     def state(self) -> State:
@@ -254,7 +265,7 @@ def cut(reading: Reading, size: int) -> tuple[Reading, NDArray[np.int64], NDArra
         ends=np.concatenate([reading.ends, end]),
         bounds=stops[reading.bounds],
         rows=len(reading.texts) + np.arange(len(passage)),
-        first_stage=None if reading.first_stage is None else reading.first_stage[passage],
+        document=reading.document[passage],
     )
     return windows, passage, spans
 
@@ -269,20 +280,3 @@ def language_of(texts: list[str]) -> str | None:
     tokens = lexicon.read(texts)
     terms = lexicon.terms
     return detect(terms[n] for n in tokens.terms.tolist())
-
-
-def _first_stage(lists: Lists) -> NDArray[np.float64] | None:
-    if lists.scores is None:
-        return None
-    groups = lists.groups
-    scores = lists.scores[groups.rows]
-    codes = groups.codes[groups.rows]
-    order = np.lexsort((-scores, codes))
-    # Of equal scores all have the place of the first.
-    ranked = scores[order]
-    is_new = np.ones(len(order), np.bool_)
-    is_new[1:] = (ranked[1:] != ranked[:-1]) | (codes[1:] != codes[:-1])
-    place = np.maximum.accumulate(np.where(is_new, np.arange(len(order)), 0))
-    columns = np.stack([scores, np.empty(len(scores))], axis=1)
-    columns[order, 1] = 1 / (1 + place - groups.starts[codes])
-    return columns

@@ -5,13 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma._core.text import overlaps
 from didyma.text.features.part import Part
 from didyma.text.features.reading import Reading
 
-__all__ = ["K1", "NAMES", "B", "SmallFeatures"]
-
-K1, B = 1.2, 0.75
+__all__ = ["NAMES", "SmallFeatures"]
 
 NAMES = (
     "bm25",
@@ -77,5 +74,4 @@ class SmallFeatures(Part):
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Overlaps of each row; shape (n_rows, 16)."""
-        grams = reading.lexicon.grams
-        return overlaps(reading.numbered(), *grams, reading.mean_length, K1, B)
+        return reading.overlaps

@@ -17,13 +17,12 @@ from didyma.ranking.featuriser import Featuriser
 from didyma.ranking.windowed import Windowed
 from didyma.text.features.digests import concepts_with_places
 from didyma.text.features.extended import ExtendedFeatures
+from didyma.text.features.in_lists import IN_LIST, RRF, reciprocal_ranks
 from didyma.text.features.part import FirstStage, Part
 from didyma.text.features.reading import Reader, Reading, cut
 from didyma.text.features.small import SmallFeatures
 
-__all__ = ["IN_LIST", "TextFeatures"]
-
-IN_LIST = " in list"  # ends the names of columns that compare passages with those beside them
+__all__ = ["TextFeatures"]
 
 
 class TextFeatures(Featuriser):
@@ -48,6 +47,8 @@ class TextFeatures(Featuriser):
     relative : sequence of str
         Columns that stand there once more as "… in list": in deviations from their mean over the
         passages of the query.
+    reciprocal : sequence of str
+        Columns that stand there once more as "… rrf": 1 / (60 + rank) within the list.
 
     >>> long = Lists.of_texts(["x y"], [["a b c x y", "z"]])
     >>> windowed = TextFeatures([SmallFeatures()], window=3).fit(long).windowed(long)
@@ -60,6 +61,7 @@ class TextFeatures(Featuriser):
     language: Annotated[str | None, Saved()]
     window: Annotated[int | None, Saved()]
     relative: Annotated[tuple[str, ...], Saved()]
+    reciprocal: Annotated[tuple[str, ...], Saved()]
     reader_: Annotated[Reader, Saved()]
 
     def __init__(
@@ -68,15 +70,17 @@ class TextFeatures(Featuriser):
         language: str | None = "auto",
         window: int | None = None,
         relative: Sequence[str] = (),
+        reciprocal: Sequence[str] = (),
     ) -> None:
         self.parts, self.language, self.window = tuple(parts), language, window
-        self.relative = tuple(relative)
+        self.relative, self.reciprocal = tuple(relative), tuple(reciprocal)
 
     @property
     def names(self) -> tuple[str, ...]:
         """Name of each column."""
         self._reader()  # which columns there are may depend on the language
-        return (*self._own_names, *(name + IN_LIST for name in self.relative))
+        compared = [name + IN_LIST for name in self.relative]
+        return (*self._own_names, *compared, *(name + RRF for name in self.reciprocal))
 
     @property
     def uses_scores(self) -> bool:
@@ -114,21 +118,29 @@ class TextFeatures(Featuriser):
             check_interruption()
             columns.append(part.columns(reading))
         X = np.hstack(columns)
-        if not self.relative:
-            return X
-        sizes = np.diff(reading.bounds)
-        places = [self._own_names.index(name) for name in self.relative]
-        return np.hstack([X, standard_in_query(X[:, places], Groups.from_lists(sizes[sizes > 0]))])
+        columns = [X]
+        own = self._own_names
+        if self.relative:
+            sizes = np.diff(reading.bounds)
+            compared = X[:, [own.index(name) for name in self.relative]]
+            columns.append(standard_in_query(compared, Groups.from_lists(sizes[sizes > 0])))
+        for name in self.reciprocal:
+            values, groups = X[:, own.index(name)], reading.lists.groups
+            columns.append(reciprocal_ranks(values, reading.document, groups)[:, None])
+        return np.hstack(columns)
 
     def with_columns(self, names: Iterable[str]) -> TextFeatures:
         """The same reader with the parts that these columns need, and those of them in lists."""
-        names = list(names)
-        relative = [name.removesuffix(IN_LIST) for name in names if name.endswith(IN_LIST)]
-        wanted = {name.removesuffix(IN_LIST) for name in names}
+        own, wanted, compared = set(self._own_names), set(), {IN_LIST: [], RRF: []}
+        for name in names:
+            suffix = "" if name in own else IN_LIST if name.endswith(IN_LIST) else RRF
+            wanted.add(name.removesuffix(suffix))
+            if suffix:
+                compared[suffix].append(name.removesuffix(suffix))
         parts = [part for part in self.parts if not wanted.isdisjoint(part.names)]
         if wanted <= {*SmallFeatures().names, *FirstStage().names}:
             parts = [SmallFeatures() if isinstance(p, ExtendedFeatures) else p for p in parts]
-        features = TextFeatures(parts, self.language, self.window, relative)
+        features = TextFeatures(parts, self.language, self.window, *compared.values())
         features.reader_ = self._reader()
         return features
 
@@ -136,18 +148,21 @@ class TextFeatures(Featuriser):
         """What was learned; a part stands as the name of its class and its state."""
         self._reader()
         arrays, values = super().state()
+        if not self.reciprocal:  # as files of 0.2 have it
+            del values["reciprocal"]
         return arrays, {**values, "parts": [[*part.values()] for part in values["parts"]]}
 
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The features that have learned this."""
         parts = [{"class": name, "state": own} for name, own in values["parts"]]
-        return super().from_state(concepts_with_places(arrays), {**values, "parts": parts})
+        values = {"reciprocal": [], **values, "parts": parts}
+        return super().from_state(concepts_with_places(arrays), values)
 
     def _check_state(self) -> None:
         if not self.parts:
             raise ValueError("expected parts that make columns")
-        if not set(self.relative) <= set(self._own_names):
+        if not {*self.relative, *self.reciprocal} <= set(self._own_names):
             raise ValueError("columns are asked for in lists that are not there")
 
     def _reader(self) -> Reader:
