@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reproductions import stamps
-from reproductions.stamps import ROOT
+from reproductions.study import RESULTS, ROOT
 
-RESULTS = ROOT / "docs" / "RESULTS.md"
 LOGS = ROOT / "build" / "reproductions"
 
 

@@ -37,10 +37,8 @@ from didyma.metrics import Evaluator, wilcoxon
 from didyma.ranking.additive import AdditiveSVMRanker
 from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
-from reproductions import stamps
+from reproductions import study
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "docs" / "RESULTS.md"
 WORKER = Path(__file__).with_name("additive_worker.py")
 PACKAGES = {"LightGBM": "lightgbm", "XGBoost": "xgboost-cpu"}
 OURS = "AdditiveSVMRanker"
@@ -265,24 +263,32 @@ def synthetic_table(found: Mapping[str, Mapping[str, Outcome]]) -> str:
     return markdown(["data", "ranker", "test MAP", "seconds", "chosen"], rows)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = study.Arguments(__doc__, parts=("judged", "synthetic"))
+    parser.add_argument("--python", type=Path, help="of an environment with the boosters")
+    parser.add_argument("--queries", type=int, default=1000, help="of synthetic data")
+    return parser.run(arguments, reproduce)
+
+
+def reproduce(options: argparse.Namespace) -> None:
     """Run the parts that were asked for."""
-    options = _parser().parse_args(arguments)
     warnings.filterwarnings("ignore", ".*queries have rows of one class only")
+    collections = {}
+    if "judged" in options.parts:
+        collections["MQ2008"] = mq2008(options.data / "mq2008")
+        example = options.data / "lightgbm_lambdarank"
+        collections["LightGBM's example"] = lightgbm_example(example)
     peers = {}
     for name, package in PACKAGES.items():
         python = options.python or environment(package)
         if python is not None:
             peers[name] = Path(python)
     sections = {}
-    if options.part in (None, "judged"):
-        collections = {
-            "MQ2008": mq2008(options.data / "mq2008"),
-            "LightGBM's example": lightgbm_example(options.data / "lightgbm_lambdarank"),
-        }
+    if collections:
         table = judged_table({name: compare(own, peers) for name, own in collections.items()})
         sections["additive_judged"] = table
-    if options.part in (None, "synthetic"):
+    if "synthetic" in options.parts:
         found = {}
         for share in (0.5, 1.0):
             split = interacting(share, options.queries)
@@ -295,23 +301,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 outcomes["LightGBM"] = boosted("LightGBM", split, [{}], peers["LightGBM"], 1)
             found[split.name] = outcomes
         sections["additive_synthetic"] = synthetic_table(found)
-    for table in sections.values():
-        print(table, end="\n\n")
-    if options.write:
-        stamps.write(RESULTS, sections)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--part", choices=("judged", "synthetic"))
-    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
-    parser.add_argument("--python", type=Path, help="of an environment with the boosters")
-    parser.add_argument("--queries", type=int, default=1000, help="of synthetic data")
-    parser.add_argument("--write", action="store_true")
-    return parser
+    study.publish(options, sections)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

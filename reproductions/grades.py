@@ -9,7 +9,6 @@ On each split C is chosen by nDCG@10 of the validation queries, for each bound b
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -22,15 +21,10 @@ from numpy.typing import NDArray
 
 from didyma.data import letor
 from didyma.data.lists import Lists
-from didyma.errors import DataError
-from didyma.files import replace_when_done
 from didyma.metrics import Evaluator, wilcoxon
 from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
-from reproductions import stamps
-
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "docs" / "RESULTS.md"
+from reproductions import study
 
 Vector = NDArray[np.float64]
 Split = tuple[Lists, Lists, Lists]
@@ -132,32 +126,18 @@ def table(rows: dict[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "data", metavar="PATH"
-    )
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures")
-    parser.add_argument("--write", action="store_true", help="rewrite the section of RESULTS.md")
-    options = parser.parse_args(arguments)
-    try:
-        results = {
-            "MQ2008": compare(mq2008(options.data / "mq2008")),
-            "Five grades, synthetic": compare(synthetic()),
-        }
-    except (DataError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    return study.Arguments(__doc__, "json").run(arguments, reproduce)
+
+
+def reproduce(options: argparse.Namespace) -> None:
+    """Compare the bounds on both collections, and write what was asked for."""
+    results = {
+        "MQ2008": compare(mq2008(options.data / "mq2008")),
+        "Five grades, synthetic": compare(synthetic()),
+    }
     text = "\n\n".join(f"**{name}**\n\n{table(rows)}" for name, rows in results.items())
-    print(text)
-    if options.json:
-        with replace_when_done(options.json) as file:
-            json.dump(results, file, indent=1)
-    if options.write:
-        stamps.write(RESULTS, {"grades": text})
-    return 0
+    study.publish(options, {"grades": text}, results)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

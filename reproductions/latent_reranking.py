@@ -17,9 +17,6 @@ stand in the order of their document, the place in the document is a feature in 
 from __future__ import annotations
 
 import argparse
-import json
-import sys
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,18 +33,15 @@ from threadpoolctl import threadpool_limits
 from didyma.data.lists import Lists
 from didyma.data.texts import qa
 from didyma.errors import DataError
-from didyma.files import replace_when_done
 from didyma.metrics import evaluate, wilcoxon, wins_losses
 from didyma.ranking.classification import PolynomialRanker
 from didyma.ranking.latent import LatentPerceptronRanker, LatentSVMRanker
 from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
 from didyma.text import ExtendedFeatures, TextFeatures, WordVectors
-from reproductions import stamps
+from reproductions import study
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "docs" / "RESULTS.md"
-FIGURE = ROOT / "docs" / "latent_reranking.svg"
+FIGURE = study.ROOT / "docs" / "latent_reranking.svg"
 
 Vector = NDArray[np.float64]
 
@@ -343,7 +337,7 @@ def cross_validation(
 
 
 def _spread(values: Sequence[float]) -> tuple[float, float]:
-    return float(np.mean(values)), float(np.std(values, ddof=1))
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
 def against(values: Vector, reference: Vector) -> dict[str, Any]:
@@ -355,19 +349,7 @@ def against(values: Vector, reference: Vector) -> dict[str, Any]:
 Say = Callable[[str], None]
 
 
-class Progress:
-    """Says on standard error what was done, and since when."""
-
-    def __init__(self) -> None:
-        self.start = time.monotonic()
-
-    def say(self, what: str) -> None:
-        """Something is done."""
-        minutes = (time.monotonic() - self.start) / 60
-        print(f"[{minutes:5.1f} min] {what}", file=sys.stderr, flush=True)
-
-
-def reproduce_part(part: str, options: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+def reproduce_part(part: str, options: argparse.Namespace) -> dict[str, Any]:
     """All features and protocols on one collection."""
     asked = read(part, options.data / part, options.seed)
     Cs, epochs, n_folds = (CS[1:4:2], 5, 2) if options.quick else (CS, 100, 5)
@@ -379,7 +361,7 @@ def reproduce_part(part: str, options: argparse.Namespace, progress: Progress) -
         "features": {},
     }
     for kind, split in describe(asked, options.features).items():
-        progress.say(f"{part}, features of kind {kind}")
+        study.say(f"{part}, features of kind {kind}")
         described = {kind: split}
         if part == "wikiqa":
             described[f"{kind} + position"] = placed = with_place(split)
@@ -388,7 +370,7 @@ def reproduce_part(part: str, options: argparse.Namespace, progress: Progress) -
         for name, features in described.items():
 
             def say(what: str, name: str = name) -> None:
-                progress.say(f"{part}, {name}, {what}")
+                study.say(f"{part}, {name}, {what}")
 
             models = MODELS if name == kind else {model: MODELS[model] for model in WITH_POSITION}
             found["features"][name] = {
@@ -535,69 +517,30 @@ def plot(results: Mapping[str, Any]) -> Any:
         return figure
 
 
-def draw(results: Mapping[str, Any], path: Path) -> None:
-    """Write the figure; the same results give the same file."""
-    from matplotlib import rc_context
-
-    metadata = {"Date": None} if path.suffix == ".svg" else None
-    with rc_context({"svg.hashsalt": "latent_reranking"}):
-        plot(results).savefig(path, metadata=metadata)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    parser = study.Arguments(
+        __doc__, *("quick", "seed", "cache", "plot", "json"), parts=PARTS, one_section=True
     )
-    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
     parser.add_argument("--features", choices=[*FEATURES, "cnn"], default="paper")
-    parser.add_argument("--quick", action="store_true", help="two values of C, 5 epochs, 2 folds")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "data", metavar="PATH"
-    )
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="networks (cnn)")
-    parser.add_argument("--cache", type=Path, metavar="FOLDER", help="keep and use results (cnn)")
-    parser.add_argument("--plot", type=Path, metavar="PATH", help="draw the figure: SVG, PNG, PDF")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures")
-    parser.add_argument(
-        "--write", action="store_true", help="put tables and figure of a whole run into docs/"
-    )
-    options = parser.parse_args(arguments)
-    if options.seed < 0:
-        parser.error("--seed: expected 0 or more")
-    if options.write and (options.quick or options.part != "all"):
-        parser.error("--write: expected a whole run, without --quick and --part")
-    try:
-        if options.features == "cnn":
-            import_module("reproductions.latent_reranking_cnn").reproduce(options)
-        else:
-            reproduce(options)
-    except (DataError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return parser.run(arguments, reproduce)
 
 
 def reproduce(options: argparse.Namespace) -> None:
     """Run the parts, print their tables, and write what was asked for."""
-    progress = Progress()
-    parts = PARTS if options.part == "all" else (options.part,)
+    if options.features == "cnn":
+        import_module("reproductions.latent_reranking_cnn").reproduce(options)
+        return
     with threadpool_limits(1):
-        results = {part: reproduce_part(part, options, progress) for part in parts}
+        results = {part: reproduce_part(part, options) for part in options.parts}
+    write_figure = options.write and options.features == "paper"
+    for path in (options.plot, FIGURE if write_figure else None):
+        if path:
+            study.save_figure(plot(results), path)
     text = "\n\n".join(tables(part, found) for part, found in results.items())
-    print(text)
-    if options.json:
-        with replace_when_done(options.json) as file:
-            json.dump(results, file, indent=1)
-    if options.plot:
-        draw(results, options.plot)
-    if options.write:
-        if options.features == "paper":
-            draw(results, FIGURE)
-        sections = {SECTIONS[options.features]: text}
-        stamps.write(RESULTS, sections, seed=options.seed)
+    study.publish(options, {SECTIONS[options.features]: text}, results, seed=options.seed)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

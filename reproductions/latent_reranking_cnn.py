@@ -12,8 +12,7 @@ from a large corpus; ours begin at random and are learned from the training ques
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -23,11 +22,11 @@ from numpy.typing import NDArray
 
 from didyma.applications.passages.ranker import PassageRanker
 from didyma.data.lists import Lists
-from didyma.files import replace_when_done
 from didyma.report.table import markdown
 from reproductions import latent_reranking as reranking
-from reproductions import stamps
+from reproductions import study
 from reproductions.kept import Kept
+from reproductions.latent_reranking import _spread
 
 Vector = NDArray[np.float64]
 Asked = Mapping[str, Lists]
@@ -88,9 +87,7 @@ def fitted(name: str, split: Any, Cs: Sequence[float], epochs: int, seed: int) -
     return {**values, "C": chosen.C, "epoch": chosen.epoch or 0}
 
 
-def reproduce_part(
-    part: str, options: argparse.Namespace, cache: Kept, say: Callable[[str], None]
-) -> dict[str, Any]:
+def reproduce_part(part: str, options: argparse.Namespace, cache: Kept) -> dict[str, Any]:
     """All networks and models on one collection."""
     asked = reranking.read(part, options.data / part, options.seed)
     if part == "trecqa":
@@ -107,13 +104,13 @@ def reproduce_part(
         if name == REFERENCE:
             embedded[seed] = key, split
         runs[name].append(judged(split, found))
-        say(f"{part}, seed {seed}, {name}: epoch {found['epoch']}, {found['seconds']:.0f} s")
+        study.say(f"{part}, seed {seed}, {name}: epoch {found['epoch']}, {found['seconds']:.0f} s")
     for name, seed in product(reranking.MODELS, seeds):
         key, split = embedded[seed]
         key = {**key, "model": name, "Cs": Cs, "epochs": epochs}
         row = cache.arrays(key, partial(fitted, name, split, Cs, epochs, seed))
         runs[name].append(row)
-        say(f"{part}, seed {seed}, {name}: C {row['C']:g}")
+        study.say(f"{part}, seed {seed}, {name}: C {row['C']:g}")
     return {
         "questions": {name: len(asked[name].groups) for name in SETS},
         "networks": len(runs[REFERENCE]),
@@ -142,10 +139,6 @@ def summary(runs: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, Any]:
             **reranking.against(mean_ap[name], mean_ap[REFERENCE]),
         }
     return rows
-
-
-def _spread(values: Sequence[float]) -> tuple[float, float]:
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
 
 
 def table(part: str, found: Mapping[str, Any]) -> str:
@@ -181,18 +174,9 @@ def reproduce(options: argparse.Namespace) -> None:
     from torch import set_num_threads
 
     set_num_threads(1)
-    progress, cache = reranking.Progress(), Kept(options.cache)
-    parts = reranking.PARTS if options.part == "all" else (options.part,)
+    cache = Kept(options.cache)
     with threadpool_limits(1):
-        results = {part: reproduce_part(part, options, cache, progress.say) for part in parts}
+        results = {part: reproduce_part(part, options, cache) for part in options.parts}
     text = "\n\n".join(table(part, found) for part, found in results.items())
-    print(text)
-    if options.json:
-        with replace_when_done(options.json) as file:
-            json.dump(results, file, indent=1)
-    if options.write:
-        stamps.write(
-            reranking.RESULTS,
-            {"latent_reranking_cnn": text},
-            seed=f"0 to {options.seeds - 1}",
-        )
+    seeds = f"0 to {options.seeds - 1}"
+    study.publish(options, {"latent_reranking_cnn": text}, results, seed=seeds)

@@ -1,7 +1,6 @@
 """Yu and Joachims (2009), "Learning structural SVMs with latent variables": coreference.
 
-    python -m reproductions.latent_svm_coreference                 everything, some tens of minutes
-    python -m reproductions.latent_svm_coreference --documents 20  a quick look
+    python -m reproductions.latent_svm --part coreference    some tens of minutes
 
 The paper's MUC6 is not free; this is LitBank, with gold mentions: of its 100 documents in the order
 of their file names the first 80 are for training, the next 10 for choosing C and r, the last 10 for
@@ -12,11 +11,8 @@ Differences between models come with intervals of the paired bootstrap over test
 
 from __future__ import annotations
 
-import argparse
-import json
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +20,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from didyma.applications.coreference import reader as coreference
 from didyma.applications.coreference.measures import b_cubed, ceaf_e, evaluate, muc, pair_loss
@@ -32,11 +27,9 @@ from didyma.applications.coreference.mentions import FEATURES, pair_features
 from didyma.applications.coreference.resolver import CoreferenceResolver
 from didyma.applications.coreference.task import CoreferenceTask, MentionPairs
 from didyma.errors import DataError
-from didyma.files import replace_when_done
 from didyma.learning.perceptron import Perceptron
 from didyma.report.table import markdown
-
-ROOT = Path(__file__).resolve().parents[1]
+from reproductions import study
 
 CS = (0.01, 0.1, 1.0, 10.0)
 CORRELATION_CS = (1.0, 10.0, 100.0)  # its loss is a share, not a count
@@ -55,7 +48,6 @@ PAPER = {
 }
 
 Labels = list[NDArray[np.int64]]
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +126,7 @@ def read_parts(folder: Path, n_documents: int | None = None) -> tuple[Part, Part
 
 
 def train_svm(
-    parts: tuple[Part, Part, Part], Cs: Sequence[float], say: Say, **parameters: Any
+    parts: tuple[Part, Part, Part], Cs: Sequence[float], **parameters: Any
 ) -> list[dict[str, Any]]:
     """One record for each C: dev and test measures, rounds and time."""
     train, dev, test = parts
@@ -156,14 +148,14 @@ def train_svm(
             "documents": test.compare(predicted),
         }
         records.append(record)
-        say(
+        study.say(
             f"{parameters} C={C:g}: {record['rounds']} rounds, {record['seconds']:.0f} s, dev "
             f"CoNLL {record['dev']['conll']:.4f}, MITRE {record['dev']['mitre_loss']:.4f}"
         )
     return records
 
 
-def train_perceptron(parts: tuple[Part, Part, Part], seed: int, say: Say) -> dict[str, Any]:
+def train_perceptron(parts: tuple[Part, Part, Part], seed: int) -> dict[str, Any]:
     """The averaged latent perceptron, without the loss; the best epoch by dev CoNLL."""
     train, dev, test = parts
     task = CoreferenceTask(len(FEATURES))
@@ -182,7 +174,8 @@ def train_perceptron(parts: tuple[Part, Part, Part], seed: int, say: Say) -> dic
             best.update(test=test.measure(found), documents=test.compare(found))
 
     Perceptron(EPOCHS, seed).solve(problem, callback=watch)
-    say(f"perceptron, seed {seed}: epoch {best['epoch']}, dev CoNLL {best['dev']['conll']:.4f}")
+    found = f"epoch {best['epoch']}, dev CoNLL {best['dev']['conll']:.4f}"
+    study.say(f"perceptron, seed {seed}: {found}")
     return {"seed": seed, **best}
 
 
@@ -199,12 +192,11 @@ def run(
     rs: Sequence[float] = RS,
     correlation_Cs: Sequence[float] = CORRELATION_CS,
     seeds: Sequence[int] = SEEDS,
-    say: Say = lambda text: None,
 ) -> dict[str, Any]:
     """All models on the CoNLL files of ``folder``; the records that `table` shows."""
     parts = read_parts(folder, n_documents)
     test = parts[2]
-    say(f"documents: {[len(part.examples) for part in parts]}, {len(FEATURES)} features")
+    study.say(f"documents: {[len(part.examples) for part in parts]}, {len(FEATURES)} features")
     sizes = [x.n_mentions for x in test.examples]
     return {
         "documents": [len(part.examples) for part in parts],
@@ -212,11 +204,9 @@ def run(
             "all mentions apart": test.measure([np.arange(n) for n in sizes]),
             "all mentions together": test.measure([np.zeros(n, np.int64) for n in sizes]),
         },
-        "perceptron": [train_perceptron(parts, seed, say) for seed in seeds],
-        "latent": {str(r): train_svm(parts, Cs, say, model="latent", r=r) for r in rs},
-        "correlation": train_svm(
-            parts, correlation_Cs, say, model="correlation", max_iter=MAX_CUTS
-        ),
+        "perceptron": [train_perceptron(parts, seed) for seed in seeds],
+        "latent": {str(r): train_svm(parts, Cs, model="latent", r=r) for r in rs},
+        "correlation": train_svm(parts, correlation_Cs, model="correlation", max_iter=MAX_CUTS),
     }
 
 
@@ -293,35 +283,3 @@ def _row(name: str, found: dict[str, float], paper: str | None = None) -> str:
     cells = [f"{100 * found[column]:.{2 if 'pair' in column else 1}f}" for column in COLUMNS]
     theirs = "{:.1f}, {:.2f}".format(*PAPER[paper]) if paper else ""
     return f"| {name} | " + " | ".join([*cells, theirs]) + " |"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "data", metavar="PATH"
-    )
-    parser.add_argument("--documents", type=int, metavar="N", help="only the first N of them")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures")
-    options = parser.parse_args(arguments)
-    try:
-        with threadpool_limits(1):  # sums of this size only lose time to threads
-            results = run(
-                options.data / "litbank" / "coref" / "conll",
-                n_documents=options.documents,
-                say=lambda text: print(text, file=sys.stderr, flush=True),
-            )
-        print(table(results))
-        if options.json:
-            with replace_when_done(options.json) as file:
-                json.dump(results, file, indent=1)
-    except (DataError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

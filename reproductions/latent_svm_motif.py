@@ -1,7 +1,6 @@
 """Yu and Joachims (2009), "Learning structural SVMs with latent variables": motif finding.
 
-    python -m reproductions.latent_svm_motif            everything
-    python -m reproductions.latent_svm_motif --quick    l = 11, three folds, two seeds
+    python -m reproductions.latent_svm --part motif
 
 Their sequences are not public. Ours are the confirmed replication origins of yeast (OriDB) of up to
 500 bases as positives, and as negatives windows of the same lengths on the same chromosomes that
@@ -13,10 +12,7 @@ threshold on the share of A and T, and logistic regression on 6-mers. Longer ori
 
 from __future__ import annotations
 
-import argparse
-import json
 import re
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -35,11 +31,10 @@ from didyma.applications.motif.finder import MotifFinder
 from didyma.applications.motif.gibbs import GibbsMotifSampler
 from didyma.applications.motif.meme import IUPAC, Motif
 from didyma.errors import DataError
-from didyma.files import replace_when_done
 from didyma.learning.perceptron import Perceptron
 from didyma.report.table import markdown
+from reproductions import study
 
-ROOT = Path(__file__).resolve().parents[1]
 FOLDER = Path("oridb_yeast", "Saccharomyces-Cerevisiae")
 
 LONGEST = 500  # bases of an origin; longer ones are regions that hold one
@@ -267,7 +262,7 @@ def run(
         },
         "lengths": {},
     }
-    _say(f"composition: {results['composition']}")
+    study.say(f"composition: {results['composition']}")
 
     def finder(length: int, C: float, restarts: int = n_seeds, init: str = "sample") -> MotifFinder:
         kind = PerceptronStart if init == "perceptron" else MotifFinder
@@ -297,8 +292,7 @@ def run(
             found["background"].append(100 * (1 - model.score(sequences, labels)))
             found["C"].append(C)
             errors = ", ".join(f"{name} {found[name][-1]:.1f} %" for name in NAMES)
-            minutes = (time.monotonic() - begun) / 60
-            _say(f"l={length} fold {k + 1}/{n_folds}: {errors}; C={C:g}; {minutes:.1f} min")
+            study.say(f"l={length} fold {k + 1}/{n_folds}: {errors}; C={C:g}")
         C = float(np.median(found["C"]))
         motifs = {
             "Gibbs": gibbs.fit(origins.sequences, origins.labels).motif(),
@@ -322,7 +316,7 @@ def run(
             init: {"rounds": fit.n_rounds_[0], "objective/C": fit.result_.value / C}
             for init, fit in fits.items()
         }
-        _say(f"C={C:g}: {results['rounds'][f'{C:g}']}")
+        study.say(f"C={C:g}: {results['rounds'][f'{C:g}']}")
     results["seconds"] = time.monotonic() - begun
     return results
 
@@ -466,36 +460,3 @@ def _rounds(results: dict[str, Any]) -> list[list[str]]:
 
 def _round(found: dict[str, Any]) -> tuple[str, str]:
     return str(found["rounds"]), f"{found['objective/C']:.3f}"
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="three folds, two seeds, l = 11")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "data", metavar="PATH"
-    )
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures")
-    options = parser.parse_args(arguments)
-    quick = {"lengths": (11,), "n_folds": 3, "n_seeds": 2, "Cs": (100.0,), "curve": (10.0,)}
-    try:
-        results = run(options.data, seed=options.seed, **(quick if options.quick else {}))
-    except (DataError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    print(table(results))
-    if options.json:
-        with replace_when_done(options.json) as file:
-            json.dump(results, file, indent=1)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -30,6 +30,7 @@ from didyma.ranking.classification import ClassificationRanker
 from didyma.ranking.latent import CLASSIFIER_CS, LatentSVMRanker
 from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
+from reproductions import study
 
 KS = (1, 3, 5, 10)
 CS = tuple(10.0**n for n in range(-1, 5))
@@ -50,7 +51,6 @@ PAPER = {
 }
 
 Vector = NDArray[np.float64]
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,6 @@ def run(
     Cs: Sequence[float] = CS,
     n_folds: int = N_PARTS,
     n_random: int = N_RANDOM,
-    say: Say = lambda text: None,
 ) -> dict[str, Any]:
     """All models on all folds, in the files S1.txt to S5.txt of ``folder``."""
     begun = time.monotonic()
@@ -199,8 +198,7 @@ def run(
                     values[name][k].append(fold.test.precision(fold.test.X @ weights[best])[k])
                     chosen[name][k].append(grid[best])
                 means = ", ".join(f"{name} {values[name][k][-1].mean():.3f}" for name in NAMES)
-                minutes = (time.monotonic() - begun) / 60
-                say(f"fold {number + 1}, P@{k}: {means}; {minutes:.1f} min")
+                study.say(f"fold {number + 1}, P@{k}: {means}")
     perfect = {
         k: float(np.mean([f.test.precision(f.test.data.y)[k].mean() for f in folds])) for k in ks
     }

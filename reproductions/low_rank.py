@@ -14,10 +14,7 @@ open. Parameters are chosen on the development sentences only.
 from __future__ import annotations
 
 import argparse
-import json
 import resource
-import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,8 +31,6 @@ from didyma.applications.tagging.tagger import TrigramTagger
 from didyma.data import conll
 from didyma.data.conll import Field
 from didyma.data.lists import Lists
-from didyma.errors import DataError
-from didyma.files import replace_when_done
 from didyma.metrics import randomisation, wins_losses
 from didyma.nbest.bags import Bag
 from didyma.nbest.boosting import BoostingReranker
@@ -45,11 +40,9 @@ from didyma.nbest.loss import losses
 from didyma.nbest.low_rank import LowRankReranker
 from didyma.nbest.projections import RerankingProblem
 from didyma.report.table import markdown
-from reproductions import stamps
+from reproductions import study
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "docs" / "RESULTS.md"
-FIGURE = ROOT / "docs" / "low_rank.svg"
+FIGURE = study.ROOT / "docs" / "low_rank.svg"
 
 Vector = NDArray[np.float64]
 
@@ -327,23 +320,11 @@ def low_rank(models: LowRank, grid: Grid, say: Callable[[str], None]) -> dict[st
 # --- One language ---------------------------------------------------------------------------------
 
 
-class Progress:
-    """Says on standard error what was done, and since when."""
-
-    def __init__(self) -> None:
-        self.start = time.monotonic()
-
-    def say(self, what: str) -> None:
-        """Something is done."""
-        minutes = (time.monotonic() - self.start) / 60
-        print(f"[{minutes:5.1f} min] {what}", file=sys.stderr, flush=True)
-
-
-def reproduce_part(name: str, options: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+def reproduce_part(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """All figures of one language."""
 
     def say(what: str) -> None:
-        progress.say(f"{part.title}, {what}")
+        study.say(f"{part.title}, {what}")
 
     part, grid = PARTS[name], QUICK if options.quick else Grid()
     sets, facts = read(part, options.data, grid, options.seed)
@@ -696,69 +677,32 @@ def plot(results: Mapping[str, Any]) -> Any:
     return figure
 
 
-def draw(results: Mapping[str, Any], path: Path) -> None:
-    """Write the figure; the same results give the same file."""
-    from matplotlib import rc_context
-
-    metadata = {"Date": None} if path.suffix == ".svg" else None
-    with rc_context({"svg.hashsalt": "low_rank"}):
-        plot(results).savefig(path, metadata=metadata)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    parser = study.Arguments(
+        __doc__, "quick", "seed", "plot", "json", parts=PARTS, one_section=True
     )
-    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
-    parser.add_argument("--quick", action="store_true", help="few sentences, few parameters")
-    parser.add_argument("--seed", type=int, default=0, help="of the folds of the jackknife")
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "data", metavar="PATH"
-    )
-    parser.add_argument("--plot", type=Path, metavar="PATH", help="draw the figure: SVG, PNG, PDF")
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures")
-    parser.add_argument(
-        "--write", action="store_true", help="put tables and figure of a whole run into docs/"
-    )
-    options = parser.parse_args(arguments)
-    if options.seed < 0:
-        parser.error("--seed: expected 0 or more")
-    if options.write and (options.quick or options.part != "all"):
-        parser.error("--write: expected a whole run, without --quick and --part")
-    try:
-        reproduce(options)
-    except (DataError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return parser.run(arguments, reproduce)
 
 
 def reproduce(options: argparse.Namespace) -> None:
     """Run the parts, print their tables, and write what was asked for."""
-    progress = Progress()
-    parts = PARTS if options.part == "all" else (options.part,)
     with threadpool_limits(1):
-        results = {part: reproduce_part(part, options, progress) for part in parts}
-    print("\n\n".join(tables(part, found) for part, found in results.items()))
-    if options.json:
-        with replace_when_done(options.json) as file:
-            json.dump(results, file, indent=1)
-    if options.plot:
-        draw(results, options.plot)
-    if options.write:
-        write(results, options.seed)
+        results = {part: reproduce_part(part, options) for part in options.parts}
+    for path in (options.plot, FIGURE if options.write else None):
+        if path:
+            study.save_figure(plot(results), path)
+    study.publish(options, {"low_rank": section(results)}, results, seed=options.seed)
 
 
-def write(results: Mapping[str, Any], seed: int) -> None:
-    """Put tables and figure of a whole run into docs/."""
-    draw(results, FIGURE)
+def section(results: Mapping[str, Any]) -> str:
+    """Tables and figure in Markdown."""
     counts = {name: part.min_count for name, part in PARTS.items()}
     texts = [INTRODUCTION.format(**counts)]
     texts += [tables(part, found) for part, found in results.items()]
     texts += ["**Figure 1: accuracy over τ and λ**", "![Accuracy over τ and λ](low_rank.svg)"]
-    stamps.write(RESULTS, {"low_rank": "\n\n".join(texts)}, seed=seed)
+    return "\n\n".join(texts)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

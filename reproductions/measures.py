@@ -14,11 +14,9 @@ are dealt into five parts that take turns in the same way.
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,18 +29,14 @@ from didyma.applications.demo.candidates import retrieve
 from didyma.applications.demo.corpus import language_reference
 from didyma.data import letor
 from didyma.data.lists import Lists
-from didyma.errors import DataError, NothingLearnedWarning
-from didyma.files import replace_when_done
+from didyma.errors import NothingLearnedWarning
 from didyma.metrics import Evaluator, t_test, wilcoxon, wins_losses
 from didyma.ranking.ranker import linear_scores
 from didyma.ranking.scaling import QueryStandardScaler
 from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
 from didyma.text.features import SmallFeatures, TextFeatures
-from reproductions import stamps
-
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "docs" / "RESULTS.md"
+from reproductions import study
 
 N_FOLDS = 5
 CS = tuple(10.0**n for n in range(6))
@@ -69,7 +63,6 @@ TARGETS = {
 }
 
 Vector = NDArray[np.float64]
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +134,7 @@ def read_demo(data: Path) -> list[Fold]:
 COLLECTIONS = {"mq2008": read_mq2008, "demo": read_demo}
 
 
-def run(folds: Sequence[Fold], names: Sequence[str], Cs: Sequence[float], say: Say) -> Any:
+def run(folds: Sequence[Fold], names: Sequence[str], Cs: Sequence[float]) -> Any:
     """Every measure on every fold: means, and tests against the best of the other rankers."""
     begun = time.monotonic()
     found: dict[str, Any] = {}
@@ -159,7 +152,7 @@ def run(folds: Sequence[Fold], names: Sequence[str], Cs: Sequence[float], say: S
                     other = fold.paths(loss, ("pairwise",), target.measure, Cs)
                     values.setdefault(loss, []).append(other)
         found[name] = compare(values)
-        say(f"{name}: {found[name]['means']}; {(time.monotonic() - begun) / 60:.1f} min")
+        study.say(f"{name}: {found[name]['means']}")
     queries = int(sum(len(fold.test.groups) for fold in folds))
     return {"measures": found, "queries": queries, "seconds": time.monotonic() - begun}
 
@@ -223,50 +216,21 @@ def table(part: str, found: Mapping[str, Any]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--part", choices=[*COLLECTIONS, "all"], default="all")
+    parser = study.Arguments(__doc__, "quick", "json", parts=COLLECTIONS)
     parser.add_argument("--measures", nargs="+", choices=list(TARGETS), default=list(TARGETS))
-    parser.add_argument("--quick", action="store_true", help="one fold, two values of C")
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "data", metavar="PATH"
-    )
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures")
-    parser.add_argument(
-        "--write", action="store_true", help="rewrite the tables of docs/RESULTS.md"
-    )
-    options = parser.parse_args(arguments)
-    try:
-        reproduce(options)
-    except (DataError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return parser.run(arguments, reproduce)
 
 
 def reproduce(options: argparse.Namespace) -> None:
     """Run the parts, print their tables, and write what was asked for."""
-
-    def say(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
-
-    parts = list(COLLECTIONS) if options.part == "all" else [options.part]
-    results = {}
-    for part in parts:
-        folds = COLLECTIONS[part](options.data)
-        if options.quick:
-            folds = folds[:1]
-        Cs = CS[1:3] if options.quick else CS
-        results[part] = run(folds, options.measures, Cs, say)
-    texts = {f"measures_{part}": table(part, found) for part, found in results.items()}
-    print("\n\n".join(texts.values()))
-    if options.json:
-        with replace_when_done(options.json) as file:
-            json.dump(results, file, indent=1)
-    if options.write:
-        stamps.write(RESULTS, texts)
+    Cs, n_folds = (CS[1:3], 1) if options.quick else (CS, None)
+    results = {
+        part: run(COLLECTIONS[part](options.data)[:n_folds], options.measures, Cs)
+        for part in options.parts
+    }
+    sections = {f"measures_{part}": table(part, found) for part, found in results.items()}
+    study.publish(options, sections, results)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -12,11 +12,9 @@ it would learn a vector of. Only WikiQA's dev questions are looked at.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,15 +23,13 @@ from didyma.applications.networks.word_vectors import Vectors
 from didyma.applications.passages.ranker import SPREAD, PassageRanker
 from didyma.applications.passages.text_pairs import shape, tokenize
 from didyma.data.lists import Lists
-from didyma.errors import DataError, MissingExtraError
 from didyma.report.table import markdown
 from didyma.text.features.wordllama import SubwordTable
 from reproductions import latent_reranking as reranking
-from reproductions import stamps
+from reproductions import study
 from reproductions.kept import Kept
 from reproductions.latent_reranking_cnn import QUICK, SETTINGS
 
-ROOT = Path(__file__).resolve().parents[1]
 DIMENSION = 50  # that of learned vectors
 
 # How often a word must occur to be given a vector (None: no word is), and what becomes of it.
@@ -86,46 +82,30 @@ def table(found: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="one small network a way")
-    parser.add_argument("--seeds", type=int, default=3, metavar="N")
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "data", metavar="PATH"
-    )
-    parser.add_argument(
-        "--cache", type=Path, default=ROOT / "build", metavar="PATH", help="folder of results"
-    )
-    parser.add_argument("--write", action="store_true", help="rewrite the table of RESULTS.md")
-    options = parser.parse_args(arguments)
-    if options.quick and options.write:
-        parser.error("--write: expected a longer run, without --quick")
+    parser = study.Arguments(__doc__, "quick", "seeds", "cache")
+    parser.set_defaults(cache=study.ROOT / "build")
+    return parser.run(arguments, reproduce)
+
+
+def reproduce(options: argparse.Namespace) -> None:
+    """Train the networks that are not kept, and write the table."""
     from threadpoolctl import threadpool_limits
     from torch import set_num_threads
 
     set_num_threads(1)
     settings = {**QUICK, "dimension": DIMENSION} if options.quick else SETTINGS
     seeds = range(1 if options.quick else options.seeds)
-    kept, progress = Kept(options.cache), reranking.Progress()
-    try:
-        asked = reranking.read("wikiqa", options.data / "wikiqa", 0)
-        found: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
-        with threadpool_limits(1):
-            for seed, way in product(seeds, WAYS):
-                key = {"way": way, "seed": seed, "settings": settings}
-                run = kept.record(key, lambda: train(asked, way, seed, settings))  # noqa: B023
-                progress.say(f"seed {seed}, {way}: dev {100 * run['dev']:.2f}")
-                found[way].append(run)
-    except (DataError, MissingExtraError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    text = table(found)
-    print(text)
-    if options.write:
-        stamps.write(reranking.RESULTS, {"passage_vectors": text}, seed=f"0 to {len(seeds) - 1}")
-    return 0
+    kept = Kept(options.cache)
+    asked = reranking.read("wikiqa", options.data / "wikiqa", 0)
+    found: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
+    with threadpool_limits(1):
+        for seed, way in product(seeds, WAYS):
+            key = {"way": way, "seed": seed, "settings": settings}
+            run = kept.record(key, lambda: train(asked, way, seed, settings))  # noqa: B023
+            study.say(f"seed {seed}, {way}: dev {100 * run['dev']:.2f}")
+            found[way].append(run)
+    study.publish(options, {"passage_vectors": table(found)}, seed=f"0 to {len(seeds) - 1}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

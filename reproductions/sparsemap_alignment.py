@@ -9,7 +9,6 @@ development data. All three alignments are trained alike.
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,6 +24,7 @@ from didyma.applications.alignment.alignment import ALIGNMENTS
 from didyma.applications.alignment.esim import EntailmentClassifier, nonzero_share
 from didyma.applications.alignment.reader import Pair
 from didyma.report.table import markdown
+from reproductions import study
 from reproductions.kept import Kept
 
 # Table 2 of the paper: test accuracy, and percentage of nonzero alignments.
@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> dict[str, str]:
     for seed, alignment, rate in product(range(options.seeds), ALIGNMENTS, size.rates):
         key = Key(alignment, rate, seed, size.step, size.model)
         record = kept.record(asdict(key), lambda: train(key, data))  # noqa: B023
-        say(f"{alignment}, rate {rate:g}, seed {seed}: {_short(record)}")
+        study.say(f"{alignment}, rate {rate:g}, seed {seed}: {_short(record)}")
         found.append({**asdict(key), **record})
     return {"sparsemap_alignment": section(found, data)}
 
@@ -132,7 +132,7 @@ def section(records: Sequence[Mapping[str, Any]], data: Mapping[str, Sequence[Pa
         rows.append(
             [
                 alignment,
-                *(_spread([record[part] for record in own]) for part in ("dev", "test")),
+                *(study.percent([record[part] for record in own]) for part in ("dev", "test")),
                 f"{100 * np.mean([record['nonzero'] for record in own]):.0f} %",
                 f"{np.mean(structures):.1f}" if structures else "",
                 f"{sum(r['seconds'] for r in own) / sum(r['epochs'] for r in own):.1f} s",
@@ -156,19 +156,9 @@ def chosen(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return max(by_rate.values(), key=lambda own: np.mean([record["dev"] for record in own]))
 
 
-def _spread(values: Sequence[float]) -> str:
-    text = f"{100 * np.mean(values):.2f}"
-    return f"{text} ± {100 * np.std(values, ddof=1):.2f}" if len(values) > 1 else text
-
-
 def _short(record: Mapping[str, Any]) -> str:
     return (
         f"dev {100 * record['dev']:.2f}, test {100 * record['test']:.2f}, "
         f"{100 * record['nonzero']:.0f} % nonzero, epoch {record['best_epoch']} of "
         f"{record['epochs']}, {record['seconds']:.0f} s of CPU time"
     )
-
-
-def say(text: str) -> None:
-    """Progress, on standard error."""
-    print(text, file=sys.stderr, flush=True)

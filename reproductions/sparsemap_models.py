@@ -13,16 +13,11 @@ is remembered in the folder --cache, so a run that was interrupted goes on where
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from didyma.errors import DataError
-from reproductions import stamps
-
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "docs" / "RESULTS.md"
+from reproductions import study
 
 # Modules with ``run(options)``, which returns sections of the document by their names.
 PARTS = {"parsing": "sparsemap_parsing", "nli": "sparsemap_alignment"}
@@ -31,48 +26,20 @@ Run = Callable[[argparse.Namespace], Mapping[str, str]]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--part", choices=[*PARTS, "all"], default="all")
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", action="store_true", help="little data, few epochs")
-    size.add_argument("--full", action="store_true", help="all data, the sizes of the paper")
-    parser.add_argument("--seeds", type=int, default=3, metavar="N", help="runs of each model")
+    parser = study.Arguments(__doc__, "quick", "seeds", parts=PARTS)
+    parser.add_argument("--full", action="store_true", help="all data, the sizes of the paper")
     parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "data", metavar="PATH"
+        "--cache", type=Path, default=study.ROOT / "build", metavar="FOLDER", help="of results"
     )
-    parser.add_argument(
-        "--cache", type=Path, default=ROOT / "build", metavar="PATH", help="folder of results"
-    )
-    parser.add_argument(
-        "--write", action="store_true", help="rewrite the tables of docs/RESULTS.md"
-    )
-    options = parser.parse_args(arguments)
-    if options.quick and options.write:
-        parser.error("--write: expected a longer run, without --quick")
-    if options.seeds < 1:
-        parser.error("--seeds: expected at least 1")
-    try:
-        for name, module in PARTS.items():
-            if options.part in (name, "all"):
-                reproduce(module, options)
-    except (DataError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return parser.run(arguments, reproduce)
 
 
-def reproduce(module: str, options: argparse.Namespace) -> None:
-    """Run one part; print its sections, and write them if that is asked for."""
-    run: Run = import_module(f"reproductions.{module}").run
-    sections = run(options)
-    for text in sections.values():
-        print(f"{text}\n")
-    if options.write:
-        seeds = f"0 to {options.seeds - 1}"
-        stamps.write(RESULTS, sections, seed=seeds)
+def reproduce(options: argparse.Namespace) -> None:
+    """Run the parts; print the sections of each, and write them if that is asked for."""
+    for part in options.parts:
+        run: Run = import_module(f"reproductions.{PARTS[part]}").run
+        study.publish(options, run(options), seed=f"0 to {options.seeds - 1}")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -9,9 +9,8 @@ one rate, unless --full. Each model is kept at the epoch with the best UAS on de
 from __future__ import annotations
 
 import argparse
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from didyma.applications.parsing.parser import DependencyParser
 from didyma.data import conll
 from didyma.data.conll import Field, Sentence
 from didyma.report.table import markdown
+from reproductions import study
 from reproductions.kept import Kept
 
 LOSSES = {"svm": "SSVM", "crf": "CRF", "sparsemap": "SparseMAP", "margin-sparsemap": "m-SparseMAP"}
@@ -37,8 +37,6 @@ PAPER = {
 }
 NAMES = {"vi": "Vietnamese", "en": "English"}
 FILES = {"vi": "ud/vi_vtb_ud2.0/vi-ud-{}.conllu", "en": "ud/en_ewt_ud2.0/en-ud-{}.conllu"}
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ def run(options: argparse.Namespace) -> dict[str, str]:
 def made(key: Key, data: Mapping[str, Sequence[Sentence]], kept: Kept) -> dict[str, Any]:
     """A training and what came out, or what was kept of it."""
     record = kept.record(asdict(key), lambda: train(key, data))
-    say(f"{key.language} {key.loss}, rate {key.rate:g}, seed {key.seed}: {_short(record)}")
+    study.say(f"{key.language} {key.loss}, rate {key.rate:g}, seed {key.seed}: {_short(record)}")
     return {**asdict(key), **record}
 
 
@@ -186,7 +184,7 @@ def accuracy(records: Sequence[Mapping[str, Any]], size: Size) -> str:
         row = [name]
         for language in size.corpora:
             own = chosen([r for r in records if (r["language"], r["loss"]) == (language, loss)])
-            row += [_spread([r[part]["uas"] for r in own]) for part in ("dev", "test")]
+            row += [study.percent([r[part]["uas"] for r in own]) for part in ("dev", "test")]
             row.append(f"{PAPER[language][loss]:.2f}")
         rows.append(row)
     return markdown(header, rows)
@@ -243,18 +241,8 @@ def sparsity(records: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         )
 
 
-def _spread(values: Sequence[float]) -> str:
-    text = f"{100 * np.mean(values):.2f}"
-    return f"{text} ± {100 * np.std(values, ddof=1):.2f}" if len(values) > 1 else text
-
-
 def _short(record: Mapping[str, Any]) -> str:
     return (
         f"dev {100 * record['dev']['uas']:.2f}, epoch {record['best_epoch']} of "
         f"{record['epochs']}, {record['seconds']:.0f} s of CPU time"
     )
-
-
-def say(text: str) -> None:
-    """Progress, on standard error."""
-    print(text, file=sys.stderr, flush=True)

@@ -12,11 +12,9 @@ gradients with pairwise, away and vanilla steps. Medians over instances.
 from __future__ import annotations
 
 import argparse
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +23,9 @@ from numpy.typing import NDArray
 from didyma.polytope.frank_wolfe import ConditionalGradient
 from didyma.polytope.sparsemap import ActiveSet, SolverOptions, ToleranceWarning, solve
 from didyma.structures import Tree
-from reproductions import stamps
+from reproductions import study
 
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "docs" / "RESULTS.md"
-FIGURE = ROOT / "docs" / "sparsemap_solvers.svg"
+FIGURE = study.ROOT / "docs" / "sparsemap_solvers.svg"
 
 SOLVERS = {
     "active set": ActiveSet(),
@@ -126,26 +122,23 @@ def plot(curves: dict[str, Curve]) -> Any:
     return figure
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure, print the table, and write what was asked for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    parser = study.Arguments(__doc__, "plot")
     parser.add_argument("--words", type=int, default=20, help="length of the sentences")
     parser.add_argument("--instances", type=int, default=20, help="how many random sentences")
     parser.add_argument("--limit", type=int, default=1000, help="most argmax calls")
-    parser.add_argument("--plot", metavar="FILE", help="draw the figure, as SVG, PNG or PDF")
-    parser.add_argument("--write", action="store_true", help="put table and figure into docs/")
-    options = parser.parse_args(arguments)
+    return parser.run(arguments, reproduce)
+
+
+def reproduce(options: argparse.Namespace) -> None:
+    """Measure, print the table, and write what was asked for."""
     curves = measure(options.words, options.instances, options.limit)
-    text = table(curves)
-    print(text)
-    if options.plot:
-        plot(curves).savefig(options.plot)
-    if options.write:
-        plot(curves).savefig(FIGURE)
-        stamps.write(RESULTS, {"sparsemap_solvers": text})
+    for path in (options.plot, FIGURE if options.write else None):
+        if path:
+            study.save_figure(plot(curves), path)
+    study.publish(options, {"sparsemap_solvers": table(curves)})
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

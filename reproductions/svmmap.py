@@ -12,8 +12,6 @@ asks the same questions of the five folds of LETOR's MQ2008.
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,17 +29,13 @@ from didyma.data import letor, trec
 from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
 from didyma.errors import DataError, NothingLearnedWarning
-from didyma.files import replace_when_done
 from didyma.metrics import Evaluator, RunEvaluator, wilcoxon, wins_losses
 from didyma.ranking.binning import ScoreBinner
 from didyma.ranking.classification import ClassificationRanker
 from didyma.ranking.scaling import QueryMinMaxScaler, QueryPercentileScaler
 from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
-from reproductions import stamps
-
-ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "docs" / "RESULTS.md"
+from reproductions import study
 
 Vector = NDArray[np.float64]
 Split = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
@@ -321,7 +315,6 @@ def run_trials(
     models: Sequence[Model],
     n_trials: int,
     seed: int,
-    progress: Progress,
 ) -> tuple[dict[str, Vector], dict[str, Any]]:
     """AP of each model for each topic, averaged over the trials that test it."""
     tags = collection.data.feature_names or ()
@@ -344,7 +337,7 @@ def run_trials(
 
             w = fits.best(model, (X, y[rows[0]], sizes[train]), CS, validate)
             total[model.name][test] += collection.average_precision(test, X_test @ w)
-        progress.step(f"{collection.name}, {kept.sum() // 50} functions, trial {trial + 1}")
+        study.say(f"{collection.name}, {kept.sum() // 50} functions, trial {trial + 1}")
     tested = times > 0
     return {name: ap[tested] / times[tested] for name, ap in total.items()} | {
         tag: collection.functions[tag][tested] for tag in collection.best[:3]
@@ -356,14 +349,13 @@ def reproduce_robust(
 ) -> dict[str, Any]:
     """Both collections, with all functions and without the best."""
     collections = read_collections(folder)
-    progress = Progress(2 * len(collections) * n_trials)
     found: dict[str, Any] = {"trials": n_trials, "seed": seed, "settings": []}
     for drop in (False, True):
         setting: dict[str, Any] = {"without best": drop, "collections": {}}
         for collection in collections:
             best = collection.best
             without = best[0] if drop else None
-            values, fits = run_trials(collection, without, models, n_trials, seed, progress)
+            values, fits = run_trials(collection, without, models, n_trials, seed)
             setting["collections"][collection.name] = {
                 "functions": {tag: float(ap.mean()) for tag, ap in collection.functions.items()},
                 "rows": len(collection.data),
@@ -431,7 +423,6 @@ def stack(parts: Sequence[Part], features: str) -> tuple[Matrix, Vector, NDArray
 def reproduce_mq2008(folder: Path, models: Sequence[Model]) -> dict[str, Any]:
     """Train on three parts, choose C on the fourth, test on the fifth, five times."""
     parts = [Part.read(folder / f"S{k + 1}.txt") for k in range(N_FOLDS)]
-    progress = Progress(N_FOLDS * len(models))
     fits = Fits()
     tests = [parts[(fold + 4) % N_FOLDS] for fold in range(N_FOLDS)]
     values: dict[str, list[dict[str, Vector]]] = {model.name: [] for model in models}
@@ -447,7 +438,7 @@ def reproduce_mq2008(folder: Path, models: Sequence[Model]) -> dict[str, Any]:
 
             w = fits.best(model, stack(training, model.features), Cs, validate)
             values[model.name].append(test.judge(test.features[model.features] @ w))
-            progress.step(f"MQ2008, fold {fold + 1}, {model.name}")
+            study.say(f"MQ2008, fold {fold + 1}, {model.name}")
     columns = range(parts[0].data.X.shape[1])
     single = {
         f"feature {k + 1}": [p.judge(p.features["scores"][:, k]) for p in tests] for k in columns
@@ -603,20 +594,6 @@ def mq2008_tables(found: Mapping[str, Any]) -> str:
 TABLES = {"robust": robust_tables, "mq2008": mq2008_tables}
 
 
-class Progress:
-    """Says on standard error what was done and how long the rest will take."""
-
-    def __init__(self, steps: int) -> None:
-        self.steps, self.done, self.start = steps, 0, time.monotonic()
-
-    def step(self, what: str) -> None:
-        """One more step is done."""
-        self.done += 1
-        left = (time.monotonic() - self.start) / self.done * (self.steps - self.done)
-        share = f"{self.done}/{self.steps}"
-        print(f"[{share}] {what}; {left / 60:.1f} min left", file=sys.stderr, flush=True)
-
-
 def select(models: Sequence[Model], names: Sequence[str] | None) -> list[Model]:
     """Models by name, all without names; SVMmap is always among them."""
     return [m for m in models if names is None or m.name in (REFERENCE, *names)]
@@ -624,52 +601,28 @@ def select(models: Sequence[Model], names: Sequence[str] | None) -> list[Model]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--part", choices=["robust", "mq2008", "all"], default="all")
+    parser = study.Arguments(__doc__, "seed", "json", parts=TABLES)
     parser.add_argument("--trials", type=int, default=50, help="tens keep the roles balanced")
-    parser.add_argument("--models", nargs="+", metavar="NAME", help="SVMmap and these only")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument(
-        "--data", type=Path, default=ROOT.parent / "shared" / "data", metavar="PATH"
-    )
-    parser.add_argument("--json", type=Path, metavar="PATH", help="write all figures")
-    parser.add_argument(
-        "--write", action="store_true", help="rewrite the tables of docs/RESULTS.md"
-    )
-    options = parser.parse_args(arguments)
-    if options.trials < 1:
-        parser.error("--trials: expected at least 1")
-    known = {model.name for model in (*ROBUST_MODELS, *LETOR_MODELS)}
-    if unknown := set(options.models or ()) - known:
-        parser.error(f"--models: expected some of {sorted(known)}, found {sorted(unknown)}")
-    try:
-        reproduce(options)
-    except (DataError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    names = sorted({model.name for model in (*ROBUST_MODELS, *LETOR_MODELS)})
+    parser.add_argument("--models", nargs="+", choices=names, help="SVMmap and these only")
+    return parser.run(arguments, reproduce)
 
 
 def reproduce(options: argparse.Namespace) -> None:
     """Run the parts, print their tables, and write what was asked for."""
+    if options.trials < 1:
+        raise DataError("--trials: expected at least 1")
     results: dict[str, Any] = {}
-    if options.part in ("robust", "all"):
+    if "robust" in options.parts:
         models = select(ROBUST_MODELS, options.models)
         folder = options.data / "robust03"
         results["robust"] = reproduce_robust(folder, models, options.trials, options.seed)
-    if options.part in ("mq2008", "all"):
+    if "mq2008" in options.parts:
         models = select(LETOR_MODELS, options.models)
         results["mq2008"] = reproduce_mq2008(options.data / "mq2008", models)
-    texts = {part: TABLES[part](found) for part, found in results.items()}
-    print("\n\n".join(texts.values()))
-    if options.json:
-        with replace_when_done(options.json) as file:
-            json.dump(results, file, indent=1)
-    if options.write:
-        stamps.write(RESULTS, texts, seed=options.seed)
+    sections = {part: TABLES[part](found) for part, found in results.items()}
+    study.publish(options, sections, results, seed=options.seed)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from itertools import islice
 
-from reproductions import grades
+from reproductions import grades, study
 
 
 def test_the_comparison_in_small(tmp_path, monkeypatch, capsys):
     page, report = tmp_path / "RESULTS.md", tmp_path / "report.json"
     page.write_text("<!-- grades: begin -->\n<!-- grades: end -->\n")
-    monkeypatch.setattr(grades, "RESULTS", page)
+    monkeypatch.setattr(study, "RESULTS", page)
     monkeypatch.setattr(grades, "CS", (0.1, 10.0))
     monkeypatch.setattr(grades, "N_QUERIES", (12, 6, 20))
     monkeypatch.setattr(grades, "N_ROWS", 12)
@@ -26,13 +26,3 @@ def test_the_comparison_in_small(tmp_path, monkeypatch, capsys):
     assert len(found["Five grades, synthetic"]["ap"]["values"]) == 100
     assert found["MQ2008"]["ndcg, joint"]["less joint"] == 0.0
     assert all(0.3 < row["nDCG@10"] < 1.0 for row in found["MQ2008"].values())
-
-
-def test_the_results_page_has_the_section():
-    page = grades.RESULTS.read_text(encoding="utf-8")
-    assert page.count("<!-- grades: begin -->") == page.count("<!-- grades: end -->") == 1
-
-
-def test_missing_data_is_an_error_without_traceback(tmp_path, capsys):
-    assert grades.main(["--data", str(tmp_path)]) == 1
-    assert "error:" in capsys.readouterr().err

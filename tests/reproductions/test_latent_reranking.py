@@ -92,16 +92,6 @@ def test_a_sample_has_both_classes_and_knows_no_order() -> None:
     assert times[:5].mean() < 1.5 * times[5:].mean()
 
 
-def test_a_sample_keeps_a_lone_answer_and_small_questions() -> None:
-    random = np.random.default_rng(0)
-    lone = reranking.sample(asked(50, 1, 30), 3, random)
-    assert np.add.reduceat(lone.y, lone.groups.starts[:-1]).tolist() == [1] * 30
-    whole = asked(8, 1)
-    small = reranking.sample(whole, 10, random)
-    assert sorted(small.texts) == whole.texts
-    assert small.texts != whole.texts
-
-
 def test_folds_are_disjoint_and_hold_everything() -> None:
     split = reranking.Split(judged(23, 0), judged(11, 1), judged(7, 2))
     folds = list(split.folds(5, seed=3))
@@ -112,22 +102,6 @@ def test_folds_are_disjoint_and_hold_everything() -> None:
         assert sum(len(getattr(fold, name).y) for fold in folds) == len(whole.y)
     again = next(split.folds(5, seed=3))
     np.testing.assert_array_equal(again.train.X, folds[0].train.X)
-
-
-def test_scaling_looks_at_training_rows_only() -> None:
-    split = reranking.Split(judged(9, 0), judged(5, 1), judged(5, 2))
-    scaled = split.scaled()
-    np.testing.assert_allclose(scaled.train.X.mean(axis=0), 0, atol=1e-12)
-    np.testing.assert_allclose(scaled.train.X.std(axis=0), 1)
-    assert np.abs(scaled.test.X.mean(axis=0)).max() > 0.01
-
-
-def test_position_is_one_over_the_place() -> None:
-    split = reranking.Split(judged(3, 0), judged(3, 1), judged(3, 2))
-    placed = reranking.with_place(split).dev
-    expected = np.concatenate([1 / np.arange(1, size + 1) for size in split.dev.groups.sizes])
-    np.testing.assert_allclose(placed.X[:, -1], expected)
-    np.testing.assert_array_equal(placed.X[:, :-1], split.dev.X)
 
 
 def test_equal_scores_do_not_profit_from_the_order_of_candidates() -> None:
@@ -188,16 +162,6 @@ def test_every_model_learns_what_the_words_say(
             row = rows[name]
             assert len(row["curve"]) == 5
             assert row["curve"][row["epoch"][0] - 1] == max(row["curve"]) == row["dev"]["MAP"]
-
-
-def test_users_mistakes_are_told_in_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert reranking.main(["--part", "wikiqa", "--data", str(tmp_path)]) == 1
-    assert capsys.readouterr().err.startswith("error: ")
-    with pytest.raises(SystemExit):
-        reranking.main(["--quick", "--write"])
-    assert "--write" in capsys.readouterr().err
 
 
 def test_means_are_over_seeds_where_a_model_depends_on_them() -> None:

@@ -73,9 +73,3 @@ def test_all_models_on_learned_embeddings(
         monkeypatch.setattr(cnn, name, lambda *_: pytest.fail("made again"))
     assert reranking.main(options) == 0
     assert capsys.readouterr().out == text
-
-
-def test_only_a_whole_run_is_written(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        reranking.main(["--features", "cnn", "--part", "wikiqa", "--write"])
-    assert "--write" in capsys.readouterr().err

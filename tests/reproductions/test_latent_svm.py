@@ -1,11 +1,9 @@
-"""The reproduction of Yu & Joachims (2009): its driver, and precision@k in small."""
+"""The reproduction of Yu & Joachims (2009): precision@k in small."""
 
 from __future__ import annotations
 
-import inspect
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -64,22 +62,6 @@ def test_precision_is_the_share_of_relevant_rows_at_the_top(data: Path) -> None:
             assert found[k][i] == pytest.approx(ranked[:k].sum() / k)
 
 
-def test_of_equally_good_weights_the_first_are_chosen(data: Path) -> None:
-    fold = precision.read_folds(data / "mq2008", (3,))[0]
-    good, bad = np.array([1.0, 0, 0, 0]), np.array([-1.0, 0, 0, 0])
-    assert fold.choose([bad, good, 2 * good], 3) == 1
-    assert fold.choose([good, bad], 3) == 0
-
-
-def test_wins_are_those_of_the_latent_svm() -> None:
-    values = {
-        precision.LATENT: {1: [np.array([1.0, 0.0]), np.array([1.0, 1.0])]},
-        "RankSVM": {1: [np.array([0.0, 0.0]), np.array([1.0, 0.0])]},
-    }
-    row = precision._judge(values, "RankSVM", 1)
-    assert (row["wins"], row["losses"], row["mean"], row["folds"]) == (2, 0, 0.25, [0.0, 0.5])
-
-
 @pytest.mark.filterwarnings("ignore::didyma.errors.NothingLearnedWarning")
 def test_random_completions_without_a_signal_end_at_zero(tmp_path: Path) -> None:
     write_parts(tmp_path / "mq2008", signal=0.0, n_queries=40)
@@ -87,19 +69,6 @@ def test_random_completions_without_a_signal_end_at_zero(tmp_path: Path) -> None
     norms = [fit["norm"] for fit in found["fits"] if fit["start"] == "random"]
     assert norms == [0.0, 0.0]
     assert "| 100 | 2 of 2 |" in precision.table(found)
-
-
-def test_each_part_takes_what_the_driver_gives() -> None:
-    for part in latent_svm.PARTS.values():
-        options: dict[str, Any] = dict(part.quick) | ({"say": print} if part.talks else {})
-        inspect.signature(part._function("run")).bind(Path(), **options)
-
-
-def test_the_results_page_has_all_sections() -> None:
-    page = latent_svm.RESULTS.read_text(encoding="utf-8")
-    for part in latent_svm.PARTS.values():
-        for mark in ("begin", "end"):
-            assert page.count(f"<!-- {part.module}: {mark} -->") == 1
 
 
 def test_precision_in_small(
@@ -127,36 +96,3 @@ def test_precision_in_small(
     out, err = capsys.readouterr()
     assert "| perfect ranking " in out
     assert "fold 2, P@3" in err
-
-
-def test_write_replaces_the_section_of_a_part(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = tmp_path / "RESULTS.md"
-    page.write_text("before <!-- m: begin -->\nold\n<!-- m: end --> after\n")
-
-    class Fixed(latent_svm.Part):
-        def run(self, data: Path, quick: bool) -> dict[str, Any]:
-            return {"value": 3}
-
-        def table(self, results: Any) -> str:
-            return f"new {results['value']}"
-
-    monkeypatch.setattr(latent_svm, "RESULTS", page)
-    monkeypatch.setattr(latent_svm, "PARTS", {"motif": Fixed("m", Path())})
-    assert latent_svm.main(["--write"]) == 0
-    assert page.read_text().startswith("before <!-- m: begin -->\nnew 3\n\n*Made at commit")
-    assert page.read_text().endswith("*\n<!-- m: end --> after\n")
-
-
-def test_a_quick_run_is_not_written(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        latent_svm.main(["--quick", "--write"])
-    assert "expected a full run" in capsys.readouterr().err
-
-
-def test_missing_data_is_an_error_without_traceback(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert latent_svm.main(["--part", "precision", "--data", str(tmp_path)]) == 1
-    assert "S1.txt" in capsys.readouterr().err

@@ -80,12 +80,6 @@ def test_rates_weigh_sentences_alike() -> None:
     assert rates.X is rows
 
 
-def test_neighbours_of_a_value() -> None:
-    assert low_rank.around((1, 2, 3, 4), 2) == [1, 2, 3]
-    assert low_rank.around((1, 2, 3, 4), 1) == [1, 2]
-    assert low_rank.around((1, 2, 3, 4), 4) == [3, 4]
-
-
 def test_lists_come_from_taggers_that_have_not_seen_them(data: Path) -> None:
     sets, facts = low_rank.read(low_rank.PARTS["vi"], data, low_rank.QUICK, seed=0)
     assert facts["sentences"] == {"train": 80, "dev": 25, "test": 25}
@@ -104,19 +98,6 @@ def test_lists_come_from_taggers_that_have_not_seen_them(data: Path) -> None:
     assert first != second
     same = (s["dev"].guesses.scores for s in (sets, other))
     np.testing.assert_array_equal(*same)
-
-
-def test_the_discriminative_model_is_compared_sentence_by_sentence() -> None:
-    test = np.array([0.0, 1, 2, 0])
-    rows = {
-        "Baseline": low_rank.Chosen(test, test + np.array([1, 0, 1, 0]), {}),
-        "Oracle": low_rank.Chosen(test, test, {}),
-        "Discriminative": low_rank.Chosen(test, test, {}),
-    }
-    found = low_rank.significance(rows)
-    assert list(found) == ["Baseline"]
-    assert (found["Baseline"]["wins"], found["Baseline"]["losses"]) == (2, 0)
-    assert 0 < found["Baseline"]["p"] <= 1
 
 
 @pytest.fixture(scope="module")
@@ -167,32 +148,11 @@ def test_other_readings_begin_with_ours(results: dict[str, Any]) -> None:
         assert all(0 <= variant["unmet"] <= 1 for variant in found["variants"])
 
 
-def test_a_run_is_written_between_its_marks(
-    results: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    document = tmp_path / "RESULTS.md"
-    document.write_text("before\n<!-- low_rank: begin -->\nold\n<!-- low_rank: end -->\nafter\n")
-    monkeypatch.setattr(low_rank, "RESULTS", document)
-    monkeypatch.setattr(low_rank, "FIGURE", tmp_path / "low_rank.svg")
-    low_rank.write(results, 0)
-    text = document.read_text()
-    assert text.startswith("before\n")
-    assert text.endswith("after\n")
-    assert "\nold\n" not in text
+def test_tables_have_the_figures(results: dict[str, Any]) -> None:
+    text = low_rank.section(results)
     assert "### English" in text
     assert "### Vietnamese" in text
     assert "less than 10 times (Vietnamese: 2)" in text.replace("\n", " ")
     for name, model in results["en"]["models"].items():
         assert f"| {name} " in text
         assert f"{model['test']:.2f}" in text
-    assert (tmp_path / "low_rank.svg").exists()
-
-
-def test_users_mistakes_are_told_in_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert low_rank.main(["--part", "vi", "--data", str(tmp_path)]) == 1
-    assert capsys.readouterr().err.startswith("error: ")
-    with pytest.raises(SystemExit):
-        low_rank.main(["--quick", "--write"])
-    assert "--write" in capsys.readouterr().err

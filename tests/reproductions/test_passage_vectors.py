@@ -53,9 +53,3 @@ def test_all_ways_are_compared_on_dev_and_kept(
     monkeypatch.setattr(passage_vectors, "train", lambda *_: pytest.fail("made again"))
     assert passage_vectors.main(options) == 0
     assert capsys.readouterr().out == text
-
-
-def test_only_a_whole_run_is_written(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        passage_vectors.main(["--quick", "--write"])
-    assert "--write" in capsys.readouterr().err

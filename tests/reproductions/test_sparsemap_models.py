@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 
 from didyma.applications.parsing.parser import DependencyParser
-from didyma.data import conll
-from didyma.files import replace_sections
 from reproductions import sparsemap_models
 from reproductions import sparsemap_parsing as parsing
 
@@ -50,25 +48,6 @@ def test_parsing_runs_and_remembers(
     assert capsys.readouterr().out == first
 
 
-def test_sections_are_written_into_the_document(
-    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    document = tmp_path / "RESULTS.md"
-    document.write_text("<!-- sparsemap_parsing: begin -->\nold\n<!-- sparsemap_parsing: end -->\n")
-    monkeypatch.setattr(sparsemap_models, "RESULTS", document)
-    monkeypatch.setattr(parsing, "USUAL", parsing.QUICK)
-    arguments = ["--part", "parsing", "--seeds", "1", "--write"]
-    arguments += ["--data", str(data), "--cache", str(tmp_path)]
-    monkeypatch.setattr(
-        parsing,
-        "train",
-        lambda key, data: record(key.loss, key.rate, 0, 0.5) | {"language": key.language},
-    )
-    assert sparsemap_models.main(arguments) == 0
-    assert "| m-SparseMAP | 50.00 " in document.read_text()
-    replace_sections(document, {"sparsemap_parsing": "old"})  # the marks are still there
-
-
 def test_the_learning_rate_is_chosen_on_development_data() -> None:
     records = [record("svm", rate, seed, 0.5 + rate) for rate in (0.1, 0.2) for seed in (0, 1)]
     assert [r["rate"] for r in parsing.chosen(records)] == [0.2, 0.2]
@@ -95,18 +74,3 @@ def test_trees_are_counted(data: Path) -> None:
     assert 1.0 <= counts["heads"] <= counts["trees"]
     gold = [(p.structures[:, 1:] == s.heads).all(axis=1).any() for p, s in zip(posteriors, trees)]
     assert counts["gold"] == pytest.approx(sum(gold) / len(trees)) != 0.0
-
-
-def test_every_nth_sentence_is_read(data: Path) -> None:
-    found = parsing.read(data, "en", (100, 30, 1))
-    assert [len(part) for part in found.values()] == [3, 2, 60]
-    whole = conll.read(data / parsing.FILES["en"].format("train"))
-    assert found["train"][1].lines == whole[100].lines
-
-
-def test_data_that_are_missing_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--part", "parsing", "--data", str(tmp_path), "--cache", str(tmp_path)]
-    assert sparsemap_models.main(arguments) == 1
-    assert "vi-ud-train.conllu" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        sparsemap_models.main(["--quick", "--write"])

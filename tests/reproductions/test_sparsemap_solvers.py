@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reproductions import sparsemap_solvers
+from reproductions import sparsemap_solvers, study
 
 
 def test_the_active_set_needs_the_fewest_calls(tmp_path, capsys, monkeypatch):
@@ -17,7 +17,7 @@ def test_the_active_set_needs_the_fewest_calls(tmp_path, capsys, monkeypatch):
 
     page = tmp_path / "RESULTS.md"
     page.write_text("<!-- sparsemap_solvers: begin -->\n<!-- sparsemap_solvers: end -->\n")
-    monkeypatch.setattr(sparsemap_solvers, "RESULTS", page)
+    monkeypatch.setattr(study, "RESULTS", page)
     monkeypatch.setattr(sparsemap_solvers, "FIGURE", tmp_path / "figure.svg")
     monkeypatch.setattr(sparsemap_solvers, "measure", lambda *sizes: curves)
     sparsemap_solvers.main(["--write", "--plot", str(tmp_path / "other.png")])

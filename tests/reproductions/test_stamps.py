@@ -64,12 +64,6 @@ def test_every_section_is_that_of_one_study_and_has_a_stamp() -> None:
     assert all(made.values())
 
 
-def test_studies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert every.main(["--list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == list(every.STUDIES)
-
-
 def test_a_study_that_fails_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
