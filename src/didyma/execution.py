@@ -13,18 +13,22 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
+from importlib import import_module
 from itertools import pairwise
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar, cast
 
 from didyma.errors import DataError
 from didyma.values import is_whole
 
 __all__ = [
     "Executor",
+    "Remote",
+    "is_sharded",
     "n_cores",
     "n_threads",
+    "on_cluster",
     "on_threads",
     "present_cores",
     "serial",
@@ -33,6 +37,7 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Executor(Protocol):
@@ -50,6 +55,43 @@ def serial(function: Callable[[Any], T], shards: Sequence[Any]) -> list[T]:
     [1, 2]
     """
     return [function(shard) for shard in shards]
+
+
+class Remote:
+    """Data that stay on the workers of a cluster."""
+
+
+def is_sharded(data: Any) -> bool:
+    """Whether data are on a cluster: `Remote` or a Dask collection, which is not imported."""
+    return isinstance(data, Remote) or type(data).__module__.partition(".")[0] == "dask"
+
+
+def on_cluster(function: str) -> Callable[[Method], Method]:
+    """Decorate a method: with data on a cluster as its first argument, ``function`` is called.
+
+    ``function`` is "module:name" of one with the same arguments, which is imported then.
+
+    >>> class Sum:
+    ...     @on_cluster("builtins:repr")
+    ...     def of(self, data):
+    ...         return sum(data)
+    >>> Sum().of([1, 2])
+    3
+    """
+    module, name = function.split(":")
+
+    def decorate(method: Method) -> Method:
+        parameter = method.__code__.co_varnames[1]
+
+        @wraps(method)
+        def dispatch(self: Any, *args: Any, **options: Any) -> Any:
+            if is_sharded(args[0] if args else options.get(parameter)):
+                return getattr(import_module(module), name)(self, *args, **options)
+            return method(self, *args, **options)
+
+        return cast(Method, dispatch)
+
+    return decorate
 
 
 _limit: int | None = None
@@ -183,12 +225,12 @@ class _Threads:
 
 def _share_out(function: Callable[[Any], T], shards: Sequence[Any], n_jobs: int) -> list[T]:
     """Whoever is free takes the next shard; this thread works too, as to be woken takes time."""
-    found: list[Any] = [None] * len(shards)
+    values: list[Any] = [None] * len(shards)
     left = iter(range(len(shards)))
 
     def work() -> None:
         for n in left:
-            found[n] = function(shards[n])
+            values[n] = function(shards[n])
 
     helpers = [_pool(n_jobs).submit(work) for _ in range(min(n_jobs, len(shards)) - 1)]
     _WORKER.busy = True
@@ -202,7 +244,7 @@ def _share_out(function: Callable[[Any], T], shards: Sequence[Any], n_jobs: int)
         wait(running)
     for helper in running:
         helper.result()
-    return found
+    return values
 
 
 class _Worker(threading.local):

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.matrix import is_sparse
+from didyma.errors import warn
 
 __all__ = [
     "Estimator",
@@ -234,11 +235,11 @@ def seed_of(random_state: Any) -> int:
     return int(check_random_state(random_state).randint(2**31 - 1))
 
 
-def warn_of_convergence(message: str, stacklevel: int) -> None:
+def warn_of_convergence(message: str) -> None:
     """Warn, as scikit-learn does, that training ended before it was done."""
     from sklearn.exceptions import ConvergenceWarning
 
-    warnings.warn(message, ConvergenceWarning, stacklevel=stacklevel + 1)
+    warn(message, ConvergenceWarning)
 
 
 def validate_data(

@@ -9,11 +9,40 @@ from typing import Any
 
 import numpy as np
 
+from didyma.cluster.perceptron import MixedPerceptron
 from didyma.cluster.problem import ShardedProblem, ShardState
-from didyma.cluster.workers import Cluster, active_client
+from didyma.cluster.workers import Cluster, active_client, refuse_on_cluster
 from didyma.errors import DataError
+from didyma.learning.solution import Solution
+from didyma.protocol import check_is_fitted, seed_of
 
-__all__ = ["posed"]
+__all__ = ["posed", "predict", "score", "solve"]
+
+
+def solve(
+    learner: Any, examples: Any, labels: Any, sample_weight: Any, watch: Any, **start: Any
+) -> Solution:
+    """Learn where the examples are, as perceptrons can: weights are mixed after each epoch."""
+    refuse_on_cluster(sample_weight=sample_weight, warm_start=learner.warm_start or None)
+    if not hasattr(learner, "_pose"):
+        name = type(learner).__name__
+        raise DataError(f"{name} does not learn on a cluster: give it a list", field="examples")
+    with posed(learner._pose(), learner.task.n_features, examples, labels) as problem:
+        perceptron = MixedPerceptron(learner.epochs, seed_of(learner.random_state))
+        return perceptron.solve(problem, callback=watch)
+
+
+def predict(learner: Any, examples: Any) -> Any:
+    """The bag of the outputs."""
+    check_is_fitted(learner)
+    return examples.map(partial(learner._task().argmax, learner.coef_))
+
+
+def score(learner: Any, examples: Any, labels: Any) -> float:
+    """Outputs are inferred where the examples are, and judged here."""
+    learner._check_restored()
+    measure: float = learner._measured(labels.compute(), learner.predict(examples).compute())
+    return measure
 
 
 @contextmanager
@@ -24,9 +53,7 @@ def posed(
 
     In the end all is released.
     """
-    parts = [
-        _partitions(given, name) for name, given in (("examples", examples), ("labels", labels))
-    ]
+    parts = [_partitions(examples, "examples"), _partitions(labels, "labels")]
     if len(parts[0]) != len(parts[1]):
         raise DataError(
             f"expected {len(parts[0])} partitions as the examples have, found {len(parts[1])}",
@@ -35,7 +62,7 @@ def posed(
     from dask.delayed import delayed
 
     client, paired = active_client(), delayed(_paired)
-    pairs = [paired(k, *own) for k, own in enumerate(zip(*parts))]
+    pairs = [paired(k, *pair) for k, pair in enumerate(zip(*parts))]
     with Cluster(client, client.compute(pairs)) as workers:
         workers.follow(partial(_posed, pose), 0)
         counts = np.array(workers.ask(_count))
@@ -45,11 +72,11 @@ def posed(
         yield ShardedProblem(workers, n_features, counts[counts > 0] / counts.sum())
 
 
-def _partitions(given: Any, name: str) -> list[Any]:
-    if not hasattr(given, "to_delayed"):
-        found = type(given).__name__
-        raise DataError(f"expected a collection of Dask, found {found}", field=name)
-    return list(np.ravel(given.to_delayed()))
+def _partitions(collection: Any, name: str) -> list[Any]:
+    if not hasattr(collection, "to_delayed"):
+        kind = type(collection).__name__
+        raise DataError(f"expected a collection of Dask, found {kind}", field=name)
+    return list(np.ravel(collection.to_delayed()))
 
 
 def _paired(number: int, examples: Iterable[Any], labels: Iterable[Any]) -> tuple[list[Any], ...]:

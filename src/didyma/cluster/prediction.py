@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from didyma.cluster.shards import Shards, shards_of, text_shards_of
-from didyma.cluster.workers import active_client
+from didyma.cluster.workers import active_client, refuse_on_cluster
 from didyma.data.lists import Lists
 from didyma.model import Model
+from didyma.protocol import check_is_fitted
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
 
 __all__ = [
-    "evaluate_on_cluster",
     "evaluate_texts_on_cluster",
     "predict_on_cluster",
     "predict_texts_on_cluster",
+    "score_on_cluster",
 ]
 
 
@@ -28,6 +29,7 @@ def predict_on_cluster(ranker: Any, X: Any) -> Any:
 
     The columns of a data frame must be those that the ranker was fitted on.
     """
+    check_is_fitted(ranker)
     if isinstance(X, Shards):
         return _of_files(_read_and_score, X, ranker)
     if hasattr(X, "chunks"):
@@ -41,10 +43,23 @@ def predict_texts_on_cluster(reranker: Any, shards: Shards) -> Any:
     return _of_files(_read_and_score_texts, shards, Model.of(reranker))
 
 
-def evaluate_on_cluster(ranker: Any, X: Any, y: Any, qid: Any, measures: Any) -> Evaluation:
-    """Values of measures for each query, of which none is split."""
+def score_on_cluster(
+    ranker: Any,
+    X: Any,
+    y: Any = None,
+    sample_weight: Any = None,
+    qid: Any = None,
+    group: Any = None,
+    docid: Any = None,
+) -> float:
+    """`Ranker.score`; no query is split."""
+    from didyma.metrics import parse_all
+
+    refuse_on_cluster(group=group, sample_weight=sample_weight, docid=docid)
+    measure = parse_all(getattr(ranker, "measure", "AP"))[0]
     client = active_client()
-    return _evaluated(client, shards_of(client, X, y, qid), _evaluate, ranker, measures)
+    shards = shards_of(client, X, y, qid)
+    return _evaluated(client, shards, _evaluate, ranker, measure).mean(measure)
 
 
 def evaluate_texts_on_cluster(reranker: Any, data: Any, measures: Any) -> Evaluation:

@@ -21,13 +21,14 @@ from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import is_sparse
 from didyma.data.row_blocks import concatenate, slice_rows
 from didyma.errors import DataError, placed
+from didyma.execution import Remote, is_sharded
 from didyma.files import PathName
 
 __all__ = ["RemoteRows", "Shards", "is_sharded", "shards_of", "text_shards_of"]
 
 
 @dataclass(frozen=True)
-class Shards:
+class Shards(Remote):
     """Judged results in files that the workers of a Dask cluster read, to fit a ranker on.
 
     ``path`` is a folder whose files, in any format that `didyma.read` knows, are the shards; a
@@ -60,19 +61,10 @@ class Shards:
 
 
 @dataclass(frozen=True)
-class RemoteRows:
+class RemoteRows(Remote):
     """Rows that are on workers already: futures of `Lists`."""
 
     futures: tuple[Any, ...]
-
-
-def is_sharded(X: Any) -> bool:
-    """Whether data are on a cluster: `Shards` or a Dask collection, which is not imported.
-
-    >>> is_sharded(np.eye(2)), is_sharded(Shards("train"))
-    (False, True)
-    """
-    return isinstance(X, Shards | RemoteRows) or type(X).__module__.partition(".")[0] == "dask"
 
 
 def shards_of(client: Any, X: Any, y: Any = None, qid: Any = None) -> list[Any]:

@@ -357,7 +357,6 @@ class LowRankReranker(Savable, Estimator):
             warn_of_convergence(
                 f"the equations are solved to a relative residual of {self.residual_:.1g} only: "
                 "the views are large and tau is small; try a larger tau or solver='randomized'",
-                stacklevel=3,
             )
 
     def _choose_weight(self, problem: RerankingProblem, lists: Lists) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
@@ -225,7 +226,7 @@ class AdditiveSVMRanker(SVMRanker):
 
         Monotone columns are not crossed, as a pair could break their promise.
         """
-        fitter = self._fitter(design)
+        fitter = self._fitter(partial(self._problem, design))
         w = self._weights(fitter, max(self.tol, LOOSE))
         coefficients, _ = fitter.problem.respond(fitter.problem.scores(w))
         levels = bins.coarse(cast("Binned", design.X).bins)
@@ -258,7 +259,7 @@ class AdditiveSVMRanker(SVMRanker):
             for number in NUMBERS:
                 crossed = bins.crossed(pairs[:number])
                 train_rows, test_rows = (crossed.added(cast("Binned", p.X)) for p in (train, test))
-                fitter = self._fitter(train.with_items(train_rows))
+                fitter = self._fitter(partial(self._problem, train.with_items(train_rows)))
                 scores = test_rows @ self._weights(fitter, self.tol)
                 rows.append(evaluator(scores)[measure])
             values.append(np.array(rows))

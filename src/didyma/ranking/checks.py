@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.matrix import is_sparse
-from didyma.errors import DataError
+from didyma.errors import DataError, warn
 from didyma.learning.scoring import BLOCK
 
 __all__ = ["LARGEST", "all_moderate", "check_magnitude", "count_trainable"]
@@ -76,9 +75,9 @@ def count_trainable(trainable: NDArray[np.bool_], weight: NDArray[np.float64] | 
             "weight; training needs one with a relevant row (y >= 1) and one that is not"
         )
     if skipped := int(np.sum(~trainable)):
-        warnings.warn(
+        warn(
             f"{skipped} of {len(trainable)} queries have rows of one class only; training skips "
             "them",
-            stacklevel=4,
+            UserWarning,
         )
     return int(np.sum(trainable))

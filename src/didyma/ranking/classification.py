@@ -136,7 +136,6 @@ class ClassificationRanker(LinearRanker):
             warn_of_convergence(
                 f"no convergence in {self.max_iter} rounds at C={self.C:g}: raise max_iter or tol, "
                 'lower C, scale the features, or use loss="squared_hinge"',
-                stacklevel=3,
             )
 
     def _costs(
@@ -271,7 +270,6 @@ class PolynomialRanker(Learner, Ranker):
             warn_of_convergence(
                 f"no convergence in {self.max_iter} rounds at C={self.C:g}: raise max_iter or tol, "
                 "lower C, or scale the features",
-                stacklevel=3,
             )
 
     def _candidates(self, relevant: NDArray[np.bool_], groups: Groups) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ the answers of all shards are summed.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.cluster.cocoa import CoCoA
+from didyma.cluster.latent import ShardedLatentProblem
 from didyma.cluster.problem import ShardedProblem, ShardState
 from didyma.cluster.shards import shards_of
 from didyma.cluster.workers import Cluster, Workers, active_client, refuse_on_cluster
@@ -30,12 +31,13 @@ from didyma.learning.cutting_plane import OneSlack
 from didyma.learning.solution import Callback, Solution
 from didyma.ranking.bins import Bins, categories_of
 from didyma.ranking.checks import count_trainable
-from didyma.ranking.fitters import HingeFitter, RampFitter, RankingResult
+from didyma.ranking.fitters import Fitter, HingeFitter, RampFitter, RankingResult
+from didyma.ranking.ramp import RampProblem
 
 __all__ = [
     *("ReadShard", "ShardedHinge", "ShardedRamp"),
-    *("bin_counts", "categories", "check_learned", "fit_on_cluster", "for_worker", "reading"),
-    *("sample_of", "sharded"),
+    *("bin_counts", "categories", "check_learned", "fit_on_cluster", "for_worker"),
+    *("path_on_cluster", "sample_of", "sharded", "sharded_fitter"),
 ]
 
 AnyShardedProblem = TypeVar("AnyShardedProblem", bound=ShardedProblem)
@@ -51,31 +53,70 @@ class ReadShard:
     trainable: NDArray[np.bool_]
 
 
-def fit_on_cluster(
-    ranker: Any,
-    X: Any,
-    y: Any,
-    qid: Any,
-    group: Any,
-    sample_weight: Any,
-    evaluated: dict[str, Any],
-) -> None:
-    """Fit a ranker where its rows are, with the active Dask client."""
-    with reading(ranker, X, y, qid, group, sample_weight) as (workers, weights, n_jobs):
-        evaluation = ranker._read_evaluation(**evaluated)
+def fit_on_cluster(ranker: Any, *rows: Any, **options: Any) -> Any:
+    """`Ranker.fit` where the rows are, with the active Dask client."""
+    with reading(ranker, *rows, **options) as (workers, weights, n_jobs, evaluation):
         ranker._fit_shards(workers, weights, n_jobs, evaluation)
         check_learned(ranker, workers)
+    return ranker
+
+
+def path_on_cluster(ranker: Any, X: Any, y: Any, Cs: Iterable[float], **options: Any) -> list[Any]:
+    """`SVMRanker.path` where the rows are."""
+    with reading(ranker, X, y, **options) as shards:
+        fitter, evaluation = sharded_fitter(ranker, *shards)
+        paths: list[Any] = ranker._path(
+            fitter, evaluation, Cs, lambda one: check_learned(one, shards[0])
+        )
+        return paths
+
+
+def sharded_fitter(
+    ranker: Any,
+    workers: Workers,
+    weights: NDArray[np.float64],
+    n_jobs: int,
+    evaluation: Lists | None,
+) -> tuple[Fitter, Lists | None]:
+    """`SVMRanker._fitter` over shards, and the rows to evaluate on as `_design` makes them."""
+    n_features, feasible, evaluation = ranker._design_shards(workers, evaluation)
+    sent = for_worker(ranker, n_jobs)
+
+    def pose(problem: Any, *loss_and_map: Any) -> ShardedProblem:
+        ramp = problem is RampProblem
+        kind = ShardedLatentProblem if ramp else ShardedProblem
+        shards = workers if ramp or ranker._bound() == "hinge" else workers.branch()
+        make = partial(_problem_of_rows, sent, problem, *loss_and_map)
+        return sharded(kind, shards, weights, make, n_features, feasible)
+
+    return ranker._fitter(pose, ShardedHinge, ShardedRamp), evaluation
+
+
+def _problem_of_rows(
+    ranker: Any, kind: Any, loss: Any, feature_map: Any, lists: Lists, **grades: Any
+) -> Any:
+    design = lists.with_items(ranker._design_rows(lists.X))
+    return ranker._problem(design, kind, loss, feature_map, **grades)
 
 
 @contextmanager
 def reading(
-    ranker: Any, X: Any, y: Any, qid: Any, group: Any, sample_weight: Any
-) -> Iterator[tuple[Cluster, NDArray[np.float64], int]]:
-    """Workers that have read their shards, the weight of each shard, and threads for each.
+    ranker: Any,
+    X: Any,
+    y: Any = None,
+    qid: Any = None,
+    group: Any = None,
+    eval_set: Any = None,
+    eval_qid: Any = None,
+    eval_group: Any = None,
+    sample_weight: Any = None,
+) -> Iterator[tuple[Cluster, NDArray[np.float64], int, Lists | None]]:
+    """Workers that have read their shards, the shards' weights, threads for each, the `eval_set`.
 
     The ranker then knows the columns and how many queries there are. On exit the workers' state is
     released.
     """
+    ranker._check_restored()
     refuse_on_cluster(group=group, sample_weight=sample_weight)
     client = active_client()
     with Cluster(client, shards_of(client, X, y, qid)) as workers:
@@ -86,7 +127,8 @@ def reading(
         ranker.n_queries_ = count_trainable(np.concatenate(trainable), None)
         counts = np.array([int(flags.sum()) for flags in trainable])
         workers.keep(np.flatnonzero(counts).tolist())
-        yield workers, counts[counts > 0] / counts.sum(), n_jobs
+        evaluation = ranker._read_evaluation(eval_set, eval_qid, eval_group)
+        yield workers, counts[counts > 0] / counts.sum(), n_jobs, evaluation
 
 
 def for_worker(ranker: Any, n_jobs: int) -> Any:

@@ -319,7 +319,6 @@ class LatentSVMRanker(_LatentRanker):
             warn_of_convergence(
                 f"stopped after max_iter={self.max_iter} rounds, the last of which still gained "
                 f"more than tol={self.tol:g}; raise max_iter or lower C",
-                stacklevel=4,
             )
 
     def _advice(self) -> str:

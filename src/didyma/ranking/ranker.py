@@ -8,13 +8,11 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.cluster.prediction import evaluate_on_cluster, predict_on_cluster
-from didyma.cluster.shards import is_sharded
-from didyma.cluster.workers import refuse_on_cluster
 from didyma.data.columns import Columns
 from didyma.data.lists import Groups, Lists, group_rows, judgements
 from didyma.data.matrix import Matrix, as_csr, is_sparse
 from didyma.errors import DataError
+from didyma.execution import on_cluster
 from didyma.learning.learned import Learner
 from didyma.learning.scoring import linear_scores
 from didyma.model import Savable, Saved
@@ -29,8 +27,7 @@ LabelledRows: TypeAlias = "tuple[ArrayLike, ArrayLike]"
 class Ranker(Savable, Estimator):
     """Scores rows so that sorting those of one query by score ranks them.
 
-    A subclass implements `_fit` and `_predict`, which get rows of this process; data on a cluster
-    are dispatched here. Everywhere, ``qid`` gives the query of each row (of
+    A subclass implements `_fit` and `_predict`. Everywhere, ``qid`` gives the query of each row (of
     any type, in any order) or ``group`` the sizes of consecutive queries; without either, all rows
     are one query. A row is relevant if its grade ``y`` is at least 1. ``qid`` and ``group`` are
     requested from scikit-learn's metadata routing. ``n_queries_`` counts the queries that were
@@ -44,6 +41,7 @@ class Ranker(Savable, Estimator):
 
     n_queries_: Annotated[int, Saved()]
 
+    @on_cluster("didyma.ranking.cluster:fit_on_cluster")
     def fit(
         self,
         X: Any,
@@ -77,12 +75,6 @@ class Ranker(Savable, Estimator):
             as the query given twice.
         """
         self._check_restored()
-        if is_sharded(X):
-            from didyma.ranking.cluster import fit_on_cluster
-
-            evaluated = {"eval_set": eval_set, "eval_qid": eval_qid, "eval_group": eval_group}
-            fit_on_cluster(self, X, y, qid, group, sample_weight, evaluated)
-            return self
         train = self._read_training(X, y, qid, group, sample_weight)
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
         self._fit(train, evaluation)
@@ -92,13 +84,14 @@ class Ranker(Savable, Estimator):
     def _check_learned(self, train: Lists) -> None:
         """Warn if the fit was in vain, where that can be told: see `Learner`."""
 
+    @on_cluster("didyma.cluster.prediction:predict_on_cluster")
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score of each row; higher ranks first.
 
         Those of a Dask array or data frame are computed when Dask is asked to.
         """
         check_is_fitted(self)
-        return predict_on_cluster(self, X) if is_sharded(X) else self._predict(X)
+        return self._predict(X)
 
     def _predict(self, X: Any) -> NDArray[np.float64]:
         """Score of each row."""
@@ -118,6 +111,7 @@ class Ranker(Savable, Estimator):
         ranks[order(scores, groups, tie_break(groups))] = place + 1
         return ranks
 
+    @on_cluster("didyma.cluster.prediction:score_on_cluster")
     def score(
         self,
         X: Any,
@@ -137,9 +131,6 @@ class Ranker(Savable, Estimator):
         from didyma.metrics import evaluate, parse_all
 
         measure = parse_all(getattr(self, "measure", "AP"))[0]
-        if is_sharded(X):
-            refuse_on_cluster(group=group, sample_weight=sample_weight, docid=docid)
-            return evaluate_on_cluster(self, X, y, qid, measure).mean(measure)
         scores = self.predict(X)
         if docid is None and isinstance(X, Lists):
             docid = X.docid

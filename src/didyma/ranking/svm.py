@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.cluster.shards import is_sharded
 from didyma.data.columns import Columns
 from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
 from didyma.errors import check_choice
+from didyma.execution import on_cluster
 from didyma.learning.learned import gain_over_zero
 from didyma.learning.monitor import Monitor
 from didyma.learning.solution import Callback, check_C, reached
@@ -140,6 +140,7 @@ class SVMRanker(LinearRanker):
     _hinge_C: ClassVar[float] = HINGE_C
     _layout: ClassVar[tuple[str, ...]] = ()  # attributes that `_design` learns
 
+    @on_cluster("didyma.ranking.cluster:path_on_cluster")
     def path(
         self,
         X: Any,
@@ -158,70 +159,22 @@ class SVMRanker(LinearRanker):
         Each solution starts from the one before, so that a whole path costs two or three fits.
         """
         self._check_restored()
-        if is_sharded(X):
-            evaluated = {"eval_set": eval_set, "eval_qid": eval_qid, "eval_group": eval_group}
-            return self._path_on_cluster(X, y, qid, group, sample_weight, evaluated, Cs)
         train = self._read_training(X, y, qid, group, sample_weight)
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
         design, evaluation = self._design(train, evaluation)
-        fitter = self._fitter(design)
+        fitter = self._fitter(partial(self._problem, design))
         return self._path(fitter, evaluation, Cs, lambda ranker: ranker._check_learned(train))
 
     def _fit(self, train: Lists, evaluation: Lists | None) -> None:
         design, evaluation = self._design(train, evaluation)
-        self._solve(self._fitter(design), evaluation)
-
-    def _path_on_cluster(
-        self,
-        X: Any,
-        y: Any,
-        qid: Any,
-        group: Any,
-        sample_weight: Any,
-        evaluated: dict[str, Any],
-        Cs: Iterable[float],
-    ) -> list[Self]:
-        from didyma.ranking.cluster import check_learned, reading
-
-        with reading(self, X, y, qid, group, sample_weight) as (workers, weights, n_jobs):
-            evaluation = self._read_evaluation(**evaluated)
-            fitter, evaluation = self._sharded_fitter(workers, weights, n_jobs, evaluation)
-            return self._path(fitter, evaluation, Cs, lambda ranker: check_learned(ranker, workers))
+        self._solve(self._fitter(partial(self._problem, design)), evaluation)
 
     def _fit_shards(
         self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
     ) -> None:
-        fitter, evaluation = self._sharded_fitter(workers, weights, n_jobs, evaluation)
-        self._solve(fitter, evaluation)
+        from didyma.ranking.cluster import sharded_fitter
 
-    def _sharded_fitter(
-        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
-    ) -> tuple[Fitter, Lists | None]:
-        """`_fitter` over shards, and the rows to evaluate on as `_design` makes them."""
-        from didyma.cluster.latent import ShardedLatentProblem
-        from didyma.cluster.problem import ShardedProblem
-        from didyma.ranking.cluster import ShardedHinge, ShardedRamp, for_worker, sharded
-
-        n_features, feasible, evaluation = self._design_shards(workers, evaluation)
-        loss, feature_map = parse_loss(self.loss), parse_feature_map(self.feature_map)
-        make = for_worker(self, n_jobs)._make_problem
-        if self._bound() == "hinge":
-            make = partial(make, RankingProblem, loss, feature_map)
-            problem = sharded(ShardedProblem, workers, weights, make, n_features, feasible)
-            return ShardedHinge(problem), evaluation
-        convex = uncut(loss)
-        begin = partial(make, RankingProblem, convex, None)
-        start = sharded(ShardedProblem, workers.branch(), weights, begin, n_features)
-        make = partial(make, RampProblem, loss, feature_map)
-        ramp = sharded(ShardedLatentProblem, workers, weights, make, n_features)
-        return ShardedRamp(ramp, start, str(convex)), evaluation
-
-    def _make_problem(
-        self, kind: Any, loss: Any, feature_map: Any, lists: Lists, **grades: Any
-    ) -> Any:
-        """A worker's problem."""
-        design = lists.with_items(self._design_rows(lists.X))
-        return self._problem(kind, loss, feature_map, design, **grades)
+        self._solve(*sharded_fitter(self, workers, weights, n_jobs, evaluation))
 
     def _design_rows(self, X: Matrix) -> Any:
         """What the weights are of, of some rows, after `_design`."""
@@ -237,15 +190,19 @@ class SVMRanker(LinearRanker):
         """Both with the design matrix as rows: what the weights are of."""
         return train, evaluation
 
-    def _fitter(self, design: Lists) -> Fitter:
+    def _fitter(
+        self,
+        pose: Callable[..., Any],
+        hinge: type[HingeFitter] = HingeFitter,
+        ramp: type[RampFitter] = RampFitter,
+    ) -> Fitter:
+        """What solves the problems that ``pose(kind, loss, feature_map)`` makes of the rows."""
         loss, feature_map = parse_loss(self.loss), parse_feature_map(self.feature_map)
         if self._bound() == "hinge":
-            return HingeFitter(self._problem(RankingProblem, loss, feature_map, design))
+            return hinge(pose(RankingProblem, loss, feature_map))
         convex = uncut(loss)
-        return RampFitter(
-            self._problem(RampProblem, loss, feature_map, design),
-            self._problem(RankingProblem, convex, None, design),
-            str(convex),
+        return ramp(
+            pose(RampProblem, loss, feature_map), pose(RankingProblem, convex, None), str(convex)
         )
 
     def _bound(self) -> str:
@@ -254,10 +211,10 @@ class SVMRanker(LinearRanker):
 
     def _problem(
         self,
+        design: Lists,
         kind: type[RankingProblem],
         loss: ItemwiseLoss,
         feature_map: FeatureMap | None,
-        design: Lists,
         grades: str | None = None,
     ) -> Any:
         return kind(
@@ -310,7 +267,6 @@ class SVMRanker(LinearRanker):
                 f"stopped after {self.n_iter_} iterations (max_iter={self.max_iter}) with a "
                 f"relative gap of {gap:.1e}, above tol={self.tol:g}; raise max_iter or tol, lower "
                 "C or scale the features",
-                stacklevel=4,
             )
 
     def weight(self) -> float:

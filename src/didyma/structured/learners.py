@@ -19,9 +19,8 @@ from typing import Annotated, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.cluster.shards import is_sharded
-from didyma.cluster.workers import refuse_on_cluster
 from didyma.errors import DataError, ModelFileError
+from didyma.execution import on_cluster
 from didyma.learning.cccp import CCCP, LatentResult, best_of
 from didyma.learning.learned import gain_over_zero, warn_of_zero
 from didyma.learning.monitor import Watch
@@ -122,12 +121,7 @@ class StructuredLearner(Savable, Estimator):
             self.callback,
             getattr(self, "C", None),
         )
-        if is_sharded(examples):
-            refuse_on_cluster(sample_weight=sample_weight, warm_start=self.warm_start or None)
-            solution = self._learn_shards(examples, labels, watch)
-        else:
-            weights = _weights(len(examples), len(labels), sample_weight)
-            solution = self._learn(examples, labels, weights, watch, **start)
+        solution = self._solve(examples, labels, sample_weight, watch, **start)
         self.coef_ = solution.w if self.patience is None else watch.chosen(solution.w)
         self.result_ = solution.result
         self.history_ = watch.history
@@ -139,18 +133,24 @@ class StructuredLearner(Savable, Estimator):
             warn_of_convergence(
                 f"stopped after {solution.result.n_iter} iterations, short of tol; raise max_iter "
                 "or tol, or lower C",
-                stacklevel=3,
             )
         return self
 
+    @on_cluster("didyma.cluster.bags:solve")
+    def _solve(
+        self, examples: Any, labels: Any, sample_weight: Any, watch: Watch, **start: Any
+    ) -> Solution:
+        weights = _weights(len(examples), len(labels), sample_weight)
+        return self._learn(examples, labels, weights, watch, **start)
+
+    @on_cluster("didyma.cluster.bags:predict")
     def predict(self, examples: Any) -> Any:
         """Best output of each example: a list, or of a Dask bag another one."""
         check_is_fitted(self)
         task = self._task()
-        if is_sharded(examples):
-            return examples.map(partial(task.argmax, self.coef_))
         return [task.argmax(self.coef_, x) for x in examples]
 
+    @on_cluster("didyma.cluster.bags:score")
     def score(self, examples: Any, labels: Any) -> float:
         """The measure over the examples: minus the mean loss unless ``measure`` says otherwise.
 
@@ -158,9 +158,6 @@ class StructuredLearner(Savable, Estimator):
         """
         check_is_fitted(self)
         self._check_restored()
-        if is_sharded(examples):
-            outputs, labels = self.predict(examples).compute(), labels.compute()
-            return self._measured(labels, outputs)
         return self._judge(self.coef_, examples, labels)
 
     @classmethod
@@ -177,11 +174,6 @@ class StructuredLearner(Savable, Estimator):
         self, examples: Sequence[Any], labels: Sequence[Any], weights: Vector, watch: Watch
     ) -> Solution:
         raise NotImplementedError
-
-    def _learn_shards(self, examples: Any, labels: Any, watch: Watch) -> Solution:
-        raise DataError(
-            f"{type(self).__name__} does not learn on a cluster: give it a list", field="examples"
-        )
 
     def _judge(self, w: Vector, examples: Sequence[Any], labels: Sequence[Any]) -> float:
         task = self._task()
@@ -251,15 +243,6 @@ class StructuredPerceptron(StructuredLearner):
         problem = self._pose()(examples, labels, weights / weights.sum())
         learner = Perceptron(self.epochs, seed_of(self.random_state))
         return learner.solve(problem, multiplicity=weights, start=self._former(), callback=watch)
-
-    def _learn_shards(self, examples: Any, labels: Any, watch: Watch) -> Solution:
-        from didyma.cluster.bags import posed
-        from didyma.cluster.perceptron import MixedPerceptron
-
-        with posed(self._pose(), self._task().n_features, examples, labels) as problem:
-            return MixedPerceptron(self.epochs, seed_of(self.random_state)).solve(
-                problem, callback=watch
-            )
 
     def _pose(self) -> Callable[..., Any]:
         """What makes a problem of examples, labels and weights."""
