@@ -367,6 +367,10 @@ EXAMPLES = {
         for cls in SCALERS
     },
     "ScoreBinner": (lambda: didyma.ScoreBinner(3).fit(X), lambda one: one.transform(X)),
+    "Schema": (
+        lambda: didyma.data.Schema.infer([{"text": "a", "age": 1}, {"text": "b", "age": 2}]),
+        lambda schema: [schema.read([{"text": "c", "age": 3}]).attributes.signals["age"]],
+    ),
     "Attributes": (
         lambda: didyma.data.Attributes({"title": ["a"]}, {"age": np.ones(1)}),
         lambda one: [one.fields["title"], one.signals["age"]],

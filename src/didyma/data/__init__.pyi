@@ -13,3 +13,4 @@ from didyma.data.formats import read as read
 from didyma.data.formats import write as write
 from didyma.data.formats import write_blocks as write_blocks
 from didyma.data.lists import Lists as Lists
+from didyma.data.schema import Schema as Schema

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
+
+if TYPE_CHECKING:
+    from didyma.data.schema import Schema
 
 __all__ = ["Attributes"]
 
@@ -29,6 +32,8 @@ class Attributes:
         The signals that are scores of retrieval functions, which can rank by themselves.
     vectors : array of shape (n_rows, dimension), float32, optional
         Embeddings of the rows; those of a row without one are NaN.
+    schema : Schema, optional
+        What each field of the documents is of which these were read.
 
     >>> attributes = Attributes({"title": ["Emma", ""]}, {"year": np.array([1815, np.nan])})
     >>> len(attributes), attributes[[1]].signals["year"].tolist()
@@ -39,6 +44,7 @@ class Attributes:
     signals: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     first_stages: tuple[str, ...] = ()
     vectors: NDArray[np.float32] | None = None
+    schema: Schema | None = None
 
     def __post_init__(self) -> None:
         columns = self._columns()
@@ -81,4 +87,5 @@ class Attributes:
             {name: values[indices] for name, values in self.signals.items()},
             self.first_stages,
             None if self.vectors is None else self.vectors[indices],
+            self.schema,
         )

@@ -23,6 +23,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "score": ("score",),
     "position": ("position", "rank"),
     "clicked": ("clicked", "click", "is_clicked", "is_click"),
+    "vector": ("vector", "query_vector", "embedding", "query_embedding"),
     "impression": ("impression", "impression_id", "search_id", "request_id", "page_view_id"),
 }
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.attributes import Attributes
 from didyma.data.columns import Columns
+from didyma.data.documents import read_documents, read_queries
 from didyma.data.matrix import Matrix, as_csr, is_sparse, plain
 from didyma.errors import DataError
 from didyma.lazy import cached_property
@@ -195,13 +196,19 @@ class Lists:
     @classmethod
     def of_texts(
         cls,
-        queries: Sequence[str],
-        passages: Sequence[Sequence[str]],
+        queries: Sequence[Any],
+        passages: Sequence[Sequence[Any]],
         labels: Sequence[ArrayLike] | None = None,
         scores: Sequence[ArrayLike] | None = None,
         docid: Sequence[Sequence[str]] | None = None,
+        query_vectors: ArrayLike | None = None,
     ) -> Lists:
-        """Lists with ``passages[q]`` as the candidates of ``queries[q]``, and so all others."""
+        """Lists with ``passages[q]`` as the candidates of ``queries[q]``, and so all others.
+
+        Passages are texts, or mappings with a text and other fields (`didyma.data.Schema`), which
+        may be labels, scores and ids as well. Queries are texts, or mappings with a text and a
+        vector.
+        """
         sizes = [len(candidates) for candidates in passages]
         if len(sizes) != len(queries):
             raise DataError(
@@ -209,14 +216,22 @@ class Lists:
                 field="passages",
             )
         groups = Groups.from_lists(sizes)
-        names = None if docid is None else np.array(list(chain.from_iterable(docid)))
+        beside = {
+            "label": joined(labels, sizes, "labels"),
+            "score": joined(scores, sizes, "scores"),
+            "id": None if docid is None else np.array(list(chain.from_iterable(docid))),
+        }
+        documents = read_documents(list(chain.from_iterable(passages)), beside)
+        texts, vectors = read_queries(queries, query_vectors)
         return cls(
-            [text for candidates in passages for text in candidates],
-            joined(labels, sizes, "labels"),
-            docid=names,
-            queries=list(queries),
-            scores=joined(scores, sizes, "scores"),
+            documents.texts,
+            documents.labels if labels is None else beside["label"],
+            docid=documents.docid if docid is None else beside["id"],
+            queries=texts,
+            scores=documents.scores if scores is None else beside["score"],
             grouping=groups,
+            attributes=documents.attributes,
+            query_vectors=vectors,
         )
 
     def __post_init__(self) -> None:
@@ -395,7 +410,7 @@ class Lists:
             docid=per_row(self.docid),
             scores=per_row(self.scores),
             losses=per_row(self.losses),
-            attributes=per_row(self.attributes or None),
+            attributes=per_row(self.attributes),
             queries=None if self.queries is None else [self.queries[n] for n in numbers.tolist()],
             weights=None if self.weights is None else self.weights[numbers],
             query_vectors=None if self.query_vectors is None else self.query_vectors[numbers],

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data.documents import read_documents, read_queries
 from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
 from didyma.values import shown
@@ -19,8 +20,13 @@ GREATEST_GRADE = 10  # whole numbers beyond are a teacher's scores
 LEVELS = 4  # grades above 0 that a teacher's scores become
 
 
-def read_judged(queries: Any, passages: Any, labels: Any, scores: Any) -> Lists:
+def read_judged(
+    queries: Any, passages: Any, labels: Any, scores: Any, query_vectors: Any = None
+) -> Lists:
     """Lists of texts from one entry for each query, or from one for each passage.
+
+    Passages and queries may be mappings, as `Lists.of_texts` reads them; then labels may stand in
+    the passages.
 
     >>> nested = read_judged(["a", "b"], [["x", "y"], ["z"]], [[1, 0], [1]], None)
     >>> flat = read_judged(["a", "b", "a"], ["x", "z", "y"], [1, 1, 0], None)
@@ -28,15 +34,17 @@ def read_judged(queries: Any, passages: Any, labels: Any, scores: Any) -> Lists:
     [(['a', 'b'], [2, 1]), (['a', 'b'], [2, 1])]
     """
     if isinstance(queries, Lists):
-        if not (passages is None and labels is None and scores is None):
+        if not all(own is None for own in (passages, labels, scores, query_vectors)):
             raise DataError("lists have passages, labels and scores already: give no others")
         lists = queries
     else:
-        if passages is None or labels is None:
+        if passages is None:
             raise DataError("expected queries, passages and labels, or lists that have them all")
         columns = _sequence(queries, "queries"), _sequence(passages, "passages")
-        is_flat = bool(columns[1]) and all(isinstance(passage, str) for passage in columns[1])
-        lists = (_flat if is_flat else _nested)(*columns, labels, scores)
+        is_flat = bool(columns[1]) and all(isinstance(one, (str, Mapping)) for one in columns[1])
+        lists = (_flat if is_flat else _nested)(*columns, labels, scores, query_vectors)
+        if lists.labels is None:
+            raise DataError("expected queries, passages and labels, or lists that have them all")
     check_queries(lists)
     return lists.select(np.arange(len(lists)))  # queries without passages teach nothing
 
@@ -52,35 +60,49 @@ def check_queries(lists: Lists) -> None:
             raise DataError("expected a text, found an empty one", field=f"query {q}")
 
 
-def _nested(queries: list[Any], passages: list[Any], labels: Any, scores: Any) -> Lists:
+def _nested(
+    queries: list[Any], passages: list[Any], labels: Any, scores: Any, vectors: Any
+) -> Lists:
     for q, texts in enumerate(passages):
-        if isinstance(texts, str) or not isinstance(texts, Iterable):
+        if isinstance(texts, (str, Mapping)) or not isinstance(texts, Iterable):
             raise DataError(
                 f"expected a list of texts, found {shown(texts)}", field=f"passages of query {q}"
             )
     return Lists.of_texts(
         queries,
         [list(texts) for texts in passages],
-        _sequence(labels, "labels"),
+        None if labels is None else _sequence(labels, "labels"),
         None if scores is None else _sequence(scores, "scores"),
+        query_vectors=vectors,
     )
 
 
-def _flat(queries: list[Any], passages: list[str], labels: Any, scores: Any) -> Lists:
+def _flat(queries: list[Any], passages: list[Any], labels: Any, scores: Any, vectors: Any) -> Lists:
     if len(queries) != len(passages):
         raise DataError(
             f"{len(passages)} passages for {len(queries)} queries: expected a list of passages for "
             "each query, or a query for each passage",
             field="passages",
         )
+    texts, of_rows = read_queries(queries, vectors)
     numbers: dict[Any, int] = {}
-    qid = [numbers.setdefault(query, len(numbers)) for query in queries]
+    qid = [numbers.setdefault(text, len(numbers)) for text in texts]
+    first = np.unique(qid, return_index=True)[1]
+    n = len(passages)
+    beside = {
+        "label": None if labels is None else _numbers(labels, n, "labels"),
+        "score": None if scores is None else _numbers(scores, n, "scores"),
+    }
+    documents = read_documents(passages, beside)
     return Lists(
-        passages,
-        _numbers(labels, len(passages), "labels"),
+        documents.texts,
+        documents.labels if labels is None else beside["label"],
         np.array(qid, np.int64),
+        documents.docid,
         queries=list(numbers),
-        scores=None if scores is None else _numbers(scores, len(passages), "scores"),
+        scores=documents.scores if scores is None else beside["score"],
+        attributes=documents.attributes,
+        query_vectors=None if of_rows is None else of_rows[first],
     )
 
 

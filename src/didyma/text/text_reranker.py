@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any, Self, cast
 
 import numpy as np
@@ -10,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.columns import Columns
 from didyma.data.lists import Lists
-from didyma.data.passage import Passage
+from didyma.data.passage import Passage, passages_of
+from didyma.data.schema import Schema
 from didyma.errors import DataError
 from didyma.model import Model, Saved, State
 from didyma.model.fields import check_parameters
@@ -83,6 +86,8 @@ class TextReranker(Reranker):
 
     Attributes
     ----------
+    schema_ : Schema
+        What each field of the documents was read as, and by which `rank` reads others.
     gate_ : Verdict
         What ranks, and why, in words and figures.
     trials_ : list of dict
@@ -98,6 +103,7 @@ class TextReranker(Reranker):
         Whether Ctrl-C ended the search. Not saved.
     """
 
+    schema_: Annotated[Schema, Saved()]
     gate_: Annotated[Verdict, Saved()]
     trials_: Annotated[list[dict[str, Any]], Saved()]
     calibration_: Annotated[Calibration, Saved()]
@@ -129,19 +135,24 @@ class TextReranker(Reranker):
         passages: Sequence[Any] | None = None,
         labels: Sequence[Any] | None = None,
         scores: Sequence[Any] | None = None,
+        query_vectors: ArrayLike | None = None,
     ) -> Self:
         """Learn from judged passages.
 
         Parameters
         ----------
-        queries : sequence of str, or Lists
-            One for each query, or one for each passage; `Lists` stand for all four.
-        passages : sequence of sequences of str, or sequence of str
-            Those of each query, or one for each entry of ``queries``.
+        queries : sequence of str or mappings, or Lists
+            One for each query, or one for each passage; `Lists` stand for all others, too. A
+            mapping has a text and a vector.
+        passages : sequence of sequences of str or mappings, or sequence of str or mappings
+            Those of each query, or one for each entry of ``queries``. A mapping has a text and
+            other fields (`didyma.data.Schema`).
         labels : as ``passages``
             Relevant or not (1, 0), grades, or a teacher's scores, which may be any numbers.
         scores : as ``passages``, optional
             The first stage's; `rank` must then be given them too.
+        query_vectors : array of shape (n_queries, dimension), optional
+            Embeddings of the queries.
         """
         from didyma.text.selection import CrossValidation, JudgedFeatures, candidates
 
@@ -151,7 +162,8 @@ class TextReranker(Reranker):
             raise DataError(
                 f"expected one of {expected}, found {self.features!r}", field="features"
             )
-        lists = read_judged(queries, passages, labels, scores)
+        lists = read_judged(queries, passages, labels, scores, query_vectors)
+        self.schema_ = Schema.of(lists.attributes)
         target = Target.of(lists.y, lists.groups, self.measure)
         fitted = TextFeatures(self._parts(lists), self.language, self.window).fit(lists)
         relative = [] if self.quick else [name for name in fitted.names if ":" not in name]
@@ -250,6 +262,15 @@ class TextReranker(Reranker):
         check_queries(lists)
         return lists
 
+    def _read(self, documents: Iterable[Any]) -> list[Passage]:
+        texts = [field.name for field in self.schema_.of_role("text")]
+        return passages_of(documents, partial(Passage.of, texts=texts))
+
+    def _list(self, query: Any, documents: list[Passage], scores: list[ArrayLike] | None) -> Lists:
+        texts, attributes, _ = self.schema_.read(documents)
+        lists = Lists.of_texts([query], [texts], scores=scores)
+        return replace(lists, attributes=attributes if attributes else None)
+
     def _calibrated(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.calibration_(raw)
 
@@ -261,7 +282,7 @@ class TextReranker(Reranker):
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The reranker that has this state."""
-        others = dict(values)
+        others = {"schema": Schema(), **values}  # files of 0.2 have none
         parameters = others.pop("parameters")
         check_parameters(cls, parameters, PARAMETERS)
         reranker = super().from_state(arrays, others)

@@ -13,7 +13,7 @@ from didyma.data.passage import Passage
 from didyma.data.texts import chunking, corpus
 from didyma.errors import DataError, LeftOutWarning
 
-WANTED = [Passage("Jane Austen.", "a", {}), Passage("It is late.", "b", {})]
+WANTED = [("Jane Austen.", "a", {}), ("It is late.", "b", {})]
 FORMS = {
     "x.jsonl": '{"_id": "a", "text": "Jane Austen."}\n\n{"docid": "b", "passage": "It is late."}\n',
     "x.csv": 'docid,text\na,Jane Austen.\nb,"It is late."\n',
@@ -29,7 +29,7 @@ def test_forms(tmp_path, name, packed):
     path = tmp_path / (name + ".gz" * packed)
     contents = FORMS[name].encode()
     path.write_bytes(gzip.compress(contents) if packed else contents)
-    assert list(corpus.read(path)) == WANTED
+    assert [passage[:3] for passage in corpus.read(path)] == WANTED
 
 
 def test_parquet(tmp_path):
@@ -44,7 +44,7 @@ def test_parquet(tmp_path):
 def test_a_folder_with_a_corpus_is_that(tmp_path):
     (tmp_path / "corpus.jsonl").write_text(FORMS["x.jsonl"])
     (tmp_path / "readme.md").write_text("Not a passage.")
-    assert list(corpus.read(tmp_path)) == WANTED
+    assert [passage[:3] for passage in corpus.read(tmp_path)] == WANTED
 
 
 def test_further_fields_are_kept(tmp_path):

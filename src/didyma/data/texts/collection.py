@@ -116,7 +116,7 @@ class TextCollection:
             wanted = set() if self.qrels is None else set(self.qrels.docid.tolist())
             used, passages, names = set(places.tolist()), {}, []
             for place in range(len(first_stage)):
-                text, name, _ = first_stage.passage(place)
+                text, name, *_ = first_stage.passage(place)
                 names.append(str(name))
                 if place in used or names[-1] in wanted:
                     passages[names[-1]] = text

@@ -20,7 +20,7 @@ from didyma.data import frame, parquet
 from didyma.data.column_roles import known_as
 from didyma.data.delimited import DelimitedFile, tab_separated
 from didyma.data.json_lines import objects
-from didyma.data.passage import Passage
+from didyma.data.passage import Passage, flattened
 from didyma.data.texts import chunking, collection
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, stream_lines
@@ -35,7 +35,7 @@ def read(path: PathName) -> Iterator[Passage]:
     >>> path = pathlib.Path(tempfile.mkdtemp(), "passages.tsv")
     >>> _ = path.write_text("7\\tJane Austen wrote Emma.\\n")
     >>> list(read(path))
-    [Passage(text='Jane Austen wrote Emma.', id='7', metadata={})]
+    [Passage(text='Jane Austen wrote Emma.', id='7', metadata={}, fields={})]
     """
     place = source(path)
     if place.is_dir():
@@ -49,11 +49,7 @@ def read(path: PathName) -> Iterator[Passage]:
         empty = False
         with placed(place, line):
             passage = Passage.of(record)
-        rest = passage.metadata.get("metadata")
-        if isinstance(rest, Mapping):
-            beside = {key: passage.metadata[key] for key in passage.metadata if key != "metadata"}
-            passage = passage._replace(metadata={**beside, **rest})
-        yield passage
+        yield passage._replace(metadata=flattened(passage.metadata, passage.fields))
     if empty:
         raise DataError("expected passages, found none", path=place)
 

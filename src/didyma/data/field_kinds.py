@@ -1,0 +1,247 @@
+"""What a field of documents is, by its values: numbers, categories, texts, a vector, or none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from math import isfinite, isnan
+from numbers import Real
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from didyma.values import kind_of
+
+__all__ = ["Column", "FieldKind", "classify", "is_missing", "number_in", "text_in", "vector_in"]
+
+MOST_CATEGORIES = 50  # distinct values
+LEAST_COUNT = 3  # of a category, in the mean
+LONGEST_ID = 64
+VECTORS = ("vector", "vectors", "embedding", "embeddings", "densevector")
+TRUTH = {"true": 1.0, "false": 0.0}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_ID = re.compile(r"(?i:(?:^|[_\-\s.])(?:id|uid|uuid|guid|doi|isbn|pmid))$|[a-z](?:Id|ID)$")
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}\b.*", re.DOTALL)
+
+
+class FieldKind(NamedTuple):
+    """The role of a field, why, and what else is known of it (see `didyma.data.schema`)."""
+
+    role: str
+    reason: str
+    kind: str = ""
+    dimension: int = 0
+
+
+class Column(NamedTuple):
+    """The values of a field, those that are there, and the document of each.
+
+    ``fail(row, problem)`` raises the error that names document and field; ``n_texts`` is the number
+    of different documents.
+    """
+
+    name: str
+    rows: Sequence[int]
+    values: Sequence[Any]
+    n_documents: int
+    n_texts: int
+    fail: Callable[[int, str], NoReturn]
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this stands for no value: None, NaN, an empty text or list.
+
+    >>> [is_missing(value) for value in (None, float("nan"), " ", [], 0, False)]
+    [True, True, True, True, False, False]
+    """
+    if isinstance(value, str):
+        return not value.strip()
+    if isinstance(value, (list, tuple, Mapping, np.ndarray)):
+        return len(value) == 0
+    return value is None or (isinstance(value, (float, np.floating)) and isnan(value))
+
+
+def classify(column: Column) -> FieldKind:
+    """The role of a field by its values."""
+    kinds = [_kind(value) for value in column.values]
+    if not kinds:
+        return FieldKind("ignored", "always empty")
+    if (other := next((n for n, kind in enumerate(kinds) if kind != kinds[0]), None)) is not None:
+        value = column.values[other]
+        column.fail(
+            column.rows[other],
+            f"expected a {kinds[0]}, as other documents have, found {kind_of(value)} {value!r:.40}",
+        )
+    return {
+        "number": _numbers,
+        "text": _texts,
+        "date": _dates,
+        "list": _lists,
+        "list of numbers": _vectors,
+    }.get(kinds[0], _others)(column)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_, Real, Decimal)):
+        return "number"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, date):
+        return "date"
+    if isinstance(value, np.ndarray):
+        return "list of numbers" if value.ndim == 1 and value.dtype.kind in "iuf" else "list"
+    if isinstance(value, (list, tuple)):
+        numbers = all(isinstance(one, Real) and not isinstance(one, bool) for one in value)
+        return "list of numbers" if numbers else "list"
+    return "nested object" if isinstance(value, Mapping) else f"value of type {kind_of(value)}"
+
+
+def _numbers(column: Column) -> FieldKind:
+    numbers = [number_in(value, column, row) for row, value in zip(column.rows, column.values)]
+    if _is_constant(column, numbers):
+        return FieldKind("ignored", "the same in all documents")
+    if _ID.search(column.name) and all(number == int(number) for number in numbers):
+        return FieldKind("ignored", "an id, by its name")
+    is_truth = all(isinstance(value, (bool, np.bool_)) for value in column.values)
+    return FieldKind("signal", "true or false" if is_truth else "numbers")
+
+
+def _texts(column: Column) -> FieldKind:
+    values = [value.strip() for value in column.values]
+    distinct = set(values)
+    if _is_constant(column, values):
+        return FieldKind("ignored", "the same in all documents")
+    is_word = not any(any(sign in value for sign in " \t\n/") for value in distinct)
+    if _ID.search(column.name) and is_word:
+        return FieldKind("ignored", "an id, by its name")
+    numeric = [_is_number(value) for value in values]
+    if all(numeric):
+        for row, value in zip(column.rows, values):
+            number_in(value, column, row)
+        return FieldKind("signal", "numbers")
+    if sum(numeric) > len(values) / 2:
+        wrong = numeric.index(False)
+        column.fail(
+            column.rows[wrong],
+            f"expected a number, as most documents have, found {values[wrong]!r:.40}",
+        )
+    if all(value.lower() in TRUTH for value in distinct):
+        return FieldKind("signal", "true or false")
+    if all(_DATE.fullmatch(value) for value in distinct):
+        if all(_days(value) is not None for value in distinct):
+            return FieldKind("signal", "dates, in days since 1970", "date")
+        return FieldKind("ignored", "dates that are not written as 2024-12-31")
+    if is_word and len(distinct) == column.n_texts > 1 and max(map(len, distinct)) <= LONGEST_ID:
+        return FieldKind("ignored", "an id: one word, another one in each document")
+    is_short = all(len(value.split()) <= 2 for value in distinct)
+    if is_short and len(distinct) <= min(MOST_CATEGORIES, len(values) / LEAST_COUNT):
+        return FieldKind("category", f"{len(distinct)} values that occur again and again")
+    return FieldKind("text", "texts")
+
+
+def _dates(column: Column) -> FieldKind:
+    if _is_constant(column, column.values):
+        return FieldKind("ignored", "the same in all documents")
+    return FieldKind("signal", "dates, in days since 1970", "date")
+
+
+def _lists(column: Column) -> FieldKind:
+    if all(isinstance(one, str) for value in column.values for one in value):
+        return FieldKind("text", "lists of texts")
+    return FieldKind("ignored", "lists of neither texts nor numbers")
+
+
+def _vectors(column: Column) -> FieldKind:
+    sizes = [len(value) for value in column.values]
+    is_named = column.name.lower().replace("_", "").replace("-", "") in VECTORS
+    if (other := next((n for n, size in enumerate(sizes) if size != sizes[0]), None)) is not None:
+        if is_named:
+            column.fail(
+                column.rows[other],
+                f"expected {sizes[0]} numbers, as other vectors have, found {sizes[other]}",
+            )
+        return FieldKind("ignored", "lists of numbers of different lengths")
+    if sizes[0] == 1 and not is_named:
+        return FieldKind("ignored", "lists of one number")
+    for row, value in zip(column.rows, column.values):
+        vector_in(value, column, row, sizes[0])
+    reason = "a vector, by its name" if is_named else "lists of numbers of one length"
+    return FieldKind("vector", reason, "named" if is_named else "", sizes[0])
+
+
+def _others(column: Column) -> FieldKind:
+    return FieldKind("ignored", f"a {_kind(column.values[0])}")
+
+
+def _is_constant(column: Column, values: Sequence[Any]) -> bool:
+    return len(values) == column.n_documents and all(value == values[0] for value in values)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return text.isascii() and "_" not in text
+
+
+def _days(value: Any) -> float | None:
+    """Days since 1970 of a date as ISO 8601 writes it; a time without a zone is that of UTC."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+    if not isinstance(value, date):
+        return None
+    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (moment - EPOCH).total_seconds() / 86400
+
+
+def number_in(value: Any, column: Column, row: int, kind: str = "") -> float:
+    """A signal of a document: a number, a truth, a date, or one of these as text."""
+    if kind == "date" or isinstance(value, date):
+        if (days := _days(value)) is None:
+            column.fail(row, f"expected a date as 2024-12-31, found {value!r:.40}")
+        return days
+    number = None
+    if isinstance(value, str):
+        text = value.strip()
+        number = float(text) if _is_number(text) else TRUTH.get(text.lower())
+    elif isinstance(value, (bool, np.bool_, Real, Decimal)):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = np.inf
+    if number is None or not isfinite(number):
+        column.fail(row, f"expected a finite number or none, found {value!r:.40}")
+    return number
+
+
+def vector_in(value: Any, column: Column, row: int, dimension: int) -> list[float]:
+    """A vector of a document."""
+    if not isinstance(value, (list, tuple, np.ndarray)) or len(value) != dimension:
+        found = len(value) if isinstance(value, (list, tuple, np.ndarray)) else f"{value!r:.40}"
+        column.fail(row, f"expected a vector of {dimension} numbers, found {found}")
+    try:
+        vector = np.asarray(value, np.float32)
+    except (TypeError, ValueError, OverflowError):
+        vector = np.empty(0, np.float32)
+    if vector.shape != (dimension,) or not np.isfinite(vector).all():
+        column.fail(row, f"expected a vector of finite numbers, found {value!r:.40}")
+    return list(vector.tolist())
+
+
+def text_in(value: Any, column: Column, row: int) -> str:
+    """The text of a field; several are joined by spaces."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
+        return " ".join(value)
+    if not isinstance(value, (Real, Decimal, date)):
+        column.fail(row, f"expected a text, found {kind_of(value)} {value!r:.40}")
+    return str(value)
