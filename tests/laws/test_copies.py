@@ -69,9 +69,16 @@ from tests.text.texts import made
 torch = pytest.importorskip("torch")
 
 from didyma.nn import (
+    BlackboxArgmax,
     FenchelYoungLoss,
+    IdentityArgmax,
+    ImplicitMLE,
     LocalSparseMAP,
+    PerturbedArgmax,
+    PerturbedLoss,
+    PoolLoss,
     RankingLoss,
+    SPOPlusLoss,
     SparseMAP,
     StructureDistribution,
 )
@@ -288,6 +295,22 @@ EXAMPLES = {
         lambda: LocalSparseMAP(FactorGraph(8, edges=[(0, 1)], logic=[AtMost(2, range(8))])),
         layered(lambda layer, s: layer(s.reshape(2, 8, 2))[..., 1]),
     ),
+    "SPOPlusLoss": (lambda: SPOPlusLoss(Tree()), layered(lambda loss, s: loss(s, s.flip(0)))),
+    "PerturbedArgmax": (
+        lambda: PerturbedArgmax(Tree(), 1e-9),
+        layered(lambda layer, s: layer(s)[..., 1] + 0 * s[..., 1]),
+    ),
+    "PerturbedLoss": (
+        lambda: PerturbedLoss(Tree(), 1e-3),
+        layered(lambda loss, s: (torch.manual_seed(0), loss(s, torch.zeros_like(s)))[1]),
+    ),
+    "BlackboxArgmax": (lambda: BlackboxArgmax(Tree()), layered(lambda layer, s: layer(s)[..., 1])),
+    "IdentityArgmax": (lambda: IdentityArgmax(Tree()), layered(lambda layer, s: layer(s)[..., 1])),
+    "ImplicitMLE": (
+        lambda: ImplicitMLE(Tree(), scale=1e-9),
+        layered(lambda layer, s: layer(s)[..., 1]),
+    ),
+    "PoolLoss": (lambda: PoolLoss(Tree()), layered(lambda loss, s: loss(s, s.flip(0)))),
     "RankingLoss": (
         lambda: RankingLoss("ndcg@2"),
         layered(lambda loss, s: loss(s[0, 0], torch.tensor([1, 0, 0, 1]))),

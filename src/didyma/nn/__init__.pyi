@@ -1,6 +1,14 @@
+from didyma.nn.decisions import SPOPlusLoss as SPOPlusLoss
+from didyma.nn.decisions import regret as regret
 from didyma.nn.distributions import StructureDistribution as StructureDistribution
+from didyma.nn.interpolated import BlackboxArgmax as BlackboxArgmax
+from didyma.nn.interpolated import IdentityArgmax as IdentityArgmax
+from didyma.nn.interpolated import ImplicitMLE as ImplicitMLE
 from didyma.nn.layers import SparseMAP as SparseMAP
 from didyma.nn.layers import sparsemap as sparsemap
 from didyma.nn.local import LocalSparseMAP as LocalSparseMAP
 from didyma.nn.losses import FenchelYoungLoss as FenchelYoungLoss
+from didyma.nn.perturbed import PerturbedArgmax as PerturbedArgmax
+from didyma.nn.perturbed import PerturbedLoss as PerturbedLoss
+from didyma.nn.pools import PoolLoss as PoolLoss
 from didyma.nn.ranking_loss import RankingLoss as RankingLoss

@@ -17,13 +17,32 @@ from torch import Tensor
 from didyma.errors import DataError
 from didyma.nn.autograd import conjugate
 from didyma.nn.layers import StructureModule
-from didyma.nn.objective import REGULARIZERS, Objective
+from didyma.nn.objective import REGULARIZERS, Objective, hull_points
 from didyma.polytope.sparsemap import EXACT, SolverOptions
 from didyma.structure import Structure
 
-__all__ = ["FenchelYoungLoss"]
+__all__ = ["FenchelYoungLoss", "check_reduction", "reduce"]
 
 REDUCTIONS = ("mean", "sum", "none")
+
+
+def check_reduction(reduction: str) -> str:
+    """The name of a reduction, if it is one."""
+    if reduction not in REDUCTIONS:
+        raise DataError(
+            f"expected one of {', '.join(REDUCTIONS)}, found {reduction!r}", field="reduction"
+        )
+    return reduction
+
+
+def reduce(values: Tensor, reduction: str, mask: Tensor | None = None) -> Tensor:
+    """One value for each instance, their sum, or their mean over the instances that count."""
+    if reduction == "none":
+        return values
+    count: Any = 1
+    if reduction == "mean":  # at least 1, so that the mean of none is 0
+        count = max(values.numel(), 1) if mask is None else mask.bool().sum().clamp(min=1)
+    return values.sum() / count
 
 
 class FenchelYoungLoss(StructureModule):
@@ -73,21 +92,18 @@ class FenchelYoungLoss(StructureModule):
         n_jobs: int | None = None,
     ) -> None:
         super().__init__(structure, temperature, tol, max_iter, n_jobs)
-        for name, value, choices in (
-            ("regularizer", regularizer, tuple(REGULARIZERS)),
-            ("reduction", reduction, REDUCTIONS),
-        ):
-            if value not in choices:
-                raise DataError(
-                    f"expected one of {', '.join(choices)}, found {value!r}", field=name
-                )
+        if regularizer not in REGULARIZERS:
+            expected = ", ".join(REGULARIZERS)
+            raise DataError(
+                f"expected one of {expected}, found {regularizer!r}", field="regularizer"
+            )
         if not (margin >= 0.0 and isfinite(margin)):
             raise DataError(f"expected a number from 0 up, found {margin}", field="margin")
         if not (temperature > 0.0 and isfinite(temperature)):
             raise DataError(f"expected a positive number, found {temperature}", field="temperature")
         self.regularizer = regularizer
         self.margin = float(margin)
-        self.reduction = reduction
+        self.reduction = check_reduction(reduction)
 
     def forward(
         self,
@@ -95,22 +111,31 @@ class FenchelYoungLoss(StructureModule):
         gold: Any,
         lengths: Any = None,
         mask: Any = None,
+        *,
+        gold_weights: Any = None,
         **additional: Any,
     ) -> Tensor:
         """The loss in the type and on the device of the scores.
 
         Args:
             scores: one instance, or a batch along the first axis; −inf forbids a part.
-            gold: outputs in the form that the structure predicts (tags, heads, columns, ...); zeros
-                and ones in the shape of the scores for a structure without ``encode``.
+            gold: outputs in the form that the structure predicts (tags, heads, columns, ...), or
+                any points of their hull: floating-point numbers in the shape of the scores, such as
+                marginals of a teacher. A structure without ``encode`` takes these alone, zeros and
+                ones for one output. The value for such points lacks a constant with "crf", their
+                entropy.
             lengths: the instances' own sizes, where they are padded.
             mask: which instances count, (B,). The others may hold anything.
+            gold_weights: of several gold outputs for each instance, (B, G); ``gold`` then has a
+                second axis of as many, and their weighted mean is the gold point.
             additional: scores of additional parts, such as ``transitions`` of a sequence.
         """
         if gold is None:
             raise DataError("expected one output per instance, found None", field="gold")
         if mask is not None:
             mask = torch.as_tensor(mask, device="cpu")  # once, for the values and for their mean
+        if gold_weights is not None:
+            gold = self._mean(scores, gold, gold_weights, lengths, additional)
         values, _ = conjugate(
             Objective(
                 self.structure,
@@ -124,16 +149,23 @@ class FenchelYoungLoss(StructureModule):
             mask,
             additional,
         )
-        if self.reduction != "none":
-            values = values.sum() / (self._count(values, mask) if self.reduction == "mean" else 1)
-        return values.to(scores.device, scores.dtype)
+        return reduce(values, self.reduction, mask).to(scores.device, scores.dtype)
 
-    @staticmethod
-    def _count(values: Tensor, mask: Tensor | None) -> Any:
-        """Instances that count; at least 1, so that the mean of none is 0."""
-        if mask is None:
-            return max(values.numel(), 1)
-        return mask.bool().sum().clamp(min=1)
+    def _mean(
+        self, scores: Tensor, gold: Any, weights: Any, lengths: Any, additional: dict[str, Any]
+    ) -> Tensor:
+        """The mean of several gold outputs, as a point of the hull."""
+        single = scores.ndim == self.structure.ndim
+
+        def array(values: Any) -> Any:
+            return None if values is None else torch.as_tensor(values).detach().cpu().numpy()
+
+        layout = self.structure.lay_out(
+            array(scores.double()), array(lengths), **{k: array(v) for k, v in additional.items()}
+        )
+        outputs, shares = (array(v)[None] if single else array(v) for v in (gold, weights))
+        points = torch.from_numpy(hull_points(self.structure, outputs, shares, layout))
+        return points[0] if single else points
 
     def extra_repr(self) -> str:
         """The structure and what makes the loss."""

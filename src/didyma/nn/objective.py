@@ -25,7 +25,9 @@ from didyma.structures.batches import flatten
 from didyma.structures.compiled import CompiledStructure
 from didyma.structures.layout import Floats, Layout
 
-__all__ = ["ENTROPY", "REGULARIZERS", "SQUARED_NORM", "Objective"]
+__all__ = ["ENTROPY", "REGULARIZERS", "SQUARED_NORM", "Objective", "hull_points"]
+
+OFF_HULL = 1e-6  # by how much, relatively, rounding may lift a gold point above the hull
 
 WarmStart = Distributions | Sequence[Distribution | None] | None
 
@@ -42,8 +44,8 @@ class Regularizer(Protocol):
         """Ω* of each instance and its gradient."""
         ...
 
-    def at_outputs(self, size: Floats, temperature: float) -> Any:
-        """Ω of outputs with so many parts."""
+    def at(self, gold: Floats, temperature: float) -> Any:
+        """Ω of outputs, or of other points of the hull, (B, d)."""
         ...
 
 
@@ -59,9 +61,9 @@ class SquaredNorm:
         solution = solve(layout, structure, options, warm_start)
         return _at(solution, layout, 0.5 * options.temperature)
 
-    def at_outputs(self, size: Floats, temperature: float) -> Any:
-        """The squared norm of a 0/1 vector is the number of its ones."""
-        return 0.5 * temperature * size
+    def at(self, gold: Floats, temperature: float) -> Any:
+        """Half the squared norm."""
+        return 0.5 * temperature * np.einsum("bd,bd->b", gold, gold)
 
 
 class Entropy:
@@ -86,8 +88,8 @@ class Entropy:
         value, u, v = expectations(cooled)
         return Maximum(t * value, u, v, Gibbs(structure, cooled, t))
 
-    def at_outputs(self, size: Floats, temperature: float) -> Any:
-        """A single output has no entropy."""
+    def at(self, gold: Floats, temperature: float) -> Any:
+        """A single output has no entropy; that of other points is a constant that is left out."""
         return 0.0
 
 
@@ -106,7 +108,7 @@ class Zero:
         options = replace(options, temperature=1.0, solver=self)
         return _at(solve(layout, structure, options, warm_start), layout, 0.0)
 
-    def at_outputs(self, size: Floats, temperature: float) -> Any:
+    def at(self, gold: Floats, temperature: float) -> Any:
         """Nothing."""
         return 0.0
 
@@ -155,35 +157,82 @@ class Objective:
             )
         maximum = self.maximise(replace(layout, scores=layout.scores - self.margin * gold))
         size = gold.sum(axis=1)  # Hamming cost of an output that shares nothing with the gold
-        offset = self.margin * size + self.regularizer.at_outputs(size, self.options.temperature)
-        value = np.maximum(maximum.value + offset - gold_score, 0.0)  # rounding may leave -1e-17
+        offset = self.margin * size + self.regularizer.at(gold, self.options.temperature)
+        value = maximum.value + offset - gold_score
+        least = -OFF_HULL * (1.0 + np.abs(gold_score) + np.abs(maximum.value))
+        if (outside := np.flatnonzero(value < least)).size:
+            raise DataError(
+                f"the gold of instance {outside[0]} is not in the hull of the outputs: it scores "
+                "higher than the best of them",
+                field="gold",
+            )
+        value = np.maximum(value, 0.0)  # rounding may leave -1e-17
         return Maximum(value, maximum.u - gold, maximum.v - gold_extra, maximum.solution)
 
 
 def encode(structure: Structure, outputs: NDArray[Any], layout: Layout) -> tuple[Floats, Floats]:
     """How often each part (B, d) and each additional part (B, f) is in the outputs.
 
-    A structure without a method ``encode`` takes 0/1 arrays of the scores' shape.
+    Floating-point arrays of the scores' shape are points of the hull: 0/1 for one output, or means
+    of several; where there are additional scores, rows of all d + f parts are (`hull_points`). A
+    structure without a method ``encode`` takes nothing else.
     """
-    if not hasattr(structure, "encode"):
-        shape = (len(layout), *layout.shape)
+    n, d = layout.scores.shape
+    is_point = outputs.dtype.kind == "f" or not hasattr(structure, "encode")
+    if is_point and outputs.shape == (n, d + layout.extra.shape[1]) and layout.additional:
+        return outputs[:, :d].astype(np.float64), outputs[:, d:].astype(np.float64)
+    if is_point:
+        shape = (n, *layout.shape)
+        if layout.additional and hasattr(structure, "encode"):
+            raise DataError(
+                f"{type(structure).__name__} has additional scores: expected outputs as it "
+                "predicts them, of which several may have weights",
+                field="gold",
+            )
         if layout.additional:
             raise DataError(
                 f"{type(structure).__name__} has additional scores and needs a method encode",
                 field="gold",
             )
-        if outputs.shape != shape or not np.isin(outputs, (0, 1)).all():
+        inside = (outputs >= -OFF_HULL) & (outputs <= 1 + OFF_HULL)
+        if outputs.shape != shape or not inside.all():
             raise DataError(
-                f"expected zeros and ones of shape {shape}, found shape {outputs.shape}",
+                f"expected zeros and ones of shape {shape}, or numbers between them, found shape "
+                f"{outputs.shape}",
                 field="gold",
             )
-        return flatten(outputs).astype(np.float64), np.zeros((len(layout), layout.extra.shape[1]))
-    parts, extra_parts = structure.encode(outputs, layout)
-    gold, gold_extra = np.zeros_like(layout.scores), np.zeros((len(layout), layout.extra.shape[1]))
-    rows, ones = np.arange(len(layout) + 1), np.ones(len(layout))
+        return flatten(outputs).astype(np.float64), np.zeros((n, layout.extra.shape[1]))
+    parts, extra_parts = structure.encode(outputs, layout)  # type: ignore[attr-defined]
+    gold, gold_extra = np.zeros_like(layout.scores), np.zeros((n, layout.extra.shape[1]))
+    rows, ones = np.arange(n + 1), np.ones(n)
     core.expectation(rows, np.ascontiguousarray(parts), ones, gold)
     core.expectation(rows, np.ascontiguousarray(extra_parts), ones, gold_extra)
     return gold, gold_extra
+
+
+def hull_points(
+    structure: Structure, outputs: NDArray[Any], weights: Floats, layout: Layout
+) -> Floats:
+    """Weighted means of several outputs of each instance, (B, G, …), as rows of all their parts.
+
+    Weights (B, G) are nonnegative, and are divided by their sum.
+    """
+    n = len(layout)
+    if weights.ndim != 2 or weights.shape != outputs.shape[:2] or len(weights) != n:
+        raise DataError(
+            f"expected a weight for each gold output, of shape {outputs.shape[:2]}, found shape "
+            f"{weights.shape}",
+            field="gold_weights",
+        )
+    total = weights.sum(axis=1, keepdims=True)
+    if not (np.isfinite(weights).all() and (weights >= 0).all() and (total > 0).all()):
+        raise DataError(
+            "expected numbers from 0 up, not all 0 for an instance", field="gold_weights"
+        )
+    points = np.zeros((n, layout.scores.shape[1] + layout.extra.shape[1]))
+    for g, share in enumerate((weights / total).T):
+        points += share[:, None] * np.hstack(encode(structure, outputs[:, g], layout))
+    return points if layout.additional else points.reshape(n, *layout.shape)
 
 
 def _dot(scores: Floats, u: Floats) -> Floats:
