@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import didyma
+from didyma.lazy import EXPORT
 from didyma.ranking.additive import AdditiveSVMRanker
 from didyma.ranking.scaling import QueryMinMaxScaler
 from didyma.ranking.svm import SVMRanker
@@ -77,6 +80,73 @@ def test_imports_only_go_down(path):
         other = part_of(imported)
         other = other if other in HEIGHT else "__init__"
         assert other == own or HEIGHT[other] < HEIGHT[own], f"{own} imports {imported}"
+
+
+REFERENCE = Path(__file__).parents[1] / "docs" / "reference.md"
+DOCUMENTED = set(re.findall(r"^\| `([\w.]+)` \|", REFERENCE.read_text(), re.MULTILINE))
+# What applications have that no user would: kernels of their own in the core, and the list of
+# public names of a package of ours.
+THEIR_OWN = {"didyma._core.applications", "didyma.lazy"}
+SHARED = "didyma.applications.networks"
+
+
+def file_of(module: str) -> Path:
+    place = PACKAGE.joinpath(*module.split(".")[1:])
+    stub = place / "__init__.pyi"
+    return stub if stub.exists() else place.with_suffix(".py")
+
+
+@cache
+def names_in(module: str) -> set[str]:
+    """The public names of a package, which its stub lists, or of a module (``__all__``)."""
+    path = file_of(module)
+    if path.suffix == ".pyi":
+        return {name for _, name in EXPORT.findall(path.read_text())} | {"__version__"}
+    if not path.exists():
+        return set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return set(re.findall(r"'(\w+)'", ast.unparse(node.value)))
+    return set()
+
+
+def is_public_module(module: str) -> bool:
+    """Whether the reference names a module, or a public package has it among its names."""
+    package, _, name = module.rpartition(".")
+    return module in DOCUMENTED or (
+        bool(package) and is_public_module(package) and name in names_in(package)
+    )
+
+
+def is_public(name: str) -> bool:
+    module, _, attribute = name.rpartition(".")
+    return is_public_module(name) or (is_public_module(module) and attribute in names_in(module))
+
+
+APPLICATIONS = PACKAGE / "applications"
+
+
+@pytest.mark.parametrize(
+    "path", sorted(APPLICATIONS.rglob("*.py")), ids=lambda path: str(path.relative_to(APPLICATIONS))
+)
+def test_applications_import_what_a_user_could_import(path):
+    """They prove that the public names are enough to build one."""
+    own = f"didyma.applications.{path.relative_to(APPLICATIONS).parts[0]}"
+    allowed = tuple(f"{module}." for module in (own, SHARED, *THEIR_OWN))
+    private = {
+        name for name in imports_of(path) if not (f"{name}.".startswith(allowed) or is_public(name))
+    }
+    assert not private
+
+
+def test_the_law_of_public_names_can_fail():
+    assert is_public("didyma.data.Lists")
+    assert is_public("didyma.data.conll.Sentence")
+    assert is_public("didyma.errors.placed")
+    assert not is_public("didyma.data.lists.Lists")
+    assert not is_public("didyma.data.conll._columns")
+    assert not is_public("didyma._core.sums.dot")
+    assert not is_public("didyma.learning.scoring")
 
 
 def modules_after(code: str) -> set[str]:

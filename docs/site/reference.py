@@ -19,6 +19,7 @@ PACKAGES = {
     "didyma.text": "Features of texts, rerankers of passages, an index",
     "didyma.nbest": "Rerankers of n-best lists",
     "didyma.structured": "Tasks of your own, and learners for them",
+    "didyma.polytope": "What SparseMAP finds",
     "didyma.learning": "Solvers",
     "didyma.data": "Queries with candidates, readers and writers",
     "didyma.metrics": "Measures and significance tests",

@@ -37,13 +37,14 @@ from numpy.typing import NDArray
 
 from didyma.errors import CheckpointWarning, ModelFileError, warn
 from didyma.files import PathName, replace_when_done
-from didyma.stateful import Stateful
+from didyma.stateful import Stateful, array_of
 
 __all__ = [
     "EVERY",
     "Checkpoint",
     "StepState",
     "active",
+    "array_of",
     "check_same",
     "checkpoint",
     "checkpointing",

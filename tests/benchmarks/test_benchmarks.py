@@ -45,7 +45,7 @@ from benchmarks import (
     threads,
     whole,
 )
-from didyma.cli import COMMANDS
+from didyma.cli.commands import COMMANDS
 from didyma.nbest.low_rank import LowRankReranker
 from didyma.structures import FactorGraph
 from didyma.structures.compiled import CompiledStructure

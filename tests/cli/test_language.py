@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from didyma.cli import COMMANDS, Commands, app
+from didyma.cli.commands import COMMANDS, Commands, app
 from tests.cli.conftest import Run
 
 

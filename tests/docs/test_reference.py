@@ -23,7 +23,11 @@ APPLICATIONS = ("alignment", "clicks", "coreference", "motif", "parsing", "passa
 PACKAGES = (
     *("didyma", "didyma.structures", "didyma.nn", "didyma.metrics", "didyma.ranking"),
     *("didyma.text", "didyma.nbest", "didyma.data", "didyma.report", "didyma.learning"),
-    *("didyma.structured", *(f"didyma.applications.{name}" for name in APPLICATIONS)),
+    *(
+        "didyma.structured",
+        "didyma.polytope",
+        *(f"didyma.applications.{name}" for name in APPLICATIONS),
+    ),
 )
 
 

@@ -41,6 +41,7 @@ from didyma.learning import (
 from didyma.metrics import Evaluator, ROCArea, RunEvaluator, compare, evaluate
 from didyma.nbest import Bag
 from didyma.ranking import Featuriser, Ranked
+from didyma.structured import TaskProblem
 from didyma.structures import (
     AtMost,
     Choice,
@@ -58,6 +59,7 @@ from didyma.text import (
     FieldOverlaps,
     Signals,
     SmallFeatures,
+    Target,
     TextFeatures,
 )
 from didyma.text.features import FirstStage, WordVectors
@@ -96,6 +98,7 @@ PACKAGES = [
             "nbest",
             "data",
             "structured",
+            "polytope",
             "learning",
             "report",
             "integrations",
@@ -420,6 +423,18 @@ EXAMPLES = {
     ),
     "Comparison": (lambda: compare([0.2, 0.4], {"new": [0.3, 0.4]})["new"], repr),
     "ROCArea": (lambda: ROCArea, lambda one: evaluate(X[:, 0], Y, qid=QID, measures=one)[one]),
+    "TaskProblem": (
+        lambda: TaskProblem(Signs(), [1.0, -2.0], [1, -1], np.ones(2)),
+        lambda one: one.cut_all(np.zeros(1)),
+    ),
+    "Target": (
+        lambda: Target.of(np.array([0.5, 1.5]), Groups.from_lists([2])),
+        lambda one: [one.grades, one.relevance],
+    ),
+    "Distribution": (
+        lambda: didyma.sparsemap(TREES, Tree(), return_solution=True, n_jobs=1)[1][0],
+        lambda one: [one.structures, one.probabilities],
+    ),
     "Task": (Signs, lambda task: task.argmax(np.ones(1), 2.0)),
     "PythonProblem": (lambda: Nearest(1, 2), lambda one: one.cut_all(np.zeros(2))),
     "Cut": (lambda: Cut(np.ones(2), 1.0), lambda cut: cut.at(np.ones(2))),

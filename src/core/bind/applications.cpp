@@ -1,8 +1,10 @@
+#include "applications/clusters.hpp"
 #include "applications/motif.hpp"
 #include "applications/trigram.hpp"
 
 #include "bind/families.hpp"
 #include "bind/numpy.hpp"
+#include "rows/dense.hpp"
 
 namespace didyma {
 namespace {
@@ -27,6 +29,22 @@ motif::Windows windows_of(const WindowArrays& arrays) {
     return {codes, kmers, length, strands, starts, positions};
 }
 
+// Sums over pairs of mentions, whose features X are bytes or numbers.
+template <class T>
+void bind_pairs(nb::module_& m) {
+    m.def(
+        "score_pairs",  // out[r] = X[pairs[r]] · w
+        [](Matrix<const T> X, Span<const int64_t> pairs, Span<const double> w, Span<double> out) {
+            DenseRows<T>(X).score(pairs, w, out, {});
+        },
+        Released());
+    m.def(
+        "add_pairs",  // out += Σ_r coef[r] X[pairs[r]]
+        [](Matrix<const T> X, Span<const int64_t> pairs, Span<const double> coef,
+           Span<double> out) { DenseRows<T>(X).combine(pairs, coef, out); },
+        Released());
+}
+
 }  // namespace
 
 void bind_applications(nb::module_ m) {
@@ -45,6 +63,11 @@ void bind_applications(nb::module_ m) {
             trigram::n_best_tags(model_of(model), entries, starts, tags, totals);
         },
         Released());
+    m.def("agglomerate", &agglomerate, Released());
+    m.def("spanning_forest", &spanning_forest, Released());
+    bind_pairs<uint8_t>(m);
+    bind_pairs<float>(m);
+    bind_pairs<double>(m);
     m.def("number_words", &motif::number_words, Released());
     m.def("tabulate", &motif::tabulate, Released());
     m.def("scan_runs", &motif::scan_runs, Released());

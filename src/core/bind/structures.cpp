@@ -2,7 +2,6 @@
 #include "bind/oracles.hpp"
 
 #include "structures/choice.hpp"
-#include "structures/clusters.hpp"
 #include "structures/elimination.hpp"
 #include "structures/forest.hpp"
 #include "structures/hypergraph.hpp"
@@ -53,13 +52,11 @@ void bind_structures(nb::module_ m) {
     bind_kernel<best_chain>(m, "chain");
     bind_kernel<best_top_k>(m, "top_k");
     bind_kernel<best_tree>(m, "tree");
-    m.def("agglomerate", &agglomerate, Released());
     m.def("best_outputs", &best_outputs, Released());
     m.def("k_best_chains", &k_best_chains, Released());
     m.def("projective_tree_scratch", [](int64_t n) {
         return std::make_tuple(projective_tree::n_work(n), projective_tree::n_index(n));
     });
-    m.def("spanning_forest", &spanning_forest, Released());
     m.def(
         "sparsemax",
         [](Matrix<const double> scores, Matrix<const int64_t> sizes) {

@@ -1,4 +1,7 @@
+from didyma.data import column_roles as column_roles
 from didyma.data import conll as conll
+from didyma.data import delimited as delimited
+from didyma.data import json_lines as json_lines
 from didyma.data import letor as letor
 from didyma.data import lists_folder as lists_folder
 from didyma.data import numpy_file as numpy_file
@@ -13,4 +16,6 @@ from didyma.data.formats import read as read
 from didyma.data.formats import write as write
 from didyma.data.formats import write_blocks as write_blocks
 from didyma.data.lists import Lists as Lists
+from didyma.data.passage import id_of as id_of
 from didyma.data.schema import Schema as Schema
+from didyma.data.text_columns import text_array as text_array

@@ -112,7 +112,11 @@ def flattened(record: Mapping[str, Any], others: Collection[str] = ()) -> dict[s
 
 
 def id_of(value: Any, field: str) -> str:
-    """An id, which is a text or an integer, as text."""
+    """An id, which is a text or an integer, as text.
+
+    >>> id_of(7, "docid"), id_of("d7", "docid")
+    ('7', 'd7')
+    """
     return str(_checked(value, field))
 
 

@@ -1,3 +1,5 @@
+from didyma.learning import monitor as monitor
+from didyma.learning import solution as solution
 from didyma.learning.bcfw import BCFW as BCFW
 from didyma.learning.bundle import ProximalBundle as ProximalBundle
 from didyma.learning.cccp import CCCP as CCCP
@@ -6,3 +8,4 @@ from didyma.learning.cutting_plane import OneSlack as OneSlack
 from didyma.learning.perceptron import Perceptron as Perceptron
 from didyma.learning.problem import Cut as Cut
 from didyma.learning.problem import PythonProblem as PythonProblem
+from didyma.learning.selection import select_model as select_model

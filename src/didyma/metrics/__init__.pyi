@@ -1,3 +1,4 @@
+from didyma.metrics import ranking as ranking
 from didyma.metrics.evaluation import Evaluation as Evaluation
 from didyma.metrics.evaluation import Evaluator as Evaluator
 from didyma.metrics.evaluation import evaluate as evaluate

@@ -5,6 +5,7 @@ from didyma.nbest.formats import Output as Output
 from didyma.nbest.formats import of_outputs as of_outputs
 from didyma.nbest.formats import read as read
 from didyma.nbest.formats import write as write
+from didyma.nbest.loss import hamming as hamming
 from didyma.nbest.loss import losses as losses
 from didyma.nbest.low_rank import LowRankReranker as LowRankReranker
 from didyma.nbest.reranker import NBestReranker as NBestReranker

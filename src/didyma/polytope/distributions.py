@@ -29,6 +29,12 @@ class Distribution:
     ``structures`` has one row per structure, in the form of the structure's outputs (tags, heads,
     columns, ...); ``gap`` bounds the distance from the optimum in objective, and over the
     temperature in ‖u − u*‖².
+
+    >>> from didyma import sparsemap
+    >>> from didyma.structures import Choice
+    >>> _, solution = sparsemap([[1.0, 0.5, -1.0]], Choice(), return_solution=True)
+    >>> solution[0].structures.tolist(), solution[0].probabilities.tolist()
+    ([0, 1], [0.75, 0.25])
     """
 
     structures: NDArray[Any]
@@ -56,6 +62,12 @@ class Distributions:
     ``marginals`` has the shape of the scores, batch axis first. ``gap`` is certified: no output
     scores better by more at the solution. The vertices of all instances stand one after the other
     in ``parts``; those of instance b are rows ``offsets[b]:offsets[b + 1]``.
+
+    >>> from didyma import sparsemap
+    >>> from didyma.structures import Choice
+    >>> _, solution = sparsemap([[1.0, 0.5], [3.0, 0.0]], Choice(), return_solution=True)
+    >>> [len(distribution.structures) for distribution in solution]
+    [2, 1]
     """
 
     structure: Structure

@@ -1,3 +1,5 @@
+from didyma.ranking import feature_maps as feature_maps
+from didyma.ranking import losses as losses
 from didyma.ranking.additive import AdditiveSVMRanker as AdditiveSVMRanker
 from didyma.ranking.classification import ClassificationRanker as ClassificationRanker
 from didyma.ranking.featuriser import Featuriser as Featuriser

@@ -8,7 +8,12 @@ __all__ = ["aligned", "listed"]
 
 
 def aligned(rows: Sequence[Sequence[str]], *, indent: str = "") -> str:
-    """Rows of cells as columns, the first flush left and the others flush right."""
+    """Rows of cells as columns, the first flush left and the others flush right.
+
+    >>> print(aligned([["", "AP"], ["baseline", ".31"]]))
+               AP
+    baseline  .31
+    """
     widths = [max(map(len, column)) for column in zip(*rows)]
     return "\n".join(
         indent + "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]).rstrip()
@@ -17,6 +22,11 @@ def aligned(rows: Sequence[Sequence[str]], *, indent: str = "") -> str:
 
 
 def listed(values: Mapping[str, object], *, indent: str = "") -> str:
-    """Names and values, one pair a line."""
+    """Names and values, one pair a line.
+
+    >>> print(listed({"queries": 12, "saved to": "model"}))
+    queries   12
+    saved to  model
+    """
     width = max(map(len, values))
     return "\n".join(f"{indent}{name:<{width}}  {value}" for name, value in values.items())

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
+    *("ACCENT", "INK", "MARGIN", "PAPER", "QUIET", "SIZE", "SMALL", "TITLE"),
     "Posterior",
     "View",
     "check_shape",

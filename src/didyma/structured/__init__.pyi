@@ -3,3 +3,4 @@ from didyma.structured.learners import LatentStructuredSVM as LatentStructuredSV
 from didyma.structured.learners import StructuredPerceptron as StructuredPerceptron
 from didyma.structured.learners import StructuredSVM as StructuredSVM
 from didyma.structured.task import Task as Task
+from didyma.structured.task import TaskProblem as TaskProblem

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,13 @@ class TaskProblem(PythonProblem):
     ``augmented`` adds the loss, times ``loss_scale``, to the scores of inference. Gold outputs are
     the labels, or completions of them: those of the last `complete`, or with ``online`` those of
     the weights of each question.
+
+    >>> from didyma.structured.examples import Signs
+    >>> TaskProblem(Signs(), [1.0, -2.0], [1, -1], np.array([0.5, 0.5])).cut_all(np.zeros(1))
+    Cut(direction=array([-3.]), loss=1.0)
     """
+
+    tie: ClassVar[float] = 1e-9  # completions whose scores differ by less are equally good
 
     def __init__(
         self,
@@ -139,7 +145,7 @@ class TaskProblem(PythonProblem):
             output = self.task.complete(w, x, y)
             new = float(self.task.features(x, output) @ w)
             old = float(self._gold_features[i] @ w) if self._gold_features else -np.inf
-            if new > old + TIE * max(1.0, abs(old)) or not self._gold_features:
+            if new > old + self.tie * max(1.0, abs(old)) or not self._gold_features:
                 self.gold[i : i + 1] = [output]
         return self._refresh()
 
@@ -157,6 +163,3 @@ class TaskProblem(PythonProblem):
         if not self._gold_features:
             return np.zeros(self.n_features)
         return np.asarray(self.weights @ np.array(self._gold_features))
-
-
-TIE = 1e-9

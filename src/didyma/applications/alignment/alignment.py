@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from didyma import DataError
 from didyma.nn import sparsemap
-from didyma.polytope.distributions import Distributions
+from didyma.polytope import Distributions
 from didyma.structures import Chain, DistanceBins, Matching
 
 __all__ = [

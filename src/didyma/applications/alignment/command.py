@@ -10,12 +10,20 @@ import typer
 
 from didyma import DataError
 from didyma.applications.networks import options as neural
-from didyma.cli import options
-from didyma.cli.groups import SEED, Option, ParametersOf, command, group
-from didyma.cli.output import check_output, print_json, print_message, waiting
+from didyma.cli import (
+    SEED,
+    Option,
+    ParametersOf,
+    check_output,
+    command,
+    group,
+    options,
+    print_json,
+    print_message,
+    waiting,
+)
 from didyma.files import format_suffix
-from didyma.formatting import decimal
-from didyma.report.columns import aligned, listed
+from didyma.report import aligned, decimal, listed
 
 if TYPE_CHECKING:
     from didyma.applications.alignment.esim import Alignment, EntailmentClassifier

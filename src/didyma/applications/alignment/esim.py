@@ -24,7 +24,7 @@ from didyma.applications.networks.numbering import PADDING, RESERVED, UNKNOWN, N
 from didyma.applications.networks.trainer import Step
 from didyma.applications.networks.word_vectors import Vectors, as_vectors, start_from
 from didyma.model import Saved
-from didyma.polytope.distributions import Distributions
+from didyma.polytope import Distributions
 
 __all__ = ["ESIM", "Alignment", "EntailmentClassifier", "Selected", "nonzero_share"]
 

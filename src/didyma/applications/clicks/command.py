@@ -7,13 +7,23 @@ from typing import Annotated, Any
 
 import typer
 
-from didyma.cli import options, texts
-from didyma.cli.groups import SEED, ParametersOf, command
-from didyma.cli.output import check_output, print_json, print_message, waiting
+from didyma.cli import (
+    SEED,
+    ParametersOf,
+    check_output,
+    command,
+    options,
+    parse_names,
+    print_json,
+    print_message,
+    waiting,
+)
 from didyma.errors import placed
-from didyma.report.columns import aligned, listed
+from didyma.report import aligned, listed
 
 __all__ = ["clicks"]
+
+TEXTS = "Texts"  # a panel of the help
 
 MODEL = ParametersOf(
     "didyma.applications.clicks.model.ClickModel",
@@ -52,21 +62,21 @@ def clicks(
         options.file(
             "Rows of features with query and document ids, to be judged: LETOR, .csv, .tsv, "
             ".parquet or .npz.",
-            panel=texts.PANEL,
+            panel=TEXTS,
         ),
     ] = None,
     queries: Annotated[
         Path | None,
         options.file(
             "Text of each query by its id (.tsv, .jsonl), where the log has ids.",
-            panel=texts.PANEL,
+            panel=TEXTS,
         ),
     ] = None,
     passages: Annotated[
         Path | None,
         options.file(
             "Text of each document by its id (.tsv, .jsonl), where the log has ids.",
-            panel=texts.PANEL,
+            panel=TEXTS,
         ),
     ] = None,
     names: Annotated[
@@ -75,7 +85,7 @@ def clicks(
             "ROLE=NAME,…",
             "What columns or fields are called: roles are query, qid, passage, docid, position, "
             "clicked, impression.",
-            panel=texts.PANEL,
+            panel=TEXTS,
         ),
     ] = "",
     parameters: Annotated[dict[str, Any], MODEL],
@@ -116,7 +126,7 @@ def clicks(
     )
     from didyma.applications.clicks.writers import writer_of
 
-    columns = texts.parse_names(names, click_log.ROLES)
+    columns = parse_names(names, click_log.ROLES)
     with waiting(f"reading {log}"):
         shown = click_log.read(log, **columns).with_texts(queries=queries, passages=passages)
     print_message(

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma import DataError
+from didyma.data import id_of
 from didyma.data.column_roles import assign, check_distinct
 from didyma.data.delimited import DelimitedFile
 from didyma.data.json_lines import objects
-from didyma.data.passage import id_of
 from didyma.data.texts import by_id
 from didyma.errors import LeftOutWarning, placed, warn
 from didyma.files import PathName, format_suffix

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from didyma import DataError
 from didyma.applications.clicks.examination import Examination, estimate, sums
 from didyma.applications.clicks.log import ClickLog
-from didyma.data import Lists
-from didyma.data.text_columns import text_array
+from didyma.data import Lists, text_array
 from didyma.errors import LeftOutWarning, warn
 
 __all__ = ["ClickJudgements", "ClickModel"]

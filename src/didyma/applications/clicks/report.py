@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.files import PathName
-from didyma.formatting import decimal
-from didyma.report import plots
+from didyma.report import decimal, plots
 from didyma.report.page import PagePlot, write_page
 
 if TYPE_CHECKING:

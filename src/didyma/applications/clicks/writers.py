@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from didyma import DataError
 from didyma.applications.clicks.log import ClickLog
 from didyma.applications.clicks.model import ClickJudgements
-from didyma.data import Lists, formats
+from didyma.data import Lists, read, write
 from didyma.data.texts import json_lines
 from didyma.data.trec import Qrels, write_qrels
 from didyma.files import format_suffix
-from didyma.text.judgements import Target
+from didyma.text import Target
 
 __all__ = ["writer_of"]
 
@@ -65,7 +65,7 @@ def _write_rows(
     assert lists.docid is not None
     pairs = zip(lists.qid.tolist(), lists.docid.tolist())
     grades = dict(zip(pairs, _graded(lists).tolist()))
-    features = formats.read(rows)
+    features = read(rows)
     if features.docid is None:
         raise DataError("expected document ids, found none", path=rows, field="docid")
     labels = [
@@ -77,7 +77,7 @@ def _write_rows(
     left = int((~judged_rows).sum())
     report(f"{rows}: left out {left} of {len(features)} rows, which the log does not judge")
     grades_of_rows = np.array([grade or 0.0 for grade in labels])
-    formats.write(replace(features, labels=grades_of_rows).select(judged_rows), output)
+    write(replace(features, labels=grades_of_rows).select(judged_rows), output)
     return int(judged_rows.sum())
 
 

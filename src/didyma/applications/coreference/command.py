@@ -9,14 +9,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from didyma import DataError
-from didyma.cli import options
-from didyma.cli.checkpointing import Checkpointing
-from didyma.cli.groups import Option, ParametersOf, command, group
-from didyma.cli.inputs import is_model
-from didyma.cli.interruption import end_if_interrupted, exit_code
-from didyma.cli.output import check_output, print_json, print_message, waiting
-from didyma.formatting import decimal
-from didyma.report.columns import listed
+from didyma.cli import (
+    Checkpointing,
+    Option,
+    ParametersOf,
+    check_output,
+    command,
+    end_if_interrupted,
+    exit_code,
+    group,
+    is_model,
+    options,
+    print_json,
+    print_message,
+    waiting,
+)
+from didyma.report import decimal, listed
 
 if TYPE_CHECKING:
     from didyma.applications.coreference.reader import Document
@@ -95,7 +103,7 @@ def fit(
     from didyma import model as model_file
     from didyma.applications.coreference.mentions import pair_features
     from didyma.applications.coreference.resolver import CoreferenceResolver
-    from didyma.learning.selection import select_model
+    from didyma.learning import select_model
 
     with waiting("computing features of pairs"):
         examples = [pair_features(document) for document in documents]

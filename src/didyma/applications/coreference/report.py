@@ -8,8 +8,7 @@ from typing import Any
 
 from didyma import DataError
 from didyma.applications.coreference.reader import Document
-from didyma.formatting import decimal
-from didyma.report.columns import aligned
+from didyma.report import aligned, decimal
 
 __all__ = ["labels_of", "scores_dict", "scores_text"]
 

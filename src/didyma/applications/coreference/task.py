@@ -30,11 +30,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma import DataError
-from didyma._core.rows import dense_rows
-from didyma._core.structures import agglomerate, spanning_forest
+from didyma._core.applications import add_pairs, agglomerate, score_pairs, spanning_forest
 from didyma.learning import Cut
-from didyma.structured import Task
-from didyma.structured.task import TaskProblem
+from didyma.structured import Task, TaskProblem
 
 __all__ = [
     "Clustering",
@@ -75,14 +73,14 @@ class MentionPairs:
     def scores(self, w: Vector) -> Vector:
         """w·x of each pair."""
         out = np.empty(len(self.features))
-        dense_rows(np.ascontiguousarray(self.features)).score(_range(len(out)), w, out)
+        score_pairs(np.ascontiguousarray(self.features), _range(len(out)), w, out)
         return out
 
     def sum(self, pairs: Integers, coefficients: Vector | None = None) -> Vector:
         """Σ of the features of some pairs, each times its coefficient (1 if not given)."""
         out = np.zeros(self.features.shape[1])
         each = np.ones(len(pairs)) if coefficients is None else coefficients
-        dense_rows(np.ascontiguousarray(self.features)).combine(pairs, each, out)
+        add_pairs(np.ascontiguousarray(self.features), pairs, each, out)
         return out
 
 

@@ -16,12 +16,12 @@ from didyma import __version__
 from didyma.applications.demo.candidates import DEPTH, Candidates, retrieve, split
 from didyma.applications.demo.corpus import Corpus, language_reference
 from didyma.applications.demo.examples import examples
-from didyma.data.lists import Lists
+from didyma.data import Lists
 from didyma.files import PathName, replace_when_done
 from didyma.metrics import Evaluation, Evaluator
 from didyma.report.html import Example, require_extra, write_report
 from didyma.report.table import ComparisonTable, comparison
-from didyma.text.text_reranker import TextReranker
+from didyma.text import TextReranker
 
 __all__ = ["DemoResult", "run"]
 

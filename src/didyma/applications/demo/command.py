@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from didyma.cli import options
-from didyma.cli.output import print_json, print_message, print_table, waiting
+from didyma.cli import options, print_json, print_message, print_table, waiting
 
 __all__ = ["demo"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data import Lists
-from didyma.formatting import decimal
 from didyma.metrics.ranking import order, tie_break
+from didyma.report import decimal
 from didyma.report.html import Example, RankedPassage
 
 __all__ = ["examples"]

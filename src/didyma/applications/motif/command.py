@@ -13,13 +13,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma import DataError
-from didyma.cli import options
-from didyma.cli.checkpointing import Checkpointing
-from didyma.cli.groups import SEED, Option, ParametersOf, command, group
-from didyma.cli.interruption import end_if_interrupted, exit_code
-from didyma.cli.output import check_output, print_json, print_message, terminal, waiting
-from didyma.cli.progress import progress_bars
-from didyma.report.columns import listed
+from didyma.cli import (
+    SEED,
+    Checkpointing,
+    Option,
+    ParametersOf,
+    check_output,
+    command,
+    end_if_interrupted,
+    exit_code,
+    group,
+    options,
+    print_json,
+    print_message,
+    progress_bars,
+    terminal,
+    waiting,
+)
+from didyma.report import listed
 
 if TYPE_CHECKING:
     from didyma.applications.motif.fasta import FastaRecord

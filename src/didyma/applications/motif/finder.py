@@ -14,12 +14,11 @@ from didyma.applications.motif.fasta import decode
 from didyma.applications.motif.gibbs import GibbsMotifSampler, read_labelled, site_counts
 from didyma.applications.motif.meme import Motif
 from didyma.applications.motif.task import DNA, MotifTask, Site, Windows
-from didyma.checkpoints import remember
+from didyma.checkpoints import array_of, remember
 from didyma.learning import CCCP
 from didyma.learning.solution import Callback, Progress, Result, check_C
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, check_random_state
-from didyma.stateful import array_of
 
 __all__ = ["Hit", "MotifFinder"]
 

@@ -21,8 +21,7 @@ from didyma import DataError
 from didyma._core import applications as core
 from didyma.applications.motif.fasta import UNKNOWN, encode
 from didyma.learning import Cut
-from didyma.structured import Task
-from didyma.structured.task import TIE
+from didyma.structured import Task, TaskProblem
 
 __all__ = ["MotifProblem", "MotifTask", "Site", "Windows", "scan"]
 
@@ -240,33 +239,26 @@ class MotifTask(Task):
         return windows.site(0, int(np.argmax(scores)))
 
 
-class MotifProblem:
+class MotifProblem(TaskProblem):
     """Labelled sequences as a sum of cuts, each from a scan of all windows.
 
-    Options as those of `TaskProblem`.
+    Its scores are the weights themselves: a scan costs less than to keep those of all windows.
+    ``chosen`` has the window of each positive sequence's present site, -1 where there is none.
     """
 
-    def __init__(
-        self,
-        task: MotifTask,
-        examples: Sequence[DNA],
-        labels: Sequence[int],
-        weights: Vector,
-        *,
-        augmented: bool = True,
-        loss_scale: float = 1.0,
-        online: bool = False,
-    ) -> None:
-        self.task, self.weights = task, weights
-        self.n_examples, self.n_features = len(examples), task.n_features
-        self.signs = np.where(np.asarray(labels) > 0, 1, -1)
-        self.windows = windows = task.windows(examples)
+    task: MotifTask
+
+    def __init__(self, task: MotifTask, *examples: Any, **options: Any) -> None:
+        super().__init__(task, *examples, **options)
+        self.signs = np.where(np.asarray(self.labels) > 0, 1, -1)
+        self.windows = windows = task.windows(self.examples)
         _check_windows(windows, self.signs)
-        self.gold = np.full(self.n_examples, -1)
+        self.chosen = np.full(self.n_examples, -1)
         self._constant = np.zeros(self.n_features)
-        self._constant[4 * task.length :] = _count_kmers(windows, weights)
-        options = np.array([loss_scale if augmented else 0.0, loss_scale, float(online)])
-        self.kernel = core.MotifProblem(windows.arrays, self.signs, self.gold, options)
+        self._constant[4 * task.length :] = _count_kmers(windows, self.weights)
+        scale = self.loss_scale
+        numbers = np.array([scale if self.augmented else 0.0, scale, float(self.online)])
+        self.kernel = core.MotifProblem(windows.arrays, self.signs, self.chosen, numbers)
         n_windows = len(windows.places) / max(1, self.n_examples)
         self.cut_cost = 2.0 * task.length * n_windows / self.n_features
 
@@ -280,38 +272,26 @@ class MotifProblem:
         """Risk of each sequence."""
         return self._answer(w)[0]
 
-    def scores(self, w: Vector) -> Vector:
-        """The weights themselves: a scan costs less than to keep the scores of all windows."""
-        return w
-
     def respond(self, scores: Vector) -> tuple[Vector, float]:
         """Direction and loss of the weighted cut at w = scores."""
         _, direction, loss = self._answer(scores)
         return direction, loss
 
-    def gather(self, coefficients: Vector) -> Vector:
-        """Coefficients are the direction itself."""
-        return coefficients
-
-    def cut_all(self, w: Vector) -> Cut:
-        """Most violated cut of the whole risk."""
-        return Cut(*self.respond(w))
-
     def begin(self, rng: np.random.Generator) -> Vector:
         """Choose a site of each positive sequence at random."""
         starts = self.windows.starts
         for i in np.flatnonzero(self.signs > 0):
-            self.gold[i] = starts[i] + rng.integers(starts[i + 1] - starts[i])
-        return self._gold_features()
+            self.chosen[i] = starts[i] + rng.integers(starts[i + 1] - starts[i])
+        return self._refresh()
 
     def complete(self, w: Vector) -> Vector:
         """Choose the best site of each positive sequence; of equals the former one."""
-        core.improve(self._scan(w), self.windows.starts, self.signs, TIE, self.gold)
-        return self._gold_features()
+        core.improve(self._scan(w), self.windows.starts, self.signs, self.tie, self.chosen)
+        return self._refresh()
 
     def sites(self) -> list[Site | None]:
         """The present completions."""
-        return [self.windows.site(i, m) if m >= 0 else None for i, m in enumerate(self.gold)]
+        return [self.windows.site(i, m) if m >= 0 else None for i, m in enumerate(self.chosen)]
 
     def _scan(self, w: Vector) -> Vector:
         return self.windows.scores(*self.task.parts(w))
@@ -321,9 +301,9 @@ class MotifProblem:
         loss = self.kernel.answer(self._scan(w), self.weights, risks, direction)
         return risks, direction, loss
 
-    def _gold_features(self) -> Vector:
+    def _refresh(self) -> Vector:
         features = self._constant.copy()
-        core.add_sites(self.windows.arrays, self.gold, self.weights, features)
+        core.add_sites(self.windows.arrays, self.chosen, self.weights, features)
         return features
 
 

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from didyma.cli import options
-from didyma.cli.groups import Option
-from didyma.cli.interruption import end_if_interrupted
-from didyma.cli.output import check_output, print_json, print_message, terminal
-from didyma.cli.progress import PAUSE, progress_bars
-from didyma.formatting import decimal
-from didyma.report.columns import listed
+from didyma.cli import (
+    Option,
+    check_output,
+    end_if_interrupted,
+    options,
+    print_json,
+    print_message,
+    progress_bars,
+    terminal,
+)
+from didyma.report import decimal, listed
 
 if TYPE_CHECKING:
     from didyma.applications.networks.trainer import Step
@@ -32,6 +36,7 @@ __all__ = [
 ]
 
 EVERY = 10.0  # seconds between lines within an epoch
+PAUSE = 0.2  # seconds between updates of the bar
 # Of all networks.
 TRAINING: dict[str | None, list[str | Option]] = {
     "Training": ["epochs", "learning_rate", "batch_size", "patience", "device", "checkpoint"],

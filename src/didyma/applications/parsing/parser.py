@@ -24,7 +24,7 @@ from didyma.applications.parsing.measures import LabelledTree, evaluate
 from didyma.data.conll import Field, Sentence
 from didyma.model import Saved
 from didyma.nn import FenchelYoungLoss, sparsemap
-from didyma.polytope.distributions import Distribution
+from didyma.polytope import Distribution
 from didyma.protocol import check_is_fitted
 from didyma.structures import ProjectiveTree, Tree
 

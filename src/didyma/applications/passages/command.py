@@ -9,12 +9,19 @@ import typer
 
 from didyma import DataError
 from didyma.applications.networks import options as neural
-from didyma.cli import options
-from didyma.cli.groups import SEED, ParametersOf, command, group
-from didyma.cli.output import check_output, print_json, print_message, waiting
+from didyma.cli import (
+    SEED,
+    ParametersOf,
+    check_output,
+    command,
+    group,
+    options,
+    print_json,
+    print_message,
+    waiting,
+)
 from didyma.files import format_suffix, replace_when_done
-from didyma.formatting import decimal
-from didyma.report.columns import aligned
+from didyma.report import aligned, decimal
 
 if TYPE_CHECKING:
     from didyma.applications.passages.ranker import PassageRanker

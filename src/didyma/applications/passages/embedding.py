@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from didyma.applications.passages.ranker import PassageRanker
 from didyma.data import Lists
-from didyma.model import Model
+from didyma.model import Model, State
 from didyma.ranking import Featuriser
-from didyma.ranking.featuriser import State
 
 __all__ = ["PassageEmbedding"]
 

@@ -29,7 +29,6 @@ from didyma.model import Saved
 from didyma.nn import RankingLoss
 from didyma.ranking import losses
 from didyma.ranking.feature_maps import FeatureMap
-from didyma.values import kind_of
 
 __all__ = ["PassageNetwork", "PassageRanker", "ScoredPassage"]
 
@@ -340,7 +339,7 @@ class PassageRanker(NetworkEstimator[PassageNetwork]):
 def _read(lists: Lists, field: str, *, judged: bool = True) -> Lists:
     if not isinstance(lists, Lists):
         raise DataError(
-            f"expected Lists, as Lists.of_texts makes them, found {kind_of(lists)}",
+            f"expected Lists, as Lists.of_texts makes them, found {type(lists).__name__}",
             field=field,
         )
     if not len(lists.groups):

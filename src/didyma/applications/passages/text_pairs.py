@@ -14,8 +14,7 @@ from torch import Tensor
 
 from didyma.applications.networks.numbering import Numbering
 from didyma.data import Lists
-from didyma.text.features.characters import fold
-from didyma.text.features.languages import stems_of, stop_words
+from didyma.text import fold, stems_of, stop_words
 
 __all__ = ["N_OVERLAPS", "PairBatch", "TextPairs", "Texts", "shape", "tokenize"]
 

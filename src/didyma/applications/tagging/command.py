@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from didyma.cli import options
-from didyma.cli.groups import ParametersOf, command, group
-from didyma.cli.output import check_output, print_json, print_message, waiting
-from didyma.formatting import decimal
-from didyma.report.columns import aligned, listed
+from didyma.cli import (
+    ParametersOf,
+    check_output,
+    command,
+    group,
+    options,
+    print_json,
+    print_message,
+    waiting,
+)
+from didyma.report import aligned, decimal, listed
 
 if TYPE_CHECKING:
     from didyma.applications.tagging.sentences import TaggedSentences
@@ -176,7 +182,7 @@ def nbest(
         else:
             lists = tagger.jackknife(data.words, data.gold(column), n, jackknife, seed)
 
-    from didyma.nbest import formats as nbest_file
+    from didyma import nbest as nbest_file
 
     nbest_file.write(data.nbest(column, lists), output, format="jsonl")
     print_message(f"{len(lists)} lists written to {output}")

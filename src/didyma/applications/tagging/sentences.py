@@ -12,8 +12,7 @@ from didyma.applications.tagging.tagger import TrigramTagger
 from didyma.data import Lists, conll
 from didyma.data.conll import Sentence
 from didyma.files import format_suffix, read_lines, replace_when_done
-from didyma.nbest import Input, of_outputs
-from didyma.nbest.loss import hamming
+from didyma.nbest import Input, hamming, of_outputs
 
 __all__ = ["TaggedSentences", "accuracies"]
 
