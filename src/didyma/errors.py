@@ -15,6 +15,7 @@ __all__ = [
     "DidymaError",
     "LeftOutWarning",
     "MissingExtraError",
+    "MissingPackageError",
     "ModelFileError",
     "NothingLearnedWarning",
     "check_choice",
@@ -96,6 +97,17 @@ class LeftOutWarning(UserWarning):
 
 class ModelFileError(DidymaError, ValueError):
     """A model file that is damaged, of another kind, or written by a newer version."""
+
+
+class MissingPackageError(DidymaError, ImportError):
+    """A package of others that is not installed, with the command that installs it.
+
+    >>> print(MissingPackageError("encoder='fastembed:NAME'", "fastembed"))
+    encoder='fastembed:NAME' needs a package that is not installed: pip install fastembed
+    """
+
+    def __init__(self, purpose: str, package: str) -> None:
+        super().__init__(f"{purpose} needs a package that is not installed: pip install {package}")
 
 
 class MissingExtraError(DidymaError, ImportError):

@@ -62,6 +62,7 @@ from didyma.text import (
     Target,
     TextFeatures,
 )
+from didyma.text.encoders import resolve
 from didyma.text.features import FirstStage, WordVectors
 from tests.laws.test_distributions import HARD
 from tests.laws.test_sparsemap import CASES, instance_of
@@ -225,6 +226,10 @@ def part(features):
     return TextFeatures([features]).fit(lists).transform(lists)
 
 
+def letters(texts):
+    return [[text.count(letter) for letter in "aeiou"] for text in texts]
+
+
 def vectors_of(terms):
     return np.array([VECTORS.get(term, [0.0, 0.0]) for term in terms])
 
@@ -372,6 +377,10 @@ EXAMPLES = {
         lambda: didyma.PassageIndex.build(WORDS, f"{tempfile.mkdtemp()}/index"),
         lambda index: [(one.id, one.score) for one in index.search("bells")],
     ),
+    "ObjectEncoder": (
+        lambda: resolve(letters),
+        lambda encoder: encoder.encode_queries(WORDS),
+    ),
     "BM25": (lambda: BM25().fit(WORDS), lambda one: one.top(["bells"], 2)),
     "Bag": (lambda: Bag().fit(LISTS), lambda one: one.transform(LISTS)),
     "Featuriser": (Length, transform),
@@ -457,6 +466,7 @@ EXAMPLES = {
 
 # What nobody can have an object of has one of a class of one's own.
 ABSTRACT = {
+    "Encoder": "ObjectEncoder",
     "Structure": "Window",
     "CFunction": "Window",  # its copies are tested with it
     "Planned": "ShortestPath",

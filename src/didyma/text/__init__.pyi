@@ -1,3 +1,4 @@
+from didyma.text.encoders.encoder import Encoder as Encoder
 from didyma.text.features.bm25 import BM25 as BM25
 from didyma.text.features.characters import fold as fold
 from didyma.text.features.extended import ExtendedFeatures as ExtendedFeatures

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from didyma.errors import MissingExtraError
 
-__all__ = ["SubwordTable"]
+__all__ = ["SPACE", "SubwordTable"]
 
 WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
 TOKENISER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
@@ -53,13 +53,29 @@ class SubwordTable:
         """Vector of each term; shape (n_terms, dimension)."""
         vectors = np.zeros((len(terms), self._vectors.shape[1]), np.float32)
         for vector, term in zip(vectors, terms):
-            numbers = [self._numbers[piece] for piece in self.pieces(term)]
-            vector[:] = self._vectors[numbers].astype(np.float32).mean(axis=0)
+            vector[:] = self.mean(self.numbers(f" {term}"))
         return vectors
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self._vectors.shape[1])
+
+    def mean(self, numbers: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Mean of the vectors of some pieces."""
+        return self._vectors[numbers].astype(np.float32).mean(axis=0)
+
+    def numbers(self, text: str) -> NDArray[np.int32]:
+        """The numbers of the pieces of a text, in which the spaces count."""
+        return np.array([self._numbers[piece] for piece in self._cut(text)], np.int32)
 
     def pieces(self, term: str) -> list[str]:
         """The pieces of a term, the first with the space before it."""
-        parts = [part for character in SPACE + term for part in self._least(character)]
+        return self._cut(f" {term}")
+
+    def _cut(self, text: str) -> list[str]:
+        letters = text.replace(" ", SPACE)
+        parts = [part for character in letters for part in self._least(character)]
         while len(parts) > 1:
             ranks = [self._rank.get(f"{a} {b}", len(self._rank)) for a, b in pairwise(parts)]
             if (least := min(ranks)) == len(self._rank):

@@ -1,0 +1,136 @@
+"""What every encoder does: queries and documents become vectors of unit length."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.interruption import check_interruption
+from didyma.lazy import cached_property
+from didyma.text.encoders.fingerprint import PROBES, Fingerprint
+from didyma.values import kind_of
+
+__all__ = ["Encoder", "Side"]
+
+Side: TypeAlias = Literal["query", "document"]
+
+
+class Encoder(ABC):
+    """A function from texts to vectors; the dot product of two is the cosine of their meanings.
+
+    Queries and documents are two methods, since many encoders want another prefix before each. A
+    subclass has a ``name`` and says what the vectors are; scaling to unit length, the cut into
+    batches and all checks are done here.
+
+    >>> class Letters(Encoder):
+    ...     name = "letters"
+    ...     def _encode(self, texts, side):
+    ...         return [[text.count(letter) for letter in "abc"] for text in texts]
+    >>> encoder = Letters()
+    >>> encoder.encode_documents(["bed", "abba"]) @ encoder.encode_queries(["a"])[0]
+    array([0.        , 0.70710677], dtype=float32)
+
+    Attributes
+    ----------
+    name : str
+        What `resolve` makes it from, or a description of the object that it wraps.
+    dimension : int
+        Length of a vector.
+    fingerprint : Fingerprint
+        Its vectors of a few fixed texts, by which it is known again.
+    is_static : bool
+        Whether the vector of a text is a mean of those of its words, so that a single word has one.
+    is_restorable : bool
+        Whether the name of the installed package is all that it takes to have it again: such an
+        encoder is found by itself when a model is loaded. Others are attached by the user, since a
+        file must not decide what is downloaded or which server is asked.
+    """
+
+    name: str
+    batch_size: ClassVar[int] = 64
+    is_static: bool = False
+    is_restorable: ClassVar[bool] = False
+
+    @abstractmethod
+    def _encode(self, texts: list[str], side: Side) -> Any:
+        """The vectors of some texts, one each, of any length but zero."""
+
+    def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of queries, of unit length; shape (n_texts, dimension)."""
+        return self.encode(texts, "query")
+
+    def encode_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Vectors of documents, of unit length; shape (n_texts, dimension)."""
+        return self.encode(texts, "document")
+
+    def encode(self, texts: Sequence[str], side: Side) -> NDArray[np.float32]:
+        """Vectors of one side, of unit length; a text without any meaning may have zeros."""
+        if isinstance(texts, str):
+            raise DataError("expected several texts, found a single one", field="encoder")
+        if not len(texts):
+            return np.zeros((0, self.dimension), np.float32)
+        vectors = []
+        for start in range(0, len(texts), self.batch_size):
+            check_interruption()
+            batch = [_readable(text) for text in texts[start : start + self.batch_size]]
+            vectors.append(self._unit(self._encode(batch, side), len(batch)))
+        if len({part.shape[1] for part in vectors}) > 1:
+            raise DataError("expected vectors of one length", field=f"encoder {self.name}")
+        return np.concatenate(vectors)
+
+    @cached_property
+    def fingerprint(self) -> Fingerprint:
+        """Its vectors of a few fixed texts, by which it is known again."""
+        sides: tuple[Side, ...] = ("query", "document")
+        return Fingerprint(np.concatenate([self.encode(PROBES, side) for side in sides]))
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self.fingerprint.vectors.shape[1])
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def _unit(self, answer: Any, n: int) -> NDArray[np.float32]:
+        """What a model has answered, checked and scaled to unit length."""
+        try:
+            vectors = _array(answer)
+        except (TypeError, ValueError):
+            vectors = np.zeros(0, np.float32)
+        if vectors.ndim != 2 or len(vectors) != n or not vectors.shape[1]:
+            problem = f"expected {n} vectors of one length, found {_shape(answer)}"
+            raise DataError(problem, field=f"encoder {self.name}")
+        if not np.isfinite(vectors).all():
+            row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
+            problem = f"expected finite numbers, found others in vector {row + 1} of {n}"
+            raise DataError(problem, field=f"encoder {self.name}")
+        lengths = np.sqrt(np.square(vectors, dtype=np.float64).sum(axis=1, keepdims=True))
+        lengths[lengths == 0] = 1
+        return (vectors / lengths).astype(np.float32)
+
+
+def _readable(text: Any) -> str:
+    """A text that every tokeniser can read: halves of surrogate pairs become question marks."""
+    if not isinstance(text, str):
+        raise DataError(f"expected a text, found {kind_of(text)}", field="encoder")
+    return text.encode("utf-8", "replace").decode()
+
+
+def _array(answer: Any) -> NDArray[np.float32]:
+    """The numbers of an array, a tensor, a list, or a generator of vectors."""
+    if hasattr(answer, "detach"):  # a tensor, perhaps of another device
+        answer = answer.detach().cpu().float()
+    elif isinstance(answer, Iterable) and not hasattr(answer, "shape"):
+        answer = [_array(vector) if hasattr(vector, "detach") else vector for vector in answer]
+    return np.asarray(answer, np.float32)
+
+
+def _shape(answer: Any) -> str:
+    shape = getattr(answer, "shape", None)
+    return kind_of(answer) if shape is None else f"an array of shape {tuple(shape)}"

