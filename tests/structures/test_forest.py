@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from didyma.errors import DataError
 from didyma.structures.forest import Forest
+from tests.structures.scores import random_scores
 
 
 def acyclic(edges, n):
@@ -34,25 +35,11 @@ def score(scores, edges):
 FORESTS = {n: list(forests(n)) for n in range(1, 6)}
 
 
-def random_scores(rng, n):
-    scores = rng.standard_normal((n, n))
-    kind = rng.integers(5)
-    if kind == 1:
-        scores = np.round(scores)
-    elif kind == 2:
-        scores[rng.random((n, n)) < 0.3] = -np.inf
-    elif kind == 3:
-        scores *= 1e299
-    elif kind == 4:
-        scores = np.abs(scores)
-    return scores
-
-
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 5), padding=st.integers(0, 2))
 @settings(deadline=None, max_examples=150)
 def test_best_of_all_forests(seed, n, padding):
     rng = np.random.default_rng(seed)
-    scores = random_scores(rng, n)
+    scores = random_scores(rng, (n, n), 1e299)
     padded = np.full((2, n + padding, n + padding), 7.0)
     padded[0, :n, :n] = scores
     lengths = [n, n + padding]

@@ -11,6 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from didyma._core.assignment import match
 from didyma.errors import DataError
 from didyma.structures.matching import Matching
+from tests.structures.scores import random_scores
 
 
 def best_by_enumeration(scores):
@@ -24,21 +25,6 @@ def total(scores, columns):
     rows = np.flatnonzero(columns >= 0)
     assert len(set(columns[rows].tolist())) == len(rows) == min(scores.shape)
     return scores[rows, columns[rows]].sum()
-
-
-def random_scores(rng, shape):
-    """Gaussian, tied, partly forbidden or of mixed size."""
-    scores = rng.standard_normal(shape)
-    kind = rng.integers(5)
-    if kind == 1:
-        scores = np.round(scores)
-    elif kind == 2:
-        scores[rng.random(shape) < 0.3] = -np.inf
-    elif kind == 3:
-        scores *= 10.0 ** rng.integers(-3, 4)
-    elif kind == 4:
-        scores = np.zeros(shape)
-    return scores
 
 
 @given(seed=st.integers(0, 10**6), n=st.integers(1, 5), m=st.integers(1, 5))

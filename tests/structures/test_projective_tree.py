@@ -5,16 +5,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.structures.projective_tree import ProjectiveTree
 from didyma.structures.tree import Tree
+from tests.structures.test_heads import ROOTS, totals
 
 Floats = NDArray[np.float64]
-ROOTS = pytest.mark.parametrize("single_root", [False, True])
 
 
 @cache
@@ -36,10 +34,6 @@ def all_trees(n: int, single_root: bool) -> NDArray[np.int64]:
         if all(words[-1] - words[0] + 1 == len(words) for words in below):
             kept.append(heads)
     return np.array(kept)
-
-
-def totals(scores: Floats, heads: NDArray[np.int64]) -> Floats:
-    return scores[np.arange(1, len(scores)), heads].sum(axis=-1)
 
 
 def test_enumeration() -> None:
@@ -121,59 +115,6 @@ def test_huge_scores(largest: float) -> None:
     np.testing.assert_allclose(ProjectiveTree().marginals(scores)[1:], (scores > 0)[1:])
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.data())
-def test_padding_means_nothing(data: st.DataObject) -> None:
-    n, single_root = data.draw(st.integers(1, 7)), data.draw(st.booleans())
-    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
-    lengths = rng.integers(1, n + 1, size=4)
-    scores = np.round(rng.normal(size=(4, n + 1, n + 1)), data.draw(st.integers(0, 3)))
-    tree = ProjectiveTree(single_root)
-    outputs, marginals = tree.predict(scores, lengths), tree.marginals(scores, lengths)
-    log_partition = tree.log_partition(scores, lengths)
-    parts = tree.argmax(scores, lengths)
-    layout = tree.lay_out(scores, lengths)
-    np.testing.assert_array_equal(tree.encode(outputs, layout)[0], parts)
-    for b, length in enumerate(lengths):
-        own = slice(0, length + 1)
-        alone = scores[b, own, own].copy()
-        alone[0] = 99.0
-        np.fill_diagonal(alone, 77.0)
-        np.testing.assert_array_equal(outputs[b, own], tree.predict(alone))
-        np.testing.assert_allclose(marginals[b, own, own], tree.marginals(alone), atol=1e-13)
-        np.testing.assert_allclose(log_partition[b], tree.log_partition(alone), rtol=1e-12)
-        assert (outputs[b, length + 1 :] == -1).all()
-        assert (parts[b, length:] == -1).all()
-        assert marginals[b].sum() == pytest.approx(length)
-        np.testing.assert_array_equal(tree.decode(parts[b : b + 1], layout)[0], outputs[b])
-
-
-@ROOTS
-@pytest.mark.parametrize("deviation", [1.0, 100.0])
-def test_marginals_are_the_gradient(deviation: float, single_root: bool) -> None:
-    tree, rng = ProjectiveTree(single_root), np.random.default_rng(5)
-    scores = rng.normal(scale=deviation, size=(13, 13))
-    direction = rng.normal(size=(13, 13))
-    step = 1e-5
-    slope = tree.log_partition(scores + step * direction)
-    slope = (slope - tree.log_partition(scores - step * direction)) / (2 * step)
-    assert (tree.marginals(scores) * direction).sum() == pytest.approx(slope, abs=1e-5)
-
-
-@ROOTS
-def test_probabilities_and_logarithms_agree(single_root: bool) -> None:
-    log_weights = np.log(np.random.default_rng(6).dirichlet(np.full(13, 0.5), size=(5, 13)))
-    log_weights[:, 0] = -np.inf
-    log_weights[:, np.arange(13), np.arange(13)] = -np.inf
-    lengths = np.array([12, 12, 7, 1, 12])
-    tree = ProjectiveTree(single_root)
-    for ours, logs in zip(
-        tree.sum_over(log_weights, lengths, False), tree.sum_over(log_weights, lengths, True)
-    ):
-        assert np.isfinite(ours).all()
-        np.testing.assert_allclose(logs, ours, rtol=1e-9, atol=1e-12)
-
-
 def test_crossing_gold_heads_are_refused() -> None:
     heads = [[-1, 0, 1, 1, 1], [-1, 3, 4, 0, 3]]
     layout = ProjectiveTree().lay_out(np.zeros((2, 5, 5)))
@@ -184,9 +125,3 @@ def test_crossing_gold_heads_are_refused() -> None:
         ProjectiveTree(True).encode([[-1, 0, 0, 0, 0]] * 2, layout)
     with pytest.raises(DataError, match="cycle, 2 → 1 → 2"):
         ProjectiveTree().encode([[-1, 2, 1, 0, 0]] * 2, layout)
-
-
-def test_a_value() -> None:
-    assert ProjectiveTree() == ProjectiveTree(False) != ProjectiveTree(single_root=True)
-    assert ProjectiveTree() != Tree()
-    assert repr(ProjectiveTree(True)) == "ProjectiveTree(single_root=True)"

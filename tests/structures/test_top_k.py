@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from didyma.errors import DataError
 from didyma.structures.top_k import TopK
+from tests.structures.scores import random_scores
 
 MODES = st.booleans()
 
@@ -24,18 +25,6 @@ def sets(n, k, exactly):
 
 def totals(outputs, scores):
     return np.array([scores[output].sum() for output in outputs])
-
-
-def random_scores(rng, n):
-    scores = rng.standard_normal(n)
-    kind = rng.integers(4)
-    if kind == 1:
-        scores = np.round(scores)
-    elif kind == 2:
-        scores[rng.random(n) < 0.3] = -np.inf
-    elif kind == 3:
-        scores *= 300.0
-    return scores
 
 
 @given(

@@ -6,15 +6,13 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.structures.tree import Tree
+from tests.structures.test_heads import ROOTS, totals
 
 Floats = NDArray[np.float64]
-ROOTS = pytest.mark.parametrize("single_root", [False, True])
 
 
 @cache
@@ -32,10 +30,6 @@ def all_trees(n: int, single_root: bool) -> NDArray[np.int64]:
             and (not single_root or heads.count(0) == 1)
         ]
     )
-
-
-def totals(scores: Floats, heads: NDArray[np.int64]) -> Floats:
-    return scores[np.arange(1, len(scores)), heads].sum(axis=-1)
 
 
 def kinds_of_scores(n: int, count: int) -> Iterator[Floats]:
@@ -141,33 +135,6 @@ def test_best_of_large_trees(n: int, symmetric: float) -> None:
         assert totals(scores, heads[1:]) == pytest.approx(best, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.data())
-def test_padding_means_nothing(data: st.DataObject) -> None:
-    n, single_root = data.draw(st.integers(1, 7)), data.draw(st.booleans())
-    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
-    lengths = rng.integers(1, n + 1, size=4)
-    scores = np.round(rng.normal(size=(4, n + 1, n + 1)), data.draw(st.integers(0, 3)))
-    tree = Tree(single_root)
-    outputs, marginals = tree.predict(scores, lengths), tree.marginals(scores, lengths)
-    log_partition = tree.log_partition(scores, lengths)
-    parts = tree.argmax(scores, lengths)
-    layout = tree.lay_out(scores, lengths)
-    np.testing.assert_array_equal(tree.encode(outputs, layout)[0], parts)
-    for b, length in enumerate(lengths):
-        own = slice(0, length + 1)
-        alone = scores[b, own, own].copy()
-        alone[0] = 99.0
-        np.fill_diagonal(alone, 77.0)
-        np.testing.assert_array_equal(outputs[b, own], tree.predict(alone))
-        np.testing.assert_allclose(marginals[b, own, own], tree.marginals(alone), atol=1e-13)
-        np.testing.assert_allclose(log_partition[b], tree.log_partition(alone), rtol=1e-12)
-        assert (outputs[b, length + 1 :] == -1).all()
-        assert (parts[b, length:] == -1).all()
-        assert marginals[b].sum() == pytest.approx(length)
-        np.testing.assert_array_equal(tree.decode(parts[b : b + 1], layout)[0], outputs[b])
-
-
 @ROOTS
 @pytest.mark.parametrize("deviation", [0.1, 1.0, 5.0])
 def test_matrix_tree_theorem(deviation: float, single_root: bool) -> None:
@@ -186,33 +153,6 @@ def test_matrix_tree_theorem(deviation: float, single_root: bool) -> None:
     np.testing.assert_allclose(marginals[:, 1:].sum(axis=2), 1.0)
     if single_root:
         np.testing.assert_allclose(marginals[:, :, 0].sum(axis=1), 1.0)
-
-
-@ROOTS
-@pytest.mark.parametrize("deviation", [1.0, 100.0])
-def test_marginals_are_the_gradient(deviation: float, single_root: bool) -> None:
-    tree, rng = Tree(single_root), np.random.default_rng(5)
-    scores = rng.normal(scale=deviation, size=(13, 13))
-    direction = rng.normal(size=(13, 13))
-    step = 1e-5
-    slope = tree.log_partition(scores + step * direction)
-    slope = (slope - tree.log_partition(scores - step * direction)) / (2 * step)
-    assert (tree.marginals(scores) * direction).sum() == pytest.approx(slope, abs=1e-5)
-
-
-@ROOTS
-def test_probabilities_and_logarithms_agree(single_root: bool) -> None:
-    rng = np.random.default_rng(6)
-    log_weights = np.log(rng.dirichlet(np.full(13, 0.3), size=(5, 13)))
-    log_weights[:, 0] = -np.inf
-    log_weights[:, np.arange(13), np.arange(13)] = -np.inf
-    lengths = np.full(5, 12)
-    tree = Tree(single_root)
-    for ours, logs in zip(
-        tree.sum_over(log_weights, lengths, False), tree.sum_over(log_weights, lengths, True)
-    ):
-        assert np.isfinite(ours).all()
-        np.testing.assert_allclose(logs, ours, rtol=1e-9, atol=1e-12)
 
 
 @ROOTS
@@ -310,9 +250,3 @@ def test_shapes_are_checked() -> None:
         tree.predict(np.zeros((3, 3)), transitions=np.zeros(3))
     with pytest.raises(DataError, match="outputs"):
         tree.encode(np.zeros((2, 3)), tree.lay_out(np.zeros((2, 3, 3))))
-
-
-def test_a_value() -> None:
-    assert Tree() == Tree(False) != Tree(single_root=True)
-    assert repr(Tree(True)) == "Tree(single_root=True)"
-    assert len({Tree(), Tree(), Tree(True)}) == 2
