@@ -9,7 +9,6 @@ their own, without torch, for which it would need an old version.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,37 +17,26 @@ import torch
 
 from benchmarks.peers import ask
 from benchmarks.row import Row
+from benchmarks.structures import Case
 from benchmarks.timing import fastest
 from didyma.execution import threads
 from didyma.nn import SparseMAP, StructureDistribution
 from didyma.structures import Chain, Constituency, Matching, ProjectiveTree, Segmentation, Tree
-from didyma.structures.compiled import CompiledStructure
 
 WORKER = Path(__file__).with_name("layer_worker.py")
 BATCH = 32
 SECONDS = 1.0  # of each measurement
 
 
-@dataclass(frozen=True)
-class Case:
-    """A structure, the shape of an instance's scores, and what torch-struct calls it."""
-
-    name: str
-    structure: CompiledStructure
-    shape: tuple[int, ...]
-    peer: str = ""
-    additional: dict[str, tuple[int, ...]] = field(default_factory=dict)
-
-
 CASES = (
-    Case("sequence 25x5", Chain(), (25, 5), "LinearChainCRF", {"transitions": (5, 5)}),
-    Case("sequence 50x20", Chain(), (50, 20), "LinearChainCRF", {"transitions": (20, 20)}),
-    Case("segments 20x5x3", Segmentation(), (20, 5, 3), "SemiMarkovCRF"),
-    Case("binary tree 12x3", Constituency(), (12, 12, 3), "TreeCRF"),
-    Case("projective tree 20", ProjectiveTree(), (21, 21), "DependencyCRF"),
-    Case("tree 10", Tree(single_root=True), (11, 11), "NonProjectiveDependencyCRF"),
-    Case("tree 20", Tree(single_root=True), (21, 21), "NonProjectiveDependencyCRF"),
-    Case("tree 80", Tree(single_root=True), (81, 81), "NonProjectiveDependencyCRF"),
+    Case("sequence 25x5", Chain(), (25, 5), {"transitions": (5, 5)}, "LinearChainCRF"),
+    Case("sequence 50x20", Chain(), (50, 20), {"transitions": (20, 20)}, "LinearChainCRF"),
+    Case("segments 20x5x3", Segmentation(), (20, 5, 3), peer="SemiMarkovCRF"),
+    Case("binary tree 12x3", Constituency(), (12, 12, 3), peer="TreeCRF"),
+    Case("projective tree 20", ProjectiveTree(), (21, 21), peer="DependencyCRF"),
+    Case("tree 10", Tree(single_root=True), (11, 11), peer="NonProjectiveDependencyCRF"),
+    Case("tree 20", Tree(single_root=True), (21, 21), peer="NonProjectiveDependencyCRF"),
+    Case("tree 80", Tree(single_root=True), (81, 81), peer="NonProjectiveDependencyCRF"),
     Case("matching 10", Matching(), (10, 10)),
 )
 

@@ -46,12 +46,13 @@ SECONDS = 0.2  # of each measurement
 
 @dataclass(frozen=True)
 class Case:
-    """A structure and shapes of an instance's scores."""
+    """A structure, shapes of an instance's scores, and what torch-struct calls it."""
 
     name: str
     structure: CompiledStructure
     shape: tuple[int, ...]
     additional: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    peer: str = ""
 
 
 def cases() -> list[Case]:

@@ -6,20 +6,17 @@ import pytest
 from didyma.structures import Chain
 
 RNG = np.random.default_rng(0)
-SCORES, SHARED, OWN = (
-    RNG.normal(size=(3, 4, 2)),
-    RNG.normal(size=(2, 2)),
-    RNG.normal(size=(3, 2, 2)),
-)
+SCORES, LENGTHS = RNG.normal(size=(3, 5, 2)), [5, 2, 3]
+SHARED, OWN = RNG.normal(size=2), RNG.normal(size=(3, 2))
 
 
-@pytest.mark.parametrize("transitions", [SHARED, OWN], ids=["shared", "of each instance"])
-def test_instances_keep_their_scores(transitions):
-    layout = Chain().lay_out(SCORES, LENGTHS, transitions=transitions)
+@pytest.mark.parametrize("start", [SHARED, OWN], ids=["shared", "of each instance"])
+def test_instances_keep_their_scores(start):
+    layout = Chain().lay_out(SCORES, LENGTHS, start=start)
     assert len(layout) == 3
-    place = layout.additional["transitions"]
-    assert place.shared is (transitions is SHARED)
-    for b, expected in enumerate(np.broadcast_to(transitions, (3, 2, 2))):
+    place = layout.additional["start"]
+    assert place.shared is (start is SHARED)
+    for b, expected in enumerate(np.broadcast_to(start, (3, 2))):
         np.testing.assert_array_equal(
             layout.extra_of(b)[place.start : place.stop].reshape(place.shape), expected
         )
@@ -28,10 +25,10 @@ def test_instances_keep_their_scores(transitions):
         assert (scores[n:] == -np.inf).all()
 
 
-@pytest.mark.parametrize("transitions", [SHARED, OWN], ids=["shared", "of each instance"])
+@pytest.mark.parametrize("start", [SHARED, OWN], ids=["shared", "of each instance"])
 @pytest.mark.parametrize("some", [[2, 0], np.array([True, False, True])])
-def test_some_instances(transitions, some):
-    layout = Chain().lay_out(SCORES, LENGTHS, transitions=transitions)
+def test_some_instances(start, some):
+    layout = Chain().lay_out(SCORES, LENGTHS, start=start)
     part = layout.select(some)
     np.testing.assert_array_equal(part.scores, layout.scores[some])
     np.testing.assert_array_equal(part.sizes, layout.sizes[some])
