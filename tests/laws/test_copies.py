@@ -81,8 +81,8 @@ from didyma.nn import (
     PerturbedLoss,
     PoolLoss,
     RankingLoss,
-    SPOPlusLoss,
     SparseMAP,
+    SPOPlusLoss,
     StructureDistribution,
 )
 
