@@ -213,7 +213,7 @@ def test_a_first_stage_is_asked_for_again(run: Run, data: Path, tmp_path: Path) 
     scored, model = tmp_path / "scored.tsv", tmp_path / "model.safetensors"
     scored.write_text("\n".join(["query\tpassage\tlabel\tscore", *lines]) + "\n")
     shown = run("rerank", "fit", scored, "-o", model, "--quick").stdout
-    assert "against first_score" in shown
+    assert "of z-sum, the best of 5 orders that need no training" in shown
     assert run("rerank", "rank", model, scored, "--top-k", 1).stdout
     for command in ("rank", "eval"):
         said = run("rerank", command, model, data / "test.tsv", code=1).stderr

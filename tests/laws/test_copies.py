@@ -40,7 +40,7 @@ from didyma.learning import (
 )
 from didyma.metrics import Evaluator, ROCArea, RunEvaluator, compare, evaluate
 from didyma.nbest import Bag
-from didyma.ranking import Featuriser, Ranked
+from didyma.ranking import Featuriser, Ranked, Ranking
 from didyma.structured import TaskProblem
 from didyma.structures import (
     AtMost,
@@ -57,6 +57,7 @@ from didyma.text import (
     BM25,
     ExtendedFeatures,
     FieldOverlaps,
+    Meaning,
     Signals,
     SmallFeatures,
     Target,
@@ -230,6 +231,10 @@ def letters(texts):
     return [[text.count(letter) for letter in "aeiou"] for text in texts]
 
 
+def meaning_of(texts):
+    return [[len(text), 1.0] for text in texts]
+
+
 def vectors_of(terms):
     return np.array([VECTORS.get(term, [0.0, 0.0]) for term in terms])
 
@@ -373,6 +378,7 @@ EXAMPLES = {
     "Input": (lambda: didyma.nbest.Input("time flies", "NN VBZ"), repr),
     "Output": (lambda: didyma.nbest.Output("NN VBZ", {"lm": -2.5}), repr),
     "Ranked": (lambda: Ranked(0, 0.5, "d1", "A novel.", {"year": 1815}, raw=2.0), repr),
+    "Ranking": (lambda: Ranking([Ranked(0, 0.5, text="A novel.")], ["no vector"]), vars),
     "PassageIndex": (
         lambda: didyma.PassageIndex.build(WORDS, f"{tempfile.mkdtemp()}/index"),
         lambda index: [(one.id, one.score) for one in index.search("bells")],
@@ -390,7 +396,7 @@ EXAMPLES = {
         type(one).__name__: (lambda one=one: one, part)
         for one in (
             *(SmallFeatures(), ExtendedFeatures(), FirstStage(), WordVectors(VECTORS)),
-            *(Signals(), FieldOverlaps("title")),
+            *(Signals(), FieldOverlaps("title"), Meaning(meaning_of)),
         )
     },
     "WordVectors: a callable": (lambda: WordVectors(vectors_of), part),

@@ -30,9 +30,10 @@ def test_figures_of_the_gate_can_be_made_again(scores: bool, tmp_path: Path) -> 
         assert evaluate(before, lists.y, lists.groups).mean("AP") == gate.baseline_value
     held_out = evaluate(reranker.out_of_fold_, lists.y, lists.groups).mean("AP")
     assert held_out == pytest.approx(gate.value)
+    assert gate.baseline_value == max(order.value for order in gate.opponents)
     if scores:
         with pytest.raises(DataError, match="first stage's scores"):
-            reranker.baseline(made(3))
+            reranker.predict(made(3))
 
 
 @pytest.mark.parametrize("after", [1, 2])

@@ -120,7 +120,10 @@ def test_threads_give_the_bits_of_one(reranker, tmp_path):
 def test_the_first_stage_is_used_where_it_is_given():
     lists = made(scores=True)
     reranker = TextReranker(quick=True).fit(lists)
-    assert reranker.gate_.baseline == "first_score"
+    assert {order.name for order in reranker.gate_.opponents} == {
+        *("first_score", "stem_bm25", "bm25", "z-sum", "RRF")
+    }
+    assert reranker.uses_scores
     given = [0.0, 3.0, 1.0]
     assert len(reranker.rank(QUERY, DOCUMENTS, scores=given)) == 3
     with pytest.raises(DataError, match="scores: expected the first stage's scores, found none"):
@@ -185,7 +188,7 @@ def test_one_query_is_too_few_to_learn_from():
         (["a"], [["b", "c"]], [[1]], "labels: expected 2 values in list 0, found 1"),
         (["a"], [["b", "c"]], [["x", 0]], "labels: expected numbers in list 0"),
         (["a"], [["b", "c"]], [[np.nan, 0]], "labels: expected finite numbers"),
-        (["a"], [["b", "c"]], None, "expected queries, passages and labels"),
+        (["a"], None, [[1, 0]], "expected queries, passages and labels"),
         (["a"], ["b", "c"], [1, 0], "passages: 2 passages for 1 queries: expected a list of pass"),
         (["a", "a"], ["b", "c"], [1], "labels: expected 2 numbers, found shape"),
         ("a", [["b"]], [[1]], "queries: expected a list, found str 'a'"),

@@ -52,6 +52,7 @@ INNER = {
     "ExtendedFeatures": "didyma.text.features.extended",
     "FieldOverlaps": "didyma.text.features.fields",
     "FirstStage": "didyma.text.features.part",
+    "Meaning": "didyma.text.features.meaning",
     "Signals": "didyma.text.features.signals",
     "SmallFeatures": "didyma.text.features.small",
     "WordVectors": "didyma.text.features.word_vectors",

@@ -19,7 +19,7 @@ from didyma.files import PathName, format_suffix, replace_when_done
 if TYPE_CHECKING:
     from didyma.ranking.explanation import PassageExplanation
 
-__all__ = ["PassageRanking", "Ranked", "records", "write", "write_table"]
+__all__ = ["PassageRanking", "Ranked", "Ranking", "records", "write", "write_table"]
 
 COLUMNS = ("qid", "rank", "score", "docid", "query", "passage")
 
@@ -62,6 +62,21 @@ class Ranked:
     first_score: float | None = None
     first_rank: int | None = None
     explanation: PassageExplanation | None = None
+
+
+class Ranking(list[Ranked]):
+    """Documents from the best to the worst; ``notes`` say what the request lacked.
+
+    >>> ranking = Ranking([Ranked(0, 0.5)], ("clicks: missing in 1 of 1 documents",))
+    >>> len(ranking), ranking.notes
+    (1, ('clicks: missing in 1 of 1 documents',))
+    """
+
+    notes: tuple[str, ...]
+
+    def __init__(self, ranked: Iterable[Ranked] = (), notes: Iterable[str] = ()) -> None:
+        super().__init__(ranked)
+        self.notes = tuple(notes)
 
 
 class PassageRanking(NamedTuple):

@@ -5,6 +5,7 @@ from didyma.text.features.extended import ExtendedFeatures as ExtendedFeatures
 from didyma.text.features.fields import FieldOverlaps as FieldOverlaps
 from didyma.text.features.languages import stems_of as stems_of
 from didyma.text.features.languages import stop_words as stop_words
+from didyma.text.features.meaning import Meaning as Meaning
 from didyma.text.features.part import FirstStage as FirstStage
 from didyma.text.features.signals import Signals as Signals
 from didyma.text.features.small import SmallFeatures as SmallFeatures

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Self, TypeAlias, cast
@@ -17,6 +17,7 @@ from didyma.learning.scoring import SCALERS, linear_scores
 from didyma.model import Model
 from didyma.ranking.binned import Binned
 from didyma.ranking.svm import SVMRanker
+from didyma.text.opponents import Opponent
 
 __all__ = ["DEVIATIONS", "AdditiveFit", "Fit", "LinearFit", "clipping"]
 
@@ -78,20 +79,27 @@ class LinearFit(Fit):
     scaling: dict[str, Any]
 
     @classmethod
-    def path(cls, lists: Lists, loss: str, Cs: Sequence[float]) -> list[Self]:
-        """One for each C."""
+    def path(
+        cls, lists: Lists, loss: str, Cs: Sequence[float], signs: Mapping[str, int] | None = None
+    ) -> list[Self]:
+        """One for each C; ``signs`` are those that the weights of some columns must have."""
         scaling = clipping(lists.X)
         scaled = SCALERS[SCALER](lists.X, lists.groups, scaling)
         scaled_lists = lists.with_items(scaled, lists.feature_names)
         svms = SVMRanker(loss).path(scaled_lists, None, Cs)
         _check_finished(svms)
+        if signs:
+            wanted = np.array([signs.get(name, 0) for name in lists.features.labels])
+            svms = [_with_signs(svm, scaled_lists, C, wanted) for svm, C in zip(svms, Cs)]
         return [cls(svm, svm.coef_, scaled_lists, scaling) for svm in svms]
 
-    def single(self, column: str) -> Self:
-        """The ranking by one column, in the place of what was learned."""
-        assert self.lists.feature_names is not None
+    def order(self, opponent: Opponent) -> Self:
+        """An order that needs no training, in the place of what was learned."""
+        names = self.lists.features.labels
         coef = np.zeros_like(self.coef)
-        coef[self.lists.feature_names.index(column)] = 1.0
+        for column, weight in zip(opponent.columns, opponent.weights):
+            place = names.index(column)
+            coef[place] = weight / self.scaling["scale_"][place]
         return replace(self, coef=coef)
 
     def _weights(self, other: LinearFit) -> Vector:
@@ -116,16 +124,28 @@ class AdditiveFit(Fit):
     features: Any
 
     @classmethod
-    def path(cls, lists: Lists, loss: str, Cs: Sequence[float]) -> list[Self]:
-        """One for each C."""
+    def path(
+        cls, lists: Lists, loss: str, Cs: Sequence[float], signs: Mapping[str, int] | None = None
+    ) -> list[Self]:
+        """One for each C; where ``signs`` has a column, its function rises (1) or falls (−1)."""
         from didyma.ranking.additive import AdditiveSVMRanker
 
-        qid = lists.groups.codes
-        rankers = AdditiveSVMRanker(loss, bins=BINS).path(lists.X, lists.y, Cs, qid=qid)
+        qid, names = lists.groups.codes, lists.features.labels
+        rising, falling = (
+            [n for n, name in enumerate(names) if (signs or {}).get(name) == sign]
+            for sign in (1, -1)
+        )
+        ranker = AdditiveSVMRanker(loss, bins=BINS, increasing=rising, decreasing=falling)
+        rankers = ranker.path(lists.X, lists.y, Cs, qid=qid)
         _check_finished(rankers)
         binned: Any = rankers[0].bins_.transform(lists.X)
         rows = lists.with_items(binned)
         return [cls(ranker, ranker.coef_, rows, lists.features) for ranker in rankers]
+
+    def blend(self, other: LinearFit) -> Self:
+        """The mean of both scores; functions that must rise do, whatever was rounded."""
+        blended = super().blend(other)
+        return replace(blended, coef=cast("Binned", self.lists.X).feasible(blended.coef))
 
     def _weights(self, other: LinearFit) -> Vector:
         return cast("Binned", self.lists.X).steps(cast("Vector", other.lists.X) * other.coef)
@@ -163,6 +183,16 @@ def clipping(X: NDArray[Any]) -> dict[str, Any]:
         "data_range_": high - low,
         "n_samples_seen_": len(X),
     }
+
+
+def _with_signs(svm: SVMRanker, lists: Lists, C: float, signs: NDArray[np.int_]) -> SVMRanker:
+    """The ranker itself, or one without the columns whose weights would have the wrong sign."""
+    X = lists.X
+    while (wrong := svm.coef_ * signs < 0).any():
+        X = np.where(wrong, 0.0, cast("Vector", X))
+        (svm,) = SVMRanker(svm.loss).path(lists.with_items(X, lists.feature_names), None, [C])
+        _check_finished([svm])
+    return svm
 
 
 def _check_finished(path: Sequence[Any]) -> None:

@@ -43,8 +43,6 @@ def read_judged(
         columns = _sequence(queries, "queries"), _sequence(passages, "passages")
         is_flat = bool(columns[1]) and all(isinstance(one, (str, Mapping)) for one in columns[1])
         lists = (_flat if is_flat else _nested)(*columns, labels, scores, query_vectors)
-        if lists.labels is None:
-            raise DataError("expected queries, passages and labels, or lists that have them all")
     check_queries(lists)
     return lists.select(np.arange(len(lists)))  # queries without passages teach nothing
 

@@ -18,7 +18,7 @@ from didyma.files import PathName
 from didyma.model import Model, Savable, Saved, Serialisable, State
 from didyma.ranking.explanation import MatchedSpan, PassageExplanation, explain_rows
 from didyma.ranking.featuriser import Featuriser
-from didyma.ranking.ranked import Ranked
+from didyma.ranking.ranked import Ranked, Ranking
 from didyma.ranking.windowed import Windowed
 from didyma.text.features import TextFeatures
 from didyma.text.spans import matched_spans
@@ -113,7 +113,7 @@ class Reranker(Serialisable, Savable):
         scores: ArrayLike | None = None,
         *,
         explain: bool = False,
-    ) -> list[Ranked]:
+    ) -> Ranking:
         """Documents by descending score, of equal ones the first given first.
 
         Parameters
@@ -134,7 +134,7 @@ class Reranker(Serialisable, Savable):
         passages = self._read(documents)
         lists = self._lists(query, passages, scores)
         if not passages:
-            return []
+            return Ranking()
         windowed, rows, raw, window = self._score(lists)
         order = np.argsort(-raw, kind="stable")[:top_k]
         score = self._calibrated(raw)
@@ -151,7 +151,13 @@ class Reranker(Serialisable, Savable):
             )
             for n in order.tolist()
         ]
-        return self._explained(ranked, lists, rows, window[order]) if explain else ranked
+        if explain:
+            ranked = self._explained(ranked, lists, rows, window[order])
+        return Ranking(ranked, tuple(self._notes(passages, lists, windowed)))
+
+    def _notes(self, passages: list[Passage], lists: Lists, windowed: Windowed) -> Iterable[str]:
+        """What whoever asked should know."""
+        return ()
 
     def explain(
         self, query: Any, documents: Iterable[Any], scores: ArrayLike | None = None

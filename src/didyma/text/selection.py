@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self, TypeAlias
@@ -20,9 +20,10 @@ from didyma.model import Model
 from didyma.ranking.windowed import Windowed
 from didyma.stateful import array_of
 from didyma.text.features import FirstStage, SmallFeatures, WordVectors
-from didyma.text.features.in_lists import IN_LIST
+from didyma.text.features.in_lists import IN_LIST, RRF
 from didyma.text.fits import AdditiveFit, Fit, LinearFit
 from didyma.text.judgements import Target
+from didyma.text.opponents import Opponent
 
 __all__ = ["Candidate", "CrossValidation", "JudgedFeatures", "Progress", "Trial", "candidates"]
 
@@ -55,13 +56,19 @@ class Candidate:
         blends = (SINGLE, ORDER, LINEAR) if self.additive else (SINGLE, ORDER)
         return [(C, blend) for C in self.Cs for blend in blends]
 
-    def fits(self, lists: Lists, loss: str, order: str) -> list[Fit]:
-        """Fitted rankers: single, blended with the order of a column, and additive with linear."""
-        linear = LinearFit.path(lists, loss, CS[: len(self.Cs)] if self.additive else self.Cs)
-        old = linear[0].single(order)
+    def fits(
+        self, lists: Lists, loss: str, order: Opponent, signs: Mapping[str, int] | None = None
+    ) -> list[Fit]:
+        """Fitted rankers: single, blended with an order, and additive with linear.
+
+        ``signs`` are 1 or −1 for columns with which scores must not fall, or not rise.
+        """
+        Cs = CS[: len(self.Cs)] if self.additive else self.Cs
+        linear = LinearFit.path(lists, loss, Cs, signs)
+        old = linear[0].order(order)
         if not self.additive:
             return [fit for line in linear for fit in (line, line.blend(old))]
-        pairs = zip(AdditiveFit.path(lists, loss, self.Cs), linear)
+        pairs = zip(AdditiveFit.path(lists, loss, self.Cs, signs), linear)
         return [
             fit for steps, line in pairs for fit in (steps, steps.blend(old), steps.blend(line))
         ]
@@ -133,9 +140,9 @@ class JudgedFeatures:
         graded = Lists(lists.items, target.grades, docid=lists.docid, grouping=lists.groups)
         return cls(graded, windowed, names, shown)
 
-    def best(self, column: str) -> Vector:
-        """A column's value for each row, that of its best window."""
-        return self.windowed.best(self.windowed.X[:, self.names.index(column)])[0]
+    def best(self, order: Opponent) -> Vector:
+        """The score of each row by an order, that of its best window."""
+        return self.windowed.best(order.scores(self.windowed.X, self.names))[0]
 
     def columns(self, names: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Of each row, and of each window, these features."""
@@ -151,29 +158,42 @@ def candidates(
     *,
     quick: bool = False,
     sets: Sequence[str] | None = None,
+    further: Sequence[str] = (),
+    baseline: Sequence[str] = (),
 ) -> list[Candidate]:
     """What to try with these columns, the cheapest first; few queries bear no large C.
 
-    Sets with columns in lists are tried with an additive ranker as well, unless queries are few.
+    Columns that are ``further`` than those of the text alone, such as signals, are tried by
+    themselves, and all together with each set of the others; of sets without them only the first
+    is tried. Sets with columns in lists are tried with an additive ranker as well, unless queries
+    are few.
 
-    ``sets`` are the names of those that may be tried, by default all.
+    ``sets`` are the names of those that may be tried, by default all; each has the columns of the
+    ``baseline``.
     """
-    absolute = [name for name in names if not name.endswith(IN_LIST)]
-    columns_of = {"small set": [name for name in absolute if name in SMALL]}
-    if quick:
-        return [Candidate("small set", tuple(columns_of["small set"]), CS[:3])]
-    columns_of["plain set"] = [n for n in absolute if ":" not in n and n not in VECTORS]
-    columns_of["extended set"] = [name for name in absolute if name not in VECTORS]
-    if sets is not None:
-        columns_of = {name: columns_of[name] for name in sets}
-    if vectors := [name for name in absolute if name in VECTORS]:
-        columns_of |= {f"{name} and vectors": [*own, *vectors] for name, own in columns_of.items()}
+    absolute = [name for name in names if not name.endswith((IN_LIST, RRF))]
+    further = [name for name in absolute if name in VECTORS or name in set(further)]
+    lexical = [name for name in absolute if name not in set(further)]
+    columns_of = {"small set": [name for name in lexical if name in SMALL]}
+    if not quick:
+        columns_of["plain set"] = [name for name in lexical if ":" not in name]
+        columns_of["extended set"] = lexical
+        if sets is not None:
+            columns_of = {name: columns_of[name] for name in sets}
+    if further:
+        kind = "vectors" if VECTORS.issuperset(further) else "signals"
+        first, *_ = columns_of
+        together = {f"{name} and {kind}": [*own, *further] for name, own in columns_of.items()}
+        columns_of = {kind: further, first: columns_of[first], **together}
+        if kind == "vectors":  # which are no order by themselves
+            del columns_of[kind]
     present = set(names)
-    for name, columns in list(columns_of.items()):
+    for name, columns in [] if quick else list(columns_of.items()):
         relative = [column + IN_LIST for column in columns if column + IN_LIST in present]
         columns_of[name + IN_LISTS] = [*columns, *relative]
-    distinct = {tuple(columns): name for name, columns in reversed(columns_of.items())}
-    n_Cs = len(CS) - (n_queries < MANY)
+    complete = {name: dict.fromkeys([*own, *baseline]) for name, own in columns_of.items()}
+    distinct = {tuple(columns): name for name, columns in reversed(complete.items())}
+    n_Cs = 3 if quick else len(CS) - (n_queries < MANY)
     linear = [Candidate(name, columns, CS[:n_Cs]) for columns, name in reversed(distinct.items())]
     additive = [
         replace(candidate, Cs=ADDITIVE_CS[:n_Cs], additive=True)
@@ -187,13 +207,18 @@ class CrossValidation:
     """Cross-validated trials of candidates, within a budget of seconds.
 
     Folds are of queries. Features know the words of all lists, as they will when the model is in
-    use, but no labels.
+    use, but no labels. The baseline is the best of the opponents, which learn nothing.
     """
 
     def __init__(
-        self, judged: JudgedFeatures, target: Target, orders: Sequence[str], random_state: int = 0
+        self,
+        judged: JudgedFeatures,
+        target: Target,
+        opponents: Sequence[Opponent],
+        random_state: int = 0,
+        signs: Mapping[str, int] | None = None,
     ) -> None:
-        self.judged, self.target = judged, target
+        self.judged, self.target, self.signs = judged, target, signs
         groups = judged.lists.groups
         self.usable = np.flatnonzero(groups.mixed(target.grades > _least(target, groups)))
         n_folds = min(FOLDS, len(self.usable))
@@ -204,9 +229,13 @@ class CrossValidation:
         self.trials: list[Trial] = []
         self.untried: tuple[Candidate, ...] = ()
         self.interrupted = False
-        values = {name: self.values(judged.best(name)) for name in orders}
-        self.baseline = max(values, key=lambda name: values[name].mean()) if n_folds else orders[0]
-        self.baseline_values = values[self.baseline]
+        values = [self.values(judged.best(order)) for order in opponents] if n_folds else []
+        self.opponents = tuple(
+            order._replace(value=float(own.mean())) for order, own in zip(opponents, values)
+        )
+        best = int(np.argmax([order.value for order in self.opponents])) if n_folds else 0
+        self.baseline = self.opponents[best] if n_folds else opponents[0]
+        self.baseline_values = values[best] if n_folds else np.zeros(0)
 
     def values(self, scores: Vector) -> Vector:
         """The measure for each usable query."""
@@ -266,7 +295,7 @@ class CrossValidation:
             test = self.fold[codes[item]] == fold
             lists = self.judged.lists.with_items(rows, candidate.columns).select(train)
             held_out = self.judged.lists.select(item[test]).with_items(windows[test])
-            fits = candidate.fits(lists, self.target.loss, self.baseline)
+            fits = candidate.fits(lists, self.target.loss, self.baseline, self.signs)
             scores[:, test] = Fit.scores(fits, held_out)
 
         with warnings.catch_warnings():
@@ -292,7 +321,8 @@ class CrossValidation:
         lists = self.judged.lists.with_items(rows, trial.candidate.columns)
         upto = tuple(C for C in trial.candidate.Cs if C <= trial.C)  # each begins where one ended
         candidate = replace(trial.candidate, Cs=upto)
-        fits = candidate.fits(lists.select_lists(self.usable), self.target.loss, self.baseline)
+        usable, loss = lists.select_lists(self.usable), self.target.loss
+        fits = candidate.fits(usable, loss, self.baseline, self.signs)
         return fits[candidate.settings.index((trial.C, trial.blend))].model
 
 

@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Self, cast
+from typing import Annotated, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.columns import Columns
+from didyma.data.attributes import Attributes
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, passages_of
 from didyma.data.schema import Schema
 from didyma.errors import DataError
-from didyma.model import Model, Saved, State
+from didyma.model import Saved, State
 from didyma.model.fields import check_parameters
-from didyma.ranking.explanation import contributions
-from didyma.ranking.svm import SVMRanker
+from didyma.ranking.explanation import PassageExplanation, contributions
+from didyma.ranking.ranked import Ranked
+from didyma.ranking.windowed import Windowed
 from didyma.text.calibration import Calibration
 from didyma.text.drift import Drift, Ranges, departures
 from didyma.text.features import (
     ExtendedFeatures,
+    FieldOverlaps,
     FirstStage,
+    Meaning,
     Part,
+    Signals,
     SmallFeatures,
     TextFeatures,
     WordVectors,
 )
-from didyma.text.features.in_lists import IN_LIST
+from didyma.text.features.in_lists import IN_LIST, RRF
+from didyma.text.features.meaning import NO_VECTOR
+from didyma.text.features.signals import RANK, SIGNAL
+from didyma.text.features.word_vectors import WORDLLAMA
 from didyma.text.judgements import Target, check_queries, read_judged
+from didyma.text.notes import imputed, unknown, without_vectors
+from didyma.text.opponents import LEXICAL, Z_SUM, Opponent, opponents, retrieval_columns
 from didyma.text.reranker import Reranker
 from didyma.text.verdict import Verdict, decide, select
 
@@ -38,9 +47,9 @@ __all__ = ["TextReranker"]
 
 WINDOW = 200  # words
 SAMPLE = 1000  # queries that tell how important features are
-ORDERS = ("stem_bm25", "bm25")  # that need no training, where there is no first stage
 FEATURES = ("auto", "small", "extended")
 PARAMETERS = ("features", "language", "measure", "window", "time_budget", "quick", "random_state")
+LATER = {"embed_budget": 100, "increasing": (), "decreasing": ()}  # which files of 0.2 have not
 
 
 class TextReranker(Reranker):
@@ -69,6 +78,15 @@ class TextReranker(Reranker):
         Vectors of words, as `didyma.text.WordVectors` takes them, for features beside those of
         words as they are written. A saved model holds no vectors: it needs the package
         ``wordllama`` when it is loaded, or the same table from `attach`.
+    encoder : str, object or callable, optional
+        Embeds queries and documents, as `didyma.text.encoders.resolve` takes it: "auto" is what is
+        installed. A saved model holds its name; `attach` gives back what is no installed package.
+    store : VectorStore, optional
+        Vectors of documents that were embedded already. Not saved.
+    embed_budget : int
+        Texts that `rank` embeds at most; documents beyond it count as the median in training.
+    increasing, decreasing : sequence of str
+        Signals with which scores must not fall, or must not rise.
     language : str or None
         Of stop words and stems; "auto" finds out.
     measure : str, optional
@@ -116,6 +134,11 @@ class TextReranker(Reranker):
         *,
         features: str = "auto",
         vectors: Any = None,
+        encoder: Any = None,
+        store: Any = None,
+        embed_budget: int = 100,
+        increasing: Sequence[str] = (),
+        decreasing: Sequence[str] = (),
         language: str | None = "auto",
         measure: str | None = None,
         window: int | None = WINDOW,
@@ -125,6 +148,8 @@ class TextReranker(Reranker):
         callback: Any = None,
     ) -> None:
         self.features, self.vectors, self.language = features, vectors, language
+        self.encoder, self.store, self.embed_budget = encoder, store, embed_budget
+        self.increasing, self.decreasing = increasing, decreasing
         self.measure, self.window = measure, window
         self.time_budget, self.quick = time_budget, quick
         self.random_state, self.callback = random_state, callback
@@ -147,8 +172,9 @@ class TextReranker(Reranker):
         passages : sequence of sequences of str or mappings, or sequence of str or mappings
             Those of each query, or one for each entry of ``queries``. A mapping has a text and
             other fields (`didyma.data.Schema`).
-        labels : as ``passages``
-            Relevant or not (1, 0), grades, or a teacher's scores, which may be any numbers.
+        labels : as ``passages``, optional
+            Relevant or not (1, 0), grades, or a teacher's scores, which may be any numbers. Without
+            any, nothing is learned: the order is the sum of z-scores of what can rank by itself.
         scores : as ``passages``, optional
             The first stage's; `rank` must then be given them too.
         query_vectors : array of shape (n_queries, dimension), optional
@@ -164,48 +190,125 @@ class TextReranker(Reranker):
             )
         lists = read_judged(queries, passages, labels, scores, query_vectors)
         self.schema_ = Schema.of(lists.attributes)
-        target = Target.of(lists.y, lists.groups, self.measure)
+        target = None if lists.labels is None else Target.of(lists.y, lists.groups, self.measure)
         fitted = TextFeatures(self._parts(lists), self.language, self.window).fit(lists)
-        relative = [] if self.quick else [name for name in fitted.names if ":" not in name]
-        everything = fitted.with_columns([*fitted.names, *(name + IN_LIST for name in relative)])
-        orders = FirstStage().names[:1] if lists.scores is not None else ORDERS
+        signals = _part(fitted, Signals)
+        numbers = () if signals is None else signals.numbers_
+        self._check_monotone([signal.name for signal in numbers])
+        fused = [column for column, _ in retrieval_columns(fitted.names, numbers)]
+        relative = fused if self.quick else [name for name in fitted.names if ":" not in name]
+        compared = [
+            name + suffix
+            for suffix, names in ((IN_LIST, relative), (RRF, fused))
+            for name in names
+            if not name.startswith(SIGNAL) and name != NO_VECTOR  # signals have their own
+        ]
+        everything = fitted.with_columns([*fitted.names, *compared])
+        orders = opponents(everything.names, numbers, self.decreasing)
         windowed = everything.windowed(lists)
-        judged = JudgedFeatures.of(lists, windowed, everything.names, target, by=ORDERS[0])
-        search = CrossValidation(judged, target, orders, self.random_state)
+        if target is None:
+            self._fuse(lists, everything, windowed, orders)
+            return self
+        judged = JudgedFeatures.of(lists, windowed, everything.names, target, by=LEXICAL[0])
+        search = CrossValidation(judged, target, orders, self.random_state, self._signs())
         if not len(search.usable):
             raise DataError(
                 "expected a query with a relevant and an irrelevant passage, found none",
                 field="labels",
             )
         sets = ("extended set",) if self.features == "extended" and not self.quick else None
-        tried = candidates(everything.names, len(search.usable), quick=self.quick, sets=sets)
+        tried = candidates(
+            everything.names,
+            len(search.usable),
+            quick=self.quick,
+            sets=sets,
+            further=_further(fitted),
+            baseline=search.baseline.columns,
+        )
         search.run(tried, self.time_budget, self.callback)
         best = select(search.trials, search.baseline_values)
-        baseline = search.baseline, search.baseline_values
-        self.gate_ = decide(best, *baseline, target.measure, search.untried)
+        self.gate_ = decide(
+            *(best, search.baseline.name, search.baseline_values, target.measure),
+            *(search.untried, search.opponents),
+        )
         self.trials_ = [  # by the names that files of 0.2 have
             {"rung": str(t.candidate), "C": t.C, "beside": t.blend, target.measure: t.mean}
             for t in search.trials
         ]
         old = judged.best(search.baseline)
         if best is None or not self.gate_.passed:
-            self.model_, raw = single_column(search.baseline, len(search.usable)), old
+            self.model_, raw = search.baseline.model(len(search.usable)), old
         else:
             self.model_, raw = search.final(best), best.scores
-        self.featuriser = everything.with_columns(self.model_.features.names or ())
         self.calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
-        rows = lists.select(windowed.item).with_items(windowed.X, everything.names)
-        self.ranges_ = self._ranges(
-            self.model_.features.arrange(rows), departures(raw, old, lists.groups)
-        )
+        self._finish(lists, everything, windowed, departures(raw, old, lists.groups))
         self.out_of_fold_ = raw if best is None else best.scores
         self.interrupted_ = search.interrupted
         return self
 
+    def _fuse(
+        self, lists: Lists, everything: TextFeatures, windowed: Windowed, orders: list[Opponent]
+    ) -> None:
+        """The sum of z-scores, where there are no judgements; scores are not calibrated."""
+        order = next((one for one in orders if one.name == Z_SUM), orders[0])
+        summed = ", ".join(column.removesuffix(IN_LIST) for column in order.columns)
+        verdict = (
+            "There are no judgements, so nothing was learned, compared or calibrated: the order is "
+            + (f"the sum of z-scores of {summed}." if order.name == Z_SUM else f"that of {summed}.")
+        )
+        self.gate_ = Verdict(
+            *(order.name, order.name, self.measure or "AP", 0, 0.0, 0.0, 1.0, False, verdict),
+            tuple(orders),
+        )
+        n_queries = len(lists.groups)
+        self.trials_, self.model_ = [], order.model(n_queries)
+        identity, nothing = np.array([0.0, 1.0, 0.0]), np.zeros((4, 0))
+        self.calibration_ = Calibration("platt", identity, {}, nothing, 0.0, n_queries, ())
+        self.out_of_fold_, _ = windowed.best(order.scores(windowed.X, everything.names))
+        self._finish(lists, everything, windowed, np.zeros(1))
+        self.interrupted_ = False
+
+    def _finish(
+        self,
+        lists: Lists,
+        everything: TextFeatures,
+        windowed: Windowed,
+        departed: NDArray[np.float64],
+    ) -> None:
+        """Keep the columns that are needed, and what they were like."""
+        columns = [*(self.model_.features.names or ()), *self.gate_.baseline_order.columns]
+        self.featuriser = everything.with_columns(dict.fromkeys(columns))
+        if (meaning := _part(self.featuriser, Meaning)) is not None:
+            meaning.budget = self.embed_budget
+        rows = lists.select(windowed.item).with_items(windowed.X, everything.names)
+        self.ranges_ = self._ranges(self.model_.features.arrange(rows), departed)
+
+    def _signs(self) -> dict[str, int]:
+        """Columns with which scores must rise (1) or fall (−1)."""
+        return {
+            SIGNAL + name + end: sign
+            for names, sign in ((self.increasing, 1), (self.decreasing, -1))
+            for name in names
+            for end in ("", RANK, IN_LIST, RRF)
+        }
+
+    def _check_monotone(self, numbers: list[str]) -> None:
+        for field, others in (("increasing", self.decreasing), ("decreasing", ())):
+            for name in getattr(self, field):
+                if name not in numbers:
+                    present = ", ".join(numbers) or "none"
+                    raise DataError(
+                        f"expected signals of numbers (there are {present}), found {name!r}",
+                        field=field,
+                    )
+                if name in others:
+                    raise DataError(f"{name!r} is both increasing and decreasing", field=field)
+
     @property
     def uses_scores(self) -> bool:
         """Whether it was trained with the first stage's scores; what was kept may do without."""
-        return self.gate_.baseline in FirstStage().names
+        orders = [order.name for order in self.gate_.opponents] or [self.gate_.baseline]
+        return FirstStage().names[0] in orders
 
     def _ranges(self, rows: Lists, departed: NDArray[np.float64]) -> Ranges:
         names = rows.features.labels
@@ -224,8 +327,8 @@ class TextReranker(Reranker):
         """
         windowed, rows, raw, _ = self._score(lists)
         seen = self.model_.features.arrange(rows)
-        column = self.model_.features.labels.index(self.gate_.baseline)
-        old, _ = windowed.best(seen.X[:, column])
+        order = self.gate_.baseline_order
+        old, _ = windowed.best(order.scores(windowed.X, self.featuriser.names))
         return self.ranges_.compare(seen.X, seen.groups, departures(raw, old, lists.groups))
 
     def _parts(self, lists: Lists) -> list[Part]:
@@ -233,29 +336,66 @@ class TextReranker(Reranker):
         parts: list[Part] = [SmallFeatures() if is_small else ExtendedFeatures()]
         if lists.scores is not None:
             parts.append(FirstStage())
-        if self.vectors is not None:
-            parts.append(WordVectors(self.vectors))
+        if (attributes := lists.attributes) is not None:
+            texts = list(lists.items)
+            parts += [
+                FieldOverlaps(name)
+                for name, own in attributes.fields.items()
+                if any(text.strip() for text in own) and list(own) != texts
+            ]
+            parts += [Signals()] * bool(attributes.signals)
+        vectors = self.vectors
+        has_vectors = attributes is not None and attributes.vectors is not None
+        if self.encoder is not None or (has_vectors and lists.query_vectors is not None):
+            parts.append(meaning := Meaning(self.encoder, self.store))
+            encoder = meaning.encoder
+            if vectors is None and encoder is not None and encoder.is_static:
+                is_named = encoder.name == WORDLLAMA
+                vectors = WORDLLAMA if is_named else encoder.encode_documents
+        if vectors is not None:
+            parts.append(WordVectors(vectors))
         return parts
 
     def baseline(self, lists: Lists) -> tuple[str, NDArray[np.float64]]:
         """The order that reranking was compared with: its name, and a score for each row."""
-        name = self.gate_.baseline
-        if name in FirstStage().names:
-            if lists.scores is None:
-                raise DataError("expected the first stage's scores, found none", field="scores")
-            return name, lists.scores
-        features = TextFeatures([SmallFeatures()], self.language, self.window)
-        features.reader_ = cast("TextFeatures", self.featuriser).reader_
+        order = self.gate_.baseline_order
+        features = cast("TextFeatures", self.featuriser).with_columns(order.columns)
         windowed = features.windowed(lists)
-        return name, windowed.best(windowed.X[:, features.names.index(name)])[0]
+        return order.name, windowed.best(order.scores(windowed.X, features.names))[0]
 
-    def attach(self, vectors: Any) -> Self:
-        """Give a loaded model the vectors of words that it was trained with."""
+    def attach(self, vectors: Any = None, encoder: Any = None, store: Any = None) -> Self:
+        """Give a loaded model the word vectors and the encoder that it was trained with.
+
+        ``store`` are vectors of documents that are known (`VectorStore`).
+        """
         features = cast("TextFeatures", self.featuriser)
-        for part in features.parts:
-            if isinstance(part, WordVectors):
-                part.attach(vectors)
+        if vectors is not None and (words := _part(features, WordVectors)) is not None:
+            words.attach(vectors)
+        if (meaning := _part(features, Meaning)) is not None:
+            meaning.attach(encoder, store)
         return self
+
+    def _notes(self, passages: list[Passage], lists: Lists, windowed: Windowed) -> Iterator[str]:
+        """What was missing in a request, and what nobody asks for."""
+        features = cast("TextFeatures", self.featuriser)
+        if (signals := _part(features, Signals)) is not None:
+            yield from imputed(signals, lists)
+        yield from unknown(self.schema_, passages)
+        if NO_VECTOR in features.names:
+            is_missing = windowed.X[:, features.names.index(NO_VECTOR)] > 0
+            yield from without_vectors(len(np.unique(windowed.item[is_missing])), len(lists))
+
+    def _explained(
+        self, ranked: list[Ranked], lists: Lists, rows: Lists, window: NDArray[np.int64]
+    ) -> list[Ranked]:
+        """Signals are told as they were given."""
+        explained = super()._explained(ranked, lists, rows, window)
+        if lists.attributes is None or not lists.attributes.signals:
+            return explained
+        return [
+            replace(one, explanation=_as_given(one.explanation, lists.attributes, one.index))
+            for one in explained
+        ]
 
     def _lists(self, query: Any, documents: list[Passage], scores: ArrayLike | None) -> Lists:
         lists = super()._lists(query, documents, scores)
@@ -263,11 +403,16 @@ class TextReranker(Reranker):
         return lists
 
     def _read(self, documents: Iterable[Any]) -> list[Passage]:
+        self._check_fitted()
         texts = [field.name for field in self.schema_.of_role("text")]
         return passages_of(documents, partial(Passage.of, texts=texts))
 
     def _list(self, query: Any, documents: list[Passage], scores: list[ArrayLike] | None) -> Lists:
+        if not self.schema_.has_attributes:
+            return super()._list(query, documents, scores)
         texts, attributes, _ = self.schema_.read(documents)
+        if len(self.schema_.of_role("text")) < 2:  # a title is part of the text then
+            texts = [document.text for document in documents]
         lists = Lists.of_texts([query], [texts], scores=scores)
         return replace(lists, attributes=attributes if attributes else None)
 
@@ -277,22 +422,54 @@ class TextReranker(Reranker):
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""
         arrays, values = super().state()
-        return arrays, {**values, "parameters": {name: getattr(self, name) for name in PARAMETERS}}
+        later = {name: getattr(self, name) for name in LATER}
+        changed = {name: value for name, value in later.items() if value != LATER[name]}
+        parameters = {name: getattr(self, name) for name in PARAMETERS} | changed
+        if not self.schema_.fields:  # as files of 0.2 have it
+            del values["schema"]
+        return arrays, {**values, "parameters": parameters}
 
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The reranker that has this state."""
         others = {"schema": Schema(), **values}  # files of 0.2 have none
         parameters = others.pop("parameters")
-        check_parameters(cls, parameters, PARAMETERS)
+        check_parameters(cls, parameters, (*PARAMETERS, *LATER))
         reranker = super().from_state(arrays, others)
         vars(reranker).update(parameters)
+        if (meaning := _part(cast("TextFeatures", reranker.featuriser), Meaning)) is not None:
+            meaning.budget = reranker.embed_budget
         return reranker
 
 
-def single_column(column: str, n_queries: int) -> Model:
-    """The model that ranks by one column as it is."""
-    ranker = SVMRanker()
-    ranker.coef_, ranker.n_queries_ = np.ones(1), n_queries
-    Columns(1, (column,)).remember(ranker)
-    return Model.of(ranker)
+AnyPart = TypeVar("AnyPart", bound=Part)
+
+
+def _part(features: TextFeatures, kind: type[AnyPart]) -> AnyPart | None:
+    """The part of this kind, if there is one."""
+    return next((part for part in features.parts if isinstance(part, kind)), None)
+
+
+def _further(features: TextFeatures) -> list[str]:
+    """Columns of what documents are beside their text."""
+    kinds = (Signals, FieldOverlaps, Meaning)
+    parts = [part for part in features.parts if isinstance(part, kinds)]
+    return [name for part in parts for name in part.names if name != NO_VECTOR]
+
+
+def _as_given(
+    explanation: PassageExplanation | None, attributes: Attributes, row: int
+) -> PassageExplanation | None:
+    """The same with the values of signals as they came, none where they were missing."""
+    if explanation is None:
+        return None
+    given = {
+        SIGNAL + name: None if np.isnan(values[row]) else float(values[row])
+        for name, values in attributes.signals.items()
+        if values.dtype == np.float64
+    }
+    contributions = tuple(
+        part._replace(value=given[part.name]) if part.name in given else part
+        for part in explanation.contributions
+    )
+    return replace(explanation, contributions=contributions)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.model import Serialisable
+from didyma.model import Serialisable, State
+from didyma.text.opponents import Opponent
 
 if TYPE_CHECKING:
     from didyma.text.selection import Trial
@@ -26,7 +27,7 @@ class Verdict(Serialisable):
     kept : str
         What ranks.
     baseline : str
-        The order that it was compared with: that of the first stage, or of BM25.
+        The order that it was compared with: the best of the opponents.
     measure : str
     n_queries : int
         That have a better and a worse passage.
@@ -38,6 +39,13 @@ class Verdict(Serialisable):
         Whether what was learned is kept.
     verdict : str
         All of this in words.
+    opponents : tuple of Opponent
+        Every order that needs no training, with its mean of the measure on the same queries: first
+        stages, signals, BM25, meaning, the sum of z-scores and reciprocal rank fusion.
+
+    Both sides are chosen on the queries that they are compared on, the best opponent among some,
+    the best trial among many, so that either figure is a little too high; that a gain must exceed
+    its standard error is the allowance for it.
     """
 
     kept: str
@@ -49,6 +57,13 @@ class Verdict(Serialisable):
     p_value: float
     passed: bool
     verdict: str
+    opponents: tuple[Opponent, ...] = ()
+
+    @property
+    def baseline_order(self) -> Opponent:
+        """The baseline as a sum of columns."""
+        named = {order.name: order for order in self.opponents}
+        return named.get(self.baseline) or Opponent.single(self.baseline)
 
     @property
     def gain(self) -> float:
@@ -60,7 +75,15 @@ class Verdict(Serialisable):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
-        return asdict(self)
+        opponents = {order.name: order.value for order in self.opponents}
+        return {**asdict(replace(self, opponents=())), "opponents": opponents}
+
+    def state(self) -> State:
+        """All of it, as files of 0.2 have it where there are no opponents."""
+        arrays, values = super().state()
+        if not self.opponents:
+            del values["opponents"]
+        return arrays, values
 
 
 def select(trials: Sequence[Trial], base: NDArray[np.float64]) -> Trial | None:
@@ -91,6 +114,7 @@ def decide(
     base: NDArray[np.float64],
     measure: str,
     untried: Sequence[Any] = (),
+    opponents: Sequence[Opponent] = (),
 ) -> Verdict:
     """Whether a trial is kept, which it is if its gain is greater than its standard error."""
     from didyma.metrics.significance import wilcoxon
@@ -103,9 +127,10 @@ def decide(
         queries = "One query is" if n == 1 else f"{n} queries are"
         verdict = f"{queries} too few to learn from, so the order is that of {baseline}."
     else:
+        free = f", the best of {len(opponents)} orders that need no training,"
         figures = (
-            f"{measure} {value:.3f} against {before:.3f} of {baseline} on {n} held-out queries "
-            f"(p = {p:.2g})"
+            f"{measure} {value:.3f} against {before:.3f} of {baseline}"
+            f"{free * (len(opponents) > 1)} on {n} held-out queries (p = {p:.2g})"
         )
         verdict = (
             f"What was learned ranks ({best}): {figures}."
@@ -116,4 +141,6 @@ def decide(
     if untried:
         verdict += f" Not tried, as the time was up: {', '.join(map(str, untried))}."
     kept = str(best) if passed else baseline
-    return Verdict(kept, baseline, measure, n, value, before, p, passed, verdict)
+    return Verdict(
+        *(kept, baseline, measure, n, value, before, p, passed, verdict), tuple(opponents)
+    )

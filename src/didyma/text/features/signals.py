@@ -39,14 +39,13 @@ class NumberSignal(NamedTuple):
     @classmethod
     def of(cls, name: str, values: Vector, *, is_first_stage: bool) -> Self:
         """What values tell, of which some may be NaN."""
-        present = values[~np.isnan(values)]
-        if not len(present):
-            present = np.zeros(1)
+        is_missing = np.isnan(values)
+        present = np.zeros(1) if is_missing.all() else values[~is_missing]
         low, median, high = np.quantile(present, [0.25, 0.5, 0.75])
         deviation = (high - low) / NORMAL_RANGE or float(np.std(present)) or 1.0
-        imputed = present.min() if is_first_stage else median
-        missing = len(present) < len(values)
-        return cls(name, *map(float, (median, deviation, imputed)), missing, is_first_stage)
+        imputed = float(present.min() if is_first_stage else median)
+        missing = bool(is_missing.any())
+        return cls(name, float(median), float(deviation), imputed, missing, is_first_stage)
 
     @property
     def columns(self) -> tuple[str, ...]:

@@ -131,7 +131,8 @@ class TextFeatures(Featuriser):
 
     def with_columns(self, names: Iterable[str]) -> TextFeatures:
         """The same reader with the parts that these columns need, and those of them in lists."""
-        own, wanted, compared = set(self._own_names), set(), {IN_LIST: [], RRF: []}
+        compared: dict[str, list[str]] = {IN_LIST: [], RRF: []}
+        own, wanted = set(self._own_names), set()
         for name in names:
             suffix = "" if name in own else IN_LIST if name.endswith(IN_LIST) else RRF
             wanted.add(name.removesuffix(suffix))

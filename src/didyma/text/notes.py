@@ -1,0 +1,52 @@
+"""Notes on a request: signals that were imputed, fields nobody asks for, vectors that lack."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from didyma.data.lists import Lists
+from didyma.data.passage import Passage
+from didyma.data.schema import Schema
+from didyma.text.features.signals import Signals
+
+__all__ = ["imputed", "unknown", "without_vectors"]
+
+
+def imputed(part: Signals, lists: Lists) -> Iterator[str]:
+    """Signals that the model looks at and that documents lack."""
+    given = {} if lists.attributes is None else lists.attributes.signals
+    for number in part.numbers_:
+        values = given.get(number.name)
+        is_there = values is not None and values.dtype == np.float64
+        n_missing = int(np.isnan(values).sum()) if is_there else len(lists)  # type: ignore[arg-type]
+        if n_missing:
+            yield f"{_missing(number.name, n_missing, lists)}, counted as {number.imputed:.3g}"
+    for category in part.categories_:
+        texts = given.get(category.name, np.full(len(lists), None))
+        if n_missing := sum(not isinstance(text, str) for text in texts.tolist()):
+            yield _missing(category.name, n_missing, lists)
+
+
+def _missing(name: str, n_missing: int, lists: Lists) -> str:
+    return f"{name}: missing in {_of(n_missing, len(lists))}"
+
+
+def unknown(schema: Schema, passages: list[Passage]) -> Iterator[str]:
+    """Fields of documents that training has not seen, or has left out."""
+    known = {field.name for field in schema.fields}
+    counts = Counter(name for passage in passages for name in passage.metadata if name not in known)
+    for name, n in counts.items():
+        yield f"{name}: not known from training, ignored in {_of(n, len(passages))}"
+
+
+def without_vectors(n_missing: int, n_documents: int) -> Iterator[str]:
+    """Documents that had no vector and were not embedded."""
+    if n_missing:
+        yield f"no vector: {_of(n_missing, n_documents)}, counted as the median in training"
+
+
+def _of(n: int, total: int) -> str:
+    return f"{n} of {total} documents"

@@ -1,0 +1,103 @@
+"""Orders that need no training: each first stage, each signal, BM25, meaning, and their fusions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.columns import Columns
+from didyma.model import Model
+from didyma.ranking.svm import SVMRanker
+from didyma.text.features.in_lists import IN_LIST, RRF
+from didyma.text.features.meaning import MEANING
+from didyma.text.features.part import FirstStage
+from didyma.text.features.signals import SIGNAL, NumberSignal
+
+__all__ = ["RECIPROCAL_RANKS", "Z_SUM", "Opponent", "opponents", "retrieval_columns"]
+
+LEXICAL = ("stem_bm25", "bm25")
+Z_SUM, RECIPROCAL_RANKS = "z-sum", "RRF"
+
+
+class Opponent(NamedTuple):
+    """An order that a user has for free: a sum of columns by their weights.
+
+    ``value`` is the mean of the measure over held-out queries.
+
+    >>> order = Opponent("z-sum", ("stem_bm25 in list", "meaning in list"), (1.0, 1.0))
+    >>> order.scores(np.array([[1.0, 5.0, 2.0]]), ("stem_bm25 in list", "x", "meaning in list"))
+    array([3.])
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    weights: tuple[float, ...]
+    value: float = 0.0
+
+    @classmethod
+    def single(cls, column: str, weight: float = 1.0) -> Self:
+        """The order by one column."""
+        return cls(column, (column,), (weight,))
+
+    def scores(self, X: NDArray[np.float64], names: Sequence[str]) -> NDArray[np.float64]:
+        """The score of each row of features."""
+        places = [names.index(column) for column in self.columns]
+        scores: NDArray[np.float64] = X[:, places] @ np.array(self.weights)
+        return scores
+
+    def model(self, n_queries: int) -> Model:
+        """The order as a linear ranker."""
+        ranker = SVMRanker()
+        ranker.coef_, ranker.n_queries_ = np.array(self.weights), n_queries
+        Columns(len(self.columns), self.columns).remember(ranker)
+        return Model.of(ranker)
+
+
+def retrieval_columns(
+    names: Collection[str], signals: Sequence[NumberSignal] = ()
+) -> list[tuple[str, str]]:
+    """Columns by which documents are retrieved, each with the name of its signal, or "".
+
+    They are what fusion adds up: scores of first stages, stemmed BM25, and meaning.
+    """
+    first = [(SIGNAL + signal.name, signal.name) for signal in signals if signal.is_first_stage]
+    own = [(FirstStage().names[0], ""), *first, (LEXICAL[0], ""), (MEANING, "")]
+    return [pair for pair in own if pair[0] in names]
+
+
+def opponents(
+    names: Collection[str],
+    signals: Sequence[NumberSignal] = (),
+    decreasing: Collection[str] = (),
+) -> list[Opponent]:
+    """Every order that can be made of these columns without training.
+
+    Signals rank from the greatest to the least, but for those that are ``decreasing``.
+
+    >>> [one.name for one in opponents(["first_score", "stem_bm25", "bm25"])]
+    ['first_score', 'stem_bm25', 'bm25', 'z-sum', 'RRF']
+    """
+
+    def weight(signal: str) -> float:
+        return -1.0 if signal in decreasing else 1.0
+
+    retrieved = retrieval_columns(names, signals)
+    others = [(SIGNAL + signal.name, signal.name) for signal in signals]
+    orders = dict([*retrieved, *others, *((column, "") for column in LEXICAL)])
+    singles = [
+        Opponent.single(column, weight(signal))
+        for column, signal in orders.items()
+        if column in names
+    ]
+    if len(retrieved) < 2:
+        return singles
+    columns, of_signals = zip(*retrieved)
+    weights = tuple(map(weight, of_signals))
+    fused = [
+        Opponent(name, tuple(column + suffix for column in columns), weights)
+        for name, suffix in ((Z_SUM, IN_LIST), (RECIPROCAL_RANKS, RRF))
+    ]
+    return [*singles, *fused]
