@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import subprocess
 import sys
 import warnings
@@ -76,13 +77,18 @@ def test_a_clone_has_parameters_and_requests_and_has_learned_nothing(copied):
 
 def estimators() -> list[type[Any]]:
     """All of the library that are data classes."""
-    for package in ("didyma.ranking", "didyma.structured", "didyma.nbest"):
+    applications = ("coreference", "motif", "tagging")
+    for package in (
+        *("didyma.ranking", "didyma.structured", "didyma.nbest"),
+        *(f"didyma.applications.{name}" for name in applications),
+    ):
         for name in import_module(package).__all__:
             getattr(import_module(package), name)
     found, queue = [], [Estimator]
     while queue:
         queue += (cls := queue.pop()).__subclasses__()
-        if dataclasses.is_dataclass(cls) and cls.__module__.startswith("didyma."):
+        ours = dataclasses.is_dataclass(cls) and cls.__module__.startswith("didyma.")
+        if ours and not inspect.isabstract(cls):
             found.append(cls)
     return found
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma._core import structures as core
+import didyma._core.structures as core
 from didyma.structure import Structure
 from didyma.structures.batches import impossible
 from didyma.structures.layout import Layout

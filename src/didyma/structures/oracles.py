@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma._core import structures as core
+import didyma._core.structures as core
 from didyma.errors import DataError
 from didyma.structures.layout import Floats, Layout
 from didyma.values import aligned, as_array

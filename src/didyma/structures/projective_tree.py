@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma._core import structures as core
+import didyma._core.structures as core
 from didyma.errors import DataError
 from didyma.structures.heads import Heads
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan

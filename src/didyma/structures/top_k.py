@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma._core import structures as core
+import didyma._core.structures as core
 from didyma.errors import DataError
 from didyma.structures.batches import as_batch, as_flags, as_lengths, check_scores, impossible, pack
 from didyma.structures.compiled import CompiledStructure

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma._core import structures as core
+import didyma._core.structures as core
 from didyma.structures.batches import flatten
 from didyma.structures.heads import Heads
 from didyma.structures.layout import Floats, Layout

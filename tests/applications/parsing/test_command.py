@@ -177,7 +177,7 @@ def test_files_must_belong_together(run: Run, model: Path, tmp_path: Path) -> No
     ("options", "message"),
     [
         ((), "expected a file to write to"),
-        (("--alternatives", "x.png"), "ends in .html, .svg, .jsonl"),
+        (("--alternatives", "x.png"), "ends in .html, .svg or .jsonl"),
         (("-o", "x", "--temperature", "0"), "expected a number above 0"),
     ],
 )

@@ -8,21 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma import DataError
+from didyma import DataError, cli
 from didyma.applications.networks import options as neural
-from didyma.cli import (
-    SEED,
-    Option,
-    ParametersOf,
-    check_output,
-    command,
-    group,
-    options,
-    print_json,
-    print_message,
-    waiting,
-)
-from didyma.files import format_suffix
+from didyma.cli import options
 from didyma.report import aligned, decimal, listed
 
 if TYPE_CHECKING:
@@ -31,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = group(
+app = cli.group(
     """Tell whether a premise entails a hypothesis, contradicts it, or neither.
 
     [bold]Train, apply, evaluate:[/bold]
@@ -46,29 +34,19 @@ app = group(
     header, plain or .gz."""
 )
 
-PICTURES = (".html", ".svg")
-
-
-CLASSIFIER = ParametersOf(
+KEEP_CASE = cli.Option(
+    "lowercase", ("--keep-case",), help="Tell capitals from small letters.", sets=False
+)
+CLASSIFIER = neural.network_options(
     "didyma.applications.alignment.esim.EntailmentClassifier",
-    {
-        None: [
-            "alignment",
-            neural.FIXED_VECTORS,
-            Option(
-                "lowercase", ("--keep-case",), help="Tell capitals from small letters.", sets=False
-            ),
-            SEED,
-        ],
-        "Network": ["dimension", "hidden", "dropout"],
-        **neural.TRAINING,
-    },
+    ["alignment", neural.FIXED_VECTORS, KEEP_CASE],
+    ["dimension", "hidden", "dropout"],
 )
 Model = Annotated[Path, options.argument("MODEL", "A model that didyma nli fit has saved.")]
 
 
 @app.command()
-@command
+@cli.command
 def fit(
     *,
     train: Annotated[Path, options.argument("TRAIN", "Pairs with labels.")],
@@ -135,35 +113,23 @@ def predict(
 
     didyma nli predict nli.didyma.safetensors test.jsonl --alignments test.html
     """
-    if output is None and alignments is None:
-        raise typer.BadParameter("expected a file to write to", param_hint="--output")
-    kind = "" if alignments is None else format_suffix(alignments)
-    if alignments is not None and kind not in (*PICTURES, ".jsonl"):
-        raise typer.BadParameter(
-            "expected a name that ends in .html, .svg or .jsonl", param_hint="--alignments"
-        )
-    check_output(output, model, data)
-    check_output(alignments, model, data, output)
-    if kind in PICTURES:
-        from didyma.report.plots import require_matplotlib
-
-        require_matplotlib("drawing alignments")
+    kind = neural.check_shown(output, alignments, "alignments", model, data, option="--alignments")
     pairs = _read(data)
     classifier = _load(model, device)
 
     from didyma.applications.alignment import reader as nli
 
-    with waiting("reading"):
+    with cli.waiting("reading"):
         probabilities = classifier.predict_proba(pairs)
     labels = [classifier.classes_[k] for k in probabilities.argmax(axis=1)]
     if output is not None:
         shares = [dict(zip(classifier.classes_, row)) for row in probabilities.tolist()]
         nli.write_predictions(pairs, labels, shares, output)
-        print_message(f"{len(pairs)} predictions written to {output}")
+        cli.print_message(f"{len(pairs)} predictions written to {output}")
     if alignments is None:
         return
     shown = len(pairs) if kind == ".jsonl" else most
-    with waiting("aligning"):
+    with cli.waiting("aligning"):
         aligned_pairs = classifier.alignments(pairs[:shown])
     if kind == ".jsonl":
         from didyma.applications.alignment.drawing import write_lines
@@ -172,7 +138,7 @@ def predict(
     else:
         best = probabilities.max(axis=1)
         _draw([f"{label} {p:.0%}" for label, p in zip(labels, best)], aligned_pairs, alignments)
-    print_message(f"alignments of {len(aligned_pairs)} pairs written to {alignments}")
+    cli.print_message(f"alignments of {len(aligned_pairs)} pairs written to {alignments}")
 
 
 @app.command("eval")
@@ -200,7 +166,7 @@ def evaluate(
 
     from didyma.applications.alignment.esim import nonzero_share
 
-    with waiting("reading"):
+    with cli.waiting("reading"):
         predicted = classifier.predict(pairs).tolist()
         share = nonzero_share(classifier.alignments(pairs))
     names = sorted({*classifier.classes_, *labels})
@@ -209,7 +175,7 @@ def evaluate(
         counts[gold][name] += 1
     accuracy = sum(counts[name][name] for name in names) / len(pairs)
     if as_json:
-        print_json(
+        cli.print_json(
             {
                 "n_pairs": len(pairs),
                 "accuracy": accuracy,
@@ -230,9 +196,9 @@ def evaluate(
 def _read(path: Path) -> list[Pair]:
     from didyma.applications.alignment import reader as nli
 
-    with waiting(f"reading {path}"):
+    with cli.waiting(f"reading {path}"):
         pairs = nli.read(path)
-    print_message(f"{path}: {len(pairs)} pairs")
+    cli.print_message(f"{path}: {len(pairs)} pairs")
     return pairs
 
 
@@ -243,7 +209,7 @@ def _read_labelled(path: Path) -> tuple[list[Pair], list[str]]:
     if not pairs:
         raise DataError("expected pairs with labels, found none", path=path)
     if without:
-        print_message(f"{path}: {without} pairs without a label skipped")
+        cli.print_message(f"{path}: {without} pairs without a label skipped")
     return pairs, [str(pair.label) for pair in pairs]
 
 
@@ -256,9 +222,9 @@ def _read_vectors(
     from didyma.data import word_vectors as vectors
 
     wanted = classifier.vocabulary([*pairs, *(held_out[0] if held_out else [])])
-    with waiting(f"reading {path}"):
+    with cli.waiting(f"reading {path}"):
         words, matrix = vectors.read(path, wanted)
-    print_message(f"{path}: vectors of {len(words)} of {len(wanted)} words")
+    cli.print_message(f"{path}: vectors of {len(words)} of {len(wanted)} words")
     return words, matrix
 
 
@@ -271,5 +237,5 @@ def _load(path: Path, device: str) -> EntailmentClassifier:
 def _draw(titles: Sequence[str], alignments: Sequence[Alignment], path: Path) -> None:
     from didyma.applications.alignment.drawing import write
 
-    with waiting("drawing"):
+    with cli.waiting("drawing"):
         write(alignments, titles[: len(alignments)], path)

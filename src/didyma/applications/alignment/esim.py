@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain
-from os import PathLike
 from typing import Annotated, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -21,7 +20,6 @@ from didyma.applications.alignment.reader import Pair, tokenize
 from didyma.applications.networks.bilstm import BiLSTM
 from didyma.applications.networks.estimator import NetworkEstimator, device_of
 from didyma.applications.networks.numbering import PADDING, RESERVED, UNKNOWN, Numbering, pad
-from didyma.applications.networks.trainer import Step
 from didyma.applications.networks.word_vectors import Vectors, as_vectors, start_from
 from didyma.model import Saved
 from didyma.polytope import Distributions
@@ -149,6 +147,7 @@ def nonzero_share(alignments: Sequence[Alignment]) -> float:
     return float(sum(map(np.count_nonzero, weights)) / max(sum(w.size for w in weights), 1))
 
 
+@dataclass(eq=False, repr=False)
 class EntailmentClassifier(NetworkEstimator[ESIM]):
     """Says whether a premise entails a hypothesis, contradicts it, or neither: `ESIM`, trained.
 
@@ -171,8 +170,6 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
         Whether word vectors that `fit` is given are trained further.
     lowercase : bool
         Whether texts are put in lower case.
-    optimizer, weight_decay, decay
-        See `didyma.applications.networks.trainer.Trainer`.
     tol : float
         Duality gap at which SparseMAP stops, in training and afterwards.
     n_jobs : int, optional
@@ -204,53 +201,18 @@ class EntailmentClassifier(NetworkEstimator[ESIM]):
 
     _transient: ClassVar[tuple[str, ...]] = ("n_jobs", *NetworkEstimator._transient)
 
-    words_: Annotated[list[str], Saved()]
-    classes_: Annotated[list[str], Saved()]
+    alignment: str = "matching"
+    _: KW_ONLY
+    dimension: int = 100
+    hidden: int = 100
+    dropout: float = 0.3
+    tune_vectors: bool = True
+    lowercase: bool = True
+    tol: float = 1e-9
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        alignment: str = "matching",
-        *,
-        dimension: int = 100,
-        hidden: int = 100,
-        dropout: float = 0.3,
-        tune_vectors: bool = True,
-        lowercase: bool = True,
-        batch_size: int = 32,
-        epochs: int = 20,
-        learning_rate: float = 1e-3,
-        optimizer: str = "adam",
-        weight_decay: float = 0.0,
-        decay: float = 0.9,
-        patience: int = 5,
-        random_state: int = 0,
-        tol: float = 1e-9,
-        n_jobs: int | None = None,
-        device: str = "auto",
-        checkpoint: str | PathLike[str] | None = None,
-        callback: Callable[[Step], None] | None = None,
-    ) -> None:
-        super().__init__(
-            batch_size=batch_size,
-            epochs=epochs,
-            learning_rate=learning_rate,
-            patience=patience,
-            random_state=random_state,
-            device=device,
-            checkpoint=checkpoint,
-            callback=callback,
-        )
-        self.alignment = alignment
-        self.dimension = dimension
-        self.hidden = hidden
-        self.dropout = dropout
-        self.tune_vectors = tune_vectors
-        self.lowercase = lowercase
-        self.optimizer = optimizer
-        self.weight_decay = weight_decay
-        self.decay = decay
-        self.tol = tol
-        self.n_jobs = n_jobs
+    words_: Annotated[list[str], Saved()] = field(init=False)
+    classes_: Annotated[list[str], Saved()] = field(init=False)
 
     def fit(
         self,

@@ -7,17 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from didyma.cli import (
-    SEED,
-    ParametersOf,
-    check_output,
-    command,
-    options,
-    parse_names,
-    print_json,
-    print_message,
-    waiting,
-)
+from didyma import cli
+from didyma.cli import options
 from didyma.errors import placed
 from didyma.report import aligned, listed
 
@@ -25,18 +16,18 @@ __all__ = ["clicks"]
 
 TEXTS = "Texts"  # a panel of the help
 
-MODEL = ParametersOf(
+MODEL = cli.ParametersOf(
     "didyma.applications.clicks.model.ClickModel",
     {
         "Model": [
             *("method", "clip", "smoothing", "min_impressions", "min_clicks", "bootstrap"),
         ],
-        None: [SEED],
+        None: [cli.SEED],
     },
 )
 
 
-@command
+@cli.command
 def clicks(
     *,
     log: Annotated[
@@ -111,8 +102,8 @@ def clicks(
     didyma clicks log.csv --rows features.csv -o train.csv
     """
     for written in (output, html):
-        check_output(written, log, rows, queries, passages)
-    check_output(html, output)
+        cli.check_output(written, log, rows, queries, passages)
+    cli.check_output(html, output)
     if html is not None:
         from didyma.report.page import require_extra
 
@@ -126,16 +117,16 @@ def clicks(
     )
     from didyma.applications.clicks.writers import writer_of
 
-    columns = parse_names(names, click_log.ROLES)
-    with waiting(f"reading {log}"):
+    columns = cli.parse_names(names, click_log.ROLES)
+    with cli.waiting(f"reading {log}"):
         shown = click_log.read(log, **columns).with_texts(queries=queries, passages=passages)
-    print_message(
+    cli.print_message(
         f"{log}: {len(shown.queries)} queries, {len(shown.documents)} documents of them, "
         f"{shown.impressions.sum()} impressions, {shown.clicks.sum()} clicks"
     )
-    write = writer_of(output, rows, shown, print_message)
+    write = writer_of(output, rows, shown, cli.print_message)
     model = ClickModel(**parameters)
-    with waiting("estimating examination"), placed(log):
+    with cli.waiting("estimating examination"), placed(log):
         examination = model.fit(shown).examination_
         judged = model.judge(shown)
     n_judged = write(judged)
@@ -153,7 +144,7 @@ def clicks(
         write_click_report(shown, examination, judged, html, notes)
     records = position_records(shown, examination)
     if as_json:
-        print_json(
+        cli.print_json(
             {
                 "output": str(output),
                 "method": model.method,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Real
 from typing import Self, TypeAlias
 
@@ -43,6 +43,7 @@ class ClickJudgements:
     left_out: dict[str, int]
 
 
+@dataclass(eq=False, repr=False)
 class ClickModel:
     """Tells positions from relevance, by documents that were shown at several positions.
 
@@ -94,22 +95,16 @@ class ClickModel:
     examination_ : Examination
     """
 
-    examination_: Examination
+    method: str = "swaps"
+    _: KW_ONLY
+    clip: float = 0.05
+    smoothing: float = 1.0
+    min_impressions: int = 5
+    min_clicks: int = 1
+    bootstrap: int = 100
+    random_state: int = 0
 
-    def __init__(
-        self,
-        method: str = "swaps",
-        *,
-        clip: float = 0.05,
-        smoothing: float = 1.0,
-        min_impressions: int = 5,
-        min_clicks: int = 1,
-        bootstrap: int = 100,
-        random_state: int = 0,
-    ) -> None:
-        self.method, self.clip, self.smoothing = method, clip, smoothing
-        self.min_impressions, self.min_clicks = min_impressions, min_clicks
-        self.bootstrap, self.random_state = bootstrap, random_state
+    examination_: Examination = field(init=False)
 
     def fit(self, log: ClickLog) -> Self:
         """Estimate the examination of positions."""

@@ -8,22 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from didyma import DataError
-from didyma.cli import (
-    Checkpointing,
-    Option,
-    ParametersOf,
-    check_output,
-    command,
-    end_if_interrupted,
-    exit_code,
-    group,
-    is_model,
-    options,
-    print_json,
-    print_message,
-    waiting,
-)
+from didyma import DataError, cli
+from didyma.cli import options
 from didyma.report import decimal, listed
 
 if TYPE_CHECKING:
@@ -32,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = group(
+app = cli.group(
     """Find which mentions of a text refer to the same thing.
 
     Mentions are given; what is learned is how to cluster them. Data are
@@ -53,14 +39,14 @@ EVERY = 10  # cuts between lines
 
 
 Measure = Literal["conll", "muc", "b_cubed", "ceaf_m", "ceaf_e"]
-RESOLVER = ParametersOf(
+RESOLVER = cli.ParametersOf(
     "didyma.applications.coreference.resolver.CoreferenceResolver",
-    {None: [Option("model", ("--model-type",)), "r", "tol", "max_iter"]},
+    {None: [cli.Option("model", ("--model-type",)), "r", "tol", "max_iter"]},
 )
 
 
 @app.command()
-@command
+@cli.command
 def fit(
     *,
     train: Annotated[Path, options.argument("TRAIN", DATA)],
@@ -77,7 +63,7 @@ def fit(
     ] = "1",
     parameters: Annotated[dict[str, Any], RESOLVER],
     jobs: options.Jobs = None,
-    checkpointing: Checkpointing,
+    checkpointing: cli.Checkpointing,
     as_json: options.Json = False,
 ) -> None:
     """Train on documents with gold clusters and save the model.
@@ -94,7 +80,7 @@ def fit(
     didyma coref fit train.conll --model-type correlation --C 100
     """
     Cs = options.read_Cs(C, dev)
-    check_output(output, train, dev)
+    cli.check_output(output, train, dev)
     documents = _read(train)
     held_out = [] if dev is None else _read(dev)
     if not any(len(document.mentions) > 1 for document in documents):
@@ -105,7 +91,7 @@ def fit(
     from didyma.applications.coreference.resolver import CoreferenceResolver
     from didyma.learning import select_model
 
-    with waiting("computing features of pairs"):
+    with cli.waiting("computing features of pairs"):
         examples = [pair_features(document) for document in documents]
         unseen = [pair_features(document) for document in held_out]
     labels = [document.labels for document in documents]
@@ -118,14 +104,14 @@ def fit(
 
     def judge(resolver: CoreferenceResolver) -> float:
         value = _value(_evaluate(held_out, resolver.predict_pairs(unseen)), measure)
-        print_message(f"C={resolver.C:<8g}dev {measure} {decimal(value)}")
+        cli.print_message(f"C={resolver.C:<8g}dev {measure} {decimal(value)}")
         return value
 
     with checkpointing.saving(output, TRAIN=documents, dev=held_out):
         found = select_model(fits(), judge if held_out else None)
         if not found.candidates:
-            print_message("interrupted before there was anything to keep")
-            raise typer.Exit(exit_code())
+            cli.print_message("interrupted before there was anything to keep")
+            raise typer.Exit(cli.exit_code())
         best, on_dev = found.best.ranker, found.best.value
         kept = {
             "train": {"path": str(train), "documents": len(documents)},
@@ -135,7 +121,7 @@ def fit(
         model_file.save(best, output, summary=kept)
     if as_json:
         seconds = best.result_.seconds["total"]
-        print_json({"model": str(output), **_summary(best, on_dev), "seconds": seconds, **kept})
+        cli.print_json({"model": str(output), **_summary(best, on_dev), "seconds": seconds, **kept})
     else:
         lines = {
             "model": f"{best.model}, C {best.C:g}"
@@ -145,7 +131,7 @@ def fit(
             "saved to": str(output),
         }
         typer.echo(listed(lines))
-    end_if_interrupted(found.interrupted, "model")
+    cli.end_if_interrupted(found.interrupted, "model")
 
 
 @app.command()
@@ -176,17 +162,19 @@ def predict(
         if output.is_dir() and output.samefile(data):
             raise DataError("is the input, and would be overwritten", path=output)
     else:
-        check_output(output, model, data)
+        cli.check_output(output, model, data)
     resolver = CoreferenceResolver.load(model)
     contents = [coreference.read(file) for file in files]
-    with waiting("resolving"):
+    with cli.waiting("resolving"):
         clusters = [resolver.predict(documents) for documents in contents]
     if data.is_dir():
         output.mkdir(parents=True, exist_ok=True)
     for target, documents, labels in zip(targets, contents, clusters):
         coreference.write(documents, target, labels)
     n_documents = sum(map(len, contents))
-    print_message(f"{n_documents} document{'s' if n_documents != 1 else ''} written to {output}")
+    cli.print_message(
+        f"{n_documents} document{'s' if n_documents != 1 else ''} written to {output}"
+    )
 
 
 @app.command("eval")
@@ -216,11 +204,11 @@ def evaluate(
     from didyma.applications.coreference.report import labels_of, scores_dict, scores_text
 
     documents = _read(gold)
-    if system.is_file() and is_model(system):
+    if system.is_file() and cli.is_model(system):
         from didyma.applications.coreference.resolver import CoreferenceResolver
 
         resolver = CoreferenceResolver.load(system)
-        with waiting("resolving"):
+        with cli.waiting("resolving"):
             predicted: Sequence[Any] = resolver.predict(documents)
     else:
         predicted = labels_of(system, _read(system), documents)
@@ -233,7 +221,7 @@ def evaluate(
                 f"{d.name} {d.part}": scores_dict(scores_of_one)
                 for d, scores_of_one in zip(documents, single)
             }
-        print_json(record)
+        cli.print_json(record)
     else:
         typer.echo(scores_text(documents, scores, single if per_document else []))
 
@@ -241,10 +229,10 @@ def evaluate(
 def _read(path: Path) -> list[Document]:
     from didyma.applications.coreference import reader as coreference
 
-    with waiting(f"reading {path}"):
+    with cli.waiting(f"reading {path}"):
         documents = [d for file in coreference.find(path) for d in coreference.read(file)]
     n_mentions = sum(len(document.mentions) for document in documents)
-    print_message(f"{path}: {len(documents)} documents, {n_mentions} mentions")
+    cli.print_message(f"{path}: {len(documents)} documents, {n_mentions} mentions")
     return documents
 
 
@@ -254,7 +242,7 @@ def _reporter(C: float, model: str) -> Any:
 
     def report(progress: Progress) -> None:
         if progress.n_iter % every == 0:
-            print_message(
+            cli.print_message(
                 f"C={C:<8g}{name} {progress.n_iter:3d}   objective {progress.value:.6g}   "
                 f"{progress.seconds:.1f} s"
             )

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from didyma.cli import options, print_json, print_message, print_table, waiting
+from didyma import cli
+from didyma.cli import options
 
 __all__ = ["demo"]
 
@@ -37,15 +38,15 @@ def demo(
 
     didyma demo -o demo
     """
-    with waiting("importing and compiling"):
+    with cli.waiting("importing and compiling"):
         from didyma.applications.demo import OURS, run
 
-        result = run(output, random_state=seed, report=print_message)
+        result = run(output, random_state=seed, report=cli.print_message)
     if as_json:
         files = {name: str(path) for name, path in result.files.items()}
-        print_json(result.table.to_dict() | {"files": files})
+        cli.print_json(result.table.to_dict() | {"files": files})
         return
-    print_table(result.table)
+    cli.print_table(result.table)
     for answer in result.answers[:N_ANSWERS]:
         typer.echo(f"\n{answer.query}")
         for passage in answer.rankings[OURS][:N_PASSAGES]:

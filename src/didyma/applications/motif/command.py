@@ -12,24 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma import DataError
-from didyma.cli import (
-    SEED,
-    Checkpointing,
-    Option,
-    ParametersOf,
-    check_output,
-    command,
-    end_if_interrupted,
-    exit_code,
-    group,
-    options,
-    print_json,
-    print_message,
-    progress_bars,
-    terminal,
-    waiting,
-)
+from didyma import DataError, cli
+from didyma.cli import options
 from didyma.report import listed
 
 if TYPE_CHECKING:
@@ -39,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = group(
+app = cli.group(
     """Find the motif that some DNA sequences share and others lack.
 
     [bold]Learn, look, judge:[/bold]
@@ -54,22 +38,22 @@ app = group(
     site covers an N or another letter that is not A, C, G or T."""
 )
 
-FINDER = ParametersOf(
+FINDER = cli.ParametersOf(
     "didyma.applications.motif.finder.MotifFinder",
     {
         None: [
-            Option("length", ("--length", "-l")),
+            cli.Option("length", ("--length", "-l")),
             "order",
             "both_strands",
-            Option("C", ("--C",)),
-            Option(
+            cli.Option("C", ("--C",)),
+            cli.Option(
                 "init",
                 ("--random-start",),
                 help="Begin at random sites instead of sampled ones.",
                 sets="random",
             ),
-            Option("n_restarts", ("--restarts",)),
-            SEED,
+            cli.Option("n_restarts", ("--restarts",)),
+            cli.SEED,
             "tol",
         ]
     },
@@ -79,7 +63,7 @@ Negatives = Annotated[Path, options.file("Sequences without the motif.")]
 
 
 @app.command()
-@command
+@cli.command
 def fit(
     *,
     positives: Annotated[
@@ -96,7 +80,7 @@ def fit(
     meme: Annotated[Path | None, options.file("Write the motif for MEME tools.")] = None,
     logo: Annotated[Path | None, options.file("Draw a sequence logo, .svg or .png.")] = None,
     jobs: options.Jobs = None,
-    checkpointing: Checkpointing,
+    checkpointing: cli.Checkpointing,
     as_json: options.Json = False,
 ) -> None:
     """Learn a motif from sequences that have it and sequences that lack it.
@@ -114,7 +98,7 @@ def fit(
     didyma motif fit peaks.fa --negatives flanks.fa --both-strands --logo motif.svg
     """
     for path in (output, meme, logo):
-        check_output(path, positives, negatives, background)
+        cli.check_output(path, positives, negatives, background)
     from didyma import model
     from didyma.applications.motif.finder import MotifFinder
     from didyma.applications.motif.measures import errors_of
@@ -122,19 +106,19 @@ def fit(
     start = time.perf_counter()
     groups = [_read(positives, parameters["length"]), _read(negatives)]
     groups += [_read(background)] if background is not None else []
-    sizes = [len(group) for group in groups]
+    sizes = [len(records) for records in groups]
     labels = [1] * sizes[0] + [-1] * sum(sizes[1:])
     weight = [1.0] * sum(sizes[:2]) + [background_weight] * sum(sizes[2:])
     finder, restarts = MotifFinder(**parameters), parameters["n_restarts"]
-    sequences = [record.sequence for group in groups for record in group]
+    sequences = [record.sequence for records in groups for record in records]
     with checkpointing.saving(output, sequences=sequences, labels=labels):
         with _reporting(finder, restarts) as callback:
             finder.callback = callback
             finder.fit(sequences, labels, weight)
         interrupted = len(finder.objectives_) < restarts
         if interrupted and finder.result_.n_iter == 0:
-            print_message("interrupted before there was anything to keep")
-            raise typer.Exit(exit_code())
+            cli.print_message("interrupted before there was anything to keep")
+            raise typer.Exit(cli.exit_code())
         motif = finder.motif(Path(output).name.split(".")[0] or "motif")
         inputs = zip((positives, negatives, background), sizes)
         model.save(finder, output, summary={"sequences": {str(path): n for path, n in inputs}})
@@ -159,7 +143,7 @@ def fit(
         "seconds": time.perf_counter() - start,
     }
     if as_json:
-        print_json(summary)
+        cli.print_json(summary)
     else:
         runs = f"{len(finder.objectives_)} of {restarts} runs, objective {finder.result_.value:.5g}"
         lines = {
@@ -170,7 +154,7 @@ def fit(
             "saved to": str(output),
         }
         typer.echo(listed(lines))
-    end_if_interrupted(interrupted, "motif")
+    cli.end_if_interrupted(interrupted, "motif")
 
 
 @app.command()
@@ -202,11 +186,11 @@ def scan(
     from didyma.applications.motif.measures import hits_of
     from didyma.files import replace_when_done
 
-    check_output(output, genome, model)
+    cli.check_output(output, genome, model)
     finder = _load(model)
     n_sequences = n_sites = 0
     target: Any = nullcontext(sys.stdout) if output is None else replace_when_done(output)
-    with waiting(f"scanning {genome}"), target as file:
+    with cli.waiting(f"scanning {genome}"), target as file:
         file.write("sequence\tstart\tstrand\tscore\tsite\n")
         for record in stream(genome):
             n_sequences += 1
@@ -214,7 +198,7 @@ def scan(
                 n_sites += 1
                 row = (record.name, hit.start, hit.strand, f"{hit.score:.6g}", hit.bases)
                 file.write("\t".join(map(str, row)) + "\n")
-    print_message(f"{n_sites} sites in {n_sequences} sequences")
+    cli.print_message(f"{n_sites} sites in {n_sequences} sequences")
 
 
 @app.command("eval")
@@ -241,7 +225,7 @@ def evaluate(
     finder = _load(model)
     errors = errors_of(finder, _read(positives), _read(negatives))
     if as_json:
-        print_json({"model": str(model), **errors})
+        cli.print_json({"model": str(model), **errors})
         return
     lines = {
         "error": f"{errors['error']:.2%}",
@@ -257,9 +241,9 @@ def _read(path: Path, length: int | None = None) -> list[FastaRecord]:
     """Records of a file, each of which must have room for a motif if ``length`` is given."""
     from didyma.applications.motif.fasta import BASES, read
 
-    with waiting(f"reading {path}"):
+    with cli.waiting(f"reading {path}"):
         records = read(path)
-    print_message(f"{path}: {len(records)} sequences, {sum(map(len, records))} bases")
+    cli.print_message(f"{path}: {len(records)} sequences, {sum(map(len, records))} bases")
     for record in records if length is not None else ():
         runs = re.findall(f"[{BASES}]+", record.sequence)
         if max(map(len, runs), default=0) < (length or 0):
@@ -293,12 +277,12 @@ def _reporting(finder: MotifFinder, restarts: int) -> Iterator[Callable[[Progres
         nonlocal done
         if len(finder.objectives_) > done:
             done = len(finder.objectives_)
-            print_message(f"run {done} of {restarts}: objective {finder.objectives_[-1]:.5g}")
+            cli.print_message(f"run {done} of {restarts}: objective {finder.objectives_[-1]:.5g}")
 
-    if (console := terminal()) is None:
+    if (console := cli.terminal()) is None:
         yield line
         return
-    with progress_bars(console) as bars:
+    with cli.progress_bars(console) as bars:
         task = bars.add_task("run 1", total=restarts, state="preparing")
 
         def show(progress: Progress) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ Vector = NDArray[np.float64]
 SHIFT_EVERY, FARTHEST = 10, 3  # sweeps between attempts to move all sites, and how many bases
 
 
+@dataclass(eq=False, repr=False)
 class GibbsMotifSampler(Estimator):
     """Site sampler: one site in each positive sequence, the rest from a Markov chain.
 
@@ -43,24 +45,14 @@ class GibbsMotifSampler(Estimator):
         Sum of the log odds of the sites.
     """
 
-    def __init__(
-        self,
-        length: int = 11,
-        order: int = 3,
-        both_strands: bool = False,
-        *,
-        n_sweeps: int = 100,
-        n_restarts: int = 10,
-        pseudocount: float = 1.0,
-        random_state: Any = 0,
-    ) -> None:
-        self.length = length
-        self.order = order
-        self.both_strands = both_strands
-        self.n_sweeps = n_sweeps
-        self.n_restarts = n_restarts
-        self.pseudocount = pseudocount
-        self.random_state = random_state
+    length: int = 11
+    order: int = 3
+    both_strands: bool = False
+    _: KW_ONLY
+    n_sweeps: int = 100
+    n_restarts: int = 10
+    pseudocount: float = 1.0
+    random_state: Any = 0
 
     def fit(
         self,

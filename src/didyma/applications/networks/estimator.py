@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
@@ -22,11 +23,12 @@ __all__ = ["NetworkEstimator", "device_of"]
 Network = TypeVar("Network", bound=nn.Module)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NetworkEstimator(Savable, Estimator, ABC, Generic[Network]):
     """A network, and the arrays that it has learned.
 
-    A subclass says how its network is built (`_build`); its `fit` makes one (`_begin`) and trains
-    it (`_train`). Parameters that have the names of `Trainer`'s settings are these settings.
+    A subclass is a data class, whose fields are its parameters, and says how its network is built
+    (`_build`); its `fit` makes one (`_begin`) and trains it (`_train`).
 
     Parameters
     ----------
@@ -36,6 +38,12 @@ class NetworkEstimator(Savable, Estimator, ABC, Generic[Network]):
         Most passes over the data.
     learning_rate : float
         That of the first epoch; it decays after each epoch that is not the best on ``eval_set``.
+    optimizer : {"adam", "sgd"}
+        Adam has decoupled weight decay.
+    weight_decay : float >= 0
+        Strength of the decay of weights.
+    decay : float > 0
+        Factor of the learning rate after an epoch that is not the best so far.
     patience : int >= 1
         Epochs without a better value on ``eval_set`` after which training stops.
     random_state : int
@@ -57,35 +65,25 @@ class NetworkEstimator(Savable, Estimator, ABC, Generic[Network]):
 
     _transient: ClassVar[tuple[str, ...]] = ("device", "checkpoint", "callback")
 
-    weights_: Annotated[dict[str, NDArray[Any]], Saved()]
-    history_: History
-    _network: Network | None = None
+    batch_size: int = 32
+    epochs: int = 20
+    learning_rate: float = 1e-3
+    optimizer: str = "adam"
+    weight_decay: float = 0.0
+    decay: float = 0.9
+    patience: int = 5
+    random_state: int = 0
+    device: str = "auto"
+    checkpoint: str | PathLike[str] | None = None
+    callback: Callable[[Step], None] | None = None
 
-    def __init__(
-        self,
-        *,
-        batch_size: int,
-        epochs: int,
-        learning_rate: float,
-        patience: int,
-        random_state: int,
-        device: str,
-        checkpoint: str | PathLike[str] | None,
-        callback: Callable[[Step], None] | None,
-    ) -> None:
-        self.batch_size = batch_size
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.patience = patience
-        self.random_state = random_state
-        self.device = device
-        self.checkpoint = checkpoint
-        self.callback = callback
+    weights_: Annotated[dict[str, NDArray[Any]], Saved()] = field(init=False)
+    history_: History = field(init=False)
 
     @property
     def network(self) -> Network:
         """The trained network."""
-        if self._network is None:
+        if "_network" not in vars(self):
             check_is_fitted(self, "weights_")
             try:
                 network = self._restored()

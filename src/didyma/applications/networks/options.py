@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from didyma.cli import (
-    Option,
-    check_output,
-    end_if_interrupted,
-    options,
-    print_json,
-    print_message,
-    progress_bars,
-    terminal,
-)
+from didyma import cli
+from didyma.cli import options
+from didyma.files import format_suffix
 from didyma.report import decimal, listed
 
 if TYPE_CHECKING:
@@ -31,6 +24,8 @@ __all__ = [
     "Device",
     "Vectors",
     "check_files",
+    "check_shown",
+    "network_options",
     "save_trained",
     "training",
 ]
@@ -38,10 +33,11 @@ __all__ = [
 EVERY = 10.0  # seconds between lines within an epoch
 PAUSE = 0.2  # seconds between updates of the bar
 # Of all networks.
-TRAINING: dict[str | None, list[str | Option]] = {
+TRAINING: dict[str | None, list[str | cli.Option]] = {
     "Training": ["epochs", "learning_rate", "batch_size", "patience", "device", "checkpoint"],
 }
-FIXED_VECTORS = Option(
+PICTURES = (".html", ".svg")
+FIXED_VECTORS = cli.Option(
     "tune_vectors", ("--fixed-vectors",), help="Do not train --vectors further.", sets=False
 )
 Device = Annotated[
@@ -65,17 +61,47 @@ def check_files(
     """Refuse, before any work is done, files that cannot be written, and missing vectors."""
     if vectors is None and not parameters.get("tune_vectors", True):
         raise typer.BadParameter("there are none without --vectors", param_hint="--fixed-vectors")
-    check_output(output, *inputs, vectors)
-    check_output(parameters["checkpoint"], *inputs, vectors, output)
+    cli.check_output(output, *inputs, vectors)
+    cli.check_output(parameters["checkpoint"], *inputs, vectors, output)
+
+
+def network_options(
+    path: str, choices: Sequence[str | cli.Option], sizes: Sequence[str | cli.Option]
+) -> cli.ParametersOf:
+    """Options of an estimator with a network: choices of its own, sizes of layers, training."""
+    return cli.ParametersOf(path, {None: [*choices, cli.SEED], "Network": sizes, **TRAINING})
+
+
+def check_shown(
+    output: Path | None, shown: Path | None, what: str, *inputs: Path, option: str
+) -> str:
+    """The suffix of the file that shows ``what``, drawn or as data ("" if there is none).
+
+    Refuses, before any work is done, a call without any output and files that cannot be written.
+    """
+    if output is None and shown is None:
+        raise typer.BadParameter("expected a file to write to", param_hint="--output")
+    suffix = "" if shown is None else format_suffix(shown)
+    if shown is not None and suffix not in (*PICTURES, ".jsonl"):
+        raise typer.BadParameter(
+            "expected a name that ends in .html, .svg or .jsonl", param_hint=option
+        )
+    cli.check_output(output, *inputs)
+    cli.check_output(shown, *inputs, output)
+    if suffix in PICTURES:
+        from didyma.report.plots import require_matplotlib
+
+        require_matplotlib(f"drawing {what}")
+    return suffix
 
 
 @contextmanager
 def training(measure: str) -> Iterator[Callable[[Step], None]]:
     """A callback that shows how training goes: a bar on a terminal, else lines."""
-    if (console := terminal()) is None:
+    if (console := cli.terminal()) is None:
         yield _Lines(measure)
         return
-    with progress_bars(console) as bars:
+    with cli.progress_bars(console) as bars:
         task = bars.add_task("epoch 1", total=1.0, state="")
         shown = 0.0
 
@@ -101,12 +127,12 @@ class _Lines:
 
     def __call__(self, step: Step) -> None:
         if step.value is not None:
-            print_message(_line(step, self.measure))
+            cli.print_message(_line(step, self.measure))
         elif time.monotonic() < self.said + EVERY or step.step == step.n_steps:
             return
         else:
             place = f"step {step.step} of {step.n_steps}"
-            print_message(
+            cli.print_message(
                 f"epoch {step.epoch:<4}{place}   loss {step.loss:.4g}   {step.seconds:.1f} s"
             )
         self.said = time.monotonic()
@@ -142,7 +168,7 @@ def save_trained(
     model_file.save(model, output, summary=summary)
     if as_json:
         seconds = sum(record["seconds"] for record in history.records)
-        print_json({"model": str(output), **summary, "seconds": seconds})
+        cli.print_json({"model": str(output), **summary, "seconds": seconds})
     else:
         lines = {
             **{
@@ -153,7 +179,7 @@ def save_trained(
             "saved to": str(output),
         }
         typer.echo(listed(lines))
-    end_if_interrupted(history.status == "interrupted", "epoch")
+    cli.end_if_interrupted(history.status == "interrupted", "epoch")
 
 
 def _line(step: Step, measure: str) -> str:

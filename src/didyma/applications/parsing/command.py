@@ -8,22 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma import DataError
+from didyma import DataError, cli
 from didyma.applications.networks import options as neural
-from didyma.cli import (
-    SEED,
-    Option,
-    ParametersOf,
-    check_output,
-    command,
-    group,
-    is_model,
-    options,
-    print_json,
-    print_message,
-    waiting,
-)
-from didyma.files import format_suffix
+from didyma.cli import options
 from didyma.report import aligned, decimal
 
 if TYPE_CHECKING:
@@ -33,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = group(
+app = cli.group(
     """Find the head of each word of a sentence, and its relation to it.
 
     [bold]Train, parse, evaluate:[/bold]
@@ -48,35 +35,19 @@ app = group(
     tags unless --tags none."""
 )
 
-KINDS = (".html", ".svg", ".jsonl")
-
-
-PARSER = ParametersOf(
+SEVERAL_ROOTS = cli.Option(
+    "single_root", ("--several-roots",), help="Several words may hang from the root.", sets=False
+)
+PARSER = neural.network_options(
     "didyma.applications.parsing.parser.DependencyParser",
-    {
-        None: [
-            "loss",
-            "margin",
-            "projective",
-            Option(
-                "single_root",
-                ("--several-roots",),
-                help="Several words may hang from the root.",
-                sets=False,
-            ),
-            "tags",
-            "characters",
-            SEED,
-        ],
-        "Network": ["word_size", "hidden", "layers", "mlp", "dropout"],
-        **neural.TRAINING,
-    },
+    ["loss", "margin", "projective", SEVERAL_ROOTS, "tags", "characters"],
+    ["word_size", "hidden", "layers", "mlp", "dropout"],
 )
 Model = Annotated[Path, options.argument("MODEL", "A model that didyma parse fit has saved.")]
 
 
 @app.command()
-@command
+@cli.command
 def fit(
     *,
     train: Annotated[Path, options.argument("TRAIN", "Sentences with trees.")],
@@ -143,37 +114,26 @@ def predict(
 
     didyma parse predict parser.didyma.safetensors test.conllu --alternatives trees.html
     """
-    if output is None and alternatives is None:
-        raise typer.BadParameter("expected a file to write to", param_hint="--output")
-    if alternatives is not None and format_suffix(alternatives) not in KINDS:
-        raise typer.BadParameter(
-            f"expected a name that ends in {', '.join(KINDS)}", param_hint="--alternatives"
-        )
     if not 0 < temperature < float("inf"):
         raise typer.BadParameter("expected a number above 0", param_hint="--temperature")
-    check_output(output, model, data)
-    check_output(alternatives, model, data, output)
-    if alternatives is not None and format_suffix(alternatives) != ".jsonl":
-        from didyma.report.plots import require_matplotlib
-
-        require_matplotlib("drawing trees")
+    kind = neural.check_shown(output, alternatives, "trees", model, data, option="--alternatives")
     parser = _load(model, device)
     sentences = _read(data)
 
     from didyma.data import conll
 
     if output is not None:
-        with waiting("parsing"):
+        with cli.waiting("parsing"):
             parsed = parser.predict(sentences)
         conll.write(parsed, output)
-        print_message(f"{len(parsed)} sentences written to {output}")
+        cli.print_message(f"{len(parsed)} sentences written to {output}")
     if alternatives is not None:
         from didyma.applications.parsing.trees import ambiguities, write_lines
 
-        with waiting("looking for alternatives"):
+        with cli.waiting("looking for alternatives"):
             ambiguous = ambiguities(parser, sentences, temperature)
-        print_message(f"{len(ambiguous)} of {len(sentences)} sentences have several trees")
-        if format_suffix(alternatives) == ".jsonl":
+        cli.print_message(f"{len(ambiguous)} of {len(sentences)} sentences have several trees")
+        if kind == ".jsonl":
             write_lines(ambiguous, alternatives)
         else:
             _draw(alternatives, ambiguous, most, f"Ambiguous sentences of {data.name}")
@@ -205,9 +165,9 @@ def evaluate(
     didyma parse eval parsed.conllu test.conllu --json --per-sentence
     """
     sentences = _read(gold, trees=True)
-    if system.is_file() and is_model(system):
+    if system.is_file() and cli.is_model(system):
         parser = _load(system, device)
-        with waiting("parsing"):
+        with cli.waiting("parsing"):
             parsed = parser.predict(sentences)
     else:
         parsed = _read(system, trees=True)
@@ -224,7 +184,7 @@ def evaluate(
             record["per_sentence"] = {
                 name.upper(): values.tolist() for name, values in scores.per_sentence.items()
             }
-        print_json(record)
+        cli.print_json(record)
         return
     rows = [[name, decimal(value)] for name, value in measures.items()]
     typer.echo(aligned([*rows, ["sentences", str(len(sentences))], ["words", str(words)]]))
@@ -238,9 +198,9 @@ def evaluate(
 def _read(path: Path, *, trees: bool = False) -> list[Sentence]:
     from didyma.data import conll
 
-    with waiting(f"reading {path}"):
+    with cli.waiting(f"reading {path}"):
         sentences = conll.read(path, trees=trees)
-    print_message(f"{path}: {len(sentences)} sentences, {sum(map(len, sentences))} words")
+    cli.print_message(f"{path}: {len(sentences)} sentences, {sum(map(len, sentences))} words")
     return sentences
 
 
@@ -273,7 +233,7 @@ def _trees(sentences: Sequence[Sentence]) -> list[Any]:
 def _draw(path: Path, sentences: Sequence[Ambiguity], most: int, title: str) -> None:
     from didyma.applications.parsing.trees import write
 
-    with waiting("drawing"):
+    with cli.waiting("drawing"):
         write(sentences[:most], title, path)
     if len(sentences) > most:
-        print_message(f"the first {most} of them were drawn (--most)")
+        cli.print_message(f"the first {most} of them were drawn (--most)")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
-from os import PathLike
 from typing import Annotated, Self, TypeVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from torch import Tensor
 
 from didyma import DataError
 from didyma.applications.networks.estimator import NetworkEstimator, device_of
-from didyma.applications.networks.trainer import Step
 from didyma.applications.networks.weights import restore
 from didyma.applications.parsing.arc_factored import ArcFactored, Batch
 from didyma.applications.parsing.lexicon import NumberedSentence, ParserLexicon, buckets, collate
@@ -47,6 +45,7 @@ Integers = NDArray[np.int64]
 T = TypeVar("T")
 
 
+@dataclass(eq=False, repr=False)
 class DependencyParser(NetworkEstimator[ArcFactored]):
     """Parses sentences whose words are given, and learns from ones whose trees are given too.
 
@@ -100,61 +99,28 @@ class DependencyParser(NetworkEstimator[ArcFactored]):
     >>> parsed = parser.predict(conll.read("test.conllu"))     # doctest: +SKIP
     """
 
-    words_: Annotated[list[str], Saved()]
-    tags_: Annotated[list[str], Saved()]
-    characters_: Annotated[list[str], Saved()]
-    labels_: Annotated[list[str], Saved()]
+    loss: str = "sparsemap"
+    _: KW_ONLY
+    margin: float = 1.0
+    projective: bool = False
+    single_root: bool = True
+    word_size: int = 100
+    tag_size: int = 25
+    character_size: int = 25
+    hidden: int = 125
+    layers: int = 2
+    mlp: int = 100
+    dropout: float = 0.2
+    word_dropout: float = 0.25
+    tags: str | None = "upos"
+    characters: bool = False
+    learning_rate: float = 2e-3
+    batch_size: int = 16
 
-    def __init__(
-        self,
-        loss: str = "sparsemap",
-        *,
-        margin: float = 1.0,
-        projective: bool = False,
-        single_root: bool = True,
-        word_size: int = 100,
-        tag_size: int = 25,
-        character_size: int = 25,
-        hidden: int = 125,
-        layers: int = 2,
-        mlp: int = 100,
-        dropout: float = 0.2,
-        word_dropout: float = 0.25,
-        tags: str | None = "upos",
-        characters: bool = False,
-        epochs: int = 20,
-        learning_rate: float = 2e-3,
-        batch_size: int = 16,
-        patience: int = 5,
-        random_state: int = 0,
-        device: str = "auto",
-        checkpoint: str | PathLike[str] | None = None,
-        callback: Callable[[Step], None] | None = None,
-    ) -> None:
-        super().__init__(
-            batch_size=batch_size,
-            epochs=epochs,
-            learning_rate=learning_rate,
-            patience=patience,
-            random_state=random_state,
-            device=device,
-            checkpoint=checkpoint,
-            callback=callback,
-        )
-        self.loss = loss
-        self.margin = margin
-        self.projective = projective
-        self.single_root = single_root
-        self.word_size = word_size
-        self.tag_size = tag_size
-        self.character_size = character_size
-        self.hidden = hidden
-        self.layers = layers
-        self.mlp = mlp
-        self.dropout = dropout
-        self.word_dropout = word_dropout
-        self.tags = tags
-        self.characters = characters
+    words_: Annotated[list[str], Saved()] = field(init=False)
+    tags_: Annotated[list[str], Saved()] = field(init=False)
+    characters_: Annotated[list[str], Saved()] = field(init=False)
+    labels_: Annotated[list[str], Saved()] = field(init=False)
 
     def fit(
         self, sentences: Sequence[Sentence], eval_set: Sequence[Sentence] | None = None

@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma import DataError
+from didyma import DataError, cli
 from didyma.applications.networks import options as neural
-from didyma.cli import (
-    SEED,
-    ParametersOf,
-    check_output,
-    command,
-    group,
-    options,
-    print_json,
-    print_message,
-    waiting,
-)
+from didyma.cli import options
 from didyma.files import format_suffix, replace_when_done
 from didyma.report import aligned, decimal
 
@@ -29,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = group(
+app = cli.group(
     """Rank passages by how well they answer a question, from their words.
 
     [bold]Train, evaluate, apply:[/bold]
@@ -53,20 +43,17 @@ app = group(
 DATA = "Question, sentence, label on each line (.gz too), or a TREC QA folder."
 MEASURES = {"MAP": "AP", "MRR": "RR", "P@1": "P@1"}
 
-RANKER = ParametersOf(
+RANKER = neural.network_options(
     "didyma.applications.passages.ranker.PassageRanker",
-    {
-        None: ["loss", "feature_map", neural.FIXED_VECTORS, SEED],
-        "Network": ["dimension", "filters", "width", "hidden", "similarity", "dropout"],
-        **neural.TRAINING,
-    },
+    ["loss", "feature_map", neural.FIXED_VECTORS],
+    ["dimension", "filters", "width", "hidden", "similarity", "dropout"],
 )
 Model = Annotated[Path, options.argument("MODEL", "A model that didyma passage fit has saved.")]
 Data = Annotated[Path, options.argument("DATA", DATA)]
 
 
 @app.command()
-@command
+@cli.command
 def fit(
     *,
     train: Annotated[Path, options.argument("TRAIN", DATA)],
@@ -136,14 +123,14 @@ def evaluate(
     questions = asked if every else asked.select_lists(np.flatnonzero(asked.mixed))
     if not len(questions):
         raise DataError("no question has passages that answer it and others", path=data)
-    with waiting("scoring"):
+    with cli.waiting("scoring"):
         scores = ranker.predict(questions)
     values = measure(scores, questions.y, questions.groups, ", ".join(MEASURES.values()))
     means = {name: float(values[ir_name].mean()) for name, ir_name in MEASURES.items()}
     n_questions = len(questions.groups)
     counts = {"questions": n_questions, "left_out": len(asked.groups) - n_questions}
     if as_json:
-        print_json({**means, **counts})
+        cli.print_json({**means, **counts})
     else:
         rows = [*((name, decimal(value)) for name, value in means.items())]
         rows += [(name.replace("_", " "), str(count)) for name, count in counts.items()]
@@ -176,9 +163,9 @@ def rank(
 
     didyma passage rank passage.didyma.safetensors test.tsv -o run.txt
     """
-    check_output(output, model, None if data.is_dir() else data)
+    cli.check_output(output, model, None if data.is_dir() else data)
     ranker, questions = _load(model, device), _read(data)
-    with waiting("scoring"):
+    with cli.waiting("scoring"):
         scores = ranker.predict(questions)
     if format_suffix(output) == ".tsv":
         _write_table(output, questions, scores)
@@ -186,7 +173,7 @@ def rank(
         from didyma.data.trec import write_run
 
         write_run(*_names(questions), scores, output)
-    print_message(f"{output}: {len(scores)} passages for {len(questions.groups)} questions")
+    cli.print_message(f"{output}: {len(scores)} passages for {len(questions.groups)} questions")
 
 
 @app.command()
@@ -213,7 +200,7 @@ def embed(
     """
     if format_suffix(output) != ".npz":
         raise typer.BadParameter("expected a name that ends in .npz", param_hint="--output")
-    check_output(output, model, None if data.is_dir() else data)
+    cli.check_output(output, model, None if data.is_dir() else data)
 
     import numpy as np
 
@@ -222,19 +209,19 @@ def embed(
     from didyma.data.numpy_file import write
 
     embedding, questions = PassageEmbedding(_load(model, device)), _read(data)
-    with waiting("embedding"):
+    with cli.waiting("embedding"):
         X = embedding.transform(questions)
     qid, docid = map(np.array, _names(questions))
     write(Lists(X, questions.y, qid, docid, embedding.names), output)
     size = f"{X.shape[0]} rows of {X.shape[1]} features"
-    print_message(f"{output}: {size} for {len(questions.groups)} questions")
+    cli.print_message(f"{output}: {size} for {len(questions.groups)} questions")
 
 
 def _read(path: Path) -> Lists:
     from didyma.data.texts import qa
 
     questions = qa.read_trecqa(path, lowercase=False)
-    print_message(f"{path}: {len(questions.groups)} questions, {len(questions)} passages")
+    cli.print_message(f"{path}: {len(questions.groups)} questions, {len(questions)} passages")
     return questions
 
 

@@ -8,7 +8,7 @@ text, φ(q) and φ(d); a hidden layer over both makes the score.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from os import PathLike
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -20,7 +20,6 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from didyma import DataError
 from didyma.applications.networks.estimator import NetworkEstimator, device_of
 from didyma.applications.networks.numbering import PADDING, RESERVED, Numbering
-from didyma.applications.networks.trainer import Step
 from didyma.applications.networks.word_vectors import Vectors, as_vectors, start_from
 from didyma.applications.passages.text_pairs import N_OVERLAPS, TextPairs, Texts, shape, tokenize
 from didyma.data import Lists
@@ -115,6 +114,7 @@ class ScoredPassage(NamedTuple):
     score: float
 
 
+@dataclass(eq=False, repr=False)
 class PassageRanker(NetworkEstimator[PassageNetwork]):
     """Ranks passages by how well they answer a question: `PassageNetwork`, trained.
 
@@ -152,8 +152,6 @@ class PassageRanker(NetworkEstimator[PassageNetwork]):
         Whether word vectors that `fit` is given are trained further.
     batch_size : int >= 1
         Questions in each step, with all their passages.
-    weight_decay, decay
-        See `didyma.applications.networks.trainer.Trainer`.
 
     Training and ``device`` are those of `NetworkEstimator`.
 
@@ -179,58 +177,21 @@ class PassageRanker(NetworkEstimator[PassageNetwork]):
     (4, 16)
     """
 
-    words_: Annotated[list[str], Saved()]
+    loss: str | losses.ItemwiseLoss = "cross-entropy"
+    _: KW_ONLY
+    feature_map: str | FeatureMap = "pairwise"
+    latent: bool = False
+    dimension: int = 50
+    overlap: int = 5
+    filters: int = 100
+    width: int = 5
+    hidden: int = 100
+    similarity: bool = False
+    dropout: float = 0.3
+    max_length: int = 50
+    tune_vectors: bool = True
 
-    def __init__(
-        self,
-        loss: str | losses.ItemwiseLoss = "cross-entropy",
-        *,
-        feature_map: str | FeatureMap = "pairwise",
-        latent: bool = False,
-        dimension: int = 50,
-        overlap: int = 5,
-        filters: int = 100,
-        width: int = 5,
-        hidden: int = 100,
-        similarity: bool = False,
-        dropout: float = 0.3,
-        max_length: int = 50,
-        tune_vectors: bool = True,
-        batch_size: int = 32,
-        epochs: int = 20,
-        learning_rate: float = 1e-3,
-        weight_decay: float = 0.0,
-        decay: float = 0.9,
-        patience: int = 5,
-        random_state: int = 0,
-        device: str = "auto",
-        checkpoint: str | PathLike[str] | None = None,
-        callback: Callable[[Step], None] | None = None,
-    ) -> None:
-        super().__init__(
-            batch_size=batch_size,
-            epochs=epochs,
-            learning_rate=learning_rate,
-            patience=patience,
-            random_state=random_state,
-            device=device,
-            checkpoint=checkpoint,
-            callback=callback,
-        )
-        self.loss = loss
-        self.feature_map = feature_map
-        self.latent = latent
-        self.dimension = dimension
-        self.overlap = overlap
-        self.filters = filters
-        self.width = width
-        self.hidden = hidden
-        self.similarity = similarity
-        self.dropout = dropout
-        self.max_length = max_length
-        self.tune_vectors = tune_vectors
-        self.weight_decay = weight_decay
-        self.decay = decay
+    words_: Annotated[list[str], Saved()] = field(init=False)
 
     def fit(
         self, lists: Lists, eval_set: Lists | None = None, vectors: Vectors | None = None

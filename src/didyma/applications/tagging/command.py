@@ -7,16 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from didyma.cli import (
-    ParametersOf,
-    check_output,
-    command,
-    group,
-    options,
-    print_json,
-    print_message,
-    waiting,
-)
+from didyma import cli
+from didyma.cli import options
 from didyma.report import aligned, decimal, listed
 
 if TYPE_CHECKING:
@@ -25,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
-app = group(
+app = cli.group(
     """Tag words by a second-order hidden Markov model.
 
     Fast to train and to apply, with exact lists of the n best tags for
@@ -46,7 +38,7 @@ app = group(
 SENTENCES = "CoNLL-U or CoNLL-X file, or a text (.txt) with a tokenised sentence a line."
 
 
-TAGGER = ParametersOf(
+TAGGER = cli.ParametersOf(
     "didyma.applications.tagging.tagger.TrigramTagger",
     {"Smoothing": ["a", "b", "longest_suffix", "rare", "prior", "threshold"]},
 )
@@ -59,7 +51,7 @@ Column = Annotated[
 
 
 @app.command()
-@command
+@cli.command
 def fit(
     *,
     train: Annotated[Path, options.argument("TRAIN", "CoNLL-U or CoNLL-X file.")],
@@ -76,14 +68,14 @@ def fit(
 
     didyma tag fit train.conllu --tags upos --rare 5
     """
-    check_output(output, train)
+    cli.check_output(output, train)
     data = _read(train)
     words, gold = data.words, data.gold(tags)
 
     from didyma import model as model_file
     from didyma.applications.tagging.tagger import TrigramTagger
 
-    with waiting("counting"):
+    with cli.waiting("counting"):
         tagger = TrigramTagger(**parameters).fit(words, gold)
     summary = {
         "tags": tags,
@@ -95,7 +87,7 @@ def fit(
     }
     model_file.save(tagger, output, summary=summary)
     if as_json:
-        print_json({"model": str(output), **summary})
+        cli.print_json({"model": str(output), **summary})
         return
     lines = {
         "tags": f"{summary['n_tags']} ({tags})",
@@ -123,13 +115,13 @@ def predict(
 
     didyma tag predict tagger.didyma.safetensors notes.txt -o tagged.txt
     """
-    check_output(output, model, data)
+    cli.check_output(output, model, data)
     tagger, column = _load(model, tags)
     sentences = _read(data)
-    with waiting("tagging"):
+    with cli.waiting("tagging"):
         guesses = tagger.predict(sentences.words)
     sentences.write_tagged(column, guesses, output)
-    print_message(f"{len(guesses)} sentences written to {output}")
+    cli.print_message(f"{len(guesses)} sentences written to {output}")
 
 
 @app.command()
@@ -168,7 +160,7 @@ def nbest(
     """
     if len(paths) > 2 or (len(paths) == 1 and jackknife is None):
         raise typer.BadParameter("expected a model and data, or --jackknife and data")
-    check_output(output, *paths)
+    cli.check_output(output, *paths)
     if len(paths) == 2:
         tagger, column = _load(paths[0], tags)
     else:
@@ -176,7 +168,7 @@ def nbest(
 
         tagger, column = TrigramTagger(), tags or "xpos"
     data = _read(paths[-1])
-    with waiting("tagging"):
+    with cli.waiting("tagging"):
         if jackknife is None:
             lists = tagger.n_best(data.words, n)
         else:
@@ -185,7 +177,7 @@ def nbest(
     from didyma import nbest as nbest_file
 
     nbest_file.write(data.nbest(column, lists), output, format="jsonl")
-    print_message(f"{len(lists)} lists written to {output}")
+    cli.print_message(f"{len(lists)} lists written to {output}")
 
 
 @app.command("eval")
@@ -212,14 +204,14 @@ def evaluate(
     tagger, column = _load(model, tags)
     sentences = _read(data)
     gold = sentences.gold(column)
-    with waiting("tagging"):
+    with cli.waiting("tagging"):
         lists = tagger.n_best(sentences.words, n)
 
     from didyma.applications.tagging.sentences import accuracies
 
     measures = accuracies(tagger, sentences.words, gold, lists)
     if as_json:
-        print_json({**measures, "n": n})
+        cli.print_json({**measures, "n": n})
         return
     rows = [["", "accuracy", "of"]]
     for name in ("words", "known", "unknown", "sentences", "oracle words", "oracle sentences"):
@@ -241,7 +233,9 @@ def _load(path: Path, tags: str | None) -> tuple[TrigramTagger, str]:
 def _read(path: Path) -> TaggedSentences:
     from didyma.applications.tagging.sentences import TaggedSentences
 
-    with waiting(f"reading {path}"):
+    with cli.waiting(f"reading {path}"):
         data = TaggedSentences.read(path)
-    print_message(f"{path}: {len(data.sentences)} sentences, {sum(map(len, data.sentences))} words")
+    cli.print_message(
+        f"{path}: {len(data.sentences)} sentences, {sum(map(len, data.sentences))} words"
+    )
     return data

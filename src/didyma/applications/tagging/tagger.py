@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise
 from typing import Annotated, Any, NamedTuple, Self, TypeAlias
@@ -55,6 +56,7 @@ class TrigramModel(NamedTuple):
     contexts: Runs
 
 
+@dataclass(eq=False, repr=False)
 class TrigramTagger(Savable, Estimator):
     """Tags words by a second-order hidden Markov model (Thede & Harper 1999).
 
@@ -113,26 +115,17 @@ class TrigramTagger(Savable, Estimator):
     [['D', 'N'], ['D', 'V']]
     """
 
-    tags_: Annotated[list[str], Saved()]
-    words_: Annotated[list[str], Saved()]
-    suffixes_: Annotated[list[str], Saved()]
-    arrays_: Annotated[dict[str, NDArray[Any]], Saved()]
+    a: float = 10.0
+    b: float = 1.0
+    longest_suffix: int = 10
+    rare: int = 10
+    prior: float = 1.0
+    threshold: float = 0.003
 
-    def __init__(
-        self,
-        a: float = 10.0,
-        b: float = 1.0,
-        longest_suffix: int = 10,
-        rare: int = 10,
-        prior: float = 1.0,
-        threshold: float = 0.003,
-    ) -> None:
-        self.a = a
-        self.b = b
-        self.longest_suffix = longest_suffix
-        self.rare = rare
-        self.prior = prior
-        self.threshold = threshold
+    tags_: Annotated[list[str], Saved()] = field(init=False)
+    words_: Annotated[list[str], Saved()] = field(init=False)
+    suffixes_: Annotated[list[str], Saved()] = field(init=False)
+    arrays_: Annotated[dict[str, NDArray[Any]], Saved()] = field(init=False)
 
     def fit(self, sentences: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]) -> Self:
         """Learn from sentences, lists of words, and a list of tags for each."""
