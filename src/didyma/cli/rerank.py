@@ -220,7 +220,7 @@ def rank(
         files.check()
         check_output(output, model, *files.paths)
         reranker = reranking.load(model, vectors)
-        lists = files.read(reranker.language)
+        lists = files.read(reranker.language, reranker.schema_)
         with waiting("ranking"), placed(files.path):
             reranking.warn_of_drift(reranker, lists)
             ranked = reranking.rank_all(reranker, lists)
@@ -277,7 +277,7 @@ def evaluate(
     parse_all(measures)  # a misspelt name should not cost the time to read the data
     files.check()
     reranker = reranking.load(model, vectors)
-    lists = files.read(reranker.language)
+    lists = files.read(reranker.language, reranker.schema_)
     with waiting("ranking"), placed(files.path):
         scores = reranker.predict(lists)
         compared = RerankerComparison.of(reranker, lists, scores, measures, every=every)

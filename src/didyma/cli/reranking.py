@@ -100,6 +100,8 @@ def read_passages(
 
 def rank_all(reranker: TextReranker, lists: Lists) -> list[PassageRanking]:
     """The passages of each query, ranked."""
+    import numpy as np
+
     from didyma.ranking.ranked import PassageRanking
 
     assert lists.queries is not None
@@ -107,12 +109,15 @@ def rank_all(reranker: TextReranker, lists: Lists) -> list[PassageRanking]:
     for n, query in enumerate(lists.queries):
         rows = groups.rows_of(n)
         documents = [
-            {"text": lists.items[row], "id": None if lists.docid is None else str(lists.docid[row])}
+            {**lists.document(row), "id": None if lists.docid is None else str(lists.docid[row])}
             for row in rows.tolist()
         ]
         first_stage = lists.scores if reranker.uses_scores else None
         scores = None if first_stage is None else first_stage[rows]
-        ranked = reranker.rank(query, documents, scores=scores)
+        asked: Any = query
+        if lists.query_vectors is not None and not np.isnan(lists.query_vectors[n]).any():
+            asked = {"text": query, "vector": lists.query_vectors[n]}
+        ranked = reranker.rank(asked, documents, scores=scores)
         rankings.append(PassageRanking(str(groups.names[n]), query, ranked))
     return rankings
 

@@ -16,6 +16,7 @@ from didyma.errors import DataError, placed
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
+    from didyma.data.schema import Schema
 
 __all__ = [
     "JudgedTextFiles",
@@ -53,10 +54,10 @@ class TextFiles:
         Path | None, options.file("Id and text of each passage (.tsv, .jsonl).", panel=PANEL)
     ] = None
     run: Annotated[
-        Path | None,
+        list[Path] | None,
         options.file(
             "TREC run of the first stage: the candidates of each query. Without one, BM25 finds "
-            "them among all passages.",
+            "them among all passages. Given again: runs of several searches, each a signal.",
             panel=PANEL,
         ),
     ] = None
@@ -82,6 +83,19 @@ class TextFiles:
         ),
     ] = ""
 
+    fields: Annotated[
+        str, options.text("NAME,…", "Fields of passages that are texts.", panel=PANEL)
+    ] = ""
+    signals: Annotated[
+        str,
+        options.text(
+            "NAME,…", "Fields of passages that are signals: numbers, or categories.", panel=PANEL
+        ),
+    ] = ""
+    ignore: Annotated[
+        str, options.text("NAME,…", "Fields of passages that do not count.", panel=PANEL)
+    ] = ""
+
     qrels: ClassVar[Path | None] = None
 
     def check(self) -> None:
@@ -90,7 +104,7 @@ class TextFiles:
             self.queries is None or (self.passages is None and self.first_stage is None)
         ):
             raise typer.BadParameter("give it, or --queries and --passages", param_hint="DATA")
-        if self.first_stage is not None and not (self.passages is self.run is None):
+        if self.first_stage is not None and (self.passages is not None or self.run):
             raise typer.BadParameter(
                 "has passages and candidates: leave out --passages and --run",
                 param_hint="--first-stage",
@@ -108,18 +122,23 @@ class TextFiles:
     @property
     def paths(self) -> list[Path]:
         """All files, none of which may be written to."""
-        paths = (self.data, self.queries, self.passages, self.qrels, self.run)
+        paths = (self.data, self.queries, self.passages, self.qrels, *(self.run or ()))
         return [path for path in paths if path is not None and not path.is_dir()]
 
-    def read(self, language: str | None = "auto") -> Lists:
-        """The lists of texts, with candidates by BM25 where there are none."""
+    def read(self, language: str | None = "auto", schema: Schema | None = None) -> Lists:
+        """The lists of texts, with candidates by BM25 where there are none.
+
+        Fields of passages are those of a schema that a model has, or are told by their values.
+        """
         from didyma.data.column_roles import Roles
         from didyma.data.texts import reader as texts
 
         names: dict[str, Any] = parse_names(self.names, Roles.__dataclass_fields__)
         with waiting(f"reading {self.path}"):
             search: dict[str, Any] = {
-                "run": self.run,
+                "run": self.run or None,
+                "schema": schema,
+                **{name: _split(getattr(self, name)) for name in ("fields", "signals", "ignore")},
                 "depth": self.depth,
                 "first_stage": self._first_stage(language),
             }
@@ -132,6 +151,8 @@ class TextFiles:
                 )
         judged = "" if lists.labels is not None else ", not judged"
         first = "" if lists.scores is None else ", with scores of the first stage"
+        if schema is None and lists.attributes is not None:
+            print_message(str(lists.attributes.schema))
         print_message(
             f"{self.path}: {len(lists.groups)} queries, {len(lists)} passages{first}{judged}"
         )
@@ -163,9 +184,9 @@ class JudgedTextFiles(TextFiles):
 
     qrels: Annotated[Path | None, options.file("TREC judgements.", panel=PANEL)] = None  # type: ignore[misc]
 
-    def read(self, language: str | None = "auto") -> Lists:
+    def read(self, language: str | None = "auto", schema: Schema | None = None) -> Lists:
         """The lists of texts, which must have labels."""
-        lists = super().read(language)
+        lists = super().read(language, schema)
         if lists.labels is None:
             raise DataError(
                 "expected labels, found none (--names tells how they are called)",
@@ -180,6 +201,10 @@ class TrainTextFiles(JudgedTextFiles):
     """The same, to learn from."""
 
     data: Annotated[Path | None, options.argument("TRAIN", KINDS, default=False)] = None
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def parse_names(text: str, roles: Collection[str]) -> dict[str, str]:
@@ -246,8 +271,8 @@ def _score(value: Any) -> float:
 
 
 def _document(value: Any) -> dict[str, Any]:
-    """A passage as files are read: with its title before its text."""
+    """A passage as files are read."""
     from didyma.data.passage import Passage
 
     passage = Passage.of(value)
-    return {**passage.metadata, "text": passage.text, "id": passage.id}
+    return {**passage.record, "id": passage.id}

@@ -89,3 +89,19 @@ class Attributes:
             None if self.vectors is None else self.vectors[indices],
             self.schema,
         )
+
+    def document(self, row: int) -> dict[str, Any]:
+        """A row as a document, without what is missing there.
+
+        >>> Attributes({"title": ["Emma"]}, {"year": np.array([np.nan])}).document(0)
+        {'title': 'Emma'}
+        """
+        found: dict[str, Any] = {name: texts[row] for name, texts in self.fields.items()}
+        for name, values in self.signals.items():
+            value = values[row]
+            if value is not None and value == value:
+                found[name] = value if isinstance(value, str) else float(value)
+        if self.vectors is not None and not np.isnan(self.vectors[row]).any():
+            rows = () if self.schema is None else self.schema.of_role("vector")
+            found[next((field.name for field in rows), "vector")] = self.vectors[row].tolist()
+        return found

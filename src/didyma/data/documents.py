@@ -12,14 +12,12 @@ from didyma.data.attributes import Attributes
 from didyma.data.column_roles import known_as
 from didyma.data.json_lines import number_of
 from didyma.data.passage import Passage, flattened, id_of
-from didyma.data.schema import TEXT, Schema
+from didyma.data.schema import BESIDE, TEXT, Schema
 from didyma.data.text_columns import text_array
 from didyma.errors import DataError
 from didyma.values import shown
 
-__all__ = ["Documents", "read_documents", "read_queries"]
-
-BESIDE = "given beside the documents"
+__all__ = ["Documents", "query_of", "read_documents", "read_queries", "stacked"]
 
 
 class Documents(NamedTuple):

@@ -204,7 +204,7 @@ def _days(value: Any) -> float | None:
 
 def number_in(value: Any, column: Column, row: int, kind: str = "") -> float:
     """A signal of a document: a number, a truth, a date, or one of these as text."""
-    if kind == "date" or isinstance(value, date):
+    if isinstance(value, date) or (kind == "date" and isinstance(value, str)):
         if (days := _days(value)) is None:
             column.fail(row, f"expected a date as 2024-12-31, found {value!r:.40}")
         return days

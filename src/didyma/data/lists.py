@@ -329,6 +329,13 @@ class Lists:
                 raise DataError(_expected_text(text), field=f"query {number}, passage {place}")
         return list(self.items)
 
+    def document(self, row: int) -> dict[str, Any]:
+        """The text of a row with its fields, signals and vector, as `of_texts` reads it."""
+        rest = {} if self.attributes is None else self.attributes.document(row)
+        if self.attributes is not None and self.attributes.fields:
+            return rest
+        return {"text": self.items[row], **rest}
+
     @property
     def query_texts(self) -> list[str]:
         """The queries, which must be known, and texts."""

@@ -80,6 +80,11 @@ class ListsWriter:
     def _begin(self, part: Lists) -> None:
         if part.queries is not None or part.weights is not None:
             raise DataError("expected rows of features only", field="queries")
+        if part.attributes or part.query_vectors is not None:
+            raise DataError(
+                "expected rows of features only: JSON lines keep fields, signals and vectors",
+                field="attributes",
+            )
         self.features = part.features
         if self.sparse is None:
             self.sparse = is_sparse(part.X)

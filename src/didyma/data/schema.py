@@ -24,12 +24,25 @@ from didyma.errors import DataError, LeftOutWarning, warn
 from didyma.files import PathName
 from didyma.values import kind_of
 
-__all__ = ["TEXT", "ReadDocuments", "Schema", "SchemaField", "SchemaReport"]
+__all__ = [
+    "BESIDE",
+    "JUDGED",
+    "RUN",
+    "TEXT",
+    "Fail",
+    "ReadDocuments",
+    "Schema",
+    "SchemaField",
+    "SchemaReport",
+    "fail_in_document",
+]
 
+RUN = "the scores of a run"  # why a signal is one
+JUDGED = "judged"  # how a label came about: never to be learned from
+BESIDE = "given beside the documents"
 TEXT = "text"  # what the text of a document is called that is nothing else
 MAIN, TITLE, FIRST_STAGE = "main", "title", "first stage"  # kinds of fields
 ROLES = {"passage": MAIN, "title": TITLE}
-TAKEN = ("id", "label", "score")
 RETRIEVAL = re.compile(
     r"bm25|tf.?idf|splade|colbert|cosine|similarity|dense|semantic|lexical|retriev", re.IGNORECASE
 )
@@ -61,9 +74,11 @@ class ReadDocuments(NamedTuple):
 
 
 Fail = Callable[[int, str, str], NoReturn]
+Names = Iterable[str] | None
 
 
-def _fail(row: int, field: str, problem: str) -> NoReturn:
+def fail_in_document(row: int, field: str, problem: str) -> NoReturn:
+    """Raise the error about a field of a document that stands in no file."""
     raise DataError(problem, field=f"document {row}, {field}")
 
 
@@ -97,12 +112,12 @@ class Schema(NamedTuple):
         cls,
         records: Iterable[Any],
         *,
-        fields: Iterable[str] | None = None,
-        signals: Iterable[str] | None = None,
-        ignore: Iterable[str] | None = None,
+        fields: Names = None,
+        signals: Names = None,
+        ignore: Names = None,
         names: Mapping[str, str] | None = None,
         taken: Mapping[str, str] | None = None,
-        fail: Fail = _fail,
+        fail: Fail = fail_in_document,
     ) -> Schema:
         """Find out what fields are: by what the caller says, by their names, by their values.
 
@@ -115,7 +130,8 @@ class Schema(NamedTuple):
         names : mapping, optional
             Names of fields by their roles (`didyma.data.column_roles`).
         taken : mapping, optional
-            Fields that were read already, as id, label or score; they are not in the records.
+            Fields that were read already, as id, label or score, or ignored since that stands
+            beside the documents; they are not in the records.
         fail : callable
             Raises the error about a document, a field and a problem.
         """
@@ -137,7 +153,8 @@ class Schema(NamedTuple):
             column = Column(name, rows, values, len(documents), n_texts, place)
             found[name] = _kind_of(column, asked.get(name), role_of.get(name))
         for name, role in (taken or {}).items():
-            found.setdefault(name, FieldKind(role, "by its name"))
+            reason = BESIDE if role == "ignored" else "by its name"
+            found.setdefault(name, FieldKind(role, reason, "asked"))
         return cls(_ordered(_one_vector(found)))
 
     @classmethod
@@ -174,6 +191,12 @@ class Schema(NamedTuple):
             )
         )
 
+    def with_runs(self, tags: Sequence[str]) -> Schema:
+        """The same with scores of runs, which do not stand in the documents, as signals."""
+        fields = [field for field in self.fields if field.name not in tags]
+        runs = [SchemaField(tag, "signal", RUN, FIRST_STAGE) for tag in tags]
+        return Schema((*fields, *runs))
+
     @property
     def main(self) -> str:
         """The field that is the text of a document, which a plain text stands for."""
@@ -185,7 +208,7 @@ class Schema(NamedTuple):
         texts = self.of_role("text")
         return len(texts) > 1 or bool(self.of_role("signal", "category", "vector", "ignored"))
 
-    def read(self, documents: Iterable[Any], *, fail: Fail = _fail) -> ReadDocuments:
+    def read(self, documents: Iterable[Any], *, fail: Fail = fail_in_document) -> ReadDocuments:
         """Texts, mappings or passages by this schema.
 
         A signal that is missing is NaN, a field that the schema does not know is counted.
@@ -266,9 +289,9 @@ def _record(document: Any, row: int, fail: Fail) -> dict[str, Any]:
 
 
 def _asked(
-    fields: Iterable[str] | None,
-    signals: Iterable[str] | None,
-    ignore: Iterable[str] | None,
+    fields: Names,
+    signals: Names,
+    ignore: Names,
     present: Sequence[str],
 ) -> dict[str, str]:
     """The role that the caller gives to each field."""
@@ -298,8 +321,11 @@ def _kind_of(column: Column, asked: str | None, role: str | None) -> FieldKind:
         return FieldKind("id" if role == "docid" else role, "by its name")
     if asked == "signal":
         return _signal_kind(column)
-    found = classify(column)
-    return _first_stage(column.name, found)
+    if column.name == JUDGED:
+        return FieldKind("ignored", "how the label came about", "asked")
+    if known_as("label", [column.name]) is not None:
+        return FieldKind("ignored", "a label by its name, beside another")
+    return _first_stage(column.name, classify(column))
 
 
 def _first_stage(name: str, found: FieldKind) -> FieldKind:

@@ -164,7 +164,8 @@ class PassageIndex:
         line = self._texts[self._offsets[place] : self._offsets[place + 1]].tobytes()
         try:
             record = parse_json(line.decode())
-            return Passage(record["text"], record["id"], record.get("metadata", {}))
+            rest = record.get("metadata", {}), record.get("fields", {})
+            return Passage(record["text"], record["id"], *rest)
         except (ValueError, TypeError, KeyError, RecursionError):
             problem = "is damaged: expected a passage"
             raise DataError(problem, path=self.path / TEXTS, line=place + 1) from None
@@ -256,6 +257,8 @@ def _lines(passages: Iterable[Passage], path: PathName | None) -> Iterator[tuple
         record: dict[str, Any] = {"id": name, "text": passage.text}
         if passage.metadata:
             record["metadata"] = passage.metadata
+        if len(passage.fields) > 1:
+            record["fields"] = passage.fields
         try:
             line = json.dumps(record, ensure_ascii=False, default=str).encode()
         except UnicodeEncodeError:

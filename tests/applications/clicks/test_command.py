@@ -123,7 +123,10 @@ def test_ids_become_texts(run: Run, folder: Path, tmp_path: Path) -> None:
     assert ours.docid[0].startswith("q0d")
     first = json.loads(by_id.read_text().splitlines()[0])
     assert first["qid"] == "q0"
-    assert {"id", "text", "label", "impressions", "clicks", "weight"} == first["passages"][0].keys()
+    assert {"id", "text", "label", "judged"} == first["passages"][0].keys()
+    assert {"impressions", "clicks", "weight"} == first["passages"][0]["judged"].keys()
+    assert ours.attributes is not None
+    assert not ours.attributes.signals  # clicks make the label: nothing may learn from them
 
 
 def test_grades_for_those_who_have_only_ids(run: Run, folder: Path, tmp_path: Path) -> None:

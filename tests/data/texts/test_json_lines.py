@@ -52,8 +52,8 @@ WANTED = {"who?": [("a", 1.0, None, None), ("b", 0.0, None, None)]}
             {
                 "query": "who?",
                 "passages": [
-                    {"is_selected": 1, "passage_text": "a", "url": "x"},
-                    {"is_selected": 0, "passage_text": "b", "url": "y"},
+                    {"is_selected": 1, "passage_text": "a"},
+                    {"is_selected": 0, "passage_text": "b"},
                 ],
             }
         ],
@@ -185,4 +185,6 @@ def test_what_is_written_is_read_again(
     again = texts.read(path)
     assert contents(again) == contents(lists)
     assert again.qid.tolist() == list(map(str, lists.qid.tolist()))
-    assert json.loads(path.read_text(encoding="utf-8").split("\n")[0])["passages"][0]["seen"] == 0
+    assert json.loads(path.read_text(encoding="utf-8").split("\n")[0])["passages"][0]["judged"] == {
+        "seen": 0
+    }

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from didyma.data.texts import reader as texts
-from didyma.errors import DataError
+from didyma.errors import DataError, LeftOutWarning
 from tests.data.texts.test_json_lines import contents
 
 COLUMNS = {
@@ -61,7 +61,8 @@ def test_columns_by_other_names(tmp_path: Path) -> None:
         "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
         "Q1\twho ?\tD1\tEmma\tD1-0\tAda .\t1\nQ1\twho ?\tD1\tEmma\tD1-1\tNobody .\t0\n"
     )
-    lists = texts.read(path)
+    with pytest.warns(LeftOutWarning, match=r"DocumentTitle \(the same in all documents\)"):
+        lists = texts.read(path)
     assert contents(lists) == {
         "who ?": [("Ada .", 1.0, None, "D1-0"), ("Nobody .", 0.0, None, "D1-1")]
     }

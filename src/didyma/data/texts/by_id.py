@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Collection, Container, Iterator
 from typing import Any
 
 from didyma.data.column_roles import known_as
@@ -12,14 +12,11 @@ from didyma.data.passage import Passage
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix
 
-__all__ = ["read"]
+__all__ = ["read", "read_passages"]
 
 
 def read(path: PathName, wanted: Container[str] | None = None) -> dict[str, str]:
     """The text of each id, in the order of the file, or only of those that are wanted.
-
-    Objects are as `Passage` reads them: BEIR has ``_id``, ``title`` and ``text``. Queries are
-    texts too.
 
     >>> import pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp(), "queries.tsv")
@@ -27,34 +24,46 @@ def read(path: PathName, wanted: Container[str] | None = None) -> dict[str, str]
     >>> read(path)
     {'7': 'who wrote Emma?'}
     """
-    rows = _objects(path) if format_suffix(path) in (".jsonl", ".json") else _lines(path)
-    texts: dict[str, str] = {}
+    return {name: passage.text for name, passage in read_passages(path, wanted).items()}
+
+
+def read_passages(
+    path: PathName, wanted: Container[str] | None = None, fields: Collection[str] = ()
+) -> dict[str, Passage]:
+    """The same with all other fields of objects, which are as `Passage` reads them.
+
+    BEIR has ``_id``, ``title`` and ``text``. Queries are passages, too. ``fields`` are names of
+    texts where none is known as the text.
+    """
+    is_json = format_suffix(path) in (".jsonl", ".json")
+    rows = _objects(path, fields) if is_json else _lines(path)
+    texts: dict[str, Passage] = {}
     empty = True
-    for line, name, text in rows:
+    for line, name, passage in rows:
         empty = False
         if wanted is not None and name not in wanted:
             continue
         if name in texts:
             problem = f"expected each id once, found {name!r:.40} again"
             raise DataError(problem, path=path, line=line, field="id")
-        texts[name] = text
+        texts[name] = passage
     if empty:
         raise DataError("expected ids and texts, found none", path=path)
     return texts
 
 
-def _lines(path: PathName) -> Iterator[tuple[int, str, str]]:
+def _lines(path: PathName) -> Iterator[tuple[int, str, Passage]]:
     for number, (name, text) in tab_separated(path, ("id", "text")):
-        yield number, name.strip(), text
+        yield number, name.strip(), Passage(text, name.strip(), {})
 
 
-def _objects(path: PathName) -> Iterator[tuple[int, str, str]]:
+def _objects(path: PathName, fields: Collection[str]) -> Iterator[tuple[int, str, Passage]]:
     for number, record in objects(path):
         with placed(path, number):
-            passage = Passage.of(_as_passage(record))
+            passage = Passage.of(_as_passage(record), texts=fields)
         if passage.id is None:
             raise DataError("expected an id, found none", path=path, line=number, field="id")
-        yield number, str(passage.id), passage.text
+        yield number, str(passage.id), passage
 
 
 def _as_passage(record: dict[str, Any]) -> dict[str, Any]:
@@ -63,4 +72,5 @@ def _as_passage(record: dict[str, Any]) -> dict[str, Any]:
     if query is None or known_as("passage", record) is not None:
         return record
     name = known_as("qid", record, ("id", "_id"))
-    return {"text": record[query], "id": None if name is None else record[name]}
+    rest = {key: value for key, value in record.items() if key not in (query, name)}
+    return {**rest, "text": record[query], "id": None if name is None else record[name]}

@@ -16,20 +16,26 @@ passage (`didyma.data.texts.msmarco`); all others are as in `didyma.data.texts.b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, NoReturn, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data.attributes import Attributes
+from didyma.data.column_roles import known_as
+from didyma.data.documents import stacked
+from didyma.data.field_choice import FieldChoice
 from didyma.data.lists import Lists
-from didyma.data.passage import Passage
-from didyma.data.text_columns import text_array
+from didyma.data.passage import Passage, flattened
+from didyma.data.schema import RUN, Schema
+from didyma.data.text_columns import distinct, text_array
 from didyma.data.texts import by_id, msmarco
 from didyma.data.trec import Qrels, Run, read_qrels, read_run
-from didyma.errors import DataError, LeftOutWarning, warn
+from didyma.errors import DataError, LeftOutWarning, placed, warn
 from didyma.files import PathName, format_suffix
 
 __all__ = [
@@ -83,10 +89,12 @@ class IndexedPassages(Protocol):
 class TextCollection:
     """Texts by id, and what is known about pairs of them; ``path`` is what messages name.
 
+    ``records`` are passages that are more than a text, by id, ``vectors`` those of queries.
+
     >>> qrels = Qrels(np.array(["q"]), np.array(["d1"]), np.array([1]))
     >>> run = Run(np.array(["q", "q"]), np.array(["d2", "d1"]), np.array([3.0, 2.0]), "bm25")
     >>> texts = {"d1": "Jane Austen.", "d2": "It is late."}
-    >>> lists = TextCollection("a folder", {"q": "who wrote Emma?"}, texts, qrels, run).lists()
+    >>> lists = TextCollection("a folder", {"q": "who wrote Emma?"}, texts, qrels, (run,)).lists()
     >>> lists.items, lists.labels.tolist()
     (['It is late.', 'Jane Austen.'], [0.0, 1.0])
     """
@@ -95,7 +103,9 @@ class TextCollection:
     queries: dict[str, str]
     passages: dict[str, str]
     qrels: Qrels | None
-    run: Run | None
+    runs: tuple[Run, ...]
+    records: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    vectors: Mapping[str, Any] = field(default_factory=dict)
 
     def with_candidates(
         self, first_stage: Retriever | IndexedPassages, depth: int
@@ -111,30 +121,32 @@ class TextCollection:
             found = first_stage.fit(list(passages.values())).top(asked, depth)
         sizes = [len(places) for places, _ in found]
         places = np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)])
-        names = list(passages)
+        names, records = list(passages), dict(self.records)
         if isinstance(first_stage, IndexedPassages):
             wanted = set() if self.qrels is None else set(self.qrels.docid.tolist())
-            used, passages, names = set(places.tolist()), {}, []
+            used, passages, names, records = set(places.tolist()), {}, [], {}
             for place in range(len(first_stage)):
-                text, name, *_ = first_stage.passage(place)
-                names.append(str(name))
+                passage = first_stage.passage(place)
+                names.append(str(passage.id))
                 if place in used or names[-1] in wanted:
-                    passages[names[-1]] = text
+                    passages[names[-1]] = passage.text
+                    records |= _records({names[-1]: passage})
         run = Run(
             np.repeat(text_array(list(self.queries)), sizes),
             text_array(names)[places],
             np.concatenate([np.empty(0), *(scores for _, scores in found)]),
             type(first_stage).__name__,
         )
-        return replace(self, passages=passages, run=run)
+        return replace(self, passages=passages, runs=(run,), records=records)
 
-    def lists(self) -> Lists:
+    def lists(self, choice: FieldChoice | None = None) -> Lists:
         """The candidates of each query, judged if there are judgements: then of judged queries.
 
         A candidate without a judgement has label 0. Scores that are all equal tell nothing and are
-        left out. What else is left out is counted, and a warning says so.
+        left out. What else is left out is counted, and a warning says so. Of several runs, each is
+        a signal of the candidates that any of them has.
         """
-        if self.run is None:
+        if not self.runs:
             raise DataError(
                 "expected candidates: give a run, or a first stage such as didyma.text.BM25()",
                 path=self.path,
@@ -145,8 +157,9 @@ class TextCollection:
             left.add(len(judged - self.queries.keys()), "judged queries without a text")
             wanted = [name for name in wanted if name in judged]
         place = {name: n for n, name in enumerate(wanted)}
-        query = np.array([place.get(name, -1) for name in self.run.qid.tolist()], np.int64)
-        known = np.array([name in self.passages for name in self.run.docid.tolist()], bool)
+        run, signals = _joined(self.runs)
+        query = np.array([place.get(name, -1) for name in run.qid.tolist()], np.int64)
+        known = np.array([name in self.passages for name in run.docid.tolist()], bool)
         left.add(int(np.sum((query >= 0) & ~known)), "candidates that are unknown passages")
         rows = np.flatnonzero((query >= 0) & known)
         rows = rows[np.argsort(query[rows], kind="stable")]
@@ -154,17 +167,45 @@ class TextCollection:
             raise DataError("expected candidates of some query, found none", path=self.path)
         asked = np.unique(query[rows])
         left.add(len(wanted) - len(asked), "queries without candidates")
-        qid, docid, scores = self.run.qid[rows], self.run.docid[rows], self.run.score[rows]
+        qid, docid, scores = run.qid[rows], run.docid[rows], run.score[rows]
         labels = None if self.qrels is None else self._labels(self.qrels, qid, docid, left)
         left.say(self.path)
+        texts, attributes = self._documents(docid.tolist(), choice or FieldChoice())
+        if signals:
+            attributes = _with_runs(attributes, {name: own[rows] for name, own in signals.items()})
+            scores = np.zeros(1)
+        names = [wanted[n] for n in asked.tolist()]
         return Lists(
-            [self.passages[name] for name in docid.tolist()],
+            texts,
             labels,
             qid,
             docid,
-            queries=[self.queries[wanted[n]] for n in asked.tolist()],
+            queries=[self.queries[name] for name in names],
             scores=scores if scores.min() < scores.max() else None,
+            attributes=attributes,
+            query_vectors=stacked(
+                [self.vectors.get(name) for name in names], lambda n: f"vector of query {names[n]}"
+            ),
         )
+
+    def _documents(
+        self, docid: list[str], choice: FieldChoice
+    ) -> tuple[list[str], Attributes | None]:
+        """Whole texts of candidates, and what else is known of them."""
+        is_plain = not any(name in self.records for name in docid) and not any(choice[:3])
+        if is_plain and not (choice.schema is not None and choice.schema.has_attributes):
+            return [self.passages[name] for name in docid], None
+        names = list(dict.fromkeys(docid))
+
+        def fail(row: int, field: str, problem: str) -> NoReturn:
+            raise DataError(problem, path=self.path, field=f"passage {names[row]}, {field}")
+
+        records = [self.records.get(name, self.passages[name]) for name in names]
+        with placed(self.path):
+            texts, attributes = choice.read(records, path=self.path, fail=fail)
+        number = {name: n for n, name in enumerate(names)}
+        rows = [number[name] for name in docid]
+        return [texts[row] for row in rows], None if attributes is None else attributes[rows]
 
     def _labels(
         self, qrels: Qrels, qid: NDArray[Any], docid: NDArray[Any], left: _LeftOut
@@ -179,6 +220,52 @@ class TextCollection:
         relevant = sum(pair[0] in asked and grades[pair] > 0 for pair in missed - unknown)
         left.add(relevant, "relevant passages that are no candidates")
         return np.array([grades.get(pair, 0) for pair in candidates], np.float64)
+
+
+def _records(passages: Mapping[str, Passage]) -> dict[str, dict[str, Any]]:
+    """The passages that are more than a text."""
+    return {
+        name: flattened(passage.record)
+        for name, passage in passages.items()
+        if passage.metadata or len(passage.fields) > 1
+    }
+
+
+def _joined(runs: Sequence[Run]) -> tuple[Run, dict[str, NDArray[np.float64]]]:
+    """The pairs that any run has, and if there are several the scores of each, NaN for none."""
+    first, *others = runs
+    if not others:
+        return first, {}
+    qid, docid = (np.concatenate([getattr(run, name) for run in runs]) for name in ("qid", "docid"))
+    code, place = distinct(qid, docid)
+    begin = np.cumsum([0, *map(len, runs)])
+    signals: dict[str, NDArray[np.float64]] = {}
+    for run, start in zip(runs, begin.tolist()):
+        if run.tag in signals:
+            raise DataError(f"expected runs with different tags, found {run.tag!r} again")
+        scores = np.full(len(place), np.nan)
+        scores[code[start : start + len(run)]] = run.score
+        signals[run.tag] = scores
+    return Run(qid[place], docid[place], np.zeros(len(place)), first.tag), signals
+
+
+def _with_runs(
+    attributes: Attributes | None, signals: dict[str, NDArray[np.float64]]
+) -> Attributes:
+    """The same with the scores of runs as signals of the first stage."""
+    before = attributes or Attributes()
+    for name in signals:
+        if name in before.signals or name in before.fields:
+            known = Schema.of(attributes)
+            if all(own.name != name or own.reason != RUN for own in known.fields):
+                raise DataError("expected a tag that is no field of passages", field=name)
+    schema = Schema.of(attributes).with_runs(list(signals))
+    return replace(
+        before,
+        signals={**before.signals, **signals},
+        first_stages=tuple(dict.fromkeys((*before.first_stages, *signals))),
+        schema=schema,
+    )
 
 
 class _LeftOut:
@@ -200,26 +287,33 @@ def read_folder(
     folder: PathName,
     *,
     part: str | None = None,
-    run: PathName | None = None,
+    run: PathName | Sequence[PathName] | None = None,
     indexed: bool = False,
+    fields: Collection[str] = (),
 ) -> TextCollection:
     """Read a folder whose files have the names above; ``part`` is its part, such as "test".
 
-    ``run`` is a file of candidates elsewhere. If passages are ``indexed`` elsewhere, neither they
-    nor candidates are read.
+    ``run`` is a file of candidates elsewhere, or several. If passages are ``indexed`` elsewhere,
+    neither they nor candidates are read. ``fields`` are as in `by_id.read_passages`.
     """
     root = Path(folder)
     queries = _found(root, ("queries",), part)
     passages = None if indexed else _found(root, PASSAGES, part)
-    candidates = Path(run) if run is not None else _found(root, CANDIDATES, part)
-    candidates = None if indexed else candidates
+    found = _found(root, CANDIDATES, part)
+    candidates = _several(run) or ([] if found is None else [found])
+    candidates = [] if indexed else candidates
     qrels = _qrels(root, part)
-    whole = candidates is not None and msmarco.has_texts(candidates)
+    whole = len(candidates) == 1 and msmarco.has_texts(candidates[0])
     for name, path in (("queries", queries), ("corpus", passages)):
         if path is None and not whole and not (indexed and name == "corpus"):
             raise DataError(f"expected a file {name}.jsonl or {name}.tsv", path=folder)
     collection = read_files(
-        queries=queries, passages=passages, qrels=qrels, run=candidates, path=folder
+        queries=queries,
+        passages=passages,
+        qrels=qrels,
+        run=candidates,
+        path=folder,
+        fields=fields,
     )
     splits = _found(root, ("split",), None)
     if part is None or splits is None:
@@ -243,8 +337,9 @@ def read_files(
     queries: PathName | None,
     passages: PathName | None,
     qrels: PathName | None = None,
-    run: PathName | None = None,
+    run: PathName | Sequence[PathName] | None = None,
     path: PathName | None = None,
+    fields: Collection[str] = (),
 ) -> TextCollection:
     """Read the files of a collection; queries and passages may stand in ``run`` themselves, and
     passages in an index.
@@ -252,21 +347,55 @@ def read_files(
     Of the passages only those are kept that the run or the judgements name, if there is a run, and
     of the queries those that are judged, if there are judgements.
     """
-    place = path or passages or run or queries or "the collection"
+    files = _several(run)
+    place = path or passages or (files[0] if files else None) or queries or "the collection"
     judged = None if qrels is None else read_qrels(qrels)
-    if run is not None and msmarco.has_texts(run):
-        asked, texts, candidates = msmarco.read_top(run)
-        return TextCollection(place, asked, texts, judged, candidates)
-    if queries is None or (passages is None and run is not None):
+    if len(files) == 1 and msmarco.has_texts(files[0]):
+        asked, texts, candidates = msmarco.read_top(files[0])
+        return TextCollection(place, asked, texts, judged, (candidates,))
+    if queries is None or (passages is None and files):
         raise DataError("expected both queries and passages", path=place)
-    found = None if run is None else read_run(run)
+    runs = _named([read_run(file) for file in files], files)
     wanted = None
-    if found is not None:
-        wanted = set(found.docid.tolist())
+    if runs:
+        wanted = {name for run in runs for name in run.docid.tolist()}
         wanted |= set() if judged is None else set(judged.docid.tolist())
     own = None if judged is None else set(judged.qid.tolist())
-    texts = {} if passages is None else by_id.read(passages, wanted)
-    return TextCollection(place, by_id.read(queries, own), texts, judged, found)
+    read = {} if passages is None else by_id.read_passages(passages, wanted, fields)
+    texts = {name: one.text for name, one in read.items()}
+    found = by_id.read_passages(queries, own)
+    asking = {name: one.text for name, one in found.items()}
+    return TextCollection(
+        place, asking, texts, judged, runs, _records(read), _query_vectors(found, queries)
+    )
+
+
+def _several(run: PathName | Sequence[PathName] | None) -> list[PathName]:
+    if run is None or isinstance(run, (str, PathLike)):
+        return [] if run is None else [run]
+    return list(run)
+
+
+def _named(runs: list[Run], files: Sequence[PathName]) -> tuple[Run, ...]:
+    """Runs with different tags: those of their files, where they have the same."""
+    if len({run.tag for run in runs}) < len(runs):
+        runs = [replace(run, tag=Path(file).stem) for run, file in zip(runs, files)]
+    return tuple(runs)
+
+
+def _query_vectors(queries: Mapping[str, Passage], path: PathName) -> dict[str, Any]:
+    """Vectors of queries that have one; a warning names all other fields."""
+    vectors: dict[str, Any] = {}
+    unread: dict[str, None] = {}
+    for name, query in queries.items():
+        vector = known_as("vector", query.metadata)
+        if vector is not None and query.metadata[vector] is not None:
+            vectors[name] = query.metadata[vector]
+        unread |= dict.fromkeys(key for key, own in query.metadata.items() if own and key != vector)
+    if unread:
+        names = ", ".join(unread)
+        warn(f"{path}: fields of queries that are left out: {names}", LeftOutWarning)
+    return vectors
 
 
 def _found(root: Path, names: Sequence[str], part: str | None) -> Path | None:

@@ -10,8 +10,10 @@ A query may have an id (``qid``, ``query_id``; in an object for each query also 
 as well, also under a name that was given and its plural: with ``label="score"``, ``scores`` are
 labels. Positives and negatives (also ``pos``, ``neg``, ``positive_passages``, ``negative_1``, …)
 are one passage or several, which have the labels 1 and 0; one that occurs again for a query counts
-once, as a positive if it ever is one. Other names are in `didyma.data.column_roles`; further fields
-are ignored.
+once, as a positive if it ever is one. Other names are in `didyma.data.column_roles`. Further fields
+of a passage, or of a pair, are texts, signals, categories or a vector (`didyma.data.Schema`). A
+query may be an object with ``text`` and ``vector``, or have a ``query_vector`` beside it; a warning
+names other fields of queries.
 """
 
 from __future__ import annotations
@@ -20,15 +22,19 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from itertools import chain
+from math import isfinite
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from didyma.data.column_roles import Roles, assign, known_as
+from didyma.data.column_roles import Roles, assign
+from didyma.data.documents import query_of
+from didyma.data.field_choice import FieldChoice
 from didyma.data.json_lines import number_of, objects
 from didyma.data.lists import Lists
-from didyma.data.passage import Passage, id_of
+from didyma.data.passage import Passage, flattened, id_of
+from didyma.data.schema import JUDGED
 from didyma.data.texts.rows import TextRows
 from didyma.errors import DataError, placed
 from didyma.files import PathName, replace_when_done
@@ -38,16 +44,20 @@ __all__ = ["read", "write"]
 PASSAGES = ("passages", "documents", "candidates", "texts")
 NUMBERS = ("label", "score")
 SIDES = {"pos": 1.0, "neg": 0.0}
+QUERY_VECTORS = ("query_vector", "query_embedding")  # in a pair, a vector is the passage's
+TAKEN = {"docid": "id", "label": "label", "score": "score"}
 
 _SIDE = re.compile(r"(pos|neg)(?:itive|ative)?s?(?:_passages|_\d+)?")
 
 
-def read(path: PathName, roles: Roles | None = None) -> Lists:
+def read(path: PathName, roles: Roles | None = None, choice: FieldChoice | None = None) -> Lists:
     """Read judged texts, or texts without labels; see above."""
-    rows, asked = TextRows(path), roles or Roles()
+    asked = roles or Roles()
+    rows = TextRows(path, choice=choice, names=asked.given)
+    texts = () if choice is None else choice.texts
     for line, record in objects(path):
         with placed(path, line):
-            found = list(_rows_of(record, asked))
+            found = list(_rows_of(record, asked, texts, rows.unread))
         rows.n_empty += not found
         for row in found:
             add = rows.add_once if "side" in row else rows.add
@@ -58,60 +68,86 @@ def read(path: PathName, roles: Roles | None = None) -> Lists:
 def write(lists: Lists, path: PathName, **columns: ArrayLike) -> None:
     """Write lists of texts, an object for each query, as `read` takes them.
 
-    ``columns`` are further values of each row, by name. Ids that are the texts themselves are left
-    out.
+    Fields, signals and vectors stand in each passage. ``columns`` are further values of each row,
+    by name, that tell how its label came about: they stand under ``judged``, which is not read.
+    Ids that are the texts themselves are left out.
     """
     queries, texts, groups = lists.query_texts, lists.texts, lists.groups
-    known = {"label": lists.labels, "score": lists.scores, **columns}
-    given = {
-        name: np.asarray(column).tolist() for name, column in known.items() if column is not None
-    }
+    known = {"label": lists.labels, "score": lists.scores}
+    numbers, judged = (
+        {name: np.asarray(own).tolist() for name, own in values.items() if own is not None}
+        for values in (known, columns)
+    )
     docid = texts if lists.docid is None else lists.docid.tolist()
+    for name in ("id", "label", "score", JUDGED):
+        if lists.attributes is not None and name in lists.attributes.signals:
+            raise DataError(f"expected another name than {name!r}", path=path, field=name)
     with replace_when_done(path) as file:
         for n, (name, query) in enumerate(zip(groups.names.tolist(), queries)):
             passages = [
                 ({} if docid[row] == texts[row] else {"id": docid[row]})
-                | {"text": texts[row]}
-                | {key: column[row] for key, column in given.items()}
+                | lists.document(row)
+                | {key: own[row] for key, own in numbers.items()}
+                | ({JUDGED: {key: own[row] for key, own in judged.items()}} if judged else {})
                 for row in groups.rows_of(n).tolist()
             ]
             record = ({} if name == query else {"qid": str(name)}) | {"query": query}
+            if lists.query_vectors is not None and not np.isnan(lists.query_vectors[n]).any():
+                record["query_vector"] = lists.query_vectors[n].tolist()
             line = json.dumps({**record, "passages": passages}, ensure_ascii=False)
             file.write(line + "\n")
 
 
-def _rows_of(record: Mapping[str, Any], asked: Roles) -> Iterator[dict[str, Any]]:
-    """What `TextRows.add` is told about each passage of an object."""
+def _rows_of(
+    record: Mapping[str, Any], asked: Roles, texts: tuple[str, ...], unread: dict[str, None]
+) -> Iterator[dict[str, Any]]:
+    """What `TextRows.add` is told about each passage of an object.
+
+    ``texts`` are fields that are texts whatever they are called; ``unread`` is told of fields that
+    belong to no passage.
+    """
     given = asked.given
     is_list = isinstance(record.get(given.get("passage", "")), list)
     free = [name for name in record if name not in given.values()]
     passages = given["passage"] if is_list else next((n for n in PASSAGES if n in free), None)
     sides = {name: SIDES[match[1]] for name in free if (match := _SIDE.fullmatch(name))}
     if passages is None and not sides:
-        yield _pair(record, asked.among(record))
+        yield _pair(record, asked, texts)
         return
-    names = assign(record, ("query", "qid"), given, {"qid": ("id", "_id")})
-    owner = {"query": _text(record, names.get("query"), "query")}
+    names = assign(record, ("query", "qid", "vector"), given, {"qid": ("id", "_id")})
+    owner = _query(record, names)
     if (qid := names.get("qid")) is not None and record[qid] is not None:
         owner["qid"] = id_of(record[qid], qid)
+    read = {*names.values(), passages, *(() if passages is not None else sides)}
     if passages is not None:
         given = {role: name for role, name in given.items() if name != passages}
-        yield from ({**owner, **row} for row in _listed(record, passages, given))
+        read |= {name for name, _ in _beside(record, passages, given).values()}
+        unread |= dict.fromkeys(name for name in record if name not in read)
+        yield from ({**owner, **row} for row in _listed(record, passages, given, texts))
         return
     for role in NUMBERS:
         if role in given:
             problem = f"expected no {role}: positives have 1, negatives 0"
             raise DataError(problem, field=given[role])
+    unread |= dict.fromkeys(name for name in record if name not in read)
     for name, side in sides.items():
         values = record[name] if isinstance(record[name], list) else [record[name]]
         for place, value in enumerate(values):
-            yield {**owner, **_passage(value, f"{name} {place + 1}", given)[0], "side": side}
+            row = _passage(value, f"{name} {place + 1}", given, texts)
+            # A label or a score of one's own cannot count beside those of the sides.
+            inner = assign(row.get("document", {}), NUMBERS, {})
+            _take(row, dict.fromkeys(inner.values(), "ignored"))
+            yield {**owner, **row, "side": side}
 
 
 def _listed(
-    record: Mapping[str, Any], passages: str, given: Mapping[str, str]
+    record: Mapping[str, Any], passages: str, given: Mapping[str, str], texts: tuple[str, ...]
 ) -> Iterator[dict[str, Any]]:
-    """The passages of a list, with labels and scores that stand in them or in lists beside them."""
+    """The passages of a list, with labels and scores that stand in them or in lists beside them.
+
+    What stands beside them counts: a field of the same role in a passage is left out, so that a
+    label is never a signal, too.
+    """
     values, beside = _list(record, passages), _beside(record, passages, given)
     for name, numbers in beside.values():
         if len(numbers) != len(values):
@@ -124,13 +160,22 @@ def _listed(
             raise DataError(f"no such name among {', '.join(present) or 'texts'}", field=name)
     for place, value in enumerate(values):
         field = f"{passages} {place + 1}"
-        row, metadata = _passage(value, field, given)
-        roles = [role for role in NUMBERS if role not in beside]
-        for role, name in assign(metadata, roles, given).items():
-            row[role] = number_of(metadata[name], f"{field}, {name}")
+        row = _passage(value, field, given, texts)
+        document = row.get("document", {})
+        for role, name in assign(document, NUMBERS, given).items():
+            if role not in beside:
+                row[role] = number_of(document[name], f"{field}, {name}")
+            _take(row, {name: "ignored" if role in beside else role})
         for role, (name, numbers) in beside.items():
             row[role] = number_of(numbers[place], f"{name}, {place + 1}")
         yield row
+
+
+def _take(row: dict[str, Any], taken: Mapping[str, str]) -> None:
+    """Take fields out of a document, which have been read in these roles."""
+    if taken:
+        document = {name: own for name, own in row["document"].items() if name not in taken}
+        row |= {"document": document, "taken": {**row["taken"], **taken}}
 
 
 def _beside(
@@ -148,33 +193,72 @@ def _beside(
     return {role: (name, _list(record, name)) for role, name in names.items()}
 
 
-def _pair(record: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        role: _text(record, names.get(role), role) for role in ("query", "passage")
-    }
-    if (title := known_as("title", record)) is not None and title not in names.values():
-        row["passage"] = Passage.of({"title": record[title], "text": row["passage"]}).text
+def _pair(record: Mapping[str, Any], asked: Roles, texts: tuple[str, ...]) -> dict[str, Any]:
+    names = asked.among(record)
+    beside = next((name for name in QUERY_VECTORS if name in record), None)
+    names |= {} if beside is None else {"vector": beside}
+    row = _query(record, names)
+    if not any(name in texts for name in record):
+        row["passage"] = _text(record, names.get("passage"), "passage")
     for role in ("qid", "docid"):
         if (name := names.get(role)) is not None and record[name] is not None:
             row[role] = id_of(record[name], name)
     for role in NUMBERS:
         if (name := names.get(role)) is not None:
             row[role] = number_of(record[name], name)
-    return row
+    taken = {names[role]: own for role, own in TAKEN.items() if role in names}
+    mine = (names.get("query"), names.get("qid"), names.get("vector"), *taken)
+    document = {name: value for name, value in record.items() if name not in mine}
+    given = {"passage": names["passage"]} if "passage" in names else None
+    passage = Passage.of(document, given, texts)
+    row["passage"] = passage.text
+    if passage.id is not None:  # in a pair, an id may be that of either
+        document = {name: value for name, value in document.items() if name in passage.record}
+        row["docid"] = str(passage.id)
+    _check_finite(document, "")
+    return {**row, "document": document, "taken": taken}
+
+
+def _query(record: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Text and vector of the query."""
+    name = names.get("query")
+    if name is not None and isinstance(record.get(name), Mapping):
+        text, vector = query_of(record[name], name)
+    else:
+        text, vector = _text(record, name, "query"), None
+    if (beside := names.get("vector")) is not None and record[beside] is not None:
+        if vector is not None:
+            raise DataError("expected one vector of the query, found two", field=beside)
+        vector = record[beside]
+    return {"query": text} if vector is None else {"query": text, "query_vector": vector}
 
 
 def _passage(
-    value: Any, field: str, given: Mapping[str, str]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    value: Any, field: str, given: Mapping[str, str], texts: tuple[str, ...]
+) -> dict[str, Any]:
     """Text and id of a passage in a list, and all other fields."""
     try:
-        passage = Passage.of(value, given)
+        passage = Passage.of(value, given, texts)
     except DataError as error:
         _fail(error, field)
     row: dict[str, Any] = {"passage": passage.text}
     if passage.id is not None:
         row["docid"] = str(passage.id)
-    return row, passage.metadata
+    if not isinstance(value, Mapping):
+        return row
+    names = {*(passage.fields or ("text",)), *passage.metadata}
+    document = {name: own for name, own in value.items() if name in names}
+    _check_finite(document, f"{field}, ")
+    taken = {name: "id" for name in value if name not in document}
+    return {**row, "document": flattened(document), "taken": taken, "place": field}
+
+
+def _check_finite(document: Mapping[str, Any], place: str) -> None:
+    """Refuse NaN and Infinity, which are no JSON though Python reads them."""
+    for name, value in document.items():
+        if isinstance(value, float) and not isfinite(value):
+            problem = f"expected a finite number or null, found {value}"
+            raise DataError(problem, field=f"{place}{name}")
 
 
 def _fail(error: DataError, field: str) -> NoReturn:

@@ -9,11 +9,14 @@ Lists(2 rows of str, 1 queries)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from didyma.data.column_roles import Roles
+from didyma.data.field_choice import FieldChoice
 from didyma.data.lists import Lists
+from didyma.data.schema import Schema
 from didyma.data.texts import collection, msmarco, qa
 from didyma.data.texts import json_lines as json_texts
 from didyma.data.texts import table as text_table
@@ -31,9 +34,13 @@ def read(
     path: PathName,
     *,
     part: str | None = None,
-    run: PathName | None = None,
+    run: PathName | Sequence[PathName] | None = None,
     first_stage: Retriever | IndexedPassages | None = None,
     depth: int = DEPTH,
+    fields: Sequence[str] = (),
+    signals: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    schema: Schema | None = None,
     **names: str | None,
 ) -> Lists:
     """Read texts, whatever their layout: name and first line of the path tell.
@@ -58,13 +65,19 @@ def read(
         A file or a folder.
     part : str, optional
         Of a folder with several: "train", "dev", "test".
-    run : path, optional
-        Candidates of a folder.
+    run : path or several, optional
+        Candidates of a folder. Of several runs each is a signal of the first stage, named by its
+        tag.
     first_stage : Retriever or PassageIndex, optional
         What finds candidates in a folder that has none, such as ``didyma.text.BM25()``. A
         `didyma.PassageIndex` always does, among its own passages: the folder then needs no others.
     depth : int
         How many it finds for a query.
+    fields, signals, ignore : names, optional
+        Fields of passages that are texts, that are signals or categories, and that do not count.
+        All others are told by their names and values (`didyma.data.Schema`).
+    schema : Schema, optional
+        That of the data that a model was trained on, instead of these.
     **names
         What columns or fields are called: ``query``, ``passage``, ``label``, ``score``, ``qid``,
         ``docid``. A teacher's scores are labels: ``label="score"``.
@@ -76,26 +89,29 @@ def read(
     Lists(1 rows of str, 1 queries)
     """
     place, roles = Path(path), Roles(**names)
+    choice = FieldChoice(tuple(fields), tuple(signals), tuple(ignore), schema)
     if place.is_dir():
         _check_nameless(path, roles)
         if any((place / name).exists() for name in qa.FILES):
             return qa.read_trecqa(place)
         indexed = isinstance(first_stage, IndexedPassages)
-        found = collection.read_folder(place, part=part, run=run, indexed=indexed)
-        if found.run is None and first_stage is not None:
+        found = collection.read_folder(
+            place, part=part, run=run, indexed=indexed, fields=choice.texts
+        )
+        if not found.runs and first_stage is not None:
             found = found.with_candidates(first_stage, depth)
-        return found.lists()
+        return found.lists(choice)
     if isinstance(first_stage, IndexedPassages):
         raise DataError("expected a folder of queries and judgements beside an index", path=path)
     suffix = format_suffix(path)
     if suffix in (".jsonl", ".json", ".ndjson"):
-        return json_texts.read(path, roles)
+        return json_texts.read(path, roles, choice)
     if suffix in (".csv", ".parquet"):
-        return text_table.read(path, roles)
+        return text_table.read(path, roles, choice)
     if place.name.lower().startswith("triples"):
         _check_nameless(path, roles)
         return msmarco.read_triples(path)
-    return _read_tabs(path, roles)
+    return _read_tabs(path, roles, choice)
 
 
 def read_files(
@@ -103,45 +119,62 @@ def read_files(
     queries: PathName,
     passages: PathName | None = None,
     qrels: PathName | None = None,
-    run: PathName | None = None,
+    run: PathName | Sequence[PathName] | None = None,
     first_stage: Retriever | IndexedPassages | None = None,
     depth: int = DEPTH,
+    fields: Sequence[str] = (),
+    signals: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    schema: Schema | None = None,
 ) -> Lists:
     """Read the files of a collection, such as one of TREC: texts by id, judgements, candidates.
 
     Queries and passages are lines of an id, a tab and a text, or JSON lines; without a run the
-    candidates come from a first stage, as in `read`, which may have the passages as well.
+    candidates come from a first stage, as in `read`, which may have the passages as well. Runs and
+    fields are as there.
     """
     if passages is None and not isinstance(first_stage, IndexedPassages):
         raise DataError("expected passages, or an index of them", path=queries, field="passages")
-    found = collection.read_files(queries=queries, passages=passages, qrels=qrels, run=run)
-    if run is None and first_stage is not None:
+    choice = FieldChoice(tuple(fields), tuple(signals), tuple(ignore), schema)
+    found = collection.read_files(
+        queries=queries, passages=passages, qrels=qrels, run=run, fields=choice.texts
+    )
+    if not found.runs and first_stage is not None:
         found = found.with_candidates(first_stage, depth)
-    return found.lists()
+    return found.lists(choice)
 
 
-def from_frame(frame: Any, **names: str | None) -> Lists:
-    """Texts of a data frame: columns ``query``, ``passage``, ``label``, …, named as in `read`.
+def from_frame(
+    frame: Any,
+    *,
+    fields: Sequence[str] = (),
+    signals: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    schema: Schema | None = None,
+    **names: str | None,
+) -> Lists:
+    """Texts of a data frame: columns ``query``, ``passage``, ``label``, …; all else as in `read`.
 
     >>> import polars
     >>> table = {"query": ["who?", "who?"], "passage": ["Jane Austen.", "Late."], "label": [1, 0]}
     >>> from_frame(polars.DataFrame(table))
     Lists(2 rows of str, 1 queries)
     """
-    return text_table.from_frame(frame, Roles(**names))
+    choice = FieldChoice(tuple(fields), tuple(signals), tuple(ignore), schema)
+    return text_table.from_frame(frame, Roles(**names), choice)
 
 
-def _read_tabs(path: PathName, roles: Roles) -> Lists:
+def _read_tabs(path: PathName, roles: Roles, choice: FieldChoice) -> Lists:
     first = next((line for line in stream_lines(path) if line.strip()), b"")
     if not first:
         raise DataError(f"expected {KNOWN}, found an empty file", path=path)
     if first.lstrip().startswith(b"{"):
-        return json_texts.read(path, roles)
+        return json_texts.read(path, roles, choice)
     header = first.decode(errors="replace").split("\t")
     with placed(path, 1):
         found = roles.among(header)
-    if "query" in found and "passage" in found:
-        return text_table.read(path, roles)
+    if "query" in found and ("passage" in found or set(choice.texts) & set(header)):
+        return text_table.read(path, roles, choice)
     if len(header) == len(qa.COLUMNS):
         _check_nameless(path, roles)
         return qa.read_wikiqa(path)

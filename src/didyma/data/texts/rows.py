@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
+from didyma.data.attributes import Attributes
+from didyma.data.documents import stacked
+from didyma.data.field_choice import FieldChoice
 from didyma.data.lists import Lists
 from didyma.data.text_columns import text_array
 from didyma.errors import DataError, LeftOutWarning, warn
@@ -28,8 +32,20 @@ class TextRows:
     (['who wrote Emma?'], [1.0, 0.0], ['1', '1'])
     """
 
-    def __init__(self, path: PathName | None, unit: str = "line") -> None:
+    def __init__(
+        self,
+        path: PathName | None,
+        unit: str = "line",
+        choice: FieldChoice | None = None,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
         self.path, self._unit = path, unit
+        self._choice, self._names = choice or FieldChoice(), names
+        self.unread: dict[str, None] = {}  # fields of queries, which nobody asks for
+        self._documents: dict[int, Mapping[str, Any]] = {}  # rows that are more than a text
+        self._places: dict[int, tuple[int, str]] = {}  # of these: line, and what stands before
+        self._taken: dict[str, str] = {}  # fields that were read, by their roles
+        self._vectors: dict[int, Any] = {}  # of queries
         self.n_empty = 0  # queries without passages, which make no list
         self._number: dict[str, int] = {}  # of a query, by its id or text
         self._queries: list[str] = []
@@ -53,8 +69,16 @@ class TextRows:
         label: float | None = None,
         score: float | None = None,
         docid: str | None = None,
+        document: Mapping[str, Any] | None = None,
+        taken: Mapping[str, str] | None = None,
+        place: str = "",
+        query_vector: Any = None,
     ) -> None:
-        """Add a row, which stands on a line of the file (or is a row of a table)."""
+        """Add a row, which stands on a line of the file (or is a row of a table).
+
+        A passage that is more than a text is a ``document``, without the fields that were
+        ``taken`` as ids, labels and scores; ``place`` is where it stands in the line.
+        """
         known = {"qid": qid, "label": label, "score": score, "docid": docid}
         if not self._texts:
             self._first, self._first_line = known, line
@@ -68,6 +92,12 @@ class TextRows:
             self._queries.append(query)
         elif self._queries[number] != query:
             self._fail(line, "query", f"expected the text that query {qid} had before")
+        if query_vector is not None:
+            self._add_vector(line, number, query_vector)
+        if document is not None:
+            self._documents[len(self._texts)] = document
+            self._places[len(self._texts)] = line, place
+            self._taken |= taken or {}
         self._query_of_row.append(number)
         self._texts.append(passage)
         for name, column in self._columns.items():
@@ -82,6 +112,7 @@ class TextRows:
         label: float,
         qid: str | None = None,
         docid: str | None = None,
+        **others: Any,
     ) -> None:
         """The same, unless the query has the passage already: then it gets the higher label."""
         key = query if qid is None else qid, passage if docid is None else docid
@@ -89,7 +120,7 @@ class TextRows:
         if place < len(self):
             self._columns["label"][place] = max(label, self._columns["label"][place])
         else:
-            self.add(line, query, passage, label=label, qid=qid, docid=docid)
+            self.add(line, query, passage, label=label, qid=qid, docid=docid, **others)
 
     def lists(self) -> Lists:
         """The list of each query."""
@@ -98,19 +129,55 @@ class TextRows:
         if self.n_empty:
             place = "" if self.path is None else f"{self.path}: "
             warn(f"{place}{self.n_empty} queries without passages are left out", LeftOutWarning)
+        if self.unread:
+            place = "" if self.path is None else f"{self.path}: "
+            fields = ", ".join(self.unread)
+            warn(f"{place}fields of queries that are left out: {fields}", LeftOutWarning)
+        texts, attributes = self._read_documents()
         has_ids = self._first["qid"] is not None
         names = list(self._number) if has_ids else [str(n + 1) for n in range(len(self._queries))]
         label, score, docid = (
             None if self._first[name] is None else column for name, column in self._columns.items()
         )
+        vectors = [self._vectors.get(n) for n in range(len(self._queries))]
         return Lists(
-            self._texts,
+            texts,
             None if label is None else np.array(label, np.float64),
             text_array(names)[self._query_of_row],
             None if docid is None else text_array(docid),
             queries=self._queries,
             scores=None if score is None else np.array(score, np.float64),
+            attributes=attributes,
+            query_vectors=stacked(vectors, lambda n: f"vector of query {names[n]}"),
         )
+
+    def _add_vector(self, line: int, number: int, vector: Any) -> None:
+        if not np.array_equal(self._vectors.setdefault(number, vector), vector):
+            self._fail(line, "query_vector", "expected the vector that the query had before")
+
+    def _read_documents(self) -> tuple[list[str], Attributes | None]:
+        """Whole texts of the rows, and what else is known of them."""
+        schema = self._choice.schema
+        choice = any(self._choice[:3])
+        if not (self._documents or choice or (schema is not None and schema.has_attributes)):
+            return self._texts, None
+        documents = [self._documents.get(row, text) for row, text in enumerate(self._texts)]
+        try:
+            return self._choice.read(
+                documents,
+                names=self._names,
+                taken=self._taken,
+                path=self.path,
+                fail=self._fail_in_document,
+            )
+        except DataError as error:
+            if error.path is not None or self.path is None:
+                raise
+            raise DataError(error.problem, path=self.path, field=error.field) from None
+
+    def _fail_in_document(self, row: int, field: str, problem: str) -> NoReturn:
+        line, place = self._places[row]
+        self._fail(line, f"{place}, {field}" if place else field, problem)
 
     def _fail(self, line: int, field: str, problem: str) -> NoReturn:
         if self._unit == "row":

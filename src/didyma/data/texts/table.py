@@ -1,18 +1,24 @@
 """Tables of texts, a row for each pair of query and passage: CSV, TSV, Parquet, data frames.
 
 A header names the columns: ``query`` and ``passage`` there must be, ``label``, ``score`` (of the
-first stage), ``qid`` and ``docid`` there may be; see `didyma.data.column_roles`.
+first stage), ``qid``, ``docid`` and ``query_vector`` there may be; see `didyma.data.column_roles`.
+All others are texts, signals, categories or a vector (`didyma.data.Schema`); in text files a vector
+is written as JSON, [0.5, 1].
 In TSV a quote is a sign as any other, as in all collections that are distributed so; in CSV fields
 may be quoted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from didyma.data import delimited, frame, parquet
 from didyma.data.column_roles import Roles
+from didyma.data.field_choice import FieldChoice
+from didyma.data.json_lines import parse_json
 from didyma.data.lists import Lists
+from didyma.data.texts.json_lines import QUERY_VECTORS, TAKEN
 from didyma.data.texts.rows import TextRows
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix
@@ -20,27 +26,34 @@ from didyma.files import PathName, format_suffix
 __all__ = ["from_frame", "read"]
 
 NUMBERS = ("label", "score")
+QUERY_VECTOR = "query_vector"
 
 
-def read(path: PathName, roles: Roles | None = None) -> Lists:
+def read(path: PathName, roles: Roles | None = None, choice: FieldChoice | None = None) -> Lists:
     """Read a ``.csv``, ``.tsv`` or ``.parquet`` file, also gzip. Only Parquet needs an extra."""
     suffix = format_suffix(path)
     if suffix == ".parquet":
         with placed(path):
-            return _from_frame(parquet.read(path), roles, path)
+            return _from_frame(parquet.read(path), roles, path, choice)
     tabs = suffix != ".csv"
     reader = delimited.DelimitedFile(path, "\t" if tabs else ",", quoted=not tabs)
     with placed(path, 1):
-        names = _among(roles, reader.header)
+        names = _among(roles, reader.header, choice)
     numeric = [role for role in names if role in NUMBERS]
     textual = [role for role in names if role not in NUMBERS]
-    values, texts = reader.columns([names[r] for r in numeric], [names[r] for r in textual])
+    others = _others(names, reader.header)
+    values, texts = reader.columns(
+        [names[r] for r in numeric], [*(names[r] for r in textual), *others]
+    )
     columns = {role: values[:, k].tolist() for k, role in enumerate(numeric)}
     columns |= {role: column.tolist() for role, column in zip(textual, texts)}
-    return _lists(columns, path)
+    further = {name: _lists_in(own.tolist()) for name, own in zip(others, texts[len(textual) :])}
+    if QUERY_VECTOR in columns:
+        columns[QUERY_VECTOR] = _lists_in(columns[QUERY_VECTOR])
+    return _lists(columns, further, names, path, choice)
 
 
-def from_frame(data: Any, roles: Roles | None = None) -> Lists:
+def from_frame(data: Any, roles: Roles | None = None, choice: FieldChoice | None = None) -> Lists:
     """The same of a data frame of pandas, Polars, PyArrow or any other that narwhals knows.
 
     >>> import polars
@@ -48,33 +61,78 @@ def from_frame(data: Any, roles: Roles | None = None) -> Lists:
     >>> from_frame(polars.DataFrame(table))
     Lists(2 rows of str, 1 queries)
     """
-    return _from_frame(data, roles, None)
+    return _from_frame(data, roles, None, choice)
 
 
-def _from_frame(data: Any, roles: Roles | None, path: PathName | None) -> Lists:
+def _from_frame(
+    data: Any, roles: Roles | None, path: PathName | None, choice: FieldChoice | None
+) -> Lists:
     table = frame.opened(data)
     columns: dict[str, list[Any]] = {}
-    for role, name in _among(roles, table.columns).items():
+    names = _among(roles, table.columns, choice)
+    for role, name in names.items():
         if role in NUMBERS:
             columns[role] = frame.numbers(table[name]).tolist()
         elif role in ("qid", "docid"):
             columns[role] = frame.ids(table[name]).tolist()
+        elif role == QUERY_VECTOR:
+            columns[role] = table[name].to_list()
         else:
             columns[role] = frame.texts(table[name])
-    return _lists(columns, path)
+    further = {name: table[name].to_list() for name in _others(names, table.columns)}
+    return _lists(columns, further, names, path, choice)
 
 
-def _among(roles: Roles | None, header: list[str]) -> dict[str, str]:
+def _among(roles: Roles | None, header: list[str], choice: FieldChoice | None) -> dict[str, str]:
     names = (roles or Roles()).among(header)
+    chosen = () if choice is None else (*choice.fields, *choice.signals, *choice.ignore)
+    given = (roles or Roles()).given
+    names = {
+        role: name
+        for role, name in names.items()
+        if name not in chosen or role in given or role in ("query", "passage")
+    }
+    texts = () if choice is None else choice.texts
     for role in ("query", "passage"):
-        if role not in names:
+        if role not in names and not (role == "passage" and set(texts) & set(header)):
             problem = f"expected a column {role!r} among {', '.join(map(repr, header))}"
             raise DataError(problem)
+    if (vector := next((name for name in header if name in QUERY_VECTORS), None)) is not None:
+        names[QUERY_VECTOR] = vector
     return names
 
 
-def _lists(columns: dict[str, list[Any]], path: PathName | None) -> Lists:
-    rows = TextRows(path, "row")
+def _others(names: Mapping[str, str], header: Sequence[str]) -> list[str]:
+    return [name for name in header if name not in names.values()]
+
+
+def _lists_in(column: list[str]) -> list[Any]:
+    """Lists of a column that has nothing else, as JSON writes them; else the texts."""
+    words = [text.strip() for text in column]
+    if not any(words) or not all(not w or (w[0] == "[" and w[-1] == "]") for w in words):
+        return list(column)
+    try:
+        return [parse_json(word) if word else None for word in words]
+    except ValueError:
+        return list(column)
+
+
+def _lists(
+    columns: dict[str, list[Any]],
+    further: dict[str, list[Any]],
+    names: Mapping[str, str],
+    path: PathName | None,
+    choice: FieldChoice | None,
+) -> Lists:
+    given = {"passage": names["passage"]} if "passage" in names else {}
+    rows = TextRows(path, "row", choice, given)
+    taken = {names[role]: own for role, own in TAKEN.items() if role in names}
     for number, values in enumerate(zip(*columns.values()), 1):
-        rows.add(number, **dict(zip(columns, values)))
+        row = dict(zip(columns, values))
+        if further:
+            document = {name: own[number - 1] for name, own in further.items()}
+            if given:
+                document[names["passage"]] = row["passage"]
+            row |= {"passage": row.get("passage", ""), "document": document, "taken": taken}
+        rows.add(number, **row)
     return rows.lists()
