@@ -13,6 +13,12 @@ import os
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any: ...  # families of kernels, which no checker can see
+
 
 __all__ = ["BUILD"]
 
