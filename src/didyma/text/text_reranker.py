@@ -88,7 +88,7 @@ class TextReranker(Reranker):
     increasing, decreasing : sequence of str
         Signals with which scores must not fall, or must not rise.
     language : str or None
-        Of stop words and stems; "auto" finds out.
+        Of stop words and stems, or several ("english,russian"); "auto" finds out.
     measure : str, optional
         What to choose by: AP if not given, nDCG for a teacher's scores.
     window : int or None

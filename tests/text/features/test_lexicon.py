@@ -172,7 +172,9 @@ def test_stems_have_no_accents():
 
 
 def test_a_language_that_is_not_known():
-    with pytest.raises(DataError, match=r"language: expected auto, None or one of arabic.*'latin'"):
+    with pytest.raises(
+        DataError, match=r"language: expected auto, None, or one or more of arabic.*'latin'"
+    ):
         check_language("latin")
 
 

@@ -55,7 +55,8 @@ class BM25:
         first, language = list(islice(texts, SAMPLE)), self.language
         if language == "auto":
             language = language_of([passage for passage in first if isinstance(passage, str)])
-        lexicon = Lexicon(check_language(language))
+        language = check_language(language)
+        lexicon = Lexicon(language)
         terms, begins, is_new = _read(chain(first, texts), lexicon)
         # A passage that stood before is found as well, but its words are no more frequent.
         lengths = np.diff(begins)

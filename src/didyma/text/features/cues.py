@@ -7,14 +7,17 @@ the traits that need no words.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-import didyma._core.text as core
+import numpy as np
 
-__all__ = ["QUESTION_KINDS", "TRAITS", "Cues", "cues"]
+import didyma._core.text as core
+from didyma.text.features.languages import several, stop_words
+
+__all__ = ["QUESTION_KINDS", "TRAITS", "Cues", "cues", "listed", "trait_table", "traits_of"]
 
 QUESTION_KINDS = (
     *("person", "time", "place", "reason", "quantity"),
@@ -76,7 +79,10 @@ class Cues:
 
 @cache
 def cues(language: str | None) -> Cues:
-    """The cues of a language."""
+    """The cues of a language; of several those of the first that has a file of them."""
+    for name in several(language):
+        if cues(name).has_words:
+            return cues(name)
     file = files("didyma.text.features").joinpath("cues", f"{language}.json")
     if not file.is_file():
         return Cues({}, {}, {}, frozenset(), frozenset())
@@ -92,3 +98,22 @@ def cues(language: str | None) -> Cues:
         frozenset(data["quantity"].split()),
         frozenset(data["definition"].split()),
     )
+
+
+def traits_of(language: str | None) -> dict[str, int]:
+    """Bits of the words of a language that have traits or are stop words."""
+    traits = dict(cues(language).traits_of)
+    for word in stop_words(language):
+        traits[word] = traits.get(word, 0) | core.STOP_WORD
+    return traits
+
+
+def trait_table(traits: Mapping[str, int]) -> core.Traits:
+    """Bits of words as a table of the core."""
+    bits = np.fromiter(traits.values(), np.int64, len(traits))
+    return core.Traits(np.frombuffer(listed(traits), np.uint8), bits)
+
+
+def listed(texts: Iterable[str]) -> bytes:
+    """Texts in UTF-8, each ended by a newline."""
+    return "".join(f"{text}\n" for text in texts).encode()

@@ -10,7 +10,16 @@ from importlib.resources import files
 from didyma.errors import DataError
 from didyma.text.features.characters import fold, without_accents
 
-__all__ = ["LANGUAGES", "check_language", "detect", "stem_lines", "stems_of", "stop_words"]
+__all__ = [
+    "LANGUAGES",
+    "LEAST_SHARE",
+    "check_language",
+    "detect",
+    "several",
+    "stem_lines",
+    "stems_of",
+    "stop_words",
+]
 
 LANGUAGES = (
     *("arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hindi"),
@@ -22,13 +31,30 @@ LEAST_SHARE = 0.08  # of a text's words are stop words of its language
 
 
 def check_language(language: str | None) -> str | None:
-    """The language itself, if it is supported or None; DataError if not."""
-    if language is not None and language not in LANGUAGES:
+    """The language itself, or several with commas between them, if all are supported, or None.
+
+    >>> check_language("english, russian")
+    'english,russian'
+    """
+    if language is None:
+        return None
+    names = [name.strip() for name in language.split(",")] if isinstance(language, str) else []
+    if not names or not set(names) <= set(LANGUAGES):
         raise DataError(
-            f"expected auto, None or one of {', '.join(LANGUAGES)}, found {language!r}",
+            f"expected auto, None, or one or more of {', '.join(LANGUAGES)}, found {language!r}",
             field="language",
         )
-    return language
+    return ",".join(dict.fromkeys(names))
+
+
+def several(language: str | None) -> tuple[str, ...]:
+    """The languages of a collection that has more than one, else none.
+
+    >>> several("english,russian"), several("english")
+    (('english', 'russian'), ())
+    """
+    names = () if language is None else tuple(language.split(","))
+    return names if len(names) > 1 else ()
 
 
 @cache

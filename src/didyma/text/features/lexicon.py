@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 import didyma._core.text as core
 from didyma.interruption import check_interruption
 from didyma.text.features.characters import code_points, fold_lines, properties_of
-from didyma.text.features.cues import cues
+from didyma.text.features.cues import listed, trait_table, traits_of
 from didyma.text.features.digests import digests_of
-from didyma.text.features.languages import stem_lines, stop_words
+from didyma.text.features.languages import several, stem_lines
+from didyma.text.features.term_languages import TermLanguages
 from didyma.text.features.vocabulary import Vocabulary
 
 __all__ = ["Lexicon", "Tokens"]
@@ -50,13 +51,19 @@ class Lexicon:
     >>> tokens = lexicon.read(["The cats", "the CAT"])
     >>> [lexicon.terms[n] for n in tokens.terms], len(set(lexicon.stem[tokens.terms]))
     (['the', 'cats', 'the', 'cat'], 2)
+
+    In a collection of several languages a term is of one of them (`TermLanguages`).
     """
 
     def __init__(self, language: str | None, vocabulary: Vocabulary | None = None) -> None:
         self.language = language
+        self._told: list[str] | None = None
+        self.languages = None if vocabulary is None else vocabulary.languages
         self._digest_size = 0 if vocabulary is None else vocabulary.digest_size
         table = None if vocabulary is None else vocabulary.tables.places
-        self._core = core.Lexicon(table, _traits(language))
+        self._names = several(language) if self.languages is None else ()
+        words = _traits(language) if self.languages is None else self.languages.trait_table
+        self._core = core.Lexicon(table, words)
 
     @property
     def stem(self) -> NDArray[np.int32]:
@@ -100,8 +107,11 @@ class Lexicon:
 
     @property
     def is_stop(self) -> NDArray[np.bool_]:
-        """Whether a term is a stop word."""
-        return self._core.is_stop()
+        """Whether a term is a stop word, in a collection of several languages that of its own."""
+        if self.languages is None or self.languages.terms is not self._told:
+            return self._core.is_stop()
+        traits = self.languages.traits
+        return np.array([bool(traits.get(term, 0) & core.STOP_WORD) for term in self._told])
 
     @property
     def traits(self) -> NDArray[np.int64]:
@@ -143,13 +153,33 @@ class Lexicon:
         shift = np.repeat(offsets[:-1], counts)
         return (terms, starts - shift, stops - shift, is_capital), counts
 
+    def tell_languages(self, tokens: NDArray[np.int32], begins: NDArray[np.int64]) -> None:
+        """Tell the languages of terms apart, and stem them, when all texts of training are read.
+
+        Text i has the terms ``tokens[begins[i]:begins[i + 1]]``. In a single language that is done.
+        """
+        if not self._names:
+            return
+        self._told = self.terms
+        self.languages = TermLanguages.count(self._names, self._told, tokens, begins)
+        stems = self.languages.stems(self._told, self.languages.numbers.tolist())
+        self._core.stem(listed(stems), 0)
+        self._names = ()
+
     def _describe(self) -> None:
         """Find out about new words what needs tables of Unicode or a stemmer."""
         folded = fold_lines(self._core.unfolded().decode())
         self._core.fold(folded.encode(), properties_of(code_points(folded)))
         if self._digest_size:
             self._core.identify(digests_of(_lines(self._core.unidentified())))
-        stems = stem_lines(_lines(self._core.unstemmed()), self.language).encode()
+        if self._names:  # of which language a term is, all texts together tell
+            return
+        new = _lines(self._core.unstemmed())
+        stems = (
+            stem_lines(new, self.language).encode()
+            if self.languages is None
+            else listed(self.languages.stems(new))
+        )
         self._core.stem(
             digests_of(_lines(stems)) if self._digest_size else stems, self._digest_size
         )
@@ -159,18 +189,10 @@ def _lines(listed: bytes) -> list[str]:
     return listed.decode().split("\n")[:-1]
 
 
-def _listed(texts: Iterable[str]) -> bytes:
-    return "".join(f"{text}\n" for text in texts).encode()
-
-
 @cache
 def _traits(language: str | None) -> core.Traits:
-    """The words of a language that have traits or are stop words."""
-    traits = dict(cues(language).traits_of)
-    for word in stop_words(language):
-        traits[word] = traits.get(word, 0) | core.STOP_WORD
-    bits = np.fromiter(traits.values(), np.int64, len(traits))
-    return core.Traits(np.frombuffer(_listed(traits), np.uint8), bits)
+    """The words of a language that have traits or are stop words; of several, none so far."""
+    return trait_table({} if several(language) else traits_of(language))
 
 
 def _chunks(texts: Iterable[str]) -> Iterator[list[str]]:

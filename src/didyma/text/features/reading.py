@@ -14,11 +14,22 @@ from didyma.errors import DataError
 from didyma.lazy import cached_property
 from didyma.model import Saved, Serialisable, State
 from didyma.text.features.digests import DIGEST_SIZE, with_places
-from didyma.text.features.languages import check_language, detect
+from didyma.text.features.languages import LANGUAGES, LEAST_SHARE, check_language, detect, several
 from didyma.text.features.lexicon import Lexicon, Tokens
+from didyma.text.features.term_languages import TermLanguages, detect_all
 from didyma.text.features.vocabulary import Counts, Vocabulary
 
-__all__ = ["K1", "LONGEST_QUERY", "SAMPLE", "B", "Reader", "Reading", "cut", "language_of"]
+__all__ = [
+    "K1",
+    "LONGEST_QUERY",
+    "SAMPLE",
+    "B",
+    "Reader",
+    "Reading",
+    "cut",
+    "language_of",
+    "sample",
+]
 
 K1, B = 1.2, 0.75  # of BM25
 LONGEST_QUERY = 512  # words; what a longer query has beyond them is not looked at
@@ -111,7 +122,7 @@ class Reading:
 
 
 class Reader(Serialisable):
-    """Reads texts; learned are their language and how rare their words are.
+    """Reads texts; learned are their language, or languages, and how rare their words are.
 
     Nothing of what it reads is remembered, so threads share a reader.
 
@@ -133,8 +144,9 @@ class Reader(Serialisable):
         texts = list(dict.fromkeys(lists.texts))
         if language == "auto":
             asked = list(dict.fromkeys(lists.query_texts))
-            language = language_of([*texts[:SAMPLE], *asked[:SAMPLE]])
-        lexicon = Lexicon(check_language(language))
+            language = language_of([*sample(texts), *sample(asked)])
+        language = check_language(language)
+        lexicon = Lexicon(language)
         tokens = lexicon.read(texts)
         return cls(language, Vocabulary.of(lexicon, tokens.terms, tokens.begins))
 
@@ -185,9 +197,14 @@ class Reader(Serialisable):
             stems.counts,
             self.vocabulary.stem_of,
             self.vocabulary.digest_size,
+            np.zeros(0, np.int8),
         ).state()
         if not values["digest_size"]:
             del values["digest_size"]
+        if languages := self.vocabulary.languages:
+            arrays["term_languages"] = languages.numbers
+        else:
+            del arrays["term_languages"]
         return arrays, values
 
     @classmethod
@@ -196,10 +213,9 @@ class Reader(Serialisable):
         words = _Words.from_state(*with_places(arrays, values))
         terms = Counts(words.terms, words.term_counts, words.n_texts)
         stems = Counts(words.stems, words.stem_counts, words.n_texts)
-        return cls(
-            words.language,
-            Vocabulary(terms, stems, words.stem_of, words.mean_length, words.digest_size),
-        )
+        lengths = words.mean_length, words.digest_size
+        languages = words.languages()
+        return cls(words.language, Vocabulary(terms, stems, words.stem_of, *lengths, languages))
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,6 +231,14 @@ class _Words(Serialisable):
     stem_counts: Annotated[NDArray[np.int32], Saved("stems")]
     stem_of: Annotated[NDArray[np.int32], Saved("terms")]
     digest_size: int = 0
+    term_languages: Annotated[NDArray[np.int8] | None, Saved("terms")] = None
+
+    def languages(self) -> TermLanguages | None:
+        """The languages of terms, if there are several."""
+        if self.term_languages is None:
+            return None
+        texts = self.terms.tobytes().decode().split("\n")[:-1]
+        return TermLanguages(several(self.language), texts, self.term_languages)
 
     def _check_state(self) -> None:
         size = self.digest_size
@@ -226,6 +250,12 @@ class _Words(Serialisable):
             n_texts = len(texts) / size if size else np.count_nonzero(texts == NEWLINE)
             if n_texts != len(counts) or not is_ended or (counts < 0).any():
                 raise ValueError(f"expected a count for each of the {kind}s")
+        names = several(check_language(self.language))
+        if (self.term_languages is None) != (not names) or (names and size):
+            raise ValueError("expected the language of each term where there are several")
+        numbers = self.term_languages
+        if numbers is not None and not (-1 <= numbers.min() <= numbers.max() < len(names)):
+            raise ValueError(f"expected languages of terms among {len(names)}")
         n_stems = len(self.stem_counts)
         if len(self.stem_of) and not 0 <= self.stem_of.min() <= self.stem_of.max() < n_stems:
             raise ValueError(f"expected each term's stem among {n_stems}")
@@ -271,7 +301,7 @@ def cut(reading: Reading, size: int) -> tuple[Reading, NDArray[np.int64], NDArra
 
 
 def language_of(texts: list[str]) -> str | None:
-    """The language of texts, by their words.
+    """The language of texts, by their words; if a real share is in others, these behind commas.
 
     >>> language_of(["It was late in the evening."])
     'english'
@@ -279,4 +309,13 @@ def language_of(texts: list[str]) -> str | None:
     lexicon = Lexicon(None)
     tokens = lexicon.read(texts)
     terms = lexicon.terms
-    return detect(terms[n] for n in tokens.terms.tolist())
+    first = detect(terms[n] for n in tokens.terms.tolist())
+    read = terms, tokens.terms, tokens.begins
+    return ",".join(detect_all(first, LANGUAGES, *read, LEAST_SHARE)) or None
+
+
+def sample(texts: list[str]) -> list[str]:
+    """A thousand texts from all over a collection: what is sorted by language has each."""
+    return (
+        texts if len(texts) <= SAMPLE else [texts[n * len(texts) // SAMPLE] for n in range(SAMPLE)]
+    )

@@ -40,8 +40,8 @@ class TextFeatures(Featuriser):
     parts : sequence of Part
         Their columns stand side by side; the texts are read once for all of them.
     language : str or None
-        Of the stop words and stems; "auto" finds it by counting stop words in `fit`, None does
-        without both.
+        Of the stop words and stems, or several ("english,russian"), of which each word is then of
+        one; "auto" finds them by counting stop words in `fit`, None does without both.
     window : int, optional
         `windowed` cuts passages of more words than this into windows of so many.
     relative : sequence of str

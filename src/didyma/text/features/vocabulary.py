@@ -13,6 +13,7 @@ from didyma.errors import DataError
 
 if TYPE_CHECKING:
     from didyma.text.features.lexicon import Lexicon
+    from didyma.text.features.term_languages import TermLanguages
 
 __all__ = ["Counts", "Vocabulary"]
 
@@ -69,6 +70,8 @@ class Vocabulary:
         Words of a text.
     digest_size : int
         Bytes of the digests that stand for terms and stems; 0 if these are texts.
+    languages : TermLanguages or None
+        Which language each term is of, in a collection that has several.
     """
 
     def __init__(
@@ -78,9 +81,11 @@ class Vocabulary:
         stem_of: NDArray[np.int32],
         mean_length: float,
         digest_size: int = 0,
+        languages: TermLanguages | None = None,
     ) -> None:
         self.terms, self.stems, self.stem_of = terms, stems, stem_of
         self.mean_length, self.digest_size = mean_length, digest_size
+        self.languages = languages
         self._tables: Tables | None = None
 
     @classmethod
@@ -91,6 +96,7 @@ class Vocabulary:
         if not len(terms):
             raise DataError("expected at least one passage that has words")
         n_texts = len(begins) - 1
+        lexicon.tell_languages(terms, begins)
         of_terms, of_stems = (
             Counts(texts, _count(tokens, begins, size), n_texts)
             for texts, tokens, size in (
@@ -98,7 +104,8 @@ class Vocabulary:
                 (lexicon.stem_texts, lexicon.stem[terms], lexicon.n_stems),
             )
         )
-        return cls(of_terms, of_stems, lexicon.stem, len(terms) / n_texts)
+        mean_length = len(terms) / n_texts
+        return cls(of_terms, of_stems, lexicon.stem, mean_length, languages=lexicon.languages)
 
     @property
     def tables(self) -> Tables:
