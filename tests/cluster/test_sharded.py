@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 
 from didyma.cluster.cocoa import CoCoA, _Common
-from didyma.cluster.latent import ShardedLatentProblem
 from didyma.cluster.perceptron import MixedPerceptron
-from didyma.cluster.problem import ShardedProblem, ShardState
+from didyma.cluster.problem import ShardedLatentProblem, ShardedProblem, ShardState
 from didyma.cluster.workers import LocalWorkers
 from didyma.data.lists import Groups
 from didyma.learning.bcfw import BCFW
-from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP
 from didyma.learning.cut_pool import CutPool
-from didyma.learning.cutting_plane import NSlack, OneSlack
+from didyma.learning.cutting_plane import NSlack, OneSlack, ProximalBundle
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.ranking.binned import Binned
 from didyma.ranking.losses import AveragePrecision

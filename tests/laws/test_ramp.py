@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from didyma.data.lists import Groups
 from didyma.learning.bcfw import BCFW
-from didyma.learning.bundle import ProximalBundle
 from didyma.learning.cccp import CCCP
-from didyma.learning.cutting_plane import NSlack, OneSlack
+from didyma.learning.cutting_plane import NSlack, OneSlack, ProximalBundle
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.ranking.bins import Bins
 from didyma.ranking.feature_maps import Pairwise, Positional, TopMean, Truncated

@@ -9,8 +9,7 @@ import pytest
 from sklearn.svm import LinearSVC
 
 from didyma.learning.bcfw import BCFW
-from didyma.learning.bundle import ProximalBundle
-from didyma.learning.cutting_plane import NSlack, OneSlack
+from didyma.learning.cutting_plane import NSlack, OneSlack, ProximalBundle
 from didyma.learning.problem import PythonProblem
 from didyma.polytope.active_set import project
 from didyma.ranking.losses import NDCG, PrecisionAt, ReciprocalRank, RocArea

@@ -13,14 +13,14 @@ import pytest
 import scipy.sparse as sp
 
 from didyma import AdditiveSVMRanker, SVMRanker
-from didyma.learning import bcfw, learned
+from didyma.learning import bcfw, monitor
 from didyma.ranking import bins
 from didyma.ranking import problem as ranking
 
 N_QUERIES, N_ROWS, N_FEATURES = 300, 100, 136
 CONSTANTS = (  # what does not grow with the data, and would be much beside these few
     *((bcfw, "FREE_MEMORY", 0), (bins, "SAMPLE", 500), (bins, "CELLS", 64)),
-    *((learned, "FEW", 5), (learned, "SAMPLE", 5), (ranking, "ROWS", 4096)),
+    *((monitor, "FEW", 5), (monitor, "SAMPLE", 5), (ranking, "ROWS", 4096)),
 )
 
 

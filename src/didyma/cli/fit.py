@@ -197,7 +197,7 @@ def fit(
         model = Model.of(best.ranker, summary)
         model.write(output)
     else:
-        from didyma.ranking.scaled_rows import scaled, scaler_of
+        from didyma.ranking.scaling import scaled, scaler_of
 
         mapped = [str(path) for path in (train, dev) if path is not None and path.is_dir()]
         if mapped:  # the system ends a process whose mapped file is cut short

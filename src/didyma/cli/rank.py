@@ -51,7 +51,7 @@ def rank(
         check_output(output, model, data, columns.group)
 
     from didyma.data.trec import run_lines
-    from didyma.ranking.runs import best_rows, document_ids
+    from didyma.metrics.ranking import best_rows, document_ids
 
     def write(parts: Iterator[Lists]) -> tuple[int, int]:
         n_rows = n_documents = n_queries = 0

@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.cluster.line import added
-from didyma.cluster.problem import ShardedProblem, ShardState
+from didyma.cluster.problem import ShardedProblem, ShardState, added
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cut_pool import CutPool
 from didyma.learning.cutting_plane import OneSlack

@@ -13,23 +13,130 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.checkpoints import restoring
 from didyma.learning.cut_pool import CutPool
-from didyma.learning.line import LineSearch, line_of
 from didyma.learning.plane_dual import PlaneDual
-from didyma.learning.problem import Problem
+from didyma.learning.problem import Cut, Problem
 from didyma.learning.solution import ROUNDING, Clock, Progress, Solution
 from didyma.learning.solver import ConvexSolver, SolverRun
 from didyma.stateful import Stateful
 
-__all__ = ["NSlack", "OneSlack"]
+__all__ = [
+    "PRECISION",
+    "TOWARDS_MODEL",
+    "Line",
+    "LineSearch",
+    "NSlack",
+    "OneSlack",
+    "ProximalBundle",
+    "Searchable",
+    "line_of",
+]
 
 Vector = NDArray[np.float64]
+
+TRIALS = 20  # oracle calls per line search, at most
+PRECISION = 0.1  # relative width of the last bracket
+TOWARDS_MODEL = 0.1  # cuts are made a little beyond the best point, towards the model's minimiser
+
+
+class LineSearch(Protocol):
+    """The best point so far, and what is known there."""
+
+    w: Vector
+    value: float  # J(w)
+    passes: float
+
+    def towards(self, w: Vector) -> None:
+        """Move to about the minimiser of J on the ray from here through w."""
+        ...
+
+    def cut(self) -> Cut:
+        """Most violated cut a little beyond the best point."""
+        ...
+
+
+@runtime_checkable
+class Searchable(Protocol):
+    """A problem that searches lines itself, as its scores stay where its examples are."""
+
+    def line(self, C: float, w: Vector, clock: Clock) -> LineSearch:
+        """A search that begins at w."""
+        ...
+
+
+def line_of(problem: Problem, C: float, w: Vector, clock: Clock) -> LineSearch:
+    """A search that begins at w: the problem's own, or one over its scores."""
+    if isinstance(problem, Searchable):
+        return problem.line(C, w, clock)
+    return Line(problem, C, w, clock)
+
+
+class Line(Stateful):
+    """The best point so far with its scores, and the search along a line from it."""
+
+    _changing: ClassVar[tuple[str, ...]] = (
+        *("w", "scores", "coefficients", "value", "passes", "_beyond"),
+    )
+
+    def __init__(self, problem: Problem, C: float, w: Vector, clock: Clock) -> None:
+        self.problem, self.C, self.clock = problem, C, clock
+        self.w = w
+        self.scores = problem.scores(w)
+        self.coefficients, loss = problem.respond(self.scores)
+        self.value = 0.5 * float(w @ w) + C * (loss + float(self.coefficients @ self.scores))
+        self.passes = 0.0
+        self._beyond = self.scores
+
+    def towards(self, w: Vector) -> None:
+        """Move to about the minimiser of J on the ray from here through w."""
+        with self.clock.stage("scores"):
+            step, scores = w - self.w, self.problem.scores(w) - self.scores
+        with self.clock.stage("line search"):
+            t = self._search(step, scores)
+        self.w = self.w + t * step
+        self.scores = self.scores + t * scores
+        self._beyond = self.scores + TOWARDS_MODEL * (1.0 - t) * scores
+
+    def _search(self, step: Vector, scores: Vector) -> float:
+        """Close in on the zero of J's derivative, which increases along the line."""
+        origin, start = self.w, self.scores
+        low, high = 0.0, np.inf
+        slope_low = float(origin @ step) + self.C * float(self.coefficients @ scores)
+        slope_high = np.inf
+        best, t = 0.0, 1.0
+        for _ in range(TRIALS):
+            at, w = start + t * scores, origin + t * step
+            coefficients, loss = self.problem.respond(at)
+            value = 0.5 * float(w @ w) + self.C * (loss + float(coefficients @ at))
+            slope = float(w @ step) + self.C * float(coefficients @ scores)
+            if value < self.value:
+                best, self.value, self.coefficients = t, value, coefficients
+            if slope <= 0.0:  # regula falsi, halving the slope of an end that stays (Illinois)
+                low, slope_low, slope_high = t, slope, 0.5 * slope_high
+            else:
+                high, slope_high, slope_low = t, slope, 0.5 * slope_low
+            if np.isinf(high):
+                t = 2.0 * t
+            else:
+                t = (low * slope_high - high * slope_low) / (slope_high - slope_low)
+            if high - low <= PRECISION * high or t in (low, high):
+                break
+        return best
+
+    def cut(self) -> Cut:
+        """Most violated cut a little beyond the best point."""
+        with self.clock.stage("oracle"):
+            coefficients, loss = self.problem.respond(self._beyond)
+        with self.clock.stage("gather"):
+            self.passes += 1.0
+            return Cut(self.problem.gather(coefficients), loss)
+
 
 LEAST, PATIENCE = 1e-9, 10  # relative progress that counts, iterations without any before the end
 SWEEPS = 300  # over the planes of all examples before new ones are asked for
@@ -167,3 +274,66 @@ class _Slacks(SolverRun):
         """Refuse a tolerance that nothing meets."""
         if not 0.0 <= self.tolerance <= 1.0:
             raise ValueError(f"tolerance should be from 0 to 1, but is {self.tolerance}")
+
+
+@dataclass(frozen=True)
+class ProximalBundle(ConvexSolver["_Bundle"]):
+    """Cutting planes that stay near the best point: the inner solver of Yu & Joachims 2009.
+
+    The model has ½μ‖w − centre‖² added; a step that delivers a tenth of the predicted decrease
+    moves the centre.
+
+    >>> from didyma.learning.examples import OneHinge
+    >>> ProximalBundle().solve(OneHinge(), C=10.0).w.round(2)
+    array([0.2, 0.4])
+    """
+
+    tol: float = 1e-3
+    max_iter: int = 1000
+    mu: float = 1.0
+
+    def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Bundle:
+        centre = np.zeros(problem.n_features) if start is None else start.w
+        return _Bundle(CutPool.of(start, problem.n_features), centre, Clock())
+
+    def _steps(self, problem: Problem, C: float, run: _Bundle) -> Iterator[Progress]:
+        pool, clock = run.pool, run.clock
+        shrink = self.mu / (1.0 + self.mu)
+        while True:
+            with clock.stage("oracle"):
+                cut = problem.cut_all(run.w)
+            pool.add(cut)
+            value = 0.5 * float(run.w @ run.w) + C * cut.at(run.w)
+            if run.n_iter == 0 or value <= run.value - 0.1 * (run.value - run.model):
+                run.centre, run.value = run.w, value
+            if run.n_iter == self.max_iter:
+                return
+            run.n_iter += 1
+            with clock.stage("dual"):
+                offsets = C * (pool.losses + shrink * (pool.directions @ run.centre))
+                mean = pool.combine(*pool.minimise(C / np.sqrt(1.0 + self.mu), offsets))
+                run.w = w = shrink * run.centre - C / (1.0 + self.mu) * mean.direction
+                # Any weights of the cuts bound J from below, with the proximal term or without it.
+                bound = C * mean.loss - 0.5 * C**2 * float(mean.direction @ mean.direction)
+                run.dual = max(run.dual, bound)
+                highest = float(np.max(pool.losses + pool.directions @ w))
+                run.model = 0.5 * float(w @ w) + C * highest
+                pool.forget()
+            yield Progress(
+                *(run.n_iter, float(run.n_iter), C, run.value, run.dual),
+                *(True, clock.elapsed, run.centre),
+            )
+
+
+class _Bundle(SolverRun):
+    """The cuts, the best point, the next one, and the value of the model there."""
+
+    _changing: ClassVar[tuple[str, ...]] = (
+        *("pool", "clock", "n_iter", "centre", "value", "dual", "w", "model"),
+    )
+    _lasting = "pool"
+
+    def __init__(self, pool: CutPool, centre: Vector, clock: Clock) -> None:
+        super().__init__(clock)
+        self.pool, self.centre, self.w = pool, centre, centre
+        self.value, self.model, self.dual = np.inf, -np.inf, 0.0

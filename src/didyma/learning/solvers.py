@@ -6,8 +6,7 @@ from typing import Any
 
 from didyma.errors import check_choice
 from didyma.learning.bcfw import BCFW
-from didyma.learning.bundle import ProximalBundle
-from didyma.learning.cutting_plane import NSlack, OneSlack
+from didyma.learning.cutting_plane import NSlack, OneSlack, ProximalBundle
 
 __all__ = ["make_solver"]
 

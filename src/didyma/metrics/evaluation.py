@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Groups, group_rows
 from didyma.errors import DataError
-from didyma.metrics.columns import read_labels, read_scores
 from didyma.metrics.measures import Measure, is_native, parse, parse_all
-from didyma.metrics.ranking import rank, tie_break, tie_order
+from didyma.metrics.ranking import rank, read_labels, read_scores, tie_break, tie_order
 
 __all__ = ["Evaluation", "Evaluator", "Measures", "evaluate", "expected"]
 

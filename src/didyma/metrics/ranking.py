@@ -9,15 +9,62 @@ same one, by a pseudo-random order that is fixed by the query's name and the row
 from __future__ import annotations
 
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.lists import Groups
-from didyma.metrics.columns import one_per_row, read_scores
+from didyma.data.lists import Groups, Lists
+from didyma.data.text_columns import distinct, text_array
+from didyma.errors import DataError
 
-__all__ = ["order", "rank", "tie_break", "tie_order"]
+__all__ = [
+    "best_rows",
+    "document_ids",
+    "one_per_row",
+    "order",
+    "rank",
+    "read_labels",
+    "read_scores",
+    "tie_break",
+    "tie_order",
+]
+
+
+def read_scores(scores: ArrayLike, n_rows: int) -> NDArray[np.float32]:
+    """Scores in single precision, in which they are compared; infinities rank first and last."""
+    column = _numbers(scores, n_rows, "scores")
+    if (missing := np.isnan(column)).any():
+        raise DataError(f"row {missing.argmax()}: expected a number, found NaN", field="scores")
+    with np.errstate(over="ignore"):
+        return column.astype(np.float32) + np.float32(0)  # negative zero becomes zero
+
+
+def read_labels(y: ArrayLike, n_rows: int, field: str = "y") -> NDArray[np.float64]:
+    """Relevance labels, each a finite number."""
+    column = _numbers(y, n_rows, field)
+    if (bad := ~np.isfinite(column)).any():
+        row = bad.argmax()
+        raise DataError(f"row {row}: expected a finite label, found {column[row]}", field=field)
+    return column
+
+
+def one_per_row(values: ArrayLike, n_rows: int, field: str) -> NDArray[Any]:
+    """An array with one value for each row."""
+    column = np.asarray(values)
+    if column.shape != (n_rows,):
+        raise DataError(f"expected {n_rows} values, found shape {column.shape}", field=field)
+    return column
+
+
+def _numbers(values: ArrayLike, n_rows: int, field: str) -> NDArray[np.float64]:
+    try:
+        return one_per_row(values, n_rows, field).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"expected numbers ({error})", field=field) from None
 
 
 def tie_break(groups: Groups, docid: ArrayLike | None = None) -> NDArray[np.int64]:
@@ -99,3 +146,41 @@ def _splitmix(state: NDArray[np.uint64]) -> NDArray[np.uint64]:
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return state ^ (state >> np.uint64(31))
+
+
+def best_rows(
+    groups: Groups, scores: NDArray[Any], documents: NDArray[Any], depth: int
+) -> NDArray[Any]:
+    """The first rows of each query in its ranking."""
+    rows = order(scores, groups, tie_break(groups, documents))
+    return rows[_places(groups.sizes) < depth]
+
+
+def _places(sizes: NDArray[Any]) -> NDArray[Any]:
+    """0, 1, 2, … within each group of the given sizes."""
+    ends = np.cumsum(sizes)
+    return np.arange(ends[-1]) - np.repeat(ends - sizes, sizes)
+
+
+def document_ids(rows: Lists, path: Path, before: int) -> NDArray[Any]:
+    """The id of each row, QID-rowN where it has none, N counting ``before`` rows of the file.
+
+    A query may have each document once.
+    """
+    names = [""] * len(rows) if rows.docid is None else rows.docid.astype(str).tolist()
+    ids = text_array(
+        [
+            docid or f"{qid}-row{row}"
+            for row, (qid, docid) in enumerate(zip(rows.qid.tolist(), names), before + 1)
+        ]
+    )
+    number, first = distinct(rows.qid.astype(str), ids)
+    if len(first) < len(ids):
+        again = int(np.flatnonzero(first[number] < np.arange(len(ids)))[0])
+        raise DataError(
+            f"expected each document once a query, found {str(ids[again])!r} again for query "
+            f"{rows.qid[again]} in row {before + again + 1}",
+            path=path,
+            field="docid",
+        )
+    return ids

@@ -9,12 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Groups
 from didyma.errors import DataError
-from didyma.metrics.columns import one_per_row, read_labels, read_scores
 from didyma.metrics.evaluation import Evaluation, Measures
 from didyma.metrics.measures import Measure, is_native, parse_all
-from didyma.metrics.ranking import rank, tie_break, tie_order
+from didyma.metrics.ranking import one_per_row, rank, read_labels, read_scores, tie_break, tie_order
 
-__all__ = ["JudgedDocuments", "RetrievedDocuments", "RunEvaluator", "evaluate_run"]
+__all__ = [
+    "JudgedDocuments",
+    "RetrievedDocuments",
+    "RunEvaluator",
+    "evaluate_run",
+]
 
 
 class RetrievedDocuments(Protocol):

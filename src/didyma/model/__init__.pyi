@@ -2,12 +2,12 @@ from didyma.model.fields import Saved as Saved
 from didyma.model.plain import Lost as Lost
 from didyma.model.plain import summary_of as summary_of
 from didyma.model.predictor import Model as Model
+from didyma.model.predictor import Savable as Savable
+from didyma.model.predictor import describe as describe
+from didyma.model.predictor import load as load
+from didyma.model.predictor import save as save
 from didyma.model.registry import CLASSES as CLASSES
 from didyma.model.registry import class_of as class_of
-from didyma.model.saving import Savable as Savable
-from didyma.model.saving import describe as describe
-from didyma.model.saving import load as load
-from didyma.model.saving import save as save
 from didyma.model.serialisable import Serialisable as Serialisable
 from didyma.model.serialisable import State as State
 from didyma.model.serialisable import under as under

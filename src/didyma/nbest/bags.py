@@ -24,7 +24,7 @@ from didyma.data.lists import Lists
 from didyma.errors import DataError, check_choice
 from didyma.model import Saved
 from didyma.protocol import check_is_fitted
-from didyma.ranking.learned_featuriser import LearnedFeatures
+from didyma.ranking.featuriser import LearnedFeatures
 
 __all__ = ["KINDS", "Bag", "FeatureColumns", "Memory", "character_pieces", "ngrams", "suffixes"]
 

@@ -32,7 +32,7 @@ from didyma.model import Saved
 from didyma.nbest.bags import FeatureColumns, ngrams, suffixes
 from didyma.nbest.formats import Output, inputs_of, outputs_of
 from didyma.protocol import check_is_fitted
-from didyma.ranking.learned_featuriser import LearnedFeatures
+from didyma.ranking.featuriser import LearnedFeatures
 
 __all__ = ["SETS", "JointFeatures", "ngram_features", "suffix_features"]
 

@@ -14,7 +14,7 @@ from didyma.model import Saved
 from didyma.nbest.bags import Bag
 from didyma.nbest.formats import Input, Output, inputs_of, outputs_of
 from didyma.protocol import check_is_fitted
-from didyma.ranking.learned_featuriser import LearnedFeatures
+from didyma.ranking.featuriser import LearnedFeatures
 
 __all__ = ["VECTORS", "GivenVectors", "View", "learn_views", "written_inputs"]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix
 from didyma.errors import DataError
-from didyma.learning.learned import Learner
+from didyma.learning.monitor import Learner
 from didyma.learning.scoring import polynomial_scores
 from didyma.learning.solution import check_C, overflow, reached
 from didyma.model import Saved

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.cluster.cocoa import CoCoA
-from didyma.cluster.latent import ShardedLatentProblem
-from didyma.cluster.problem import ShardedProblem, ShardState
+from didyma.cluster.problem import ShardedLatentProblem, ShardedProblem, ShardState
 from didyma.cluster.shards import shards_of
 from didyma.cluster.workers import Cluster, Workers, active_client, refuse_on_cluster
 from didyma.data.columns import Columns

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix, is_sparse
-from didyma.model import Saved, Serialisable, State
+from didyma.model import Saved, Serialisable
+from didyma.model.codec import decode, encode
+from didyma.model.serialisable import Record, State, Tensors
+from didyma.protocol import Estimator
 from didyma.ranking.windowed import Windowed
 
-__all__ = ["Featuriser", "Joined", "State", "check_array"]
+__all__ = ["Featuriser", "Joined", "LearnedFeatures", "State", "check_array"]
 
 
 class Featuriser(Serialisable, ABC):
@@ -108,3 +111,20 @@ def check_array(
             f"{name} should be {np.dtype(dtype)} of shape {shape}, but is {array.dtype} of shape "
             f"{array.shape}"
         )
+
+
+class LearnedFeatures(Featuriser, Estimator):
+    """A featuriser that is an estimator: its state are its parameters and what it has learned."""
+
+    def state(self) -> State:
+        """Arrays by the names of their attributes; parameters and all other attributes."""
+        arrays, record = encode(self)
+        return arrays, {"parameters": record["parameters"], "learned": record["attributes"]}
+
+    @classmethod
+    def from_state(cls, arrays: Tensors, values: Record) -> Self:
+        """The featuriser that has this state; ValueError if it does not fit together."""
+        record = {"class": cls.__name__, "parameters": values["parameters"]}
+        columns = {"n_features": None, "feature_names": None}
+        found: Self = decode({**record, "attributes": values["learned"], **columns}, arrays)
+        return found

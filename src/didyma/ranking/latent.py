@@ -15,8 +15,7 @@ from didyma.checkpoints import remember
 from didyma.data.lists import Lists
 from didyma.errors import DataError, NothingLearnedWarning, check_choice
 from didyma.learning.cccp import CCCP, LatentResult, best_of
-from didyma.learning.learned import gain_over_zero
-from didyma.learning.monitor import Monitor
+from didyma.learning.monitor import Monitor, gain_over_zero
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.model import Saved
@@ -274,7 +273,7 @@ class LatentSVMRanker(_LatentRanker):
         self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
     ) -> None:
         """The classifier to start from is the mean of those of the shards."""
-        from didyma.cluster.latent import ShardedLatentProblem
+        from didyma.cluster.problem import ShardedLatentProblem
         from didyma.ranking.cluster import for_worker, sharded
 
         make = for_worker(self, n_jobs)._problem

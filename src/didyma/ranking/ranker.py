@@ -13,7 +13,7 @@ from didyma.data.lists import Groups, Lists, group_rows, judgements
 from didyma.data.matrix import Matrix, as_csr, is_sparse
 from didyma.errors import DataError
 from didyma.execution import on_cluster
-from didyma.learning.learned import Learner
+from didyma.learning.monitor import Learner
 from didyma.learning.scoring import linear_scores
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, validate_data

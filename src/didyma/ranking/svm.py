@@ -15,8 +15,7 @@ from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
 from didyma.errors import check_choice
 from didyma.execution import on_cluster
-from didyma.learning.learned import gain_over_zero
-from didyma.learning.monitor import Monitor
+from didyma.learning.monitor import Monitor, gain_over_zero
 from didyma.learning.solution import Callback, check_C, reached
 from didyma.learning.solvers import make_solver
 from didyma.protocol import clone, seed_of, warn_of_convergence

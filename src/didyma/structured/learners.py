@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.errors import DataError, ModelFileError
 from didyma.execution import on_cluster
 from didyma.learning.cccp import CCCP, LatentResult, best_of
-from didyma.learning.learned import gain_over_zero, warn_of_zero
-from didyma.learning.monitor import Watch
+from didyma.learning.monitor import Watch, gain_over_zero, warn_of_zero
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.learning.solvers import make_solver

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from didyma.errors import NothingLearnedWarning
-from didyma.learning.learned import concordance
+from didyma.learning.monitor import concordance
 from didyma.ranking.classification import ClassificationRanker
 from didyma.ranking.latent import LatentPerceptronRanker, LatentSVMRanker
 from didyma.ranking.svm import SVMRanker
