@@ -26,6 +26,7 @@ __all__ = [
     "PathName",
     "check_unpacked",
     "format_suffix",
+    "locked",
     "open_regular",
     "read_bytes",
     "read_lines",
@@ -327,6 +328,32 @@ def _hand_on(target: Path, partial: Path) -> None:
             with suppress(OSError):
                 os.chown(partial, *owner)
     partial.chmod(stat.S_IMODE(before.st_mode))
+
+
+@contextmanager
+def locked(path: PathName) -> Iterator[None]:
+    """Wait until no other process holds the lock of a name, and hold it; it ends with this process.
+
+    The file is made if it is not there, and stays. Where a file system has no locks, as some of
+    networks have not, only one process may write.
+    """
+    with open(path, "ab") as file:
+        if os.name == "nt":
+            import msvcrt
+
+            file.seek(0)
+            while True:
+                try:
+                    msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined]
+                    break
+                except OSError:  # after ten seconds
+                    continue
+        else:
+            import fcntl
+
+            with suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 @contextmanager

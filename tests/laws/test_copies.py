@@ -62,6 +62,7 @@ from didyma.text import (
     SmallFeatures,
     Target,
     TextFeatures,
+    VectorStore,
 )
 from didyma.text.encoders import resolve
 from didyma.text.features import FirstStage, WordVectors
@@ -386,6 +387,10 @@ EXAMPLES = {
     "ObjectEncoder": (
         lambda: resolve(letters),
         lambda encoder: encoder.encode_queries(WORDS),
+    ),
+    "VectorStore": (
+        lambda: VectorStore(tempfile.mkdtemp()),
+        lambda store: store.get(letters, WORDS).tolist(),
     ),
     "BM25": (lambda: BM25().fit(WORDS), lambda one: one.top(["bells"], 2)),
     "Bag": (lambda: Bag().fit(LISTS), lambda one: one.transform(LISTS)),

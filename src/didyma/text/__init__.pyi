@@ -15,3 +15,4 @@ from didyma.text.index import PassageIndex as PassageIndex
 from didyma.text.judgements import Target as Target
 from didyma.text.reranker import Reranker as Reranker
 from didyma.text.text_reranker import TextReranker as TextReranker
+from didyma.text.vector_store import VectorStore as VectorStore

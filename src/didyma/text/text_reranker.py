@@ -74,7 +74,7 @@ class TextReranker(Reranker):
     ----------
     features : {"auto", "small", "extended"}
         Set to choose columns from: of the small one, of the extended one as a whole, or of both.
-    vectors : mapping, callable, object with ``encode``, or "wordllama", optional
+    vectors : mapping, callable, or "wordllama", optional
         Vectors of words, as `didyma.text.WordVectors` takes them, for features beside those of
         words as they are written. A saved model holds no vectors: it needs the package
         ``wordllama`` when it is loaded, or the same table from `attach`.

@@ -11,7 +11,7 @@ import numpy as np
 
 def vectors_of(texts: Iterable[str]) -> np.ndarray:
     """Counts of some letters and of words, so that every text has another direction."""
-    return np.array([[text.count(c) for c in "aeiou: "] + [len(text)] for text in texts], float)
+    return np.array([[text.count(c) for c in "aeiou: "] + [len(text) % 7] for text in texts], float)
 
 
 class SentenceTransformer5:

@@ -18,7 +18,7 @@ PROBES = (
     "Swifts sleep on the wing, at heights of up to 3,000 m; young ones do so for two years.",
     "Ein Fluß, der im Sommer versiegt. Река, 河流, نهر",
 )
-SAME = 0.999  # least cosine of two vectors of a probe by one encoder on two machines
+SAME = 0.9999  # least cosine of two vectors of a probe by one encoder on two machines
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,11 +26,11 @@ class Fingerprint(Serialisable):
     """Vectors of `PROBES` as queries, then as documents; shape (2 × n_probes, dimension).
 
     Machines, numbers of threads and sizes of batches change the last digits of a vector, so two
-    fingerprints are the same if the cosines of their rows are all at least .999. Another model,
+    fingerprints are the same if the cosines of their rows are all at least .9999. Another model,
     another prefix or another way of pooling moves some row by more than that.
 
     >>> first = Fingerprint(np.eye(2, 3, dtype=np.float32))
-    >>> first.matches(Fingerprint(first.vectors + np.float32(1e-4)))
+    >>> first.matches(Fingerprint(first.vectors + np.float32(1e-3)))
     True
     >>> first.matches(Fingerprint(first.vectors[::-1])), first.matches(Fingerprint(np.eye(2)))
     (False, False)

