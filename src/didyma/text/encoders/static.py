@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.text.encoders.encoder import Encoder, Side
-from didyma.text.features.wordllama import SPACE, SubwordTable
+from didyma.text.encoders.subword_table import SPACE, SubwordTable
 
 __all__ = ["WordLlama"]
 

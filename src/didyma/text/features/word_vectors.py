@@ -175,7 +175,7 @@ def _lookup(source: Any) -> Lookup:
     if isinstance(source, str):
         if source != WORDLLAMA:
             raise DataError(f"expected {WORDLLAMA!r} or a table, found {source!r}", field="vectors")
-        from didyma.text.features.wordllama import SubwordTable
+        from didyma.text.encoders.subword_table import SubwordTable
 
         return SubwordTable.installed()
     if isinstance(source, Mapping):
