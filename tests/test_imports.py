@@ -31,6 +31,7 @@ LAYERS = [
     {"checkpoints"},
     {"structures"},
     {"polytope"},
+    {"testing"},
     {"data"},
     {"protocol"},
     {"metrics"},

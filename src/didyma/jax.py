@@ -47,10 +47,11 @@ def sparsemap(
     Derivatives of all orders reach the scores and every array of additional scores, in reverse
     mode. Marginals are piecewise affine, so second derivatives are zero away from kinks.
     """
-    arrays = {name: jnp.asarray(array) for name, array in additional.items() if array is not None}
     check_structure(structure)
+    data = {name: additional.pop(name) for name in structure.data if name in additional}
+    arrays = {name: jnp.asarray(array) for name, array in additional.items() if array is not None}
     options = SolverOptions(temperature, tol, max_iter, n_jobs, face=True)
-    solver = _Solver(structure, options)
+    solver = _Solver(structure, options, data)
     return _marginals(solver, lengths, (jnp.asarray(scores), arrays))
 
 
@@ -60,11 +61,12 @@ class _Solver:
 
     structure: Structure
     options: SolverOptions
+    data: dict[str, Any]
 
     def solve(self, lengths: Any, inputs: Any) -> Distributions:
         scores, additional = jax.tree.map(_double, inputs)
         lengths = None if lengths is None else np.asarray(lengths)
-        layout = self.structure.lay_out(scores, lengths, **additional)
+        layout = self.structure.lay_out(scores, lengths, **additional, **self.data)
         return solve(layout, self.structure, self.options)
 
     def marginals(self, lengths: Any, inputs: Any) -> Any:

@@ -31,6 +31,7 @@ from didyma.structures import (
     either,
 )
 from didyma.structures.logic import AtMostOne
+from didyma.testing import check_structure
 from tests.laws import enumeration
 
 
@@ -203,6 +204,17 @@ def test_no_output_could_improve_the_solution(name, kind):
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_the_laws_that_users_test_their_own_by(name):
+    case = CASES[name]
+
+    def draw(rng):
+        more = {key: rng.standard_normal(shape) for key, shape in case.additional.items()}
+        return rng.standard_normal(case.shape), more
+
+    check_structure(case.structure, draw, outputs=lambda *_, **__: case.outputs, n_draws=5)
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_derivatives_by_finite_differences(name):
     case = CASES[name]
     for seed in range(3):
@@ -245,10 +257,7 @@ def test_a_batch_is_its_instances(name):
         np.testing.assert_array_equal(
             together[b], didyma.sparsemap(one, case.structure, n_jobs=1, **additional)
         )
-    per_instance = {  # a matrix of transitions is for the whole batch
-        key: value if key == "transitions" and value.ndim == 2 else np.stack([value] * 9)
-        for key, value in additional.items()
-    }
+    per_instance = {key: np.stack([value] * 9) for key, value in additional.items()}
     again, untied = didyma.sparsemap(scores, case.structure, return_solution=True, **per_instance)
     np.testing.assert_array_equal(together, again)
     weight = np.random.default_rng(1).standard_normal(scores.shape)
@@ -286,6 +295,10 @@ def test_a_batch_may_be_as_long_as_its_additional_scores(name):
     case = ADDITIONAL[name]
     for batch in {1, *(size for shape in case.additional.values() for size in shape)}:
         scores, additional = instance_of(case, "gaussian", 0, batch=batch)
+        if name == "untied sequence" and batch == 3:  # three matrices, of instances or of steps
+            with pytest.raises(didyma.DataError, match="not clear whose matrices these are"):
+                didyma.sparsemap(scores, case.structure, **additional)
+            continue
         together = didyma.sparsemap(scores, case.structure, n_jobs=1, **additional)
         alone = [didyma.sparsemap(one, case.structure, n_jobs=1, **additional) for one in scores]
         np.testing.assert_array_equal(together, alone)

@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import didyma
 from didyma import DataError
-from didyma.nn import SparseMAP, sparsemap
+from didyma.nn import FenchelYoungLoss, SparseMAP, sparsemap
 from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structures.chain import Chain
 from didyma.structures.choice import Choice
@@ -332,3 +332,14 @@ def test_import_without_torch():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "pip install '.[torch]' in a checkout" in found.stdout
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+@pytest.mark.parametrize("module", [SparseMAP(Choice()), FenchelYoungLoss(Choice())])
+def test_exports_are_refused_with_the_reason(module):
+    arguments = (torch.zeros(2, 3),)
+    if isinstance(module, FenchelYoungLoss):
+        arguments = *arguments, torch.zeros(2, dtype=torch.int64)
+    for export in (torch.jit.script, lambda one: torch.jit.trace(one, arguments)):
+        with pytest.raises(NotImplementedError, match="TorchScript and ONNX cannot"):
+            export(module)

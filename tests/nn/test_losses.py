@@ -178,7 +178,7 @@ def test_users_structure_takes_zeros_and_ones():
     svm = FenchelYoungLoss(Contiguous(), "perceptron", margin=1.0)(scores, gold)
     assert svm.item() == pytest.approx(0.9)
     for wrong in ([[0, 2, 1, 0]], [[0, 1, 1]]):
-        with pytest.raises(DataError, match=r"gold: expected zeros and ones of shape \(1, 4\)"):
+        with pytest.raises(DataError, match=r"outputs: expected zeros and ones of shape \(1, 4\)"):
             FenchelYoungLoss(Contiguous())(scores, wrong)
     with pytest.raises(DataError, match="needs a method encode"):
         FenchelYoungLoss(Contiguous())(scores, gold, bonus=torch.ones(3))

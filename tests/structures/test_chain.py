@@ -39,10 +39,13 @@ def score(
 def instance(additional: dict[str, np.ndarray], b: int) -> dict[str, np.ndarray]:
     """What instance b of a batch sees of the additional scores."""
     batched = {"transitions": 4, "start": 2, "end": 2}
-    return {
+    seen = {
         name: array[b] if array.ndim == batched[name] else array
         for name, array in additional.items()
     }
+    if "transitions" in seen and len(seen["transitions"]) == 1:  # the same between all positions
+        seen["transitions"] = seen["transitions"].reshape(seen["transitions"].shape[-2:])
+    return seen
 
 
 def enumerate_all(scores: np.ndarray, n: int, **additional: np.ndarray) -> dict[Any, float]:
@@ -69,8 +72,9 @@ def batches(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarr
     shapes = {
         "transitions": [
             (n_tags, n_tags),
-            (n - 1, n_tags, n_tags),
+            (size, 1, n_tags, n_tags),
             (size, n - 1, n_tags, n_tags),
+            *([(n - 1, n_tags, n_tags)] if size == 1 or size != n - 1 else []),
         ],
         "start": [(n_tags,), (size, n_tags)],
         "end": [(n_tags,), (size, n_tags)],
@@ -81,6 +85,24 @@ def batches(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarr
         if draw(st.booleans())
     }
     return numbers(size, n, n_tags), rng.integers(1, n + 1, size), additional
+
+
+def test_transitions_of_instances_are_told_from_those_of_steps() -> None:
+    rng = np.random.default_rng(0)
+    scores, own = rng.normal(size=(3, 6, 2)), rng.normal(size=(3, 2, 2))
+    alone = [SEQUENCE.marginals(one, transitions=t) for one, t in zip(scores, own)]
+    for transitions in (own, own[:, None]):
+        together = SEQUENCE.marginals(scores, transitions=transitions)
+        np.testing.assert_allclose(together, alone, atol=1e-12)
+    scores = scores[:, :4]  # as many steps as instances
+    with pytest.raises(DataError, match=r"not clear whose .* give \(3, 1, 2, 2\)"):
+        SEQUENCE.predict(scores, transitions=own)
+    by_instance = SEQUENCE.log_partition(scores, transitions=own[:, None])
+    by_step = SEQUENCE.log_partition(scores, transitions=np.stack([own] * 3))
+    for b in range(3):
+        one = SEQUENCE.log_partition(scores[b], transitions=own[b])
+        assert by_instance[b] == pytest.approx(one)
+        assert by_step[b] == pytest.approx(SEQUENCE.log_partition(scores[b], transitions=own))
 
 
 @settings(deadline=None, max_examples=150)
@@ -252,7 +274,7 @@ def test_unused_padding_has_no_say() -> None:
         ({"scores": np.zeros(3)}, "scores", "2 axes"),
         ({"scores": np.full((3, 2), np.nan)}, "scores", "nan"),
         ({"lengths": [4, -1]}, "lengths", "0 to 4"),
-        ({"transitions": np.zeros((2, 3, 3))}, "transitions", "per step"),
+        ({"transitions": np.zeros((5, 3, 3))}, "transitions", "per step"),
         ({"transitions": np.full((3, 3), np.inf)}, "transitions", "inf"),
         ({"start": np.zeros(4)}, "start", "expected shape"),
         ({"end": np.zeros((3, 3))}, "end", "expected shape"),

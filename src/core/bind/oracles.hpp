@@ -58,26 +58,29 @@ inline auto as_tuple(polytope::Solved solved) {
         std::move(solved.extra_parts), std::move(solved.weights), std::move(solved.factors));
 }
 
-inline nb::object copy_of(Span<const double> values) {
+template <class T>
+nb::object copy_of(Span<const T> values) {
     npy_intp shape[] = {values.size()};
-    nb::object array = nb::steal(PyArray_SimpleNew(1, shape, NPY_FLOAT64));
+    constexpr int type = std::is_same_v<T, double> ? NPY_FLOAT64 : NPY_INT64;
+    nb::object array = nb::steal(PyArray_SimpleNew(1, shape, type));
     if (!array) throw nb::python_error();
-    auto* data = static_cast<double*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
+    auto* data = static_cast<T*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(array.ptr())));
     std::copy(values.begin(), values.end(), data);
     return array;
 }
 
-// A Python function of scores and additional scores, flat, that returns an array of indices.
+// A Python function of scores and additional scores, flat, and of the integers of an instance (its
+// row of `sizes`), that returns an array of indices.
 class PythonArgmax final : public Argmax {
   public:
     PythonArgmax(std::string name, nb::callable function)
         : name_(std::move(name)), function_(std::move(function)) {}
 
     int64_t find(Span<const double> scores, Span<const double> extra, Span<const int64_t>,
-                 Span<const int64_t>, Span<double>, Span<int64_t>, Span<int32_t> parts,
+                 Span<const int64_t> size, Span<double>, Span<int64_t>, Span<int32_t> parts,
                  Span<int32_t> extra_parts) const override {
         nb::gil_scoped_acquire held;
-        nb::object returned = function_(copy_of(scores), copy_of(extra));
+        nb::object returned = function_(copy_of(scores), copy_of(extra), copy_of(size));
         const auto* array = array_of<const int64_t>(returned, 1);
         if (array == nullptr) throw nb::type_error("expected an array of indices");
         const auto* data =

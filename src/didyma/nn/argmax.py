@@ -40,7 +40,7 @@ def maximise(
 def repeated(
     structure: Structure, scores: Tensor, times: int, lengths: Any, additional: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any]]:
-    """Lengths and additional scores of a batch that stands there several times, copy after copy.
+    """Lengths, additional scores and data of a batch that stands there several times over.
 
     Additional scores that all instances share stay as they are.
     """
@@ -49,17 +49,24 @@ def repeated(
         tensor = torch.as_tensor(array)
         return tensor.repeat(times, *[1] * (tensor.ndim - 1))
 
-    tensors = {name: torch.as_tensor(t) for name, t in additional.items() if t is not None}
+    data = {name: additional[name] for name in structure.data if name in additional}
+    tensors = {
+        name: torch.as_tensor(t)
+        for name, t in additional.items()
+        if t is not None and name not in data
+    }
     if tensors:
         layout = structure.lay_out(
             scores.detach().double().cpu().numpy(),
             None if lengths is None else torch.as_tensor(lengths).cpu().numpy(),
             **{name: t.detach().double().cpu().numpy() for name, t in tensors.items()},
+            **data,
         )
         tensors = {
             name: t if layout.additional[name].shared else repeat(t) for name, t in tensors.items()
         }
-    return (None if lengths is None else repeat(lengths)), tensors
+    copies = {name: [*values] * times for name, values in data.items()}
+    return (None if lengths is None else repeat(lengths)), {**tensors, **copies}
 
 
 def dot(scores: Tensor, parts: Tensor) -> Tensor:

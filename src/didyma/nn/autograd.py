@@ -23,9 +23,13 @@ from didyma.nn.torch_internals import Function, is_plain, n_forward_modes
 from didyma.structure import Structure, check_structure
 from didyma.structures.layout import Floats
 
-__all__ = ["conjugate", "infer"]
+__all__ = ["NO_EXPORT", "conjugate", "infer", "refuse_tracing"]
 
 CPU = torch.device("cpu")
+NO_EXPORT = (
+    "TorchScript and ONNX cannot have this layer: it calls a solver, which no file of theirs can "
+    "hold; export the network that computes the scores, and solve outside"
+)
 KNOWN_TO_NUMPY = {torch.float32: np.float32, torch.float64: np.float64}
 
 
@@ -288,7 +292,7 @@ def conjugate(
     as_given: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Value and marginals alone, as `infer` finds them: in a graph where one is compiled."""
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() and not _data(objective.structure, additional):
         from didyma.nn.graphs import maximise_in_graph
 
         structure = objective.structure
@@ -331,7 +335,8 @@ def _infer(
     Marginals have the shape of the scores, and ``as_given`` their type and device.
     """
     rows, tensors = _checked(scores, objective.structure, lengths, gold, mask, additional)
-    inference = Inference(objective, tuple(tensors), as_given)
+    data = _data(objective.structure, additional)
+    inference = Inference(objective, tuple(tensors), as_given, data)
     value, u, v, _ = Conjugate.apply(inference, scores, *rows, *tensors.values())
     single = scores.ndim == objective.structure.ndim
     return (value[0] if single else value), u, v, inference
@@ -347,6 +352,7 @@ def _checked(
 ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
     """Lengths, outputs and mask with a batch axis, on the CPU; additional scores."""
     check_structure(structure)
+    refuse_tracing()
     if not (isinstance(scores, Tensor) and scores.is_floating_point()):
         description = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
         raise DataError(f"expected a floating-point tensor, found {description}", field="scores")
@@ -365,12 +371,29 @@ def _checked(
         if rows[2].ndim > 1:
             raise DataError(
                 f"expected one entry per instance, of shape ({batch},), found shape "
-                f"{tuple(rows[2].shape)}",
+                f"{tuple(rows[2].shape)}; where it says which positions count, give their number, "
+                "lengths=mask.sum(1)",
                 field="mask",
             )
         rows[2] = rows[2].bool()
-    tensors = {name: torch.as_tensor(t) for name, t in (additional or {}).items() if t is not None}
+    data = _data(structure, additional)
+    tensors = {
+        name: torch.as_tensor(t)
+        for name, t in (additional or {}).items()
+        if t is not None and name not in data
+    }
     return rows, tensors
+
+
+def refuse_tracing() -> None:
+    """A trace would record the marginals of its example as constants."""
+    if torch.jit.is_tracing():
+        raise NotImplementedError(NO_EXPORT)
+
+
+def _data(structure: Structure, additional: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What is given by name and is no score: `Structure.data`."""
+    return {name: value for name, value in (additional or {}).items() if name in structure.data}
 
 
 def _on_cpu(array: Any) -> Tensor:

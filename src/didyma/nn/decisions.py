@@ -88,14 +88,16 @@ class SPOPlusLoss(FenchelYoungLoss):
     def _decide(self, true: Tensor, lengths: Any, additional: dict[str, Any]) -> Tensor:
         """The best decision; one with additional parts is known by the output that has them."""
         with torch.no_grad():
-            if not additional:
-                return maximise(self.structure, true, lengths, {}, self.n_jobs)[1].double()
+            data = {name: v for name, v in additional.items() if name in self.structure.data}
+            if len(data) == len(additional):
+                return maximise(self.structure, true, lengths, data, self.n_jobs)[1].double()
             arrays = {
                 name: None if values is None else torch.as_tensor(values).detach().cpu().numpy()
                 for name, values in {"lengths": lengths, **additional}.items()
+                if name not in data
             }
-            predict: Any = self.structure.predict  # type: ignore[attr-defined]
-            return torch.from_numpy(predict(true.double().cpu().numpy(), **arrays))
+            outputs = self.structure.predict(true.double().cpu().numpy(), **arrays, **data)
+            return torch.from_numpy(outputs)
 
 
 def regret(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -29,6 +29,7 @@ class Inference:
     objective: Objective
     names: tuple[str, ...] = ()
     as_given: bool = False  # marginals have the type and device of the scores
+    data: Mapping[str, Any] = field(default_factory=dict)  # what instances have beside scores
     solutions: list[Distributions | Gibbs] = field(default_factory=list)
     firsts: list[int] = field(default_factory=lambda: [0])  # number of each solution's first
     layout: Layout | None = None
@@ -52,16 +53,20 @@ class Inference:
         the loss, and the parts are u − g. Instances that are masked out have value 0, parts 0 and
         number −1.
         """
+        data = self.data
         if mask is not None:  # what does not count may hold anything: put something valid there
+            if scores.ndim == self.objective.structure.ndim:
+                data = {name: [value] for name, value in data.items()}
             scores = scores.reshape(len(mask), *scores.shape[-self.objective.structure.ndim :])
             if mask.any():
                 counted = np.where(mask, np.arange(len(mask)), np.argmax(mask))
                 scores = scores[counted]
                 lengths = None if lengths is None else lengths[counted]
+                data = {name: [values[b] for b in counted] for name, values in data.items()}
             else:
                 scores, lengths = np.zeros_like(scores), None
         layout = self.objective.structure.lay_out(
-            scores, lengths, **dict(zip(self.names, additional))
+            scores, lengths, **dict(zip(self.names, additional)), **data
         )
         self.layout = layout
         if mask is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from didyma.nn.autograd import conjugate, infer
+from didyma.nn.autograd import NO_EXPORT, conjugate, infer
 from didyma.nn.objective import SQUARED_NORM, Objective
 from didyma.polytope.distributions import Distribution, Distributions
 from didyma.polytope.sparsemap import EXACT, SolverOptions
@@ -92,6 +92,10 @@ class StructureModule(nn.Module):
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
+
+    def __prepare_scriptable__(self) -> Any:
+        """Called by `torch.jit.script`."""
+        raise NotImplementedError(NO_EXPORT)
 
 
 class SparseMAP(StructureModule):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from didyma.errors import DataError
-from didyma.nn.autograd import Conjugate
+from didyma.nn.autograd import NO_EXPORT, Conjugate, refuse_tracing
 from didyma.polytope.local import LocalSolution, LocalSolver, lay_out_local
 from didyma.polytope.point import LocalPoint
 from didyma.structures.composition import Composition
@@ -58,6 +58,7 @@ class LocalSparseMAP(nn.Module):
         **additional: Any,
     ) -> Any:
         """Marginals; additional scores (``pairwise``, those of structures) are given by name."""
+        refuse_tracing()
         if not (isinstance(scores, Tensor) and scores.is_floating_point()):
             raise DataError(f"expected a floating-point tensor, found {scores!r}", field="scores")
         tensors = {name: torch.as_tensor(t) for name, t in additional.items() if t is not None}
@@ -68,6 +69,10 @@ class LocalSparseMAP(nn.Module):
         _, marginals, _, _ = Conjugate.apply(inference, scores, None, None, None, *tensors.values())
         solution = inference.solution(single)  # warns
         return (marginals, solution) if return_solution else marginals
+
+    def __prepare_scriptable__(self) -> Any:
+        """Called by `torch.jit.script`."""
+        raise NotImplementedError(NO_EXPORT)
 
     def extra_repr(self) -> str:
         """The graph and the temperature."""

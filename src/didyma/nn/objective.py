@@ -174,24 +174,18 @@ def encode(structure: Structure, outputs: NDArray[Any], layout: Layout) -> tuple
     """How often each part (B, d) and each additional part (B, f) is in the outputs.
 
     Floating-point arrays of the scores' shape are points of the hull: 0/1 for one output, or means
-    of several; where there are additional scores, rows of all d + f parts are (`hull_points`). A
-    structure without a method ``encode`` takes nothing else.
+    of several; where there are additional scores, rows of all d + f parts are (`hull_points`).
     """
     n, d = layout.scores.shape
-    is_point = outputs.dtype.kind == "f" or not hasattr(structure, "encode")
+    is_point = outputs.dtype.kind == "f"
     if is_point and outputs.shape == (n, d + layout.extra.shape[1]) and layout.additional:
         return outputs[:, :d].astype(np.float64), outputs[:, d:].astype(np.float64)
     if is_point:
         shape = (n, *layout.shape)
-        if layout.additional and hasattr(structure, "encode"):
+        if layout.additional:
             raise DataError(
                 f"{type(structure).__name__} has additional scores: expected outputs as it "
                 "predicts them, of which several may have weights",
-                field="gold",
-            )
-        if layout.additional:
-            raise DataError(
-                f"{type(structure).__name__} has additional scores and needs a method encode",
                 field="gold",
             )
         inside = (outputs >= -OFF_HULL) & (outputs <= 1 + OFF_HULL)
@@ -202,7 +196,7 @@ def encode(structure: Structure, outputs: NDArray[Any], layout: Layout) -> tuple
                 field="gold",
             )
         return flatten(outputs).astype(np.float64), np.zeros((n, layout.extra.shape[1]))
-    parts, extra_parts = structure.encode(outputs, layout)  # type: ignore[attr-defined]
+    parts, extra_parts = structure.encode(outputs, layout)
     gold, gold_extra = np.zeros_like(layout.scores), np.zeros((n, layout.extra.shape[1]))
     rows, ones = np.arange(n + 1), np.ones(n)
     core.expectation(rows, np.ascontiguousarray(parts), ones, gold)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from functools import lru_cache
+from hashlib import blake2b
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma._core.polytope import forbid
 from didyma.errors import DataError
 from didyma.structures.layout import Additional, Floats, Layout
-from didyma.values import aligned, as_array
+from didyma.values import aligned, as_array, shown
 
 if TYPE_CHECKING:
     from didyma.structure import Structure
@@ -53,16 +55,22 @@ def lay_out(
     structure: Structure,
     scores: ArrayLike,
     lengths: ArrayLike | None,
-    additional: Mapping[str, ArrayLike | None],
+    additional: Mapping[str, Any],
 ) -> Layout:
-    """The layout of a structure that knows no lengths, with the additional scores it declares."""
+    """The layout of a structure of one's own, with the additional scores and data it declares."""
+    additional = dict(additional)
     if lengths is not None:
-        raise DataError(
-            f"{type(structure).__name__} takes no lengths: give instances of different sizes to "
-            "separate calls",
-            field="lengths",
-        )
+        if "lengths" not in structure.data:
+            raise DataError(
+                f"{type(structure).__name__} takes no lengths: give instances of different sizes "
+                "to separate calls, or name lengths in its attribute `data`",
+                field="lengths",
+            )
+        single = np.ndim(scores) == structure.ndim
+        additional["lengths"] = np.ravel(lengths)[0] if single else np.asarray(lengths)
     batch = check_scores(as_batch(scores, structure.ndim), "scores")
+    given = {name: additional.pop(name, None) for name in structure.data}
+    data, keys = _as_data(given, np.ndim(scores) == structure.ndim, len(batch))
     flat = flatten(batch)
     shapes = declared(structure, batch.shape[1:], additional)
     extra, places = lay_out_additional(
@@ -76,9 +84,40 @@ def lay_out(
         places,
         extra.shape[1],
         dims=np.array(batch.shape[1:], np.int64),
-        sizes=np.zeros((len(batch), 0), np.int64),
+        sizes=keys,
         n_index=flat.shape[1] + extra.shape[1],
+        data=data,
     )
+
+
+def _as_data(
+    given: Mapping[str, Any], single: bool, batch: int
+) -> tuple[dict[int, dict[str, Any]], NDArray[np.int64]]:
+    """What instances have beside scores, by a number, and the numbers of all of them, (B, 1)."""
+    named = {}
+    for name, values in given.items():
+        if values is None:
+            continue
+        values = [values] if single else values
+        if not hasattr(values, "__len__") or len(values) != batch:
+            raise DataError(
+                f"expected one for each of {batch} instances, found {shown(values)}", field=name
+            )
+        named[name] = values
+    if not named:
+        return {}, np.zeros((batch, 0), np.int64)
+    instances = [{name: values[b] for name, values in named.items()} for b in range(batch)]
+    keys = [_key(one) for one in instances]
+    return dict(zip(keys, instances)), np.array(keys, np.int64).reshape(batch, 1)
+
+
+def _key(data: Mapping[str, Any]) -> int:
+    """A number for what an instance has: the same only where its content is the same."""
+    try:
+        content = pickle.dumps(data, protocol=5)
+    except (pickle.PicklingError, TypeError, AttributeError):  # functions, open solvers
+        content = repr([id(value) for value in data.values()]).encode()
+    return int.from_bytes(blake2b(content, digest_size=7).digest(), "little")
 
 
 def declared(
@@ -90,7 +129,8 @@ def declared(
         if name not in shapes:
             raise DataError(
                 f"{type(structure).__name__} has no such scores: its method `additional` declares "
-                f"{', '.join(shapes) or 'none'}",
+                f"{', '.join(shapes) or 'none'}"
+                + (f", its attribute `data` {', '.join(structure.data)}" if structure.data else ""),
                 field=name,
             )
     return shapes

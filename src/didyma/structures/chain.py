@@ -34,8 +34,8 @@ class Chain(CompiledStructure):
     The score of tags t is ``start[t₁] + Σᵢ scores[i, tᵢ] + Σᵢ transitions[tᵢ, tᵢ₊₁] + end[tₙ]``,
     where n is the instance's own length. All but ``scores`` are optional:
 
-    - ``transitions`` (T, T), the same everywhere; (n − 1, T, T), one matrix between each two
-      positions; or (B, n − 1, T, T), for each instance its own;
+    - ``transitions`` (T, T), the same everywhere; (B, T, T) or (B, 1, T, T), for each instance its
+      own; (n − 1, T, T), one matrix between each two positions; or (B, n − 1, T, T), both;
     - ``start`` and ``end`` (T,) or (B, T).
 
     Outputs are padded with −1 beyond the length. Of equally good tags the lowest wins, the last
@@ -70,26 +70,22 @@ class Chain(CompiledStructure):
                 f"expected at least one tag, found shape {np.shape(scores)}", field="scores"
             )
         sizes = as_lengths(lengths, size, n)[:, None]
-        shape = (n_tags, n_tags) if transitions is None else np.shape(transitions)
         tied, each = (n_tags, n_tags), (max(n - 1, 0), n_tags, n_tags)
-        if shape not in (tied, each, (size, *each)):
-            raise DataError(
-                f"expected shape {tied}, {each} for a matrix per step, or {(size, *each)} for one "
-                f"per instance and step, found {shape}",
-                field="transitions",
-            )
+        steps = each if _per_step(transitions, size, each) else tied
+        if transitions is not None and steps == tied and np.ndim(transitions) == 4:
+            transitions = np.reshape(transitions, (size, *tied))
         extra, named = lay_out_additional(
             size,
             {
-                "transitions": (transitions, tied if shape == tied else each),
+                "transitions": (transitions, steps),
                 "start": (start, (n_tags,)),
                 "end": (end, (n_tags,)),
             },
-            {} if shape == tied else {"transitions": _every_tag(np.arange(each[0]) < sizes - 1, 2)},
+            {} if steps == tied else {"transitions": _every_tag(np.arange(each[0]) < sizes - 1, 2)},
         )
         used = None if lengths is None else _every_tag(np.arange(n) < sizes, 1)
         f = extra.shape[1]
-        dims = [n_tags, 0 if shape == tied else n_tags**2, f - 2 * n_tags, f - n_tags]
+        dims = [n_tags, 0 if steps == tied else n_tags**2, f - 2 * n_tags, f - n_tags]
         return Layout(
             flatten(check_scores(batch, "scores", used)),
             batch.shape[1:],
@@ -147,6 +143,33 @@ class Chain(CompiledStructure):
         from didyma._core.marginals import forward_backward
 
         return expectations_by(forward_backward, layout)
+
+
+def _per_step(transitions: ArrayLike | None, batch: int, each: tuple[int, int, int]) -> bool:
+    """Whether there is a matrix between each two positions; other shapes are refused.
+
+    Of n − 1 matrices for n − 1 instances nobody can tell whether they are of steps or of instances.
+    """
+    steps, n_tags, _ = each
+    tied, own = (n_tags, n_tags), (batch, n_tags, n_tags)
+    shape = tied if transitions is None else np.shape(transitions)
+    if shape == each == own and batch > 1:
+        raise DataError(
+            f"expected another shape than {shape}: for {batch} instances of {steps} steps it is "
+            f"not clear whose matrices these are; give {(batch, 1, *tied)}, transitions[:, None], "
+            f"for one per instance, or {(batch, *each)}, repeated for each instance, for one per "
+            "step",
+            field="transitions",
+        )
+    if shape in (each, (batch, *each)):
+        return True
+    if shape not in (tied, own, (batch, 1, *tied)):
+        raise DataError(
+            f"expected shape {tied}, {own} for one per instance, {each} for one per step, or "
+            f"{(batch, *each)} for one per instance and step, found {shape}",
+            field="transitions",
+        )
+    return False
 
 
 @lru_cache(maxsize=SHAPES)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,12 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core.polytope import products
 from didyma.errors import DataError
-from didyma.structure import Structure
+from didyma.structure import Structure, check_count
 from didyma.structures.batches import impossible
 from didyma.structures.layout import Floats, Layout
 from didyma.structures.masks import mask_unreachable
-from didyma.structures.oracles import best_outputs
-from didyma.structures.partition import k_best
 from didyma.values import aligned
 
 __all__ = ["CompiledStructure", "expectations_by"]
@@ -33,6 +30,7 @@ class CompiledStructure(Structure):
     """
 
     aligned: ClassVar[bool] = True
+    reads_infinity: ClassVar[bool] = True
 
     kernel: ClassVar[Any]
     """The argmax, a `didyma._core.structures.Argmax`."""
@@ -56,16 +54,8 @@ class CompiledStructure(Structure):
         the form that people know.
         """
         layout = self.lay_out(scores, lengths, **additional)
-        parts = self._argmax(layout)
+        parts = self.best(layout)
         return parts if np.ndim(scores) > self.ndim else parts[0]
-
-    def predict(
-        self, scores: ArrayLike, lengths: ArrayLike | None = None, **additional: ArrayLike | None
-    ) -> NDArray[Any]:
-        """Each instance's best output: tags, heads, columns, states; see the structure."""
-        layout = self.lay_out(scores, lengths, **additional)
-        outputs = self.decode(self._argmax(layout), layout)
-        return outputs if np.ndim(scores) > self.ndim else outputs[0]
 
     def refuse(self, additional: Mapping[str, Any]) -> None:
         """Raise for additional scores that this structure does not know."""
@@ -184,27 +174,6 @@ class CompiledStructure(Structure):
         divergence = np.maximum(further - log_partition + other_partition, 0.0)
         return divergence if np.ndim(scores) > self.ndim else float(divergence[0])
 
-    def k_best(
-        self,
-        scores: ArrayLike,
-        k: int,
-        lengths: ArrayLike | None = None,
-        **additional: ArrayLike | None,
-    ) -> tuple[NDArray[Any], Floats]:
-        """The k best outputs (B, k, ...) and their scores (B, k), best first.
-
-        Where fewer outputs are possible the rest is padding, with score −∞. Which of equally good
-        ones come first is not said.
-        """
-        if k < 1:
-            raise DataError(f"expected at least 1, found {k}", field="k")
-        layout = self.lay_out(scores, lengths, **additional)
-        parts, totals = self._k_best(layout, k)
-        for b in np.flatnonzero(totals[:, 0] == -np.inf):
-            raise impossible(int(b))
-        outputs = self._decode_all(parts, layout)
-        return (outputs, totals) if np.ndim(scores) > self.ndim else (outputs[0], totals[0])
-
     def sample(
         self,
         scores: ArrayLike,
@@ -217,8 +186,7 @@ class CompiledStructure(Structure):
 
         What is drawn for an instance depends on ``random_state`` and on its place in the batch.
         """
-        if n < 0:
-            raise DataError(f"expected a number from 0 up, found {n}", field="n")
+        check_count(n)
         layout = self.lay_out(scores, lengths, **additional)
         layout = self.relevant(layout)
         outputs = self._decode_all(self._sample(layout, n, random_state), layout)
@@ -237,7 +205,7 @@ class CompiledStructure(Structure):
         """Parts (B, k, n_parts) and scores (B, k): over a plan, or with nothing but the argmax."""
         plan = self.planned(layout)
         if plan is None:
-            return self._k_best_by_argmax(layout, k)
+            return super()._k_best(layout, k)
         from didyma._core.hypergraph import k_best
 
         parts = np.full((len(plan), k, plan.n_parts), -1, np.int32)
@@ -253,22 +221,6 @@ class CompiledStructure(Structure):
                 totals[b],
             )
         return _ascending(parts), totals
-
-    def _k_best_by_argmax(self, layout: Layout, k: int) -> tuple[NDArray[np.int32], Floats]:
-        parts = np.full((len(layout), k, layout.n_parts), -1, np.int32)
-        totals = np.full((len(layout), k), -np.inf)
-        for b in range(len(layout)):
-            one = layout.select([b])
-
-            def solve(scores: Floats, one: Layout = one) -> Any:
-                sizes = np.repeat(one.sizes, len(scores), axis=0)
-                copies = replace(one, scores=scores, sizes=sizes)
-                best, _, possible = best_outputs(self.kernel, copies)
-                return best, possible
-
-            for rank, (score, row) in enumerate(k_best(one.scores[0], solve, k)):
-                parts[b, rank], totals[b, rank] = row, score
-        return parts, totals
 
     def _sample(self, layout: Layout, n: int, random_state: int) -> NDArray[np.int32]:
         """Parts (B, n, n_parts) of samples."""
@@ -292,17 +244,9 @@ class CompiledStructure(Structure):
                 raise impossible(b)
         return _ascending(parts)
 
-    def _decode_all(self, parts: NDArray[np.int32], layout: Layout) -> NDArray[Any]:
-        """Outputs (B, k, ...) of parts (B, k, n_parts)."""
-        batch, k, n_parts = parts.shape
-        outputs = self.decode(parts.reshape(batch * k, n_parts), layout)
-        return outputs.reshape(batch, k, *outputs.shape[1:])
-
-    def _argmax(self, layout: Layout) -> NDArray[np.int32]:
-        parts, _, possible = best_outputs(self.kernel, mask_unreachable(self.kernel, layout, 0.0))
-        if not possible.all():
-            raise impossible(int(np.argmin(possible)))
-        return parts
+    def best(self, layout: Layout) -> NDArray[np.int32]:
+        """Parts (B, n_parts) of each instance's best output, whatever numbers stand for masks."""
+        return super().best(mask_unreachable(self.kernel, layout, 0.0))
 
 
 def expectations_by(

@@ -150,7 +150,7 @@ class Heads(CompiledStructure):
             lost = np.abs(marginals[wide].sum(axis=2) - has_head) > ROUNDING
             lost |= np.isneginf(log_partition[wide])[:, None]
             if lost.any():
-                self._argmax(layout)  # raises if there is no tree at all
+                self.best(layout)  # raises if there is no tree at all
                 raise DataError(
                     f"instance {rows[wide[lost.any(axis=1)][0]]}: scores differ by so much that "
                     "marginals are lost in rounding; scale the scores, or use SparseMAP",

@@ -46,6 +46,8 @@ class Layout:
     sizes: NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     n_work: int = 0
     n_index: int = 0
+    data: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    """What else an instance has, by the number that is the first of its ``sizes``."""
 
     def __len__(self) -> int:
         return len(self.scores)

@@ -10,14 +10,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from didyma._core.polytope import extent, has_masks
 from didyma.structures.layout import Floats, Layout
-from didyma.structures.oracles import best_outputs
+from didyma.structures.oracles import best_outputs, total
 from didyma.structures.partition import SUSPECT
 
-__all__ = ["mask_unreachable", "total"]
+__all__ = ["mask_unreachable"]
 
 
 def mask_unreachable(oracle: Any, layout: Layout, slack: float) -> Layout:
@@ -63,11 +62,3 @@ def mask_unreachable(oracle: Any, layout: Layout, slack: float) -> Layout:
 def _forbid(scores: Floats, below: Floats) -> Floats:
     # Shared scores are broadcast, and what is made of them would be laid out by columns.
     return np.ascontiguousarray(np.where(scores < below[:, None], -np.inf, scores))
-
-
-def total(scores: Floats, parts: NDArray[np.int32]) -> Floats:
-    """Sum of the scores at each row's parts, which end at the first −1."""
-    if not scores.shape[1]:
-        return np.zeros(len(scores))
-    picked = np.take_along_axis(scores, np.maximum(parts, 0).astype(np.int64), axis=1)
-    return np.where(parts >= 0, picked, 0.0).sum(axis=1)

@@ -15,19 +15,28 @@ from didyma.values import aligned, as_array
 if TYPE_CHECKING:
     from didyma.structure import Structure
 
-__all__ = ["best_outputs", "python_argmax"]
+__all__ = ["best_outputs", "python_argmax", "total"]
 
 
 def python_argmax(structure: Structure, layout: Layout) -> Any:
     """The oracle that calls a structure's own method `argmax`, and checks what it returns."""
     name = f"{type(structure).__name__}.argmax"
+    places = tuple(layout.additional.items())
 
-    def argmax(scores: Floats, extra: Floats) -> NDArray[np.int64]:
-        additional = {
-            key: extra[place.start : place.stop].reshape(place.shape)
-            for key, place in layout.additional.items()
+    def argmax(scores: Floats, extra: Floats, size: NDArray[np.int64]) -> NDArray[np.int64]:
+        keywords = {
+            key: extra[place.start : place.stop].reshape(place.shape) for key, place in places
         }
-        parts = as_array(structure.argmax(scores.reshape(layout.shape), **additional))
+        if layout.data:
+            keywords.update(layout.data[int(size[0])])
+        parts = as_array(structure.argmax(scores.reshape(layout.shape), **keywords))
+        if parts.ndim == 1 and parts.dtype == np.int64:
+            return aligned(parts)
+        if parts.dtype == np.bool_:
+            raise DataError(
+                f"{name} must return indices of parts, returned booleans of shape {parts.shape}: "
+                "np.flatnonzero(output) gives the indices of its True"
+            )
         if parts.ndim != 1 or (parts.size and not np.issubdtype(parts.dtype, np.integer)):
             raise DataError(
                 f"{name} must return one axis of integer part indices, returned {parts.dtype} "
@@ -46,3 +55,11 @@ def best_outputs(
     """
     parts, extra_parts, possible = core.best_outputs(oracle, *layout.arguments)
     return parts, extra_parts, possible
+
+
+def total(scores: Floats, parts: NDArray[np.int32]) -> Floats:
+    """Sum of the scores at each row's parts, which end at the first −1."""
+    if not scores.shape[1]:
+        return np.zeros(len(scores))
+    picked = np.take_along_axis(scores, np.maximum(parts, 0).astype(np.int64), axis=1)
+    return np.where(parts >= 0, picked, 0.0).sum(axis=1)

@@ -73,7 +73,10 @@ class ShortestPath(Planned):
             return tuple(sorter.static_order())
         except CycleError as error:
             raise DataError(
-                f"expected a graph without cycles, found {error.args[1]}", field="edges"
+                f"expected a graph without cycles, found {error.args[1]}: where no length is "
+                "negative, make Dijkstra's algorithm the argmax of a didyma.Structure (docs/"
+                "structures.md, a solver as a structure)",
+                field="edges",
             ) from None
 
     def check(self, shape: tuple[int, ...], sizes: Integers) -> None:
