@@ -82,6 +82,13 @@ def fit(
     output: options.Output = Path("reranker.didyma.safetensors"),
     parameters: Annotated[dict[str, Any], PARAMETERS],
     vectors: reranking.Vectors = None,
+    encoder: reranking.Encoder = None,
+    increasing: Annotated[
+        list[str] | None, options.text("SIGNAL", "Signal with which scores must not fall.")
+    ] = None,
+    decreasing: Annotated[
+        list[str] | None, options.text("SIGNAL", "Signal with which scores must not rise.")
+    ] = None,
     html: options.Html = None,
     jobs: options.Jobs = None,
     checkpointing: Checkpointing,
@@ -90,9 +97,10 @@ def fit(
     """Train a reranker on judged passages and save it.
 
     Features, scaling and C are chosen by cross-validation over queries. What
-    was learned is kept only if held-out queries rank better than by the first
-    stage's scores or, where there are none, by BM25; else the model keeps that
-    order and says so. Ctrl-C ends the search and keeps the best so far (exit
+    was learned is kept only if held-out queries rank better than by the best
+    order that needs no training (each first stage, each signal, BM25, the
+    encoder, the sum of z-scores, reciprocal rank fusion); else the model keeps
+    that order and says so. Ctrl-C ends the search and keeps the best so far (exit
     code 130). If the process dies, the same command with --resume goes on with
     what is yet to be tried and the time that is left.
 
@@ -123,6 +131,8 @@ def fit(
         parameters["measure"] = str(parse(parameters["measure"]))
     began = time.perf_counter()
     parameters["vectors"] = reranking.read_vectors(vectors)
+    parameters["encoder"] = encoder
+    parameters["increasing"], parameters["decreasing"] = increasing or (), decreasing or ()
     lists = files.read(parameters["language"])
 
     from didyma import model as model_file
@@ -139,12 +149,14 @@ def fit(
     if html is not None:
         compared.write(reranker, lists, html)
     seconds = time.perf_counter() - began
+    fields = reranker.schema_.table()
     if as_json:
         print_json(
             {
                 "model": str(output),
                 "bytes": output.stat().st_size,
                 "train": train,
+                "schema": [dict(zip(("field", "role", "because"), row)) for row in fields],
                 "gate": reranker.gate_.to_dict(),
                 "trials": reranker.trials_,
                 "held_out": compared.table.to_dict(),
@@ -154,8 +166,11 @@ def fit(
             }
         )
     else:
+        if fields:
+            typer.echo(f"{reranker.schema_}\n")
         print_table(compared.table)
         typer.echo(f"\n{reranker.gate_}\n")
+        typer.echo(listed(_opponents(reranker)) + "\n")
         typer.echo(listed(_summary(reranker, output, seconds)))
     end_if_interrupted(reranker.interrupted_, "reranker")
 
@@ -193,6 +208,7 @@ def rank(
         ),
     ] = None,
     vectors: reranking.Vectors = None,
+    encoder: reranking.Encoder = None,
     jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
@@ -214,12 +230,12 @@ def rank(
     options.at_most_one(output=output, json=as_json)
     if query is not None:
         check_output(output, model, files.data)
-        reranker = reranking.load(model, vectors)
+        reranker = reranking.load(model, vectors, encoder)
         ranked = [reranking.rank_one(reranker, query, files.data)]
     else:
         files.check()
         check_output(output, model, *files.paths)
-        reranker = reranking.load(model, vectors)
+        reranker = reranking.load(model, vectors, encoder)
         lists = files.read(reranker.language, reranker.schema_)
         with waiting("ranking"), placed(files.path):
             reranking.warn_of_drift(reranker, lists)
@@ -257,6 +273,7 @@ def evaluate(
         bool, options.flag("--all", "Count queries whose passages are all of one kind, too.")
     ] = False,
     vectors: reranking.Vectors = None,
+    encoder: reranking.Encoder = None,
     jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
@@ -276,7 +293,7 @@ def evaluate(
 
     parse_all(measures)  # a misspelt name should not cost the time to read the data
     files.check()
-    reranker = reranking.load(model, vectors)
+    reranker = reranking.load(model, vectors, encoder)
     lists = files.read(reranker.language, reranker.schema_)
     with waiting("ranking"), placed(files.path):
         scores = reranker.predict(lists)
@@ -300,6 +317,7 @@ def explain(
     ] = None,
     top_k: Annotated[int, options.number("Explain the K best.", min=1, metavar="K")] = 1,
     vectors: reranking.Vectors = None,
+    encoder: reranking.Encoder = None,
     as_json: options.Json = False,
 ) -> None:
     """Show why passages have their scores.
@@ -313,9 +331,11 @@ def explain(
     """
     from didyma.report.explanations import explained
 
-    reranker = reranking.load(model, vectors)
+    reranker = reranking.load(model, vectors, encoder)
     documents, scores = reranking.read_passages(reranker, data)
     ranked = reranker.rank(query, documents, top_k, scores, explain=True)
+    for note in ranked.notes:
+        print_message(note)
     passages = [(one, one.explanation) for one in ranked if one.explanation is not None]
     if as_json:
         print_json(
@@ -330,6 +350,12 @@ def explain(
         return
     for place, (passage, why) in enumerate(passages, 1):
         typer.echo(explained(place, passage.text, why) + "\n" * (place < len(passages)))
+
+
+def _opponents(reranker: TextReranker) -> dict[str, str]:
+    """Orders that need no training, the best first, with their means on held-out queries."""
+    orders = sorted(reranker.gate_.opponents, key=lambda order: -order.value)
+    return {order.name: f"{reranker.gate_.measure} {decimal(order.value)}" for order in orders}
 
 
 def _summary(reranker: TextReranker, output: Path, seconds: float) -> dict[str, str]:

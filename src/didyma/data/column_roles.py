@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 
 from didyma.errors import DataError
 
 __all__ = ["NAMES", "Roles", "assign", "check_distinct", "known_as"]
 
+REMEMBERED = 1024  # sets of names whose roles are remembered: all documents of a request have one
 # Of several that are there the first counts. Case, "_", "-" and spaces make no difference.
 NAMES: dict[str, tuple[str, ...]] = {
     "qid": ("qid", "query_id", "question_id"),
@@ -34,7 +36,12 @@ def known_as(role: str, names: Iterable[str], others: Iterable[str] = ()) -> str
     >>> known_as("passage", ["QuestionID", "Question", "Sentence"])
     'Sentence'
     """
-    plain = {_plain(name): name for name in reversed(list(names))}
+    return _known_as(role, tuple(names), tuple(others))
+
+
+@lru_cache(REMEMBERED)
+def _known_as(role: str, names: tuple[str, ...], others: tuple[str, ...]) -> str | None:
+    plain = {_plain(name): name for name in reversed(names)}
     wanted = (*NAMES[role], *others)
     return next((plain[_plain(name)] for name in wanted if _plain(name) in plain), None)
 
@@ -57,11 +64,22 @@ def assign(
     >>> assign(["text", "score"], ["passage", "label", "score"], {"label": "score"})
     {'passage': 'text', 'label': 'score'}
     """
-    free = list(names)
+    more = tuple((role, tuple(own)) for role, own in (others or {}).items())
+    return dict(_assigned(tuple(names), tuple(roles), tuple(given.items()), more))
+
+
+@lru_cache(REMEMBERED)
+def _assigned(
+    names: tuple[str, ...],
+    roles: tuple[str, ...],
+    given_names: tuple[tuple[str, str], ...],
+    others: tuple[tuple[str, tuple[str, ...]], ...],
+) -> dict[str, str]:
+    free, given = list(names), dict(given_names)
     assigned = {role: name for role, name in given.items() if name in free}
     free = [name for name in free if name not in assigned.values()]
     for role in roles:
-        name = None if role in given else known_as(role, free, (others or {}).get(role, ()))
+        name = None if role in given else known_as(role, free, dict(others).get(role, ()))
         if name is not None:
             assigned[role] = name
             free.remove(name)
