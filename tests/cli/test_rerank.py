@@ -365,3 +365,22 @@ def test_a_teachers_scores(run: Run, data: Path, tmp_path: Path) -> None:
         ).stdout
     )
     assert shown["gate"]["measure"].startswith("nDCG")
+
+
+def test_signals_and_opponents_are_shown(run: Run, data: Path, tmp_path: Path) -> None:
+    lists = texts.read(data / "train.tsv")
+    assert lists.queries is not None
+    rng = np.random.default_rng(0)
+    rows = [
+        {"query": lists.queries[q], "text": text, "label": y, "clicks": float(rng.normal() + y)}
+        for q, text, y in zip(lists.groups.codes.tolist(), lists.items, lists.y.tolist())
+    ]
+    train, model = tmp_path / "train.jsonl", tmp_path / "model.safetensors"
+    train.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    shown = run("rerank", "fit", train, "-o", model, "--quick", "--increasing", "clicks").stdout
+    assert "clicks  signal" in shown
+    assert "signal.clicks" in shown
+    passages = tmp_path / "passages.jsonl"
+    passages.write_text('{"text": "It rains .", "clicks": 2}\n{"text": "No ."}\n')
+    said = run("rerank", "explain", model, "--query", QUERY, passages, "--top-k", 2)
+    assert "raw" in said.stdout

@@ -11,6 +11,7 @@ from numbers import Real
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from didyma.values import kind_of
 
@@ -57,6 +58,8 @@ def is_missing(value: Any) -> bool:
     >>> [is_missing(value) for value in (None, float("nan"), " ", [], 0, False)]
     [True, True, True, True, False, False]
     """
+    if type(value) is float:  # as most signals are
+        return isnan(value)
     if isinstance(value, str):
         return not value.strip()
     if isinstance(value, (list, tuple, Mapping, np.ndarray)):
@@ -222,7 +225,7 @@ def number_in(value: Any, column: Column, row: int, kind: str = "") -> float:
     return number
 
 
-def vector_in(value: Any, column: Column, row: int, dimension: int) -> list[float]:
+def vector_in(value: Any, column: Column, row: int, dimension: int) -> NDArray[np.float32]:
     """A vector of a document."""
     if not isinstance(value, (list, tuple, np.ndarray)) or len(value) != dimension:
         found = len(value) if isinstance(value, (list, tuple, np.ndarray)) else f"{value!r:.40}"
@@ -233,7 +236,7 @@ def vector_in(value: Any, column: Column, row: int, dimension: int) -> list[floa
         vector = np.empty(0, np.float32)
     if vector.shape != (dimension,) or not np.isfinite(vector).all():
         column.fail(row, f"expected a vector of finite numbers, found {value!r:.40}")
-    return list(vector.tolist())
+    return vector
 
 
 def text_in(value: Any, column: Column, row: int) -> str:

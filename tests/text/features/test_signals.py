@@ -9,7 +9,7 @@ import pytest
 
 from didyma.data.attributes import Attributes
 from didyma.data.lists import Lists
-from didyma.text import FieldOverlaps, Signals, SmallFeatures, TextFeatures
+from didyma.text import ExtendedFeatures, FieldOverlaps, Signals, SmallFeatures, TextFeatures
 from didyma.text.features.fields import OVERLAPS
 from didyma.text.features.in_lists import places, reciprocal_ranks
 
@@ -139,3 +139,12 @@ def test_features_of_a_file_are_the_same(tmp_path: Path) -> None:
     chosen = features.with_columns(["signal.dense rrf", "signal.dense in list", "stem_bm25 rrf"])
     assert {type(part) for part in chosen.parts} == {Signals, SmallFeatures}
     assert chosen.names[-1] == "stem_bm25 rrf"
+
+
+def test_a_part_is_no_larger_than_what_is_asked_for() -> None:
+    lists = lists_with(signals_of())
+    features = TextFeatures([ExtendedFeatures(), Signals()]).fit(lists)
+    few = features.with_columns(["stem_bm25", "signal.dense"])
+    assert [type(part) for part in few.parts] == [SmallFeatures, Signals]
+    more = features.with_columns(["stem_bm25", "concepts", "signal.dense"])
+    assert [type(part) for part in more.parts] == [ExtendedFeatures, Signals]

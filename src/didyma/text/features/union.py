@@ -138,9 +138,14 @@ class TextFeatures(Featuriser):
             wanted.add(name.removesuffix(suffix))
             if suffix:
                 compared[suffix].append(name.removesuffix(suffix))
-        parts = [part for part in self.parts if not wanted.isdisjoint(part.names)]
-        if wanted <= {*SmallFeatures().names, *FirstStage().names}:
-            parts = [SmallFeatures() if isinstance(p, ExtendedFeatures) else p for p in parts]
+        small = set(SmallFeatures().names)
+        parts = [
+            SmallFeatures()
+            if isinstance(part, ExtendedFeatures) and wanted.isdisjoint(set(part.names) - small)
+            else part
+            for part in self.parts
+            if not wanted.isdisjoint(part.names)
+        ]
         features = TextFeatures(parts, self.language, self.window, *compared.values())
         features.reader_ = self._reader()
         return features
