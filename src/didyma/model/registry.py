@@ -26,6 +26,7 @@ HOMES = {
         *("LatentStructuredPerceptron", "LatentStructuredSVM"),
         *("StructuredPerceptron", "StructuredSVM"),
     ],
+    "didyma.text.cascade": ["Cascade"],
     "didyma.text.reranker": ["Reranker"],
     "didyma.text.text_reranker": ["TextReranker"],
     "didyma.text.features.union": ["TextFeatures"],

@@ -47,6 +47,8 @@ class Ranked:
         Score and rank (from 1) by BM25, if it was found in an index.
     explanation : PassageExplanation or None
         What each feature adds to ``raw``, and which words matched, if that was asked for.
+    teacher_score : float or None
+        What the teacher of a cascade gave it, if it was asked.
 
     >>> Ranked(2, 0.93, id="emma", text="A novel.").text
     'A novel.'
@@ -62,6 +64,7 @@ class Ranked:
     first_score: float | None = None
     first_rank: int | None = None
     explanation: PassageExplanation | None = None
+    teacher_score: float | None = None
 
 
 class Ranking(list[Ranked]):

@@ -1,0 +1,166 @@
+"""How good the order of a cascade is by how much its teacher is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Lists
+from didyma.errors import DataError
+from didyma.formatting import decimal
+from didyma.text.judgements import Target
+from didyma.text.margins import contested, rearranged
+from didyma.text.teachers.scoring import score_rows
+from didyma.text.teachers.teacher import Teacher
+from didyma.text.verdict import lower_bound
+
+if TYPE_CHECKING:
+    from didyma.text.teachers.score_store import ScoreStore
+
+__all__ = ["CascadeCurve", "CascadePoint"]
+
+STEPS = 20  # thresholds that are tried
+
+
+class CascadePoint(NamedTuple):
+    """Documents asked about, the mean over queries; the share of queries asked; the measure.
+
+    ``threshold`` is that of differences between raw scores, None if all are unsure, and ``budget``
+    the number of documents of a query at most.
+    """
+
+    threshold: float | None
+    budget: int
+    asked: float
+    queries: float
+    value: float
+
+
+@dataclass(frozen=True)
+class CascadeCurve:
+    """A measure over the number of documents that a teacher is asked about.
+
+    ``by_margin`` has the points of ascending thresholds, from 0, where the order is the
+    reranker's; ``by_depth``, for comparison, those of asking about the first 0, 2, 3, … documents
+    of every query. ``gain_is_sure`` says whether the best of the former gains more than its
+    standard error.
+    """
+
+    measure: str
+    n_queries: int
+    by_margin: tuple[CascadePoint, ...]
+    by_depth: tuple[CascadePoint, ...]
+    gain_is_sure: bool
+
+    @classmethod
+    def of(
+        cls,
+        lists: Lists,
+        raw: NDArray[np.float64],
+        teacher: Teacher,
+        budget: int,
+        top: int,
+        measure: str | None = None,
+        store: ScoreStore | None = None,
+        callback: Callable[[int, int], object] | None = None,
+    ) -> CascadeCurve:
+        """The curve of lists that have these raw scores.
+
+        Without labels the teacher scores all documents, else the first ``budget`` of each list.
+        """
+        groups = lists.groups
+        orders = [
+            (rows := groups.rows_of(n))[np.argsort(-raw[rows], kind="stable")]
+            for n in range(len(groups))
+        ]
+        if not orders:
+            raise DataError("expected lists, found none", field="lists")
+        is_asked = np.full(len(lists), lists.labels is None)
+        for rows in orders:
+            is_asked[rows[:budget]] = True
+        taught = score_rows(teacher, lists, is_asked, store, callback)
+        labels = taught if lists.labels is None else lists.labels
+        target = Target.of(labels, groups, measure)
+
+        def point(threshold: float | None, depth: int) -> tuple[CascadePoint, Any]:
+            scores, counts = raw.copy(), []
+            for rows in orders:
+                places = contested(raw[rows], top, threshold, depth)
+                order, values = rearranged(raw[rows], places, taught[rows[places]])
+                scores[rows[order]] = values
+                counts.append(len(places))
+            values = _values(scores, target, lists)
+            asked, queries = float(np.mean(counts)), float(np.mean(np.array(counts) > 0))
+            return CascadePoint(threshold, depth, asked, queries, float(values.mean())), values
+
+        by_margin = [point(threshold, budget) for threshold in _thresholds(raw, orders, top)]
+        by_depth = [point(None, depth)[0] for depth in (0, *range(2, budget + 1))]
+        (_, base), (_, best) = by_margin[0], max(by_margin, key=lambda pair: pair[0].value)
+        is_sure = len(base) > 1 and lower_bound(best, base) > 0
+        points = tuple(own for own, _ in by_margin)
+        return cls(target.measure, len(groups), points, tuple(by_depth), is_sure)
+
+    def threshold(self, share: float = 0.95) -> float | None:
+        """The least that keeps a share of the greatest gain; 0 if no gain is sure."""
+        base, best = self.by_margin[0].value, max(own.value for own in self.by_margin)
+        if not self.gain_is_sure:
+            return 0.0
+        least = base + share * (best - base)
+        return next(own.threshold for own in self.by_margin if own.value >= least)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return {
+            "measure": self.measure,
+            "n_queries": self.n_queries,
+            "gain_is_sure": self.gain_is_sure,
+            "by_margin": [own._asdict() for own in self.by_margin],
+            "by_depth": [own._asdict() for own in self.by_depth],
+        }
+
+    def text(self) -> str:
+        """A table of plain columns."""
+        head = ("threshold", "asked", "queries", self.measure, "", "first", "asked", self.measure)
+        rows = [
+            (
+                "none" if own.threshold is None else f"{own.threshold:.3g}",
+                f"{own.asked:.2f}",
+                f"{own.queries:.0%}",
+                decimal(own.value),
+            )
+            for own in self.by_margin
+        ]
+        beside = [
+            ("", str(own.budget), f"{own.asked:.2f}", decimal(own.value)) for own in self.by_depth
+        ]
+        n = max(len(rows), len(beside))
+        rows += [("",) * 4] * (n - len(rows))
+        beside += [("",) * 4] * (n - len(beside))
+        lines = [head, *(left + right for left, right in zip(rows, beside))]
+        widths = [max(map(len, column)) for column in zip(*lines)]
+        return "\n".join("  ".join(map(str.rjust, cells, widths)).rstrip() for cells in lines)
+
+
+def _thresholds(
+    raw: NDArray[np.float64], orders: Sequence[NDArray[np.int64]], top: int
+) -> list[float | None]:
+    """0, quantiles of the differences between the top's raw scores and others, and none."""
+    differences = [np.abs(raw[rows[:top], None] - raw[rows]).ravel() for rows in orders]
+    pooled = np.concatenate(differences)
+    pooled = pooled[pooled > 0]
+    shares = np.linspace(0, 1, STEPS + 1)[1:-1]
+    quantiles = np.quantile(pooled, shares) if len(pooled) else pooled
+    return [0.0, *np.unique(quantiles).tolist(), None]
+
+
+def _values(scores: NDArray[np.float64], target: Target, lists: Lists) -> NDArray[np.float64]:
+    """The measure of each list."""
+    from didyma.metrics import evaluate
+
+    found = evaluate(scores, target.grades, lists.groups, target.measure, docid=lists.docid)
+    (values,) = found.values.values()
+    return values

@@ -1,0 +1,82 @@
+"""What every teacher does: score documents for a query."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.interruption import check_interruption
+
+__all__ = ["Teacher"]
+
+
+class Teacher(ABC):
+    """A function from a query and documents to scores, of which the highest is the best.
+
+    A subclass has a ``name`` and says what the scores are; the cut into batches and all checks are
+    done here. Documents are scored one by one, in any company: a teacher is asked about some of a
+    list now, and about others later.
+
+    >>> class Shortest(Teacher):
+    ...     name = "shortest"
+    ...     def _score(self, query, documents, timeout):
+    ...         return [-len(document) for document in documents]
+    >>> Shortest().score("which?", ["this one", "that"])
+    array([-8., -4.])
+
+    Attributes
+    ----------
+    name : str
+        What `resolve` makes it from, or a description of the object that it wraps.
+    is_nameable : bool
+        Whether the name says all that it takes to have it again.
+    """
+
+    name: str
+    is_nameable: ClassVar[bool] = False
+    batch_size: int = 1000
+
+    @abstractmethod
+    def _score(self, query: str, documents: list[str], timeout: float | None) -> Any:
+        """The scores of some documents; give up, if that is possible, after so many seconds."""
+
+    def score(
+        self, query: str, documents: Sequence[str], timeout: float | None = None
+    ) -> NDArray[np.float64]:
+        """The score of each document; shape (n_documents,).
+
+        ``timeout`` are seconds after which whoever asks waits no longer.
+        """
+        scores = [np.zeros(0)]
+        for start in range(0, len(documents), self.batch_size):
+            check_interruption()
+            batch = list(documents[start : start + self.batch_size])
+            scores.append(self._checked(self._score(query, batch, timeout), len(batch)))
+        return np.concatenate(scores)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def _checked(self, answer: Any, n: int) -> NDArray[np.float64]:
+        """What a model has answered, as numbers."""
+        if hasattr(answer, "detach"):  # a tensor, perhaps of another device
+            answer = answer.detach().cpu()
+        try:
+            scores = np.asarray(answer, np.float64)
+        except (TypeError, ValueError):
+            raise self._error(f"expected {n} numbers, found {answer!r:.80}") from None
+        scores = scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
+        if scores.shape != (n,):
+            raise self._error(f"expected {n} scores, one a document, found shape {scores.shape}")
+        if not np.isfinite(scores).all():
+            place = int(np.flatnonzero(~np.isfinite(scores))[0])
+            raise self._error(f"expected finite scores, found {scores[place]} for document {place}")
+        return scores
+
+    def _error(self, problem: str) -> DataError:
+        return DataError(problem, field=f"teacher {self.name:.80}")
