@@ -20,6 +20,8 @@ from tests.test_model_sizes import LISTS, TEXTS, VECTORS
 FOLDER = Path(__file__).parent / "model_files"
 QUERY, PASSAGES = "who rings ?", ["They ring .", "It is late .", "A bell ."]
 
+NEW = {"Cascade"}  # which 0.2 has not
+
 
 def answers(model: Any) -> Any:
     """What a model says of some input that is the same for all models of its kind."""
@@ -50,7 +52,7 @@ def answers(model: Any) -> Any:
     return []
 
 
-@pytest.mark.parametrize("name", sorted(CLASSES))
+@pytest.mark.parametrize("name", sorted(set(CLASSES) - NEW))
 def test_a_file_of_0_2_answers_as_it_did(name: str, tmp_path: Path) -> None:
     path = FOLDER / f"{name}.safetensors"
     written = Model.read(path)

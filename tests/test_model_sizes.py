@@ -42,6 +42,7 @@ from didyma.structured.learners import (
     StructuredPerceptron,
     StructuredSVM,
 )
+from didyma.text.cascade import Cascade
 from didyma.text.features import (
     ExtendedFeatures,
     FirstStage,
@@ -114,6 +115,11 @@ def reranker() -> Any:
     return Reranker(joined(), SVMRanker(C=1.0)).fit(TEXTS)
 
 
+def cascade() -> Cascade:
+    reranker = TextReranker(quick=True).fit(made(12, n_passages=4))
+    return Cascade(reranker, "http://localhost/v2/rerank", threshold=0.5)
+
+
 def joined() -> Joined:
     texts = [TextFeatures([ExtendedFeatures(), FirstStage()]), TextFeatures([SmallFeatures()])]
     return Joined(texts).fit(TEXTS)
@@ -161,6 +167,7 @@ FITTED: dict[str, Callable[[], Any]] = {
             *(StructuredPerceptron, StructuredSVM),
         )
     },
+    "Cascade": cascade,
     "Reranker": reranker,
     "TextReranker": lambda: TextReranker(vectors=VECTORS).fit(made(12, n_passages=4)),
     "Joined": joined,

@@ -55,6 +55,8 @@ from didyma.structures import (
 )
 from didyma.text import (
     BM25,
+    Cascade,
+    CascadeRanking,
     ExtendedFeatures,
     FieldOverlaps,
     Meaning,
@@ -232,6 +234,14 @@ def letters(texts):
     return [[text.count(letter) for letter in "aeiou"] for text in texts]
 
 
+def longest(query, documents):
+    return [len(document) for document in documents]
+
+
+def cascade():
+    return Cascade(TextReranker(quick=True).fit(made(12, n_passages=4)), longest)
+
+
 def meaning_of(texts):
     return [[len(text), 1.0] for text in texts]
 
@@ -372,6 +382,12 @@ EXAMPLES = {
     "NBestReranker: joint": (FITTED["JointFeatures"], lambda one: [one.rerank(LISTS)]),
     "Reranker": (FITTED["Reranker"], lambda one: one.predict(TEXTS)),
     "TextReranker": (FITTED["TextReranker"], rank),
+    "Cascade": (cascade, rank),
+    "CascadeRanking": (lambda: CascadeRanking([Ranked(0, 0.5)], ["asked"], 3), vars),
+    "CascadeCurve": (
+        lambda: cascade().curve(made(6, n_passages=4)),
+        lambda curve: [curve.text(), curve.threshold()],
+    ),
     "RerankEncoder": (
         lambda: RerankEncoder(TextReranker(quick=True).fit(made(12, n_passages=4))),
         lambda one: one.predict([("a bell", text) for text in WORDS]),

@@ -1,7 +1,6 @@
 from didyma.text.cascade import Cascade as Cascade
 from didyma.text.cascade import CascadeRanking as CascadeRanking
 from didyma.text.cascade_curve import CascadeCurve as CascadeCurve
-from didyma.text.cascade_curve import CascadePoint as CascadePoint
 from didyma.text.encoders.encoder import Encoder as Encoder
 from didyma.text.features.bm25 import BM25 as BM25
 from didyma.text.features.characters import fold as fold

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.model import Savable, Serialisable, State, under
+from didyma.model import Savable, Serialisable, State
 from didyma.model.codec import decode, encode
-from didyma.model.serialisable import over
+from didyma.model.serialisable import over, pop_under
 from didyma.ranking.explanation import PassageExplanation
 from didyma.ranking.ranked import Ranked, Ranking
 from didyma.text.cascade_curve import CascadeCurve
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Cascade", "CascadeRanking"]
 
 AT_ONCE = 8  # questions to a teacher that may be open
+RERANKERS = ("Reranker", "TextReranker")
 SETTINGS = ("budget", "top", "threshold", "timeout")
 ABSENT = "no teacher is attached"
 
@@ -346,13 +347,13 @@ class Cascade(Serialisable, Savable):
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The cascade that has this state, without its teacher (see `attach`)."""
-        others = dict(values)
-        reranker = decode(others.pop("reranker"), under("reranker/", arrays))
-        named = others.pop("teacher")
-        if not isinstance(reranker, Reranker):
-            raise ValueError(f"Cascade.reranker should be a reranker, but is a {type(reranker)}")
-        if set(others) != set(SETTINGS):
-            raise ValueError(f"Cascade should have {', '.join(SETTINGS)}, but has {[*others]}")
+        arrays, others = dict(arrays), dict(values)
+        record, named = others.pop("reranker"), others.pop("teacher")
+        if record["class"] not in RERANKERS:
+            raise ValueError(f"Cascade.reranker should be a reranker, but is a {record['class']}")
+        reranker = decode(record, pop_under("reranker/", arrays))
+        if set(others) != set(SETTINGS) or arrays:
+            raise ValueError(f"Cascade has {', '.join(SETTINGS)}, found {[*others, *arrays]}")
         cascade = cls(reranker, None, **others)
         if named is not None:
             name, dialect = named

@@ -48,6 +48,14 @@ class CascadeCurve:
     reranker's; ``by_depth``, for comparison, those of asking about the first 0, 2, 3, … documents
     of every query. ``gain_is_sure`` says whether the best of the former gains more than its
     standard error.
+
+    >>> points = [
+    ...     CascadePoint(0.0, 10, 0.0, 0.0, 0.60),
+    ...     CascadePoint(0.5, 10, 2.1, 0.4, 0.69),
+    ...     CascadePoint(None, 10, 10.0, 1.0, 0.70),
+    ... ]
+    >>> CascadeCurve("AP", 100, tuple(points), (), gain_is_sure=True).threshold(share=0.9)
+    0.5
     """
 
     measure: str

@@ -24,9 +24,9 @@ def contested(
     """
     first = min(top, len(raw))
     distance = np.abs(raw[:first, None] - raw)
-    is_unsure = distance < (np.inf if threshold is None else threshold)
-    is_unsure[np.arange(first), np.arange(first)] = False
-    could = is_unsure.any(axis=0)
+    np.fill_diagonal(distance, np.inf)
+    is_unsure = np.isfinite(distance) if threshold is None else distance < threshold
+    could: NDArray[np.bool_] = np.any(is_unsure, axis=0)
     could[:first] |= is_unsure.any(axis=1)
     places = np.flatnonzero(could)[:budget]
     return places if len(places) > 1 else places[:0]

@@ -17,6 +17,7 @@ from didyma.files import locked
 __all__ = ["KEY_SIZE", "VectorFile", "VectorType"]
 
 VectorType: TypeAlias = Literal["float16", "int8"]
+NUMBERS: dict[str, str] = {"float16": "<f2", "float64": "<f8", "int8": "i1"}
 KEY_SIZE = 16  # bytes of a key
 ENTRY = np.dtype([("key", f"S{KEY_SIZE}"), ("checksum", "<u4")])
 RECENT = 4096  # keys that are looked up one by one before they are sorted in with the others
@@ -33,15 +34,16 @@ class VectorFile:
     whose checksums differ at the end of the file, are of a process that was killed. They are not
     seen, and the next to append cuts them off. A vector is compared with its checksum when read.
 
-    A number x of a vector is kept as float16, which is within 2⁻¹¹ |x| + 2⁻²⁵ of it, or as int8,
-    round(127 x / m) with the vector's largest |x| as m, which is within m / 254 of it.
+    A number x of a vector is kept as float64, as float16, which is within 2⁻¹¹ |x| + 2⁻²⁵ of it, or
+    as int8, round(127 x / m) with the vector's largest |x| as m, which is within m / 254 of it.
     """
 
-    def __init__(self, folder: Path, dimension: int, dtype: VectorType) -> None:
+    def __init__(
+        self, folder: Path, dimension: int, dtype: VectorType | Literal["float64"]
+    ) -> None:
         self.folder, self.dimension = folder, dimension
-        is_exact = dtype == "float16"
-        numbers: Any = ("numbers", "<f2" if is_exact else "i1", (dimension,))
-        self.dtype = np.dtype([numbers] if is_exact else [("largest", "<f4"), numbers])
+        numbers: Any = ("numbers", NUMBERS[dtype], (dimension,))
+        self.dtype = np.dtype([("largest", "<f4"), numbers] if dtype == "int8" else [numbers])
         self._keys, self._vectors = folder / "keys.bin", folder / "vectors.bin"
         self._n, self._places = 0, _Places()
         self.refresh()
@@ -53,7 +55,7 @@ class VectorFile:
         """Row of each key, -1 where there is none."""
         return self._places.rows_of(keys)
 
-    def read(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+    def read(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """The vectors of some rows; one that is damaged is refused."""
         stored = _mapped(self._vectors, self.dtype, self._n)[rows]
         entries = _mapped(self._keys, ENTRY, self._n)[rows]
@@ -63,7 +65,7 @@ class VectorFile:
             raise DataError(problem, path=self._vectors)
         return self.decoded(stored)
 
-    def append(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
+    def append(self, keys: Sequence[bytes], vectors: NDArray[Any]) -> None:
         """Add vectors; they are on the disk when this returns."""
         stored = self.encoded(vectors)
         entries = np.zeros(len(keys), ENTRY)
@@ -97,7 +99,7 @@ class VectorFile:
         for start in range(0, self._n, 1024):
             self.read(np.arange(start, min(self._n, start + 1024)))
 
-    def encoded(self, vectors: NDArray[np.float32]) -> NDArray[Any]:
+    def encoded(self, vectors: NDArray[Any]) -> NDArray[Any]:
         """Vectors as they are kept."""
         stored = np.zeros(len(vectors), self.dtype)
         if "largest" in (self.dtype.names or ()):
@@ -106,11 +108,12 @@ class VectorFile:
         stored["numbers"] = vectors
         return stored
 
-    def decoded(self, stored: NDArray[Any]) -> NDArray[np.float32]:
+    def decoded(self, stored: NDArray[Any]) -> NDArray[Any]:
         """The vectors that are kept so; shape (n, dimension)."""
-        vectors = stored["numbers"].astype(np.float32)
+        numbers = stored["numbers"]
+        vectors: NDArray[Any] = numbers.astype(np.float32 if numbers.itemsize < 8 else np.float64)
         if "largest" in (self.dtype.names or ()):
-            vectors *= stored["largest"][:, None] / np.float32(127)
+            vectors = vectors * (stored["largest"][:, None] / np.float32(127))
         return vectors
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from didyma.errors import DataError
+from didyma.text import endpoints
 from didyma.text.encoders import HTTPEncoder, http, resolve
 from tests.text.encoders.models import vectors_of
 
@@ -22,7 +23,7 @@ TEXTS = [f"text {n}, e {n * n}" for n in range(40)]
 @pytest.fixture
 def server(monkeypatch):
     """An endpoint with both interfaces; ``failures`` are what it answers first."""
-    monkeypatch.setattr(http, "PAUSE", 0.001)
+    monkeypatch.setattr(endpoints, "PAUSE", 0.001)
     monkeypatch.delenv(http.KEY_VARIABLE, raising=False)
     monkeypatch.setenv("no_proxy", "*")
     asked, failures = [], []
@@ -140,7 +141,7 @@ def test_answers_that_cannot_be_used(server, code, headers, data, message):
 
 
 def test_nobody_there(monkeypatch):
-    monkeypatch.setattr(http, "PAUSE", 0.001)
+    monkeypatch.setattr(endpoints, "PAUSE", 0.001)
     monkeypatch.setenv("no_proxy", "*")
     with running(BaseHTTPRequestHandler) as url:
         pass

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import time
-from email.message import Message
-from http.client import HTTPException
-from typing import IO, Any
-from urllib.error import HTTPError, URLError
+from typing import Any
 from urllib.parse import urldefrag, urlsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from didyma.errors import DataError
 from didyma.text.encoders.encoder import Encoder, Side
 from didyma.text.encoders.prefixes import prefixes_of
+from didyma.text.endpoints import post_json
 
 __all__ = ["KEY_VARIABLE", "HTTPEncoder"]
 
 KEY_VARIABLE = "DIDYMA_ENCODER_KEY"
-TRIES, PAUSE, LONGEST_PAUSE = 4, 0.5, 30.0  # seconds, doubled after each
-LARGEST = 1 << 28  # bytes of an answer
-PASSING = {408, 429, 500, 502, 503, 504}  # codes of what may go by
-LOOPBACK = {"localhost", "127.0.0.1", "::1"}
 
 
 class HTTPEncoder(Encoder):
@@ -64,7 +55,6 @@ class HTTPEncoder(Encoder):
         if not self._is_tei and not parts.path.rstrip("/").endswith("/embeddings"):
             problem = "expected an address that ends in /embeddings (as OpenAI's) or /embed (TEI)"
             raise DataError(f"{problem}, found {url!r:.80}", field="encoder")
-        self._may_have_key = parts.scheme == "https" or parts.hostname in LOOPBACK
         usual = prefixes_of(self._model)
         self.query_prefix = usual.query if query_prefix is None else query_prefix
         self.document_prefix = usual.document if document_prefix is None else document_prefix
@@ -84,47 +74,17 @@ class HTTPEncoder(Encoder):
             raise self._error(f"{problem}, found {json.dumps(answer):.80}") from None
 
     def _ask(self, body: dict[str, Any]) -> Any:
-        """The answer to a request, which is sent again if the reason for a failure may go by."""
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if key := os.environ.get(KEY_VARIABLE):
-            if not self._may_have_key:
-                raise self._error(f"{KEY_VARIABLE} is not sent without TLS: use https")
-            headers["Authorization"] = f"Bearer {key}"
-        request = Request(self._url, json.dumps(body).encode(), headers)
-        opener = build_opener(_NoRedirect)
-        for attempt in range(1, TRIES + 1):
-            pause = PAUSE * 2 ** (attempt - 1)
-            try:
-                with opener.open(request, timeout=self.timeout) as response:
-                    data = response.read(LARGEST + 1)
-                break
-            except HTTPError as error:
-                with error:
-                    said = error.read(300).decode("utf-8", "replace").strip()
-                if error.code not in PASSING or attempt == TRIES:
-                    raise self._error(f"answers {error.code} {error.reason}: {said}") from None
-                asked = error.headers.get("Retry-After", "")
-                pause = float(asked) if asked.isdigit() else pause
-            except (URLError, HTTPException, OSError) as error:
-                if attempt == TRIES:
-                    reason = getattr(error, "reason", None) or error
-                    raise self._error(f"cannot be reached ({reason!s:.120})") from None
-            time.sleep(min(pause, LONGEST_PAUSE))
-        try:
-            if len(data) > LARGEST:
-                raise ValueError
-            return json.loads(data)
-        except (ValueError, RecursionError):
-            raise self._error("expected an answer in JSON") from None
+        return post_json(
+            self._url,
+            body,
+            field=self._field,
+            key_variable=KEY_VARIABLE,
+            timeout=self.timeout,
+        )
+
+    @property
+    def _field(self) -> str:
+        return f"encoder {self.name}"
 
     def _error(self, problem: str) -> DataError:
-        return DataError(problem, field=f"encoder {self.name}")
-
-
-class _NoRedirect(HTTPRedirectHandler):
-    """A redirection is an error: texts and key go where the user said, and nowhere else."""
-
-    def redirect_request(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Message, newurl: str
-    ) -> None:
-        return None
+        return DataError(problem, field=self._field)

@@ -82,7 +82,7 @@ class EndpointTeacher(Teacher):
 
     def _scores(self, answer: Any, n: int) -> Any:
         """The scores of an answer, which has one for each document."""
-        results = answer.get("results") if isinstance(answer, dict) else answer
+        results: Any = answer.get("results") if isinstance(answer, dict) else answer
         name = "score" if self.dialect == "tei" else "relevance_score"
         scores = np.full(n, np.nan)
         try:

@@ -40,8 +40,11 @@ def score_rows(
         rows = groups.rows_of(n)
         rows = rows[is_asked[rows]]
         documents = [texts[row] for row in rows.tolist()]
-        ask = teacher.score if store is None else store.asking(teacher)
-        scores[rows] = ask(query, documents)
+        scores[rows] = (
+            teacher.score(query, documents)
+            if store is None
+            else store.score(teacher, query, documents)
+        )
         if callback is not None:
             callback(n + 1, len(groups))
     return scores

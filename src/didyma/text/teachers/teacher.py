@@ -11,8 +11,14 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.interruption import check_interruption
+from didyma.lazy import cached_property
 
 __all__ = ["Teacher"]
+
+PROBES = (
+    "who wrote the novel Emma?",
+    ["Jane Austen wrote Emma in 1815.", "Emma is a name.", "The river rises in spring."],
+)
 
 
 class Teacher(ABC):
@@ -58,6 +64,11 @@ class Teacher(ABC):
             batch = list(documents[start : start + self.batch_size])
             scores.append(self._checked(self._score(query, batch, timeout), len(batch)))
         return np.concatenate(scores)
+
+    @cached_property
+    def fingerprint(self) -> NDArray[np.float64]:
+        """Its scores of a few fixed texts, by which it is known again."""
+        return self.score(*PROBES)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
