@@ -15,8 +15,9 @@ import didyma
 from didyma import DataError, Lists, TextReranker
 from didyma.data.attributes import Attributes
 from didyma.metrics import evaluate
-from didyma.text import SmallFeatures, TextFeatures
-from tests.text.texts import made
+from didyma.text import SmallFeatures, TextFeatures, VectorStore
+from didyma.text.encoders import Encoder
+from tests.text.texts import Counting, made, yes_or_no
 
 N_QUERIES = 60
 
@@ -190,13 +191,58 @@ def test_what_a_request_lacks_is_said(lists: Lists, reranker: TextReranker) -> N
     assert reranker.rank(lists.queries[0], complete).notes == ()
 
 
-def test_documents_beyond_the_budget_go_without(lists: Lists) -> None:
-    reranker = TextReranker(quick=True, encoder=letters, embed_budget=2).fit(made(20))
-    features = reranker.featuriser
-    if "meaning missing" not in features.names:
-        pytest.skip("meaning does not rank here")
-    ranking = reranker.rank("when does it sail?", [f"The ship number {n}." for n in "abcde"])
-    assert ranking.notes == ("no vector: 3 of 5 documents, counted as the median in training",)
+def test_documents_beyond_the_budget_go_without() -> None:
+    encoder = Counting()
+    reranker = TextReranker(quick=True, encoder=encoder, embed_budget=2).fit(yes_or_no())
+    encoder.asked.clear()
+    ranking = reranker.rank("does it?", ["no", "yes", "yes, it does", "no, never", "yes"])
+    assert encoder.asked == ["does it?", "no", "yes"]
+    assert ranking.notes == ("no vector: 2 of 5 documents, counted as the median in training",)
+    assert [own.index for own in ranking][:2] == [1, 4]
+    assert reranker.attach(embed_budget=3).rank("does it?", ["no", "yes", "nay"]).notes == ()
+
+
+def test_what_a_store_has_is_not_embedded(tmp_path: Path) -> None:
+    lists, encoder, counts = yes_or_no(), Counting(), list[int]()
+    alone = TextReranker(quick=True, encoder=Counting()).fit(lists)
+    TextReranker(
+        quick=True, encoder=encoder, store=tmp_path / "store", on_encoded=counts.append
+    ).fit(lists)
+    assert counts[-1] == len(lists)  # of which the sample for the median was first
+    assert sorted(set(encoder.asked) & set(lists.items)) == sorted(set(lists.items))
+    encoder.asked.clear()
+    again = TextReranker(quick=True, encoder=encoder, store=VectorStore(tmp_path / "store"))
+    again.fit(lists).save(tmp_path / "model")
+    assert not set(encoder.asked) & set(lists.items)
+    np.testing.assert_allclose(again.predict(lists), alone.predict(lists), atol=1e-2)
+    loaded = didyma.load(tmp_path / "model")
+    loaded.attach(encoder=encoder, store=str(tmp_path / "store"), embed_budget=0)
+    encoder.asked.clear()
+    documents = lists.items[:3]
+    ranking = loaded.rank("does it?", [*documents, "no, new"])
+    assert encoder.asked == ["does it?"]
+    assert ranking.notes == ("no vector: 1 of 4 documents, counted as the median in training",)
+    assert ranking == again.attach(embed_budget=0).rank("does it?", [*documents, "no, new"])
+    with pytest.raises(DataError, match="expected a folder of vectors, found a file"):
+        loaded.attach(store=tmp_path / "model")
+
+
+def test_a_fit_that_was_interrupted_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Encoder, "batch_size", 8)
+    lists, encoder = yes_or_no(), Counting()
+
+    def stop(n: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        TextReranker(quick=True, encoder=encoder, store=tmp_path, on_encoded=stop).fit(lists)
+    before = set(encoder.asked) & set(lists.items)
+    assert len(VectorStore(tmp_path)) == len(before) == 8
+    encoder.asked.clear()
+    TextReranker(quick=True, encoder=encoder, store=tmp_path).fit(lists)
+    assert set(encoder.asked) & set(lists.items) == set(lists.items) - before
 
 
 def test_documents_bring_vectors_along() -> None:

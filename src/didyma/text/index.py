@@ -157,10 +157,9 @@ class PassageIndex:
                 writer.array(name, array)
             writer.record = {**(record or {}), "n_passages": len(offsets) - 1, "bm25": values}
             if made is not None:
-                place = cache_home() / "vectors" if store is None else store
-                kept = place if isinstance(place, VectorStore) else VectorStore(place)
-                kept.fill(made, texts, callback=on_encoded)
-                writer.array("vectors", kept.get(made, texts).astype(np.float16))
+                place = VectorStore.at(cache_home() / "vectors" if store is None else store)
+                place.fill(made, texts, callback=on_encoded)
+                writer.array("vectors", place.get(made, texts).astype(np.float16))
                 writer.array("fingerprint", made.fingerprint.vectors)
                 writer.record["encoder"] = made.name
         return cls.open(path)

@@ -81,8 +81,9 @@ class TextReranker(Reranker):
     encoder : str, object or callable, optional
         Embeds queries and documents, as `didyma.text.encoders.resolve` takes it: "auto" is what is
         installed. A saved model holds its name; `attach` gives back what is no installed package.
-    store : VectorStore, optional
-        Vectors of documents that were embedded already. Not saved.
+    store : VectorStore or path, optional
+        Where vectors of documents are kept: those that it has cost nothing, and `fit` and `rank`
+        add others in batches. Not saved.
     embed_budget : int
         Texts that `rank` embeds at most; documents beyond it count as the median in training.
     increasing, decreasing : sequence of str
@@ -101,6 +102,8 @@ class TextReranker(Reranker):
         Of the folds.
     callback : callable, optional
         Called with a `Progress` after each candidate; True ends the search. Not saved.
+    on_encoded : callable, optional
+        Called by `fit` with the number of texts embedded, after each batch. Not saved.
 
     Attributes
     ----------
@@ -146,13 +149,14 @@ class TextReranker(Reranker):
         quick: bool = False,
         random_state: int = 0,
         callback: Any = None,
+        on_encoded: Any = None,
     ) -> None:
         self.features, self.vectors, self.language = features, vectors, language
         self.encoder, self.store, self.embed_budget = encoder, store, embed_budget
         self.increasing, self.decreasing = increasing, decreasing
         self.measure, self.window = measure, window
         self.time_budget, self.quick = time_budget, quick
-        self.random_state, self.callback = random_state, callback
+        self.random_state, self.callback, self.on_encoded = random_state, callback, on_encoded
 
     def fit(  # type: ignore[override]
         self,
@@ -279,7 +283,7 @@ class TextReranker(Reranker):
         columns = [*(self.model_.features.names or ()), *self.gate_.baseline_order.columns]
         self.featuriser = everything.with_columns(dict.fromkeys(columns))
         if (meaning := _part(self.featuriser, Meaning)) is not None:
-            meaning.budget = self.embed_budget
+            meaning.budget, meaning.on_encoded = self.embed_budget, None
         rows = lists.select(windowed.item).with_items(windowed.X, everything.names)
         self.ranges_ = self._ranges(self.model_.features.arrange(rows), departed)
 
@@ -347,7 +351,7 @@ class TextReranker(Reranker):
         vectors = self.vectors
         has_vectors = attributes is not None and attributes.vectors is not None
         if self.encoder is not None or (has_vectors and lists.query_vectors is not None):
-            parts.append(meaning := Meaning(self.encoder, self.store))
+            parts.append(meaning := Meaning(self.encoder, self.store, None, self.on_encoded))
             encoder = meaning.encoder
             if vectors is None and encoder is not None and encoder.is_static:
                 is_named = encoder.name == WORDLLAMA
@@ -363,16 +367,26 @@ class TextReranker(Reranker):
         windowed = features.windowed(lists)
         return order.name, windowed.best(order.scores(windowed.X, features.names))[0]
 
-    def attach(self, vectors: Any = None, encoder: Any = None, store: Any = None) -> Self:
+    def attach(
+        self,
+        vectors: Any = None,
+        encoder: Any = None,
+        store: Any = None,
+        embed_budget: int | None = None,
+    ) -> Self:
         """Give a loaded model the word vectors and the encoder that it was trained with.
 
-        ``store`` are vectors of documents that are known (`VectorStore`).
+        ``store`` has vectors of documents (`VectorStore`, or its folder); ``embed_budget`` is as in
+        the constructor.
         """
+        self.store = self.store if store is None else store
+        self.embed_budget = self.embed_budget if embed_budget is None else embed_budget
         features = cast("TextFeatures", self.featuriser)
         if vectors is not None and (words := _part(features, WordVectors)) is not None:
             words.attach(vectors)
         if (meaning := _part(features, Meaning)) is not None:
             meaning.attach(encoder, store)
+            meaning.budget = self.embed_budget
         return self
 
     def _notes(self, passages: list[Passage], lists: Lists, windowed: Windowed) -> Iterator[str]:

@@ -69,6 +69,11 @@ class VectorStore:
         self._files: list[tuple[Fingerprint, VectorFile]] = []
         self._seen: set[str] = set()
 
+    @classmethod
+    def at(cls, place: VectorStore | PathName) -> VectorStore:
+        """The store in a folder, or a store as it is."""
+        return place if isinstance(place, VectorStore) else cls(place)
+
     def get(
         self,
         encoder: EncoderLike,

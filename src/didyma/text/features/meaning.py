@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from didyma.text.encoders import Encoder, Fingerprint, resolve, restore
 from didyma.text.features.part import Part
 from didyma.text.features.reading import Reading
 from didyma.text.features.small import NAMES
+from didyma.text.vector_store import VectorStore
 
 __all__ = ["AGREEMENT", "MEANING", "NO_VECTOR", "Meaning"]
 
@@ -46,10 +48,13 @@ class Meaning(Part):
     ----------
     encoder : as `didyma.text.encoders.resolve` takes it, or None
         Without one, queries and documents must bring their vectors along.
-    store : VectorStore, optional
-        Where vectors of documents are kept.
+    store : VectorStore or path, optional
+        Where vectors of documents are kept: what it has is not embedded, what it lacks is added in
+        batches, so that a run which was interrupted goes on where it was.
     budget : int, optional
         Texts of a list that are embedded at most; those beyond it have no vector.
+    on_encoded : callable, optional
+        Called with the number of texts that were embedded, after each batch. Not saved.
 
     A saved model holds the name of the encoder and its vectors of a few texts, by which it is known
     again; what is no package with weights of its own is given back by `attach`.
@@ -59,12 +64,20 @@ class Meaning(Part):
     _fingerprint: Annotated[Fingerprint, Saved()]
     median_: Annotated[float, Saved()]
     encoder: Encoder | None = None
-    store: Any = None
+    store: VectorStore | None = None
     budget: int | None = None
+    on_encoded: Callable[[int], object] | None = None
 
-    def __init__(self, encoder: Any = None, store: Any = None, budget: int | None = None) -> None:
+    def __init__(
+        self,
+        encoder: Any = None,
+        store: Any = None,
+        budget: int | None = None,
+        on_encoded: Callable[[int], object] | None = None,
+    ) -> None:
         self.encoder = None if encoder is None else resolve(encoder)
-        self.store, self.budget = store, budget
+        self.store = None if store is None else VectorStore.at(store)
+        self.budget, self.on_encoded = budget, on_encoded
         self._name = "" if self.encoder is None else self.encoder.name
         self._fingerprint = Fingerprint(np.zeros((0, 0), np.float32))
         self._sample: dict[str, Vectors] = {}
@@ -83,7 +96,8 @@ class Meaning(Part):
         """Use an encoder again that is not part of a saved model, and vectors that are kept."""
         if encoder is not None:
             self.encoder = restore(self._name, self._fingerprint, encoder)
-        self.store = self.store if store is None else store
+        if store is not None:
+            self.store = VectorStore.at(store)
         return self
 
     def fit(self, reading: Reading) -> Self:
@@ -163,23 +177,31 @@ class Meaning(Part):
                 spent[number] = spent.get(number, 0) + 1
                 wanted[text] = None
         if wanted:
-            new = (
-                self.encoder.encode_documents(list(wanted))
-                if self.store is None
-                else self.store.get(self.encoder, list(wanted), "document")
-            )
-            known |= dict(zip(wanted, new))
+            known |= dict(zip(wanted, self._encoded(self.encoder, list(wanted))))
         if self.budget is None and not hasattr(self, "median_"):
             self._sample = known  # which are not embedded twice
         missing = np.full(self.encoder.dimension, np.nan, np.float32)
         return np.stack([known.get(text, missing) for text in texts])
+
+    def _encoded(self, encoder: Encoder, texts: list[str]) -> Vectors:
+        """Vectors of texts, made in batches, and kept if there is a store."""
+        if self.store is not None:
+            self.store.fill(encoder, texts, callback=self.on_encoded)
+            return self.store.get(encoder, texts)
+        vectors = np.empty((len(texts), encoder.dimension), np.float32)
+        for start in range(0, len(texts), encoder.batch_size):
+            batch = texts[start : start + encoder.batch_size]
+            vectors[start : start + len(batch)] = encoder.encode_documents(batch)
+            if self.on_encoded is not None:
+                self.on_encoded(start + len(batch))
+        return vectors
 
     def _check_state(self) -> None:
         if self._name:
             self.encoder = restore(self._name, self._fingerprint)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_sample": {}}
+        return {**vars(self), "_sample": {}, "on_encoded": None}
 
 
 def _cosines(first: Vectors, second: Vectors) -> NDArray[np.float64]:
