@@ -36,6 +36,7 @@ from didyma.ranking.featuriser import Joined
 from didyma.ranking.latent import LatentPerceptronRanker, LatentSVMRanker
 from didyma.ranking.scaling import QueryMinMaxScaler, QueryPercentileScaler, QueryStandardScaler
 from didyma.ranking.svm import SVMRanker
+from didyma.report.inspection import model_summary
 from didyma.structured.learners import (
     LatentStructuredPerceptron,
     LatentStructuredSVM,
@@ -289,6 +290,24 @@ def test_a_declared_size_that_is_wrong_is_refused(fitted: Model, tmp_path: Path,
             else:
                 own["parameters"][name] = size
             assert refused(Model(record, fitted.tensors, {}), tmp_path / "m"), name
+
+
+def test_concepts_are_a_bounded_part_of_a_file(tmp_path: Path) -> None:
+    """Words as frequent as in natural texts: each has its strongest entries, three bytes each."""
+    rng = np.random.default_rng(0)
+    n_lists, n_passages, n_words = 200, 10, 60
+    words = (rng.pareto(0.7, (n_lists, n_passages, n_words)) * 3).astype(np.int64) % 20_000
+    passages = [[" ".join(f"w{n}" for n in text) for text in own.tolist()] for own in words]
+    lists = Lists.of_texts(["w1 w2"] * n_lists, passages)
+    Model.of(TextFeatures([ExtendedFeatures()], None).fit(lists)).write(path := tmp_path / "m")
+    sizes = model_summary(path, 0)["bytes_of"]
+    n_stems = len(np.unique(words))
+    occurring = sum(len(np.unique(own)) for own in words)
+    entries = sum(min(32, len(np.unique(np.nonzero(words == n)[0]))) for n in np.unique(words))
+    assert sizes["concepts"] == 3 * entries + 8 * n_stems + 4
+    assert sizes["concepts"] < 0.6 * 6 * occurring
+    assert sizes["words and their counts"] < 40 * n_stems
+    assert sum(sizes.values()) <= path.stat().st_size
 
 
 def test_a_small_file_cannot_ask_for_a_large_network(tmp_path: Path) -> None:

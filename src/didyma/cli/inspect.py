@@ -91,6 +91,7 @@ def _model_text(record: Mapping[str, Any]) -> str:
         "class": " > ".join(part["class"] for part in parts),
         **({} if parts[0]["n_features"] is None else {"features": parts[0]["n_features"]}),
         "written by": f"didyma {record['library_version']}, format {record['format_version']}",
+        "size": _size(record["bytes"], record["bytes_of"]),
     }
     sections = [listed(head)]
     for part in parts:
@@ -106,6 +107,12 @@ def _model_text(record: Mapping[str, Any]) -> str:
         rows = [[each["feature"], f"{each['importance']:.4f}"] for each in importances]
         sections.append("most important\n" + aligned(rows, indent="  "))
     return "\n\n".join(sections)
+
+
+def _size(total: int, sizes: Mapping[str, int]) -> str:
+    """Bytes of a file, and of the parts that are a tenth of it or more."""
+    large = [f"{name} {size:,}" for name, size in sizes.items() if 10 * size >= total]
+    return f"{total:,} bytes" + (f" ({', '.join(large)})" if large else "")
 
 
 def _readable(values: Mapping[str, Any]) -> dict[str, str]:

@@ -18,7 +18,8 @@ __all__ = ["data_summary", "model_summary"]
 def model_summary(path: Path, top: int) -> dict[str, Any]:
     """What a model file says, and the ``top`` weights or importances, ready for JSON."""
     model = Model.read(path)
-    summary = {"file": str(path), **model.describe(), "weights": []}
+    sizes = {"bytes": path.stat().st_size, "bytes_of": _sizes(model)}
+    summary = {"file": str(path), **sizes, **model.describe(), "weights": []}
     if model.name == "AdditiveSVMRanker":
         if len(model.steps) == 1:
             summary["importances"] = _importances(model.estimator)[:top]
@@ -35,6 +36,19 @@ def model_summary(path: Path, top: int) -> dict[str, Any]:
         if weight != 0:
             summary["weights"].append({"feature": name, "weight": weight})
     return summary
+
+
+def _sizes(model: Model) -> dict[str, int]:
+    """Bytes of the arrays of each part of a model, the largest first."""
+    sizes: dict[str, int] = {}
+    for name, array in model.tensors.items():
+        owner, _, _ = name.rpartition("/")
+        if f"{owner}/concepts" in model.tensors:
+            owner = "concepts"
+        elif owner.endswith("reader"):
+            owner = "words and their counts"
+        sizes[owner or name] = sizes.get(owner or name, 0) + array.nbytes
+    return dict(sorted(sizes.items(), key=lambda item: -item[1]))
 
 
 def _importances(ranker: Any) -> list[dict[str, Any]]:

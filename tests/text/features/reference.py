@@ -405,18 +405,27 @@ def gappy_cosine(a, b):
     return sum(share(gappy(a, b, m), sqrt(gappy(a, a, m) * gappy(b, b, m))) for m in (1, 2)) / 2
 
 
-def concept_cosine(lists, query, passage):
+def concept_cosine(lists, query, passage, strongest=32):
     """Cosine of two lists of stems as vectors of concepts, each a list of stems."""
     n = len(lists)
     df = Counter(stem for concept in lists for stem in set(concept))
     rarity = {stem: log(1 + n / count) for stem, count in df.items()}
-    vectors = []
-    for concept in lists:
+    entries = {stem: {} for stem in df}
+    for k, concept in enumerate(lists):
         weights = {s: (1 + log(tf)) * rarity[s] for s, tf in Counter(concept).items()}
         norm = sqrt(sum(w * w for w in weights.values()))
-        vectors.append({s: w / norm for s, w in weights.items()})
+        for s, w in weights.items():
+            entries[s][k] = w * rarity[s] / norm
+    greatest = max((w for own in entries.values() for w in own.values()), default=1)
+    steps = {
+        s: {
+            k: max(round(255 * own[k] / greatest), 1)
+            for k in sorted(own, key=lambda k: -own[k])[:strongest]
+        }
+        for s, own in entries.items()
+    }
     a, b = (
-        [sum(v.get(s, 0) * rarity.get(s, 0) for s in text) for v in vectors]
+        [sum(steps.get(s, {}).get(k, 0) for s in text) for k in range(n)]
         for text in (query, passage)
     )
     product = sum(x * y for x, y in zip(a, b))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -352,6 +353,25 @@ def test_only_the_first_lists_are_concepts(monkeypatch):
     names = few.names
     X = few.transform(Lists.of_texts(["flow", "Emma"], [["flow"], ["Emma"]]))
     assert X[:, names.index("concepts")].tolist() == [0, 1]  # the second list is no concept
+
+
+@pytest.mark.parametrize(("most", "strongest"), [(2**18, 4), (13, 2), (10, 1)])
+def test_concepts_have_the_strongest_entries_of_each_stem(monkeypatch, most, strongest):
+    """Fewer of each where there are many stems."""
+    passages = [[f"flow {'flow ' * n} ship{'s' * (n % 2)} tree{n}"] for n in range(5)]
+    lists = Lists.of_texts(["flow"] * 5, passages)
+
+    def entries():
+        table = TextFeatures([ExtendedFeatures()], None).fit(lists).parts[0].concepts_
+        pairs = list(zip(table.weights.tolist(), table.concepts.tolist()))
+        return [pairs[a:b] for a, b in pairwise(table.starts.tolist())]
+
+    whole = entries()
+    monkeypatch.setattr(concepts, "STRONGEST", 4)
+    monkeypatch.setattr(concepts, "MOST_ENTRIES", most)
+    few = entries()
+    assert sum(map(len, few)) <= most
+    assert [sorted(own) for own in few] == [sorted(own)[-strongest:] for own in whole]
 
 
 def test_features_that_are_not_fitted():

@@ -9,12 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma._core.text import concept_cosines
+from didyma.lazy import cached_property
 from didyma.model import Saved, Serialisable
 from didyma.text.features.reading import Reading
 
 __all__ = ["MOST_CONCEPTS", "Concepts"]
 
-MOST_CONCEPTS = 1024  # so that a saved model stays small
+# So that a saved model stays small. Keeping the strongest entries also makes the cosines better:
+# what a common stem has in all other concepts is noise.
+MOST_CONCEPTS = 1024
+STRONGEST = 32  # entries of a stem
+MOST_ENTRIES = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +28,8 @@ class Concepts(Serialisable):
 
     The weight of a stem in a concept is (1 + log tf) · log(1 + n / df), each concept scaled to
     length 1; a text is the sum over its content words of the weights of their stems, times
-    log(1 + n / df).
+    log(1 + n / df). Of each stem the strongest entries are kept, in 255 steps of the greatest: the
+    cosine of two texts does not depend on the scale.
 
     Attributes
     ----------
@@ -32,13 +38,14 @@ class Concepts(Serialisable):
     starts : array of shape (n_stems + 1,)
         Entries ``starts[s]`` to ``starts[s + 1]`` are those of stem s.
     concepts, weights : arrays
-        Number of the concept, and weight, of each entry.
+        Number of the concept, and weight, of each entry. Files of 0.2 have all entries, in single
+        precision.
     """
 
     stems: Annotated[NDArray[np.int32], Saved("stems")]
-    starts: Annotated[NDArray[np.int64], Saved("starts")]
+    starts: Annotated[NDArray[np.int32] | NDArray[np.int64], Saved("starts")]
     concepts: Annotated[NDArray[np.int16], Saved("entries")]
-    weights: Annotated[NDArray[np.float32], Saved("entries")]
+    weights: Annotated[NDArray[np.uint8] | NDArray[np.float32], Saved("entries")]
 
     @classmethod
     def fit(cls, reading: Reading) -> Self:
@@ -65,9 +72,18 @@ class Concepts(Serialisable):
         weights = (1 + np.log(tf)) * rarity
         norms = np.sqrt(np.bincount(concept, weights**2, minlength=n))
         weights *= rarity / norms[concept]
-        starts = np.concatenate([[0], np.cumsum(df)])
+        most = STRONGEST
+        while most > 1 and np.minimum(df, most).sum() > MOST_ENTRIES:
+            most //= 2
+        order = np.lexsort((-weights, place))
+        strongest = np.arange(len(order)) - np.repeat(np.cumsum(df) - df, df) < most
+        kept = np.sort(order[strongest])
+        steps = 255 * weights[kept] / weights.max(initial=0.0)
         return cls(
-            present.astype(np.int32), starts, concept.astype(np.int16), weights.astype(np.float32)
+            present.astype(np.int32),
+            np.concatenate([[0], np.cumsum(np.minimum(df, most))]).astype(np.int32),
+            concept[kept].astype(np.int16),
+            np.maximum(np.rint(steps), 1).astype(np.uint8),
         )
 
     def cosines(self, reading: Reading, ends: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -77,9 +93,14 @@ class Concepts(Serialisable):
         wanted = reading.lexicon.stem_places
         at = np.minimum(np.searchsorted(self.stems, wanted), len(self.stems) - 1)
         places = np.where(self.stems[at] == wanted, at, -1).astype(np.int32)
-        entries = self.starts, self.concepts, self.weights
+        return concept_cosines(reading.numbered(ends), places, *self._entries)
+
+    @cached_property
+    def _entries(self) -> tuple[NDArray[np.int64], NDArray[np.int16], NDArray[np.float32], int]:
+        """What the kernel takes: starts, concepts, weights and the number of concepts."""
         n_concepts = int(self.concepts.max()) + 1
-        return concept_cosines(reading.numbered(ends), places, *entries, n_concepts)
+        starts, weights = self.starts.astype(np.int64), self.weights.astype(np.float32)
+        return starts, self.concepts, weights, n_concepts
 
     def _check_state(self) -> None:
         n_entries, n_starts = len(self.concepts), len(self.stems) + 1
