@@ -65,6 +65,7 @@ from didyma.text import (
     Target,
     TextFeatures,
     VectorStore,
+    distil,
 )
 from didyma.text.encoders import resolve
 from didyma.text.features import FirstStage, WordVectors
@@ -387,6 +388,10 @@ EXAMPLES = {
     "CascadeCurve": (
         lambda: cascade().curve(made(6, n_passages=4)),
         lambda curve: [curve.text(), curve.threshold()],
+    ),
+    "Distillation": (
+        lambda: distil(made(12, n_passages=4), longest, TextReranker(quick=True)),
+        lambda done: [str(done), *rank(done.reranker)],
     ),
     "RerankEncoder": (
         lambda: RerankEncoder(TextReranker(quick=True).fit(made(12, n_passages=4))),

@@ -1,4 +1,4 @@
-"""`didyma rerank fit/rank/eval/explain`: passages, best first, learned from judged texts."""
+"""`didyma rerank`: passages, best first, learned from judged texts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma.cli import options, reranking, texts
+from didyma.cli import options, reranking, teaching, texts
 from didyma.cli.checkpointing import Checkpointing
-from didyma.cli.groups import SEED, Option, ParametersOf, command, group
+from didyma.cli.groups import command, group
 from didyma.cli.interruption import end_if_interrupted
 from didyma.cli.output import check_output, print_json, print_message, print_table, waiting
 from didyma.errors import DataError, placed
@@ -49,38 +49,13 @@ MEASURES = "AP, RR, nDCG@10"
 PRECISION = 0.9
 
 
-PARAMETERS = ParametersOf(
-    "didyma.text.text_reranker.TextReranker",
-    {
-        None: [
-            Option("features", help="Set of features; auto cross-validates."),
-            Option("language", help="Language of stop words and stems, auto, or none."),
-            Option(
-                "measure",
-                help="Measure to choose settings by.",
-                default="AP, or nDCG for a teacher's scores",
-            ),
-            Option(
-                "time_budget",
-                help="Time after which nothing more is tried.",
-                metavar="SECONDS",
-                min=0,
-            ),
-            "quick",
-            SEED,
-        ]
-    },
-)
-Model = Annotated[Path, options.argument("MODEL", "A model that didyma rerank fit has saved.")]
-
-
 @app.command()
 @command
 def fit(
     *,
     files: texts.TrainTextFiles,
     output: options.Output = Path("reranker.didyma.safetensors"),
-    parameters: Annotated[dict[str, Any], PARAMETERS],
+    parameters: Annotated[dict[str, Any], reranking.PARAMETERS],
     embedding: reranking.Embedding,
     increasing: Annotated[
         list[str] | None, options.text("SIGNAL", "Signal with which scores must not fall.")
@@ -115,10 +90,7 @@ def fit(
 
     didyma rerank fit scored.jsonl --names label=score --quick
     """
-    if parameters["quick"] and parameters["features"] == "extended":
-        raise typer.BadParameter("tries the small set only", param_hint="--quick")
-    if embedding.store is not None and embedding.encoder is None:
-        raise typer.BadParameter("nothing is kept without --encoder", param_hint="--store")
+    reranking.check_parameters(parameters, embedding)
     files.check()
     check_output(output, *files.paths)
     check_output(html, *files.paths, output)
@@ -126,10 +98,6 @@ def fit(
         from didyma.report.html import require_extra
 
         require_extra()
-    if parameters["measure"] is not None:
-        from didyma.metrics import parse
-
-        parameters["measure"] = str(parse(parameters["measure"]))
     began = time.perf_counter()
     parameters |= embedding.parameters
     parameters["increasing"], parameters["decreasing"] = increasing or (), decreasing or ()
@@ -179,7 +147,7 @@ def fit(
 @command
 def rank(
     *,
-    model: Model,
+    model: reranking.Model,
     files: texts.TextFiles,
     query: Annotated[
         str | None, options.text("TEXT", "One query, whose passages DATA has, one a line.")
@@ -265,7 +233,7 @@ def rank(
 @command
 def evaluate(
     *,
-    model: Model,
+    model: reranking.Model,
     files: texts.JudgedTextFiles,
     measures: options.Measures = MEASURES,
     every: Annotated[
@@ -310,7 +278,7 @@ def evaluate(
 @command
 def explain(
     *,
-    model: Model,
+    model: reranking.Model,
     query: Annotated[str, options.text("TEXT", "The query.")],
     data: Annotated[
         Path | None, options.argument("DATA", "Its passages, one a line.", default="stdin")
@@ -355,6 +323,10 @@ def _opponents(reranker: TextReranker) -> dict[str, str]:
     """Orders that need no training, the best first, with their means on held-out queries."""
     orders = sorted(reranker.gate_.opponents, key=lambda order: -order.value)
     return {order.name: f"{reranker.gate_.measure} {decimal(order.value)}" for order in orders}
+
+
+app.command()(teaching.distil)
+app.command()(teaching.cascade)
 
 
 def _summary(reranker: TextReranker, output: Path, seconds: float) -> dict[str, str]:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
 from didyma.cli import options, texts
+from didyma.cli.groups import SEED, Option, ParametersOf
 from didyma.cli.output import print_message, print_warning, terminal
 from didyma.cli.progress import progress_bars
 from didyma.formatting import decimal
@@ -21,8 +24,11 @@ if TYPE_CHECKING:
     from didyma.text.text_reranker import TextReranker
 
 __all__ = [
+    "PARAMETERS",
     "Embedding",
+    "Model",
     "Vectors",
+    "check_parameters",
     "load",
     "rank_all",
     "rank_one",
@@ -87,6 +93,43 @@ class Embedding:
             "embed_budget": self.embed_budget,
         }
         return {name: value for name, value in given.items() if value is not None}
+
+
+PARAMETERS = ParametersOf(
+    "didyma.text.text_reranker.TextReranker",
+    {
+        None: [
+            Option("features", help="Set of features; auto cross-validates."),
+            Option("language", help="Language of stop words and stems, auto, or none."),
+            Option(
+                "measure",
+                help="Measure to choose settings by.",
+                default="AP, or nDCG for a teacher's scores",
+            ),
+            Option(
+                "time_budget",
+                help="Time after which nothing more is tried.",
+                metavar="SECONDS",
+                min=0,
+            ),
+            "quick",
+            SEED,
+        ]
+    },
+)
+Model = Annotated[Path, options.argument("MODEL", "A model that didyma rerank fit has saved.")]
+
+
+def check_parameters(parameters: dict[str, Any], embedding: Embedding) -> None:
+    """Refuse what contradicts itself or is misspelt, before the data are read."""
+    if parameters["quick"] and parameters["features"] == "extended":
+        raise typer.BadParameter("tries the small set only", param_hint="--quick")
+    if embedding.store is not None and embedding.encoder is None:
+        raise typer.BadParameter("nothing is kept without --encoder", param_hint="--store")
+    if parameters["measure"] is not None:
+        from didyma.metrics import parse
+
+        parameters["measure"] = str(parse(parameters["measure"]))
 
 
 def load(path: Path, embedding: Embedding) -> TextReranker:

@@ -16,7 +16,16 @@ from didyma.ranking.additive import AdditiveSVMRanker
 from didyma.ranking.bins import LEVELS
 from didyma.report.plots import require_matplotlib
 
-__all__ = ["SUFFIXES", "AdditiveTerm", "Colours", "draw_functions", "terms", "write_functions"]
+__all__ = [
+    "SUFFIXES",
+    "AdditiveTerm",
+    "Colours",
+    "check_picture",
+    "draw_functions",
+    "terms",
+    "write_functions",
+    "write_picture",
+]
 
 SUFFIXES = (".png", ".svg", ".pdf")
 TOP = 24
@@ -123,13 +132,22 @@ def write_functions(
     >>> "<svg" in path.read_text()
     True
     """
-    suffix = Path(path).suffix
-    if suffix not in SUFFIXES:
-        raise DataError(f"expected a name that ends in {', '.join(SUFFIXES)}", path=path)
+    check_picture(path)
     require_matplotlib("drawing functions")
-    figure = draw_functions(terms(ranker, names, changed, top))
+    write_picture(draw_functions(terms(ranker, names, changed, top)), path)
+
+
+def check_picture(path: PathName) -> None:
+    """Refuse the name of a file that no picture can be written to."""
+    if Path(path).suffix not in SUFFIXES:
+        raise DataError(f"expected a name that ends in {', '.join(SUFFIXES)}", path=path)
+
+
+def write_picture(figure: Any, path: PathName) -> None:
+    """Write a figure of matplotlib, in the format that the name tells."""
+    check_picture(path)
     with replace_when_done(path, "wb") as file:
-        figure.savefig(file, format=suffix[1:], dpi=110)
+        figure.savefig(file, format=Path(path).suffix[1:], dpi=110)
 
 
 def draw_functions(found: Sequence[AdditiveTerm]) -> Any:

@@ -1,6 +1,8 @@
 from didyma.text.cascade import Cascade as Cascade
 from didyma.text.cascade import CascadeRanking as CascadeRanking
 from didyma.text.cascade_curve import CascadeCurve as CascadeCurve
+from didyma.text.distillation import Distillation as Distillation
+from didyma.text.distillation import distil as distil
 from didyma.text.encoders.encoder import Encoder as Encoder
 from didyma.text.features.bm25 import BM25 as BM25
 from didyma.text.features.characters import fold as fold
