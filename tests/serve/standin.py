@@ -6,13 +6,16 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from didyma.data.lists import Groups
+from didyma.data.passage import passages_of
+from didyma.data.schema import Schema
 from didyma.errors import DataError
 from didyma.ranking.explanation import FeatureContribution, MatchedSpan, PassageExplanation
-from didyma.ranking.ranked import Ranked
+from didyma.ranking.ranked import Ranked, Ranking
 from didyma.text.calibration import Calibration
 
 # Of scores .1, .2, …, 1 all above .5 are relevant.
@@ -30,18 +33,21 @@ class CommonWords:
     gate_: str = "kept"
     uses_scores: bool = False
     calibration_: Calibration = CALIBRATION
+    schema_: Schema = Schema()
     entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     gate: threading.Event = field(default_factory=threading.Event)
 
     def rank(
         self,
-        query: str,
-        documents: Sequence[str],
+        query: Any,
+        documents: Sequence[Any],
         top_k: int | None = None,
         scores: Sequence[float] | None = None,
         *,
         explain: bool = False,
-    ) -> list[Ranked]:
+    ) -> Ranking:
+        query = query["text"] if isinstance(query, dict) else query
+        documents = [passage.text for passage in passages_of(documents)]
         if query == "fault":
             raise RuntimeError("a fault of the server")
         if query == "wait":
@@ -52,10 +58,10 @@ class CommonWords:
         found = [self._score(query, text) for text in documents]
         order = sorted(range(len(found)), key=lambda n: -found[n])[:top_k]
         reasons = [self._explanation(query, text) if explain else None for text in documents]
-        return [
+        return Ranking(
             Ranked(n, found[n], text=documents[n], raw=10 * found[n], explanation=reasons[n])
             for n in order
-        ]
+        )
 
     def _score(self, query: str, text: str) -> float:
         words = set(query.split())

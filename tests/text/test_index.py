@@ -17,6 +17,7 @@ from didyma.data.texts import reader as texts
 from didyma.errors import DataError, LeftOutWarning
 from didyma.text import BM25
 from didyma.text import index as cache
+from didyma.ranking.ranked import Ranking
 from didyma.text.index import KIND, PassageIndex
 from tests.text.texts import made
 
@@ -91,7 +92,7 @@ def test_candidates_are_never_fewer_than_answers(index):
 
     def rank(query, documents, top_k, scores, explain):
         seen.append(len(documents))
-        return []
+        return Ranking()
 
     reranker = SimpleNamespace(uses_scores=False, rank=rank)
     index.search("who wrote Emma?", 5, reranker=reranker, candidates=1)

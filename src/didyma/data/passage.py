@@ -43,11 +43,14 @@ class Passage(NamedTuple):
     ) -> Passage:
         """Read a text, or a mapping with a text; a title goes before it, with a space between.
 
-        ``given`` are names of fields by their roles (`didyma.data.column_roles`), ``texts`` names
-        of fields that are texts as well where none is known as the text.
+        A `Passage` stays as it is. ``given`` are names of fields by their roles
+        (`didyma.data.column_roles`), ``texts`` names of fields that are texts as well where none is
+        known as the text.
         """
         if isinstance(value, str):
             return cls(value, None, {})
+        if isinstance(value, Passage):
+            return value
         if not isinstance(value, Mapping):
             raise DataError(f"expected a text or an object with one, found {value!r:.40}")
         names = [name for name in value if isinstance(name, str)]
@@ -55,7 +58,7 @@ class Passage(NamedTuple):
         text, title, name = (roles.get(role) for role in ("passage", "title", "docid"))
         others = [] if text is not None else [key for key in names if key in texts and key != title]
         if text is None and not others and not (title is not None and title in texts):
-            raise DataError(f"expected a text among {', '.join(names) or 'no fields'}")
+            raise DataError(f"expected a text among {', '.join(names[:20]) or 'no fields'}"[:300])
         parts = {key: value[key] for key in (title, text, *others) if key is not None}
         for key, part in parts.items():
             if not (isinstance(part, str) or (part is None and key != text)):

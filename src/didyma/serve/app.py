@@ -6,13 +6,13 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict
+from typing import Any
 
 import msgspec
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -24,6 +24,8 @@ from starlette.types import Receive, Scope, Send
 from didyma import __version__
 from didyma.errors import DataError
 from didyma.execution import present_cores
+from didyma.serve.answering import Answering
+from didyma.serve.batches import BATCH
 from didyma.serve.connections import ConnectionLimit
 from didyma.serve.dialects import SEARCH, Body, Dialect, Question, SearchQuestion, dialect_of
 from didyma.serve.errors import HTTPError
@@ -35,17 +37,14 @@ from didyma.serve.metrics import ServiceMetrics
 from didyma.serve.openapi import description
 from didyma.serve.page import page_routes
 from didyma.serve.responses import JsonResponse, error_response
+from didyma.serve.scores import ScoreQuestion, score_dialect_of
 from didyma.serve.served import Served, ServedIndexes, ServedModels
 from didyma.serve.tokens import BearerTokens
 from didyma.serve.work import WorkQueue, on_own_thread
 
-if TYPE_CHECKING:
-    from didyma.ranking.ranked import Ranked
-
 __all__ = ["Service"]
 
 EVERY = 1.0  # seconds between two looks at the files of models
-TOP_N, CANDIDATES = 10, 100  # of a search, unless a request or the limits say otherwise
 
 
 class Service:
@@ -80,11 +79,14 @@ class Service:
     ) -> None:
         self.models, self.limits = models, limits or Limits()
         self.indexes = indexes or ServedIndexes([])
-        self.tokens, self.log_queries = tokens or BearerTokens([]), log_queries
+        self.tokens = tokens or BearerTokens([])
         self.queue = WorkQueue(threads or present_cores(), self.limits.waiting)
         self.bodies = MemoryBudget(self.limits.in_flight, self.limits.seconds)
         self.room = ConnectionLimit(self.limits.connections, self.limits.seconds)
         self.metrics = ServiceMetrics(self.queue, self.room, models, self.indexes)
+        self.answering = Answering(
+            models, self.indexes, self.limits, self.metrics, log_queries=log_queries
+        )
         self._reload_all = asyncio.Event()
         values_of(b"[]", 1)  # so that no request compiles
         self.app = Starlette(
@@ -93,10 +95,13 @@ class Service:
                 self._get("/health", lambda: _json({"status": "ok"}), needs_token=False),
                 self._get("/ready", self._ready, needs_token=False),
                 self._get("/info", lambda: _json(self.info())),
+                self._get("/v1/models", lambda: _json(self.models.listed())),
                 self._get("/metrics", self.metrics.response),
                 self._get("/openapi.json", lambda: _json(self.openapi())),
-                Route("/v1/search", HeldRequests(self.search, self), methods=["POST"]),
-                Route("/{base:path}rerank", HeldRequests(self.rerank, self), methods=["POST"]),
+                self._post("/v1/search", lambda path, body: SEARCH),
+                self._post("/v1/batch", lambda path, body: BATCH),
+                self._post("/{base:path}rerank", dialect_of),
+                self._post("/{base:path}score", score_dialect_of),
             ],
             middleware=[] if hosts is None else [Middleware(HostCheck, hosts=hosts)],
             exception_handlers={HTTPError: _error, HTTPException: _error},
@@ -113,6 +118,15 @@ class Service:
             return respond()
 
         return Route(path, endpoint)
+
+    def _post(self, path: str, dialect_of: Callable[[str, Body], Dialect[Any]]) -> Route:
+        """A route whose requests are in the dialect that path and body tell."""
+
+        async def respond(request: Request, share: MemoryShare) -> Response:
+            asked = request.scope["path"]
+            return await self._respond(request, share, lambda body: dialect_of(asked, body))
+
+        return Route(path, HeldRequests(respond, self), methods=["POST"])
 
     def _ready(self) -> Response:
         """Whether the queue has room for a request."""
@@ -135,18 +149,9 @@ class Service:
         return description(
             self.limits,
             with_tokens=bool(len(self.tokens)),
-            uses_scores=[one.reranker.uses_scores for one in self.models.by_name.values()],
+            rerankers=[one.reranker for one in self.models.by_name.values()],
             has_indexes=bool(self.indexes.by_name),
         )
-
-    async def rerank(self, request: Request, share: MemoryShare) -> Response:
-        """Rank documents, in the dialect of the client."""
-        path = request.scope["path"]
-        return await self._respond(request, share, lambda body: dialect_of(path, body))
-
-    async def search(self, request: Request, share: MemoryShare) -> Response:
-        """Find passages of an index, and rank them if there is a model."""
-        return await self._respond(request, share, lambda body: SEARCH)
 
     async def _respond(
         self, request: Request, share: MemoryShare, dialect_for: Callable[[Body], Dialect[Any]]
@@ -161,10 +166,10 @@ class Service:
             client = token or (request.client.host if request.client else None)
             body = await self._body(request, share)
             dialect = dialect_for(body)
-            answer = await self.queue.run(
+            answer, headers = await self.queue.run(
                 lambda: self._answer(id, dialect, body, fields), self.limits.seconds, client
             )
-            status, headers = 200, {}
+            status = 200
         except HTTPError as error:
             status, headers, answer = error.status, error.headers, dialect.refuse(error)
             if status != dialect.invalid:  # whose reason may quote the request
@@ -198,72 +203,27 @@ class Service:
         except TimeoutError:
             raise HTTPError(408, f"no whole request within {self.limits.seconds:g} s") from None
 
-    def _answer(self, id: str, dialect: Dialect[Any], body: Body, fields: dict[str, Any]) -> bytes:
+    def _answer(
+        self, id: str, dialect: Dialect[Any], body: Body, fields: dict[str, Any]
+    ) -> tuple[bytes, dict[str, str]]:
         """Decode, rank and encode, on a thread; ``fields`` are for the log."""
-        self.limits.check_values(body)
+        self.limits.check_values(body, self.models.dimension)
         question = dialect.read(body)
+        ranked: Any
         try:
             if isinstance(question, SearchQuestion):
-                question, ranked = self._search(question, fields)
+                question, ranked = self.answering.search(question, fields)
+            elif isinstance(question, ScoreQuestion):
+                ranked = self.answering.score(question, fields)
+            elif isinstance(question, Question):
+                ranked = self.answering.rank(question, fields)
             else:
-                ranked = self._rank(question, fields)
+                ranked = self.answering.rank_all(question, fields, "request")
         except DataError as error:
             if error.path is not None:  # a damaged file is no fault of the client's
                 raise
             raise HTTPError(dialect.invalid, str(error)) from None
-        return dialect.answer(id, question, ranked)
-
-    def _rank(self, question: Question, fields: dict[str, Any]) -> list[Ranked]:
-        """The documents of a request, the best first."""
-        self.limits.check(question)
-        name = self.models.resolve(question.model)
-        fields |= {"model": name, "documents": len(question.documents)}
-        with self._measured(question.query, fields, self.metrics.rank_seconds, name):
-            reranker = self.models.by_name[name].reranker
-            _check_scores(question, uses_scores=reranker.uses_scores)
-            ranked = reranker.rank(
-                question.query,
-                [document.text for document in question.documents],
-                question.top_n,
-                question.scores,
-                explain=question.explain or question.spans is not None,
-            )
-        self.metrics.documents.observe(len(question.documents))
-        return ranked
-
-    def _search(
-        self, question: SearchQuestion, fields: dict[str, Any]
-    ) -> tuple[SearchQuestion, list[Ranked]]:
-        """The request with the names of index and model, and the passages that it asks for."""
-        self.limits.check_search(question)
-        name = self.indexes.resolve(question.index)
-        has_models = question.model is not None or bool(self.models.by_name)
-        model = self.models.resolve(question.model) if has_models else None
-        if model is None and question.explain:
-            raise HTTPError(SEARCH.invalid, "expected a model for reasons: BM25 has none")
-        fields |= {"index": name, "model": model}
-        with self._measured(question.query, fields, self.metrics.search_seconds, name):
-            ranked = self.indexes.by_name[name].index.search(
-                question.query,
-                question.top_n or min(TOP_N, self.limits.documents),
-                reranker=None if model is None else self.models.by_name[model].reranker,
-                candidates=question.candidates or min(CANDIDATES, self.limits.documents),
-                explain=question.explain,
-            )
-        return replace(question, index=name, model=model), ranked
-
-    @contextmanager
-    def _measured(
-        self, query: str, fields: dict[str, Any], histogram: Histogram, label: str
-    ) -> Iterator[None]:
-        """Note how long it takes, for log and metrics."""
-        if self.log_queries:
-            fields["query"] = query
-        began = time.perf_counter()
-        yield
-        seconds = time.perf_counter() - began
-        fields["rank_milliseconds"] = round(1000 * seconds, 3)
-        histogram.labels(label).observe(seconds)
+        return dialect.answer(id, question, ranked), dialect.headers(ranked)
 
     def reload(self) -> None:
         """Load all models and indexes anew, soon and one after the other."""
@@ -338,19 +298,6 @@ class HeldRequests:
 
 def _json(value: Any, status: int = 200) -> Response:
     return JsonResponse(msgspec.json.encode(value), status)
-
-
-def _check_scores(question: Question, *, uses_scores: bool) -> None:
-    """Raise unless a request has the first stage's scores exactly if the model was trained so."""
-    scores, n_documents = question.scores, len(question.documents)
-    if scores is None and uses_scores:
-        raise DataError("expected the first stage's scores, found none", field="scores")
-    if scores is not None and not uses_scores:
-        raise DataError(
-            "the model was trained without a first stage's: leave them out", field="scores"
-        )
-    if scores is not None and len(scores) != n_documents:
-        raise DataError(f"expected {n_documents}, found {len(scores)}", field="scores")
 
 
 def _error(request: Request, error: Exception) -> Response:

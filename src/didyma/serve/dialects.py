@@ -2,11 +2,12 @@
 
 A dialect is known by the end of the path, since clients put their own ends behind any base
 address, and where that is not enough by the keys of the body. Absent and null mean the same, and
-unknown keys are ignored.
+unknown keys of a request are ignored; what documents have that the model does not know is noted.
 """
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,28 +16,36 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeAlias, 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from didyma.data.column_roles import NAMES, known_as
-from didyma.data.passage import Passage
 from didyma.errors import DataError
+from didyma.serve.documents import GivenDocument
 from didyma.serve.errors import DocumentsError, ErrorBody, HTTPError, TextsError
 
 if TYPE_CHECKING:
-    from didyma.ranking.ranked import Ranked
+    from didyma.ranking.ranked import Ranked, Ranking
 
 __all__ = [
     "COHERE",
     "DIALECTS",
+    "DOCUMENT",
     "JINA",
     "SEARCH",
     "TEI",
     "Body",
     "Dialect",
+    "Document",
+    "DocumentsAnswer",
+    "DocumentsBody",
+    "DocumentsDialect",
+    "Query",
     "Question",
     "SearchQuestion",
+    "Usage",
     "dialect_of",
+    "probability_of",
 ]
 
 SPAN_THRESHOLD = 0.1  # Cohere's
+NOTES = "x-didyma-notes"  # a header, where an answer has no room for notes
 
 Body: TypeAlias = bytes | bytearray
 
@@ -46,17 +55,15 @@ Count: TypeAlias = Annotated[
     msgspec.Meta(ge=0, multiple_of=1),
 ]
 Query: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": r"\S"})]
-Document: TypeAlias = Annotated[
-    dict[str, Any],
+DOCUMENT = (
+    "A text under one of these names, perhaps a title, and anything else: text fields, signals, a "
+    "vector, an id. Of several names the first counts, in this order."
+)
+Document: TypeAlias = Annotated[dict[str, Any], msgspec.Meta(description=DOCUMENT)]
+RankFields: TypeAlias = Annotated[
+    list[str],
     msgspec.Meta(
-        description="A text under one of these names, perhaps a title, and anything else. Of "
-        "several names the first counts, in this order.",
-        extra_json_schema={
-            "anyOf": [
-                {"properties": {name: {"type": "string"}}, "required": [name]}
-                for name in NAMES["passage"]
-            ]
-        },
+        min_length=1, description="Fields of documents that are the text; no other text counts."
     ),
 ]
 
@@ -81,15 +88,16 @@ class RelevantSpan(Struct):
 class Question:
     """A rerank request, in whatever dialect.
 
-    ``given`` are the documents as they came, to be sent back; ``scores`` those of a first stage.
+    ``scores`` are those of a first stage, ``rank_fields`` the fields that are the text.
     """
 
     query: str
-    documents: Sequence[Passage]
-    given: Sequence[str | dict[str, Any]]
+    documents: Sequence[GivenDocument]
     model: str | None = None
     top_n: int | None = None
     scores: Sequence[float] | None = None
+    query_vector: Sequence[float] | None = None
+    rank_fields: Sequence[str] | None = None
     return_documents: bool = False
     raw_scores: bool = False
     explain: bool = False
@@ -129,9 +137,13 @@ class Dialect(ABC, Generic[Q]):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise HTTPError(self.invalid, f"expected JSON: {error}") from None
 
-    def answer(self, id: str, question: Q, ranked: Sequence[Ranked]) -> bytes:
+    def answer(self, id: str, question: Q, ranked: Any) -> bytes:
         """Encode a ranking."""
         return msgspec.json.encode(self._answer(id, question, ranked))
+
+    def headers(self, ranked: Any) -> dict[str, str]:
+        """Headers of an answer."""
+        return {}
 
     def refuse(self, error: HTTPError) -> bytes:
         """Encode an error."""
@@ -141,7 +153,7 @@ class Dialect(ABC, Generic[Q]):
     def _question(self, body: Any) -> Q: ...
 
     @abstractmethod
-    def _answer(self, id: str, question: Q, ranked: Sequence[Ranked]) -> Any: ...
+    def _answer(self, id: str, question: Q, ranked: Any) -> Any: ...
 
 
 class DocumentsBody(Struct):
@@ -155,6 +167,8 @@ class DocumentsBody(Struct):
     relevant_spans: SpanRequest | None = None
     explain: bool | None = None
     scores: list[float] | None = None
+    query_vector: list[float] | None = None
+    rank_fields: RankFields | None = None
 
 
 class DocumentsItem(Struct):
@@ -162,24 +176,29 @@ class DocumentsItem(Struct):
 
     index: int
     relevance_score: float
+    probability: float | UnsetType = UNSET
     document: dict[str, Any] | UnsetType = UNSET
     relevant_spans: list[RelevantSpan] | UnsetType = UNSET
     explanation: dict[str, Any] | UnsetType = UNSET
 
 
-class Usage(Struct):
+class Usage(Struct, frozen=True):
     """Tokens that are charged for: none are."""
 
     total_tokens: int = 0
 
 
 class DocumentsAnswer(Struct):
-    """The answer to Cohere's and Jina's clients, the best document first."""
+    """The answer to Cohere's and Jina's clients, the best document first.
+
+    Notes say what documents lacked, and what they had that the model does not know.
+    """
 
     id: str
     model: str | None
     usage: Usage
     results: list[DocumentsItem]
+    notes: list[str] | UnsetType = UNSET
 
 
 @dataclass(frozen=True)
@@ -198,41 +217,45 @@ class DocumentsDialect(Dialect[Question]):
         spans = body.relevant_spans
         return Question(
             query=_asked(body.query),
-            documents=_passages(body.documents),
-            given=body.documents,
+            documents=body.documents,
             model=body.model,
             top_n=_whole(body.top_n),
             scores=body.scores,
+            query_vector=body.query_vector,
+            rank_fields=body.rank_fields,
             return_documents=self.returns_documents if returned is None else returned,
             explain=bool(body.explain),
             spans=None if spans is None or spans.mode == "disabled" else spans,
         )
 
-    def _answer(self, id: str, question: Question, ranked: Sequence[Ranked]) -> DocumentsAnswer:
+    def _answer(self, id: str, question: Question, ranked: Ranking) -> DocumentsAnswer:
         results = [
             DocumentsItem(
                 one.index,
                 one.score,
-                _returned(question, one.index) if question.return_documents else UNSET,
+                probability_of(one),
+                _returned(question, one) if question.return_documents else UNSET,
                 _relevant_spans(one, question.spans),
                 _explanation(one, asked=question.explain),
             )
             for one in ranked
         ]
-        return DocumentsAnswer(id, question.model, Usage(), results)
+        notes = list(ranked.notes) or UNSET
+        return DocumentsAnswer(id, question.model, Usage(), results, notes)
 
 
 class TextsBody(Struct):
     """A request of TEI's clients, and what else this server understands."""
 
     query: Query
-    texts: list[str]
+    texts: list[str | Document]
     documents: None = None  # which would make it a request of Jina's
     model: str | None = None
     raw_scores: bool | None = None
     return_text: bool | None = None
     explain: bool | None = None
     scores: list[float] | None = None
+    query_vector: list[float] | None = None
 
 
 class TextsItem(Struct):
@@ -240,12 +263,13 @@ class TextsItem(Struct):
 
     index: int
     score: float
+    probability: float | UnsetType = UNSET
     text: str | UnsetType = UNSET
     explanation: dict[str, Any] | UnsetType = UNSET
 
 
 class TextsDialect(Dialect[Question]):
-    """That of TEI, whose clients want one entry for each text."""
+    """That of TEI, whose clients want one entry for each text; notes are in a header."""
 
     name = "tei"
     body = TextsBody
@@ -256,21 +280,26 @@ class TextsDialect(Dialect[Question]):
     def _question(self, body: TextsBody) -> Question:
         return Question(
             query=_asked(body.query),
-            documents=_passages(body.texts),
-            given=body.texts,
+            documents=body.texts,
             model=body.model,
             scores=body.scores,
+            query_vector=body.query_vector,
             return_documents=bool(body.return_text),
             raw_scores=bool(body.raw_scores),
             explain=bool(body.explain),
         )
 
-    def _answer(self, id: str, question: Question, ranked: Sequence[Ranked]) -> list[TextsItem]:
+    def headers(self, ranked: Ranking) -> dict[str, str]:
+        """The notes as JSON."""
+        return {NOTES: json.dumps(ranked.notes)} if ranked.notes else {}
+
+    def _answer(self, id: str, question: Question, ranked: Ranking) -> list[TextsItem]:
         return [
             TextsItem(
                 one.index,
                 one.raw if question.raw_scores else one.score,
-                question.documents[one.index].text if question.return_documents else UNSET,
+                probability_of(one),
+                one.text if question.return_documents else UNSET,
                 _explanation(one, asked=question.explain),
             )
             for one in ranked
@@ -302,6 +331,7 @@ class SearchItem(Struct):
     text: str
     relevance_score: float
     first_stage: FirstStagePlace
+    probability: float | UnsetType = UNSET
     metadata: dict[str, Any] | UnsetType = UNSET
     explanation: dict[str, Any] | UnsetType = UNSET
 
@@ -313,6 +343,7 @@ class SearchAnswer(Struct):
     index: str | None
     model: str | None
     results: list[SearchItem]
+    notes: list[str] | UnsetType = UNSET
 
 
 class SearchDialect(Dialect[SearchQuestion]):
@@ -334,19 +365,21 @@ class SearchDialect(Dialect[SearchQuestion]):
             explain=bool(body.explain),
         )
 
-    def _answer(self, id: str, question: SearchQuestion, ranked: Sequence[Ranked]) -> SearchAnswer:
+    def _answer(self, id: str, question: SearchQuestion, ranked: Ranking) -> SearchAnswer:
         results = [
             SearchItem(
                 str(one.id),
                 one.text,
                 one.score,
                 FirstStagePlace(one.first_score or 0.0, one.first_rank or 0),
+                probability_of(one),
                 one.metadata or UNSET,
                 _explanation(one, asked=question.explain),
             )
             for one in ranked
         ]
-        return SearchAnswer(id, question.index, question.model, results)
+        notes = list(ranked.notes) or UNSET
+        return SearchAnswer(id, question.index, question.model, results, notes)
 
 
 COHERE = DocumentsDialect("cohere", returns_documents=False)
@@ -398,28 +431,16 @@ def _asked(query: str) -> str:
     return query
 
 
-def _passages(documents: Sequence[str | dict[str, Any]]) -> list[Passage]:
-    passages = []
-    for n, document in enumerate(documents):
-        try:
-            passages.append(_passage(document))
-        except DataError as error:
-            raise DataError(error.problem, field=f"document {n}") from None
-    return passages
-
-
-def _passage(document: str | dict[str, Any]) -> Passage:
-    """A document; of an object only its texts are looked at."""
-    if isinstance(document, str):
-        return Passage.of(document)
-    texts = {name: value for name, value in document.items() if isinstance(value, str)}
-    return Passage.of(texts if known_as("passage", texts) else document)
-
-
-def _returned(question: Question, index: int) -> dict[str, Any]:
+def _returned(question: Question, one: Ranked) -> dict[str, Any]:
     """A document as it was given, and always with a text."""
-    given = question.given[index]
-    return {"text": question.documents[index].text, **({} if isinstance(given, str) else given)}
+    given = question.documents[one.index]
+    return {"text": one.text, **({} if isinstance(given, str) else given)}
+
+
+def probability_of(one: Ranked) -> float | UnsetType:
+    """The chance that a document is relevant, where the model tells it."""
+    probability = getattr(one, "probability", None)
+    return UNSET if probability is None else float(probability)
 
 
 def _explanation(one: Ranked, *, asked: bool) -> dict[str, Any] | UnsetType:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from didyma.serve.memory import FREE, MemoryShare
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from didyma.serve.dialects import Question, SearchQuestion
+    from didyma.serve.dialects import SearchQuestion
 
 __all__ = ["Limits", "values_of"]
 
@@ -76,30 +77,37 @@ class Limits:
         if size > self.body:
             raise HTTPError(413, f"expected a body of at most {self.body} bytes")
 
-    def check_values(self, body: bytes | bytearray) -> None:
-        """Raise for a body of more JSON values than a request can need, before it is decoded."""
-        most = VALUES * (self.documents + 1)
-        if len(body) > most and values_of(body, most) > most:  # each takes a byte
-            raise HTTPError(413, f"expected at most {most} values, which are {VALUES} a document")
+    def check_values(self, body: bytes | bytearray, dimension: int = 0) -> None:
+        """Raise for a body of more JSON values than a request can need, before it is decoded.
 
-    def check(self, question: Question) -> None:
-        """Raise for too many documents, or too long ones."""
-        if len(question.documents) > self.documents:
+        ``dimension`` is that of vectors which documents may have.
+        """
+        each = VALUES + dimension
+        most = each * (self.documents + 1)
+        if len(body) > most and values_of(body, most) > most:  # each takes a byte
+            raise HTTPError(413, f"expected at most {most} values, which are {each} a document")
+
+    def check_documents(self, n_documents: int) -> None:
+        """Raise for too many documents."""
+        if n_documents > self.documents:
             raise HTTPError(
-                413,
-                f"expected at most {self.documents} documents, found {len(question.documents)}",
+                413, f"expected at most {self.documents} documents, found {n_documents}"
             )
-        self._check_query(question.query)
-        size = len(question.query) + sum(len(document.text) for document in question.documents)
-        if size > self.text:
-            raise HTTPError(413, f"expected at most {self.text} characters in all, found {size}")
-        for n, document in enumerate(question.documents):
-            if len(document.text) > self.characters:
-                raise HTTPError(
-                    413,
-                    f"expected documents of at most {self.characters} characters, "
-                    f"found {len(document.text)} in document {n}",
-                )
+
+    def check_sizes(self, questions: Sequence[tuple[str, Sequence[int]]]) -> None:
+        """Raise for queries and documents, given by their characters, that are too long."""
+        for query, sizes in questions:
+            self._check_query(query)
+            for n, size in enumerate(sizes):
+                if size > self.characters:
+                    raise HTTPError(
+                        413,
+                        f"expected documents of at most {self.characters} characters, "
+                        f"found {size} in document {n}",
+                    )
+        total = sum(len(query) + sum(sizes) for query, sizes in questions)
+        if total > self.text:
+            raise HTTPError(413, f"expected at most {self.text} characters in all, found {total}")
 
     def check_search(self, question: SearchQuestion) -> None:
         """Raise for a query that is too long, or that asks for too many passages."""

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from didyma import __version__
-from didyma.serve.dialects import COHERE, DIALECTS, JINA, SEARCH, TEI, Dialect
+from didyma.data.column_roles import NAMES
+from didyma.serve.batches import BATCH
+from didyma.serve.dialects import COHERE, DIALECTS, DOCUMENT, JINA, SEARCH, TEI, Dialect
 from didyma.serve.limits import Limits
+from didyma.serve.scores import SCORE_DIALECTS
+
+if TYPE_CHECKING:
+    from didyma.text.text_reranker import TextReranker
 
 __all__ = ["description"]
 
@@ -19,9 +25,17 @@ PATHS: dict[str, tuple[Dialect[Any], ...]] = {
     "/v2/rerank": (COHERE,),
     "/v1/rerank": (JINA, TEI),
     "/rerank": (JINA, TEI),
+    "/v1/batch": (BATCH,),
+    "/score": SCORE_DIALECTS,
+    "/v1/score": SCORE_DIALECTS,
     "/v1/search": (SEARCH,),
 }
-SUMMARIES = {"/v1/search": "Find the passages of an index that are relevant to a query."}
+SUMMARIES = {
+    "/v1/batch": "Rank the documents of several requests.",
+    "/score": "The chance that documents are relevant to queries, pair by pair.",
+    "/v1/score": "The same as /score.",
+    "/v1/search": "Find the passages of an index that are relevant to a query.",
+}
 REFERENCE = re.compile('"#/components/schemas/([^"]+)"')
 RANK = "Rank documents by their relevance to a query."
 
@@ -45,6 +59,7 @@ ABOUT: dict[str, tuple[str, str, dict[str, str]]] = {
     "/health": ("Whether the server lives.", JSON, {}),
     "/ready": ("Whether it has room for a request.", JSON, {"503": "It has none."}),
     "/info": ("Its models and limits.", JSON, GUARDED),
+    "/v1/models": ("Names of its models.", JSON, GUARDED),
     "/metrics": ("Counts and durations, for Prometheus.", TEXT, GUARDED),
     "/openapi.json": ("This description.", JSON, GUARDED),
 }
@@ -53,10 +68,11 @@ PROBES = ("/health", "/ready")  # which need no token
 
 
 def description(
-    limits: Limits, *, with_tokens: bool, uses_scores: Collection[bool], has_indexes: bool
+    limits: Limits, *, with_tokens: bool, rerankers: Collection[TextReranker], has_indexes: bool
 ) -> dict[str, Any]:
-    """The OpenAPI document of what a server accepts; ``uses_scores`` tells that of each model."""
-    every: tuple[Dialect[Any], ...] = (*DIALECTS, SEARCH)
+    """The OpenAPI document of what a server of these models accepts."""
+    uses_scores = [reranker.uses_scores for reranker in rerankers]
+    every: tuple[Dialect[Any], ...] = (*DIALECTS, SEARCH, BATCH, *SCORE_DIALECTS)
     types = [kind for one in every for kind in (one.body, one.answered, one.error)]
     types_schemas, components = msgspec.json.schema_components(
         types, ref_template="#/components/schemas/{name}"
@@ -92,6 +108,8 @@ def description(
         responses |= {status: {"description": why} for status, why in others.items()}
         about: dict[str, Any] = {"summary": text, "responses": responses}
         paths[path] = {"get": about | ({"security": []} if path in PROBES else {})}
+    texts = [own.name for reranker in rerankers for own in reranker.schema_.of_role("text")]
+    _describe_documents(components, list(dict.fromkeys((*NAMES["passage"], *texts))))
     _describe_counts(components)
     _describe_limits(components, limits)
     _describe_scores(components, uses_scores)
@@ -110,6 +128,29 @@ def description(
         document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"token": []}]
     return document
+
+
+def _describe_documents(components: dict[str, Any], names: list[str]) -> None:
+    """Say that an object has a text under one of the names, unless ``rank_fields`` has others."""
+    is_text = [{"properties": {name: {"type": "string"}}, "required": [name]} for name in names]
+    _complete(components, {"anyOf": is_text})
+    body = components["DocumentsBody"]
+    items = body["properties"]["documents"]["items"]
+    body["if"] = {"required": ["rank_fields"], "properties": {"rank_fields": {"type": "array"}}}
+    body["else"] = {"properties": {"documents": {"items": items}}}
+    objects = {"type": "object", "description": "Has one of the rank_fields, or a text."}
+    body["properties"]["documents"]["items"] = {"anyOf": [{"type": "string"}, objects]}
+
+
+def _complete(schema: Any, document: dict[str, Any]) -> None:
+    """Add to each description of a document what is true of it."""
+    if isinstance(schema, dict):
+        if schema.get("description") == DOCUMENT:
+            schema |= document
+        schema = list(schema.values())
+    if isinstance(schema, list):
+        for part in schema:
+            _complete(part, document)
 
 
 def _describe_counts(schema: Any) -> None:
@@ -138,15 +179,12 @@ def _describe_limits(components: dict[str, Any], limits: Limits) -> None:
 
 def _describe_scores(components: dict[str, Any], uses_scores: Collection[bool]) -> None:
     """Whether requests may have the first stage's scores, and searches ask for reasons."""
-    for name in ("DocumentsBody", "TextsBody"):
+    for name in ("DocumentsBody", "TextsBody", "ScoreBody", "TextPairsBody"):
         body = components[name]
         scores, _ = body["properties"]["scores"]["anyOf"]
-        scores["description"] = "One for each document."
+        scores["description"] = "One for each document; or else each document has a score."
         if not any(uses_scores):
             body["properties"]["scores"] = {"type": "null"}
-        elif all(uses_scores):
-            body["properties"]["scores"] = scores
-            body["required"] = [*body["required"], "scores"]
     if not uses_scores:
         components["SearchBody"]["properties"]["explain"] = {"enum": [False, None]}
 

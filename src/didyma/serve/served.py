@@ -19,6 +19,7 @@ from didyma.serve.errors import HTTPError
 from didyma.serve.logs import log
 
 if TYPE_CHECKING:
+    from didyma.data.schema import SchemaField
     from didyma.text.index import PassageIndex
     from didyma.text.text_reranker import TextReranker
 
@@ -26,7 +27,8 @@ __all__ = ["NamedSource", "Served", "ServedIndex", "ServedIndexes", "ServedModel
 
 NEEDS_SCORES = (
     "it was trained with the first stage's scores: requests without scores, which most clients "
-    "cannot send, will be refused; train on data without scores to answer them"
+    "cannot send, will be refused unless each document has a score; train on data without scores "
+    "to answer them"
 )
 
 PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # that thresholds are told for
@@ -133,8 +135,14 @@ class ServedModel:
             "loaded": _date(self.loaded),
             "verdict": str(self.reranker.gate_),
             "uses_scores": self.reranker.uses_scores,
+            "fields": [{"field": own.name, "role": own.role} for own in self.fields],
             "thresholds": self.thresholds,
         }
+
+    @property
+    def fields(self) -> list[SchemaField]:
+        """Fields of documents that the model looks at."""
+        return self.reranker.schema_.of_role("text", "signal", "category", "vector")
 
     @property
     def thresholds(self) -> list[dict[str, float]]:
@@ -163,6 +171,22 @@ class ServedModels(Served[ServedModel]):
             load = TextReranker.load
         self._read = load
         super().__init__(sources)
+
+    @property
+    def dimension(self) -> int:
+        """The longest vector that documents of a model have; 0 if none have any."""
+        return max(
+            (field.dimension for model in self.by_name.values() for field in model.fields),
+            default=0,
+        )
+
+    def listed(self) -> dict[str, Any]:
+        """The models as OpenAI's clients list them."""
+        data = [
+            {"id": name, "object": "model", "created": int(own.loaded), "owned_by": "didyma"}
+            for name, own in self.by_name.items()
+        ]
+        return {"object": "list", "data": data}
 
     def _load(self, name: str, path: Path) -> ServedModel:
         reranker = self._read(path)

@@ -26,12 +26,13 @@ from didyma.data.array_folder import (
 from didyma.data.json_lines import parse_json
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, passages_of
+from didyma.data.schema import Schema
 from didyma.data.texts import chunking, corpus
 from didyma.errors import DataError, placed
 from didyma.files import PathName
 from didyma.ranking.explanation import MatchedSpan
 from didyma.ranking.featuriser import check_array
-from didyma.ranking.ranked import Ranked
+from didyma.ranking.ranked import Ranked, Ranking
 from didyma.text.dense import DenseVectors, largest
 from didyma.text.encoders.fingerprint import Fingerprint
 from didyma.text.encoders.resolution import EncoderLike, resolve
@@ -250,7 +251,7 @@ class PassageIndex:
         reranker: Reranker | None = None,
         candidates: int = CANDIDATES,
         explain: bool = False,
-    ) -> list[Ranked]:
+    ) -> Ranking:
         """The k best passages for a query, best first.
 
         Parameters
@@ -261,7 +262,8 @@ class PassageIndex:
             How many passages to return, at most.
         reranker : Reranker, optional
             What ranks them, such as a `didyma.TextReranker`; it is given the first stage's scores
-            if it was trained with such. Without one the order is that of BM25, or with vectors
+            if it was trained with such, and the fields that it knows, of which ``bm25`` and
+            ``dense`` are scores of the index. Without one the order is that of BM25, or with vectors
             that of BM25 and cosine fused (`candidates`).
         candidates : int
             How many of each first stage's best the reranker looks at; never fewer than ``k``.
@@ -295,24 +297,47 @@ class PassageIndex:
             )
         ]
         if reranker is None or not ranked:
-            return ranked
-        texts = [passage.text for passage in passages]
+            return Ranking(ranked)
         first = stages["bm25"] if reranker.uses_scores else None
-        return [
-            replace(
-                ranked[one.index],
-                score=one.score,
-                raw=one.raw,
-                window=one.window,
-                explanation=one.explanation,
-            )
-            for one in reranker.rank(query, texts, k, first, explain=explain)
-        ]
+        again = reranker.rank(
+            query, _documents(passages, stages, reranker), k, first, explain=explain
+        )
+        return Ranking(
+            (
+                replace(
+                    one,
+                    index=before.index,
+                    id=before.id,
+                    metadata=before.metadata,
+                    first_score=before.first_score,
+                    first_rank=before.first_rank,
+                )
+                for one in again
+                for before in [ranked[one.index]]
+            ),
+            again.notes,
+        )
 
     def spans(self, query: str, texts: Sequence[str]) -> list[list[MatchedSpan]]:
         """For each text the words that the query has as well."""
         reading = self._bm25.reader_.read(Lists.of_texts([query], [list(texts)]))
         return [matched_spans(reading, row) for row in range(len(texts))]
+
+
+def _documents(
+    passages: list[Passage], stages: dict[str, NDArray[np.float64]], reranker: Reranker
+) -> list[Passage]:
+    """Passages with what a reranker knows of their fields, and scores of stages among these."""
+    schema: Schema = getattr(reranker, "schema_", Schema())
+    known = {field.name for field in schema.fields}
+    scores = {name: stage for name, stage in stages.items() if name in known}
+    return [
+        passage._replace(
+            metadata={name: value for name, value in passage.metadata.items() if name in known}
+            | {name: float(stage[n]) for name, stage in scores.items()}
+        )
+        for n, passage in enumerate(passages)
+    ]
 
 
 def _lines(passages: Iterable[Passage], path: PathName | None) -> Iterator[tuple[str, bytes]]:

@@ -14,6 +14,9 @@ from didyma.text.features.signals import Signals
 
 __all__ = ["imputed", "unknown", "without_vectors"]
 
+NAMED = 10  # unknown fields that are told by name
+LONGEST = 60  # characters of a name
+
 
 def imputed(part: Signals, lists: Lists) -> Iterator[str]:
     """Signals that the model looks at and that documents lack."""
@@ -38,8 +41,10 @@ def unknown(schema: Schema, passages: list[Passage]) -> Iterator[str]:
     """Fields of documents that training has not seen, or has left out."""
     known = {field.name for field in schema.fields}
     counts = Counter(name for passage in passages for name in passage.metadata if name not in known)
-    for name, n in counts.items():
-        yield f"{name}: not known from training, ignored in {_of(n, len(passages))}"
+    for name, n in counts.most_common(NAMED):
+        yield f"{name!s:.{LONGEST}}: not known from training, ignored in {_of(n, len(passages))}"
+    if len(counts) > NAMED:
+        yield f"{len(counts) - NAMED} other fields: not known from training, ignored"
 
 
 def without_vectors(n_missing: int, n_documents: int) -> Iterator[str]:

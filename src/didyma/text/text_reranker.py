@@ -395,6 +395,9 @@ class TextReranker(Reranker):
         if (signals := _part(features, Signals)) is not None:
             yield from imputed(signals, lists)
         yield from unknown(self.schema_, passages)
+        has_vectors = self.schema_.of_role("vector") or _part(features, Meaning) is not None
+        if lists.query_vectors is not None and not has_vectors:
+            yield "vector of the query: not known from training, ignored"
         if NO_VECTOR in features.names:
             is_missing = windowed.X[:, features.names.index(NO_VECTOR)] > 0
             yield from without_vectors(len(np.unique(windowed.item[is_missing])), len(lists))

@@ -1,0 +1,187 @@
+"""What requests ask for, of models and indexes, within limits; all of it runs on threads."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import Histogram
+
+from didyma.errors import DataError
+from didyma.serve.dialects import SEARCH, Question, SearchQuestion
+from didyma.serve.documents import first_scores, read_documents, sizes_of
+from didyma.serve.errors import HTTPError
+from didyma.serve.limits import Limits
+from didyma.serve.metrics import ServiceMetrics
+from didyma.serve.scores import ScoreQuestion
+from didyma.serve.served import ServedIndexes, ServedModels
+
+if TYPE_CHECKING:
+    from didyma.ranking.ranked import Ranking
+
+__all__ = ["Answering"]
+
+TOP_N, CANDIDATES = 10, 100  # of a search, unless a request or the limits say otherwise
+
+
+class Answering:
+    """Answers questions; ``fields`` of each call are for the log.
+
+    Parameters
+    ----------
+    models : ServedModels
+    indexes : ServedIndexes
+    limits : Limits
+    metrics : ServiceMetrics
+    log_queries : bool
+        Put queries into ``fields``.
+    """
+
+    def __init__(
+        self,
+        models: ServedModels,
+        indexes: ServedIndexes,
+        limits: Limits,
+        metrics: ServiceMetrics,
+        *,
+        log_queries: bool,
+    ) -> None:
+        self.models, self.indexes, self.limits = models, indexes, limits
+        self.metrics, self.log_queries = metrics, log_queries
+
+    def rank(self, question: Question, fields: dict[str, Any]) -> Ranking:
+        """The documents of a request, the best first."""
+        return self.rank_all([question], fields)[0]
+
+    def rank_all(
+        self, questions: Sequence[Question], fields: dict[str, Any], part: str = ""
+    ) -> list[Ranking]:
+        """The rankings of several; errors name the ``part`` by its number."""
+        self.limits.check_documents(sum(len(question.documents) for question in questions))
+        fields |= {"documents": sum(len(question.documents) for question in questions)}
+        read, sizes = [], []
+        for n, question in enumerate(questions):
+            name = self.models.resolve(question.model)
+            fields["model"] = name
+            reranker = self.models.by_name[name].reranker
+            with _within(f"{part} {n}" if part else ""):
+                scores = _scores(question, uses_scores=reranker.uses_scores)
+                schema = reranker.schema_
+                passages = read_documents(question.documents, schema, question.rank_fields)
+            read.append((name, reranker, scores, passages))
+            sizes.append((question.query, sizes_of(passages, schema)))
+        self.limits.check_sizes(sizes)
+        rankings = []
+        for n, (question, (name, reranker, scores, passages)) in enumerate(zip(questions, read)):
+            query: Any = question.query
+            if question.query_vector is not None:
+                query = {"text": query, "vector": question.query_vector}
+            with (
+                self._measured(question.query, fields, self.metrics.rank_seconds, name),
+                _within(f"{part} {n}" if part else ""),
+            ):
+                explain = question.explain or question.spans is not None
+                ranked = reranker.rank(query, passages, question.top_n, scores, explain=explain)
+            self.metrics.documents.observe(len(passages))
+            rankings.append(ranked)
+        return rankings
+
+    def score(
+        self, question: ScoreQuestion, fields: dict[str, Any]
+    ) -> tuple[list[float], list[str]]:
+        """The chance of relevance of each pair, and notes."""
+        scores = question.scores
+        if scores is not None and len(scores) != len(question.documents):
+            raise DataError(
+                f"expected {len(question.documents)}, found {len(scores)}", field="scores"
+            )
+        rows: dict[str, list[int]] = {}
+        for row, query in enumerate(question.queries):
+            rows.setdefault(query, []).append(row)
+        questions = [
+            Question(
+                query,
+                [question.documents[row] for row in own],
+                question.model,
+                scores=None if scores is None else [scores[row] for row in own],
+            )
+            for query, own in rows.items()
+        ]
+        chances = [0.0] * len(question.documents)
+        notes: dict[str, None] = {}
+        rankings = self.rank_all(questions, fields, "query" if len(questions) > 1 else "")
+        for own, ranked in zip(rows.values(), rankings):
+            notes |= dict.fromkeys(ranked.notes)
+            for one in ranked:
+                probability = getattr(one, "probability", None)
+                chances[own[one.index]] = one.score if probability is None else probability
+        return chances, list(notes)
+
+    def search(
+        self, question: SearchQuestion, fields: dict[str, Any]
+    ) -> tuple[SearchQuestion, Ranking]:
+        """The request with the names of index and model, and the passages that it asks for."""
+        self.limits.check_search(question)
+        name = self.indexes.resolve(question.index)
+        has_models = question.model is not None or bool(self.models.by_name)
+        model = self.models.resolve(question.model) if has_models else None
+        if model is None and question.explain:
+            raise HTTPError(SEARCH.invalid, "expected a model for reasons: BM25 has none")
+        fields |= {"index": name, "model": model}
+        with self._measured(question.query, fields, self.metrics.search_seconds, name):
+            ranked = self.indexes.by_name[name].index.search(
+                question.query,
+                question.top_n or min(TOP_N, self.limits.documents),
+                reranker=None if model is None else self.models.by_name[model].reranker,
+                candidates=question.candidates or min(CANDIDATES, self.limits.documents),
+                explain=question.explain,
+            )
+        return replace(question, index=name, model=model), ranked
+
+    @contextmanager
+    def _measured(
+        self, query: str, fields: dict[str, Any], histogram: Histogram, label: str
+    ) -> Iterator[None]:
+        """Note how long it takes, for log and metrics."""
+        if self.log_queries:
+            fields["query"] = f"{fields['query']}\n{query}" if "query" in fields else query
+        began = time.perf_counter()
+        yield
+        seconds = time.perf_counter() - began
+        before = fields.get("rank_milliseconds", 0.0)
+        fields["rank_milliseconds"] = round(before + 1000 * seconds, 3)
+        histogram.labels(label).observe(seconds)
+
+
+def _scores(question: Question, *, uses_scores: bool) -> Sequence[float] | None:
+    """The first stage's scores, which a request has exactly if the model was trained so."""
+    scores, n_documents = question.scores, len(question.documents)
+    if scores is not None and not uses_scores:
+        raise DataError(
+            "the model was trained without a first stage's: leave them out", field="scores"
+        )
+    if scores is None and uses_scores:
+        scores = first_scores(question.documents) if n_documents else []
+        if scores is None:
+            raise DataError("expected the first stage's scores, found none", field="scores")
+    if scores is not None and len(scores) != n_documents:
+        raise DataError(f"expected {n_documents}, found {len(scores)}", field="scores")
+    return scores
+
+
+def _within(part: str) -> Any:
+    """Errors of the block are those of a part of the request."""
+    return _placed(part) if part else nullcontext()
+
+
+@contextmanager
+def _placed(part: str) -> Iterator[None]:
+    try:
+        yield
+    except DataError as error:
+        if error.path is not None:
+            raise
+        raise DataError(str(error), field=part) from None
