@@ -24,6 +24,8 @@ CALIBRATION = Calibration.fit(
     np.tile(STEPS, 4), np.tile(STEPS > 0.5, 4), Groups.from_sizes([10] * 4, 40)
 )
 
+PLAIN = Schema()
+
 
 @dataclass
 class CommonWords:
@@ -33,7 +35,7 @@ class CommonWords:
     gate_: str = "kept"
     uses_scores: bool = False
     calibration_: Calibration = CALIBRATION
-    schema_: Schema = Schema()
+    schema_: Schema = PLAIN
     entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     gate: threading.Event = field(default_factory=threading.Event)
 

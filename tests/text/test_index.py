@@ -15,9 +15,9 @@ import didyma
 from didyma.data.array_folder import is_folder
 from didyma.data.texts import reader as texts
 from didyma.errors import DataError, LeftOutWarning
+from didyma.ranking.ranked import Ranking
 from didyma.text import BM25
 from didyma.text import index as cache
-from didyma.ranking.ranked import Ranking
 from didyma.text.index import KIND, PassageIndex
 from tests.text.texts import made
 

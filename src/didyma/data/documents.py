@@ -130,7 +130,8 @@ def stacked(vectors: Sequence[Any], place: Any) -> NDArray[np.float32] | None:
         if vector is None:
             continue
         try:
-            row = np.asarray(vector, np.float32)
+            with np.errstate(over="ignore"):  # what is too great is told below
+                row = np.asarray(vector, np.float32)
         except (TypeError, ValueError, OverflowError):
             raise DataError(f"expected numbers, found {vector!r:.40}", field=place(n)) from None
         if rows is None:

@@ -231,7 +231,8 @@ def vector_in(value: Any, column: Column, row: int, dimension: int) -> NDArray[n
         found = len(value) if isinstance(value, (list, tuple, np.ndarray)) else f"{value!r:.40}"
         column.fail(row, f"expected a vector of {dimension} numbers, found {found}")
     try:
-        vector = np.asarray(value, np.float32)
+        with np.errstate(over="ignore"):  # what is too great is told below
+            vector = np.asarray(value, np.float32)
     except (TypeError, ValueError, OverflowError):
         vector = np.empty(0, np.float32)
     if vector.shape != (dimension,) or not np.isfinite(vector).all():

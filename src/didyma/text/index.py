@@ -263,8 +263,8 @@ class PassageIndex:
         reranker : Reranker, optional
             What ranks them, such as a `didyma.TextReranker`; it is given the first stage's scores
             if it was trained with such, and the fields that it knows, of which ``bm25`` and
-            ``dense`` are scores of the index. Without one the order is that of BM25, or with vectors
-            that of BM25 and cosine fused (`candidates`).
+            ``dense`` are scores of the index. Without one the order is that of BM25, or with
+            vectors that of BM25 and cosine fused (`candidates`).
         candidates : int
             How many of each first stage's best the reranker looks at; never fewer than ``k``.
         explain : bool

@@ -417,6 +417,12 @@ class TextReranker(Reranker):
     def _lists(self, query: Any, documents: list[Passage], scores: ArrayLike | None) -> Lists:
         lists = super()._lists(query, documents, scores)
         check_queries(lists)
+        if lists.query_vectors is not None:
+            found = lists.query_vectors.shape[1]
+            for field in self.schema_.of_role("vector"):
+                if found != field.dimension:
+                    problem = f"expected a vector of {field.dimension} numbers, found {found}"
+                    raise DataError(problem, field="query")
         return lists
 
     def _read(self, documents: Iterable[Any]) -> list[Passage]:
