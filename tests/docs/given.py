@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import pairwise
@@ -287,6 +289,26 @@ def survive(session: Session) -> Given:
     write_rows(session.folder)
     yield
     assert session.names["ranker"].result_.converged
+
+
+def teachers(session: Session) -> Given:
+    from didyma.data.texts import reader
+
+    write_passages(session.folder)
+    before = os.environ["PATH"]
+    os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), before])
+    lists = reader.read(session.folder / "train.tsv")
+    with open(session.folder / "queries.jsonl", "w") as file:
+        for n, query in enumerate((lists.queries or [])[:60]):
+            passages = [lists.items[row] for row in lists.groups.rows_of(n)]
+            file.write(json.dumps({"query": query, "passages": passages}) + "\n")
+    yield
+    os.environ["PATH"] = before
+    assert "Of the teacher's gain" in session.printed
+    assert session.names["ranking"].failure is None
+    assert session.names["best"].text == "The castle was built by Ida ."
+    assert "<svg" in (session.folder / "curve.svg").read_text()
+    session.names["teacher"].close()
 
 
 def tagging(session: Session) -> Given:
