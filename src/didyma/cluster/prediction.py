@@ -10,6 +10,7 @@ import numpy as np
 from didyma.cluster.shards import Shards, shards_of, text_shards_of
 from didyma.cluster.workers import active_client, refuse_on_cluster
 from didyma.data.lists import Lists
+from didyma.errors import DataError
 from didyma.model import Model
 from didyma.protocol import check_is_fitted
 
@@ -38,9 +39,12 @@ def predict_on_cluster(ranker: Any, X: Any) -> Any:
     return X.map_partitions(_score_frame, ranker, meta=("score", np.float64))
 
 
-def predict_texts_on_cluster(reranker: Any, shards: Shards) -> Any:
+def predict_texts_on_cluster(reranker: Any, lists: Any) -> Any:
     """Scores of the texts of files, each of which has whole queries, in their order."""
-    return _of_files(_read_and_score_texts, shards, Model.of(reranker))
+    if not isinstance(lists, Shards):
+        raise DataError("expected Shards, whose files have whole lists", field="lists")
+    reranker._check_fitted()
+    return _of_files(_read_and_score_texts, lists, Model.of(reranker))
 
 
 def score_on_cluster(
@@ -62,10 +66,13 @@ def score_on_cluster(
     return _evaluated(client, shards, _evaluate, ranker, measure).mean(measure)
 
 
-def evaluate_texts_on_cluster(reranker: Any, data: Any, measures: Any) -> Evaluation:
-    """The same for lists of texts."""
+def evaluate_texts_on_cluster(
+    reranker: Any, lists: Any, measures: Any = "AP, RR, nDCG@10"
+) -> Evaluation:
+    """`Reranker.evaluate`, where the texts are."""
+    reranker._check_fitted()
     client, model = active_client(), Model.of(reranker)
-    return _evaluated(client, text_shards_of(client, data), _evaluate_texts, model, measures)
+    return _evaluated(client, text_shards_of(client, lists), _evaluate_texts, model, measures)
 
 
 def _of_files(score: Callable[..., Any], shards: Shards, model: Any) -> Any:

@@ -24,9 +24,10 @@ arrays has its keys under "arrays", and the tensors "name/key". Parameters that 
 as a loss of one's own, are "lost": the file says what they were, `save` warns, and the restored
 model predicts as before but refuses to be fitted until they are set.
 
-Reading runs no code of the file: classes come from the registry, parameters are plain values or the
-texts that users type. What is missing, unknown, of another type or of a size that does not fit the
-others is refused before anything is built.
+Reading runs no code of the file: classes come from the registry, or are import paths that whoever
+reads it trusts by name (`load`), parameters are plain values or the texts that users type. What is
+missing, unknown, of another type or of a size that does not fit the others is refused before
+anything is built.
 """
 
 from didyma.lazy import attach

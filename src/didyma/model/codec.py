@@ -10,12 +10,12 @@ import numpy as np
 from didyma.errors import DataError
 from didyma.model.fields import check_parameters, convert, fields_of
 from didyma.model.plain import Lost, called, checked_plain, is_plain, plain, tuples
-from didyma.model.registry import CLASSES, class_of, declaration
+from didyma.model.registry import CLASSES, class_of, declaration, is_own, name_of
 from didyma.model.serialisable import (
     Record,
+    Serialisable,
     State,
     Tensors,
-    check_registered,
     over,
     pop_under,
     under,
@@ -36,11 +36,14 @@ RENAMED = {"seed": "random_state"}
 def encode(model: Any) -> State:
     """The arrays and the record of an estimator, a pipeline or a `Serialisable`."""
     name = type(model).__name__
-    check_registered(type(model), CLASSES)
-    if not hasattr(model, "get_params"):
+    if isinstance(model, Serialisable) and not hasattr(model, "get_params"):
+        name = name_of(type(model))
         arrays, state = model.state()
         empty: Record = {"parameters": {}, "lost": {}, "attributes": {}}
         return _contiguous(arrays), {"class": name, **empty, "state": state, "n_features": None}
+    if name not in CLASSES or class_of(name) is not type(model):
+        known = ", ".join(CLASSES)
+        raise DataError(f"a {name} cannot be saved in a model file; what can is {known}")
     declared = declaration(name)
     transient = getattr(declared, "_transient", ())
     values = model.get_params(deep=False).items()
@@ -110,6 +113,8 @@ def decode(record: Record, arrays: Tensors) -> Any:
     """The estimator, pipeline or `Serialisable` of a record; the inverse of `encode`."""
     name = _name(record)
     cls = class_of(name)
+    if is_own(name) and not (isinstance(cls, type) and issubclass(cls, Serialisable)):
+        raise ValueError(f"{name} is no Serialisable")
     if not hasattr(cls, "get_params"):
         return cls.from_state(arrays, record["state"])
     parameters = _parameters(record)
@@ -135,7 +140,7 @@ def decode(record: Record, arrays: Tensors) -> Any:
 def _name(record: Record) -> str:
     """The class of a record that has nothing unknown."""
     name: str = record["class"]
-    if name not in CLASSES:
+    if name not in CLASSES and not is_own(name):
         raise ValueError(f"it is of a class that this version does not know, {name}")
     if unknown := record.keys() - KEYS:
         raise ValueError(f"{name} has no {', '.join(sorted(unknown))}")

@@ -23,7 +23,7 @@ from didyma.learning.scoring import BLOCK, SCALERS, learn_scaling
 from didyma.model.codec import check, decode, encode, lost_parts, record_of
 from didyma.model.container import FORMAT_VERSION, read_container, write_container
 from didyma.model.plain import Lost, summary_of
-from didyma.model.registry import class_of
+from didyma.model.registry import Trusted, check_trust, class_of, trusting
 from didyma.model.serialisable import Record, Serialisable, State, Tensors, over, under
 from didyma.protocol import check_is_fitted
 
@@ -48,6 +48,7 @@ class Model(Serialisable):
     summary: Record
     library_version: str = __version__
     format_version: int = FORMAT_VERSION
+    trust: Trusted = ()
 
     @classmethod
     def of(cls, estimator: Any, summary: Mapping[str, Any] | None = None) -> Model:
@@ -56,7 +57,8 @@ class Model(Serialisable):
             *_, last = _leaves(estimator)
             check_is_fitted(last)
         arrays, record = encode(estimator)
-        return cls(record, arrays, {**summary_of(estimator), **(summary or {})})
+        summary = {**summary_of(estimator), **(summary or {})}
+        return cls(record, arrays, summary, trust=None)  # whose classes are here already
 
     @classmethod
     def scaler(cls, name: str, lists: Lists) -> Model:
@@ -94,14 +96,16 @@ class Model(Serialisable):
         return Model(record, tensors, self.summary)
 
     @classmethod
-    def read(cls, path: str | PathLike[str]) -> Model:
-        """Read a model file."""
+    def read(cls, path: str | PathLike[str], trust: Iterable[str] = ()) -> Model:
+        """Read a model file; see `load`."""
+        trusted = check_trust(trust)
         texts, tensors = read_container(path)
         with restoring(path):
             model = cls.from_state(tensors, json.loads(texts["model"]))
             version, writer = int(texts["format_version"]), texts["library_version"]
             summary = json.loads(texts["summary"])
-            return replace(model, summary=summary, library_version=writer, format_version=version)
+            described = replace(model, summary=summary, library_version=writer)
+            return replace(described, format_version=version, trust=trusted)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write a model file, whole or not at all."""
@@ -123,7 +127,8 @@ class Model(Serialisable):
     @cached_property
     def estimator(self) -> Any:
         """The estimator or pipeline with these parameters, which has learned this."""
-        return decode(self.record, self.tensors)
+        with trusting(self.trust):
+            return decode(self.record, self.tensors)
 
     @cached_property
     def ranker(self) -> Any:
@@ -306,8 +311,12 @@ def save(
     model.write(path)
 
 
-def load(path: str | PathLike[str]) -> Any:
+def load(path: str | PathLike[str], trust: Iterable[str] = ()) -> Any:
     """Read the estimator or pipeline that `save` wrote.
+
+    ``trust`` are import paths of classes that are not of this library, such as
+    ["my.module:Length"] of a featuriser of one's own. A file that names another one is refused, and
+    nothing of it is imported.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -317,7 +326,7 @@ def load(path: str | PathLike[str]) -> Any:
     >>> load(path).C
     3.0
     """
-    model = Model.read(path)
+    model = Model.read(path, trust)
     with restoring(path):
         return model.estimator
 
@@ -339,9 +348,9 @@ class Savable:
         save(self, path)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model file that holds a model of this class."""
-        loaded = load(path)
+    def load(cls, path: str | PathLike[str], trust: Iterable[str] = ()) -> Self:
+        """Read a model file that holds a model of this class; see `didyma.load`."""
+        loaded = load(path, trust)
         if not isinstance(loaded, cls):
             raise ModelFileError(f"{path}: holds a {type(loaded).__name__}, not a {cls.__name__}")
         return loaded

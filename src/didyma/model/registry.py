@@ -1,16 +1,28 @@
-"""The classes that a model file may name, and where they are imported from."""
+"""The classes that a model file may name, and where they are imported from.
+
+Ours stand here. A class of a user's own, such as a `Featuriser`, is named by its import path
+("my.module:Length"), and is imported only if whoever loads the file says that they trust it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import import_module
+from operator import attrgetter
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.errors import DataError
 from didyma.model.fields import Saved
 
-__all__ = ["CLASSES", "INNER", "class_of", "declaration"]
+__all__ = [
+    *("CLASSES", "INNER", "Trusted", "check_trust", "class_of", "declaration", "is_own"),
+    *("name_of", "trusting"),
+]
 
 HOMES = {
     "didyma.ranking.additive": ["AdditiveSVMRanker"],
@@ -60,8 +72,75 @@ INNER = {
 }
 
 
+Trusted: TypeAlias = Collection[str] | None
+"""Import paths of classes that a file may name; None where what it names is here already."""
+
+_trusted: ContextVar[Trusted] = ContextVar("trusted", default=())
+
+
+@contextmanager
+def trusting(paths: Trusted) -> Iterator[None]:
+    """Let files name these classes, "module:Name" each, beside ours."""
+    token = _trusted.set(paths)
+    try:
+        yield
+    finally:
+        _trusted.reset(token)
+
+
+def check_trust(paths: Any) -> tuple[str, ...]:
+    """The import paths, if that is what they are."""
+    given = [paths] if isinstance(paths, str) else list(paths)
+    for path in given:
+        if not (isinstance(path, str) and is_own(path)):
+            raise DataError(f"expected paths such as my.module:Name, found {path!r}", field="trust")
+    return tuple(given)
+
+
+def is_own(name: str) -> bool:
+    """Whether a name is an import path, as of a class of a user's own."""
+    module, colon, qualified = name.partition(":")
+    return bool(module and colon and qualified)
+
+
+def name_of(cls: type) -> str:
+    """What a file calls a class: the name of ours, the import path of another.
+
+    Raises DataError if the path does not lead to it, as of one that a function or a script defines.
+    """
+    name, path = cls.__name__, f"{cls.__module__}:{cls.__qualname__}"
+    if (name in CLASSES or name in INNER) and class_of(name) is cls:
+        return name
+    try:
+        is_there = cls.__module__ != "__main__" and _imported(path) is cls
+    except (AttributeError, ImportError):
+        is_there = False
+    if not is_there:
+        raise DataError(
+            f"a {name} cannot be saved in a model file, which names a class by its import path, "
+            f"and {path} cannot be imported: define it in a module, outside of functions"
+        )
+    return path
+
+
+def _imported(path: str) -> Any:
+    module, _, qualified = path.partition(":")
+    return attrgetter(qualified)(import_module(module))
+
+
 def class_of(name: str) -> Any:
-    """The class that a file names."""
+    """The class that a file names; one that is not ours only if it is trusted."""
+    if is_own(name):
+        trusted = _trusted.get()
+        if trusted is not None and name not in trusted:
+            raise ValueError(
+                f"it needs the class {name}, which is not of this library, and nothing of it was "
+                f"run: if you trust it, load with trust=[{name!r}], or --trust {name}"
+            )
+        try:
+            return _imported(name)
+        except (AttributeError, ImportError) as error:
+            raise ValueError(f"{name} cannot be imported: {error}") from error
     home = CLASSES.get(name) or INNER.get(name)
     if home is None:
         raise ValueError(f"it is of a class that this version does not know, {name}")

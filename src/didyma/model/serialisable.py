@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Container
 from typing import Any, Self, TypeAlias, get_args, get_origin
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.errors import DataError
 from didyma.model.fields import REQUIRED, Field, fields_of
 from didyma.model.plain import checked_plain
-from didyma.model.registry import CLASSES, INNER, class_of
+from didyma.model.registry import class_of, name_of
 
 __all__ = [
     "Record",
     "Serialisable",
     "State",
     "Tensors",
-    "check_registered",
     "over",
     "pop_under",
     "under",
@@ -126,15 +123,15 @@ def _state(value: Serialisable, kind: Any) -> State:
     arrays, own = value.state()
     if not inspect.isabstract(kind):
         return arrays, own
-    check_registered(type(value), {**CLASSES, **INNER})
-    return arrays, {"class": type(value).__name__, "state": own}
+    return arrays, {"class": name_of(type(value)), "state": own}
 
 
 def _restored(arrays: Tensors, own: Any, kind: Any) -> Any:
     if not inspect.isabstract(kind):
         return kind.from_state(arrays, own)
     cls = class_of(own["class"])
-    if not issubclass(cls, kind):
+    is_kind = isinstance(cls, type) and issubclass(cls, kind)
+    if not is_kind:
         raise ValueError(f"{own['class']} is no {kind.__name__}")
     return cls.from_state(arrays, own["state"])
 
@@ -165,11 +162,3 @@ def pop_under(prefix: str, arrays: Tensors) -> Tensors:
 def over(prefix: str, arrays: Tensors) -> Tensors:
     """The arrays by ``prefix`` and their names."""
     return {prefix + name: array for name, array in arrays.items()}
-
-
-def check_registered(cls: type, names: Container[str]) -> None:
-    """Raise DataError if a file cannot name this class."""
-    name = cls.__name__
-    if name not in names or class_of(name) is not cls:
-        known = ", ".join(CLASSES)
-        raise DataError(f"a {name} cannot be saved in a model file; what can is {known}")

@@ -15,6 +15,7 @@ from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
 from didyma.data.passage import Passage, passages_of
 from didyma.errors import DataError, check_choice
+from didyma.execution import on_cluster
 from didyma.files import PathName
 from didyma.learning.scoring import linear_scores
 from didyma.model import Model, Saved
@@ -162,13 +163,13 @@ class NBestReranker(Reranker, Estimator):
 
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
 
+    @on_cluster("didyma.text.cluster:refuse")
     def fit(self, lists: Lists, eval_set: Lists | None = None) -> Self:
         """Learn from lists of outputs; ``eval_set`` are others, to choose weight and parameters by.
 
         Empty lists teach nothing and are left out, as are those whose candidates have all the same
         loss where a model learns an order only, that is, with joint features.
         """
-        self._refuse_shards(lists)
         grid = self._grid(eval_set is not None)
         judged = self._judged(lists)
         judged = judged.select_lists(np.flatnonzero(self._teaches(judged)))
@@ -212,9 +213,9 @@ class NBestReranker(Reranker, Estimator):
         """The place of the best output of each list, the first among equals; −1 if empty."""
         return lists.groups.choose(self.predict(lists))
 
+    @on_cluster("didyma.text.cluster:refuse")
     def evaluate(self, lists: Lists, measures: Any = MEASURES) -> Evaluation:
         """Measures of the rankings, in which the outputs of least loss of a list are relevant."""
-        self._refuse_shards(lists)
         return super().evaluate(label_best(self._judged(lists)), measures)
 
     def _read_file(self, path: PathName) -> Lists:

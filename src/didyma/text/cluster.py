@@ -7,7 +7,7 @@ whole lists of all shards; where there are few enough these are all lists.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -19,18 +19,27 @@ from didyma.errors import DataError
 from didyma.model import Model
 from didyma.ranking.featuriser import Featuriser
 
-__all__ = ["SAMPLE", "fit_on_cluster"]
+__all__ = ["SAMPLE", "fit_on_cluster", "refuse"]
 
 SAMPLE = 100_000  # passages that features are learned from
 
 
-def fit_on_cluster(featuriser: Featuriser, ranker: Any, data: Any, eval_set: Lists | None) -> None:
-    """Fit both, with the active Dask client."""
+def refuse(reranker: Any, *data: Any, **options: Any) -> NoReturn:
+    """Say that what learns in steps of its own does so on one machine."""
+    raise DataError(
+        f"{type(reranker).__name__} does not learn on a cluster, where "
+        "Reranker(featuriser, ranker) does: give it lists"
+    )
+
+
+def fit_on_cluster(reranker: Any, lists: Any, eval_set: Lists | None = None) -> Any:
+    """`Reranker.fit` where the texts are, with the active Dask client."""
+    featuriser, ranker = reranker.featuriser, reranker.ranker
     if not hasattr(ranker, "_fit_shards"):
         name = type(ranker).__name__
         raise DataError(f"{name} does not learn on a cluster: give a ranker", field="ranker")
     client, rows = active_client(), list[Any]()
-    shards = text_shards_of(client, data)
+    shards = text_shards_of(client, lists)
     try:
         n_rows = sum(client.gather(client.map(len, shards, pure=False)))
         sample = partial(_sample, share=min(1.0, SAMPLE / n_rows))
@@ -40,6 +49,8 @@ def fit_on_cluster(featuriser: Featuriser, ranker: Any, data: Any, eval_set: Lis
         ranker.fit(RemoteRows(tuple(rows)), **watched)
     finally:
         client.cancel([*rows, *shards], force=True)
+    reranker.model_ = Model.of(ranker)
+    return reranker
 
 
 def _sample(lists: Lists, share: float) -> Lists:

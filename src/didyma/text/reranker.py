@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.cluster.prediction import evaluate_texts_on_cluster, predict_texts_on_cluster
-from didyma.cluster.shards import Shards, is_sharded
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, passages_of
 from didyma.errors import DataError
+from didyma.execution import on_cluster
 from didyma.files import PathName
 from didyma.model import Model, Savable, Saved, Serialisable, State
 from didyma.ranking.explanation import MatchedSpan, PassageExplanation, explain_rows
@@ -65,18 +64,13 @@ class Reranker(Serialisable, Savable):
     def __init__(self, featuriser: Featuriser, ranker: Any) -> None:
         self.featuriser, self.ranker = featuriser, ranker
 
+    @on_cluster("didyma.text.cluster:fit_on_cluster")
     def fit(self, lists: Any, eval_set: Lists | None = None) -> Self:
         """Learn from judged lists; the ranker may watch ``eval_set``.
 
         ``lists`` may be texts on a cluster, where they stay: `Shards`, or a Dask data frame with
         the columns query, passage and label. The ranker must be one that learns there.
         """
-        if is_sharded(lists):
-            from didyma.text.cluster import fit_on_cluster
-
-            fit_on_cluster(self.featuriser, self.ranker, lists, eval_set)
-            self.model_ = Model.of(self.ranker)
-            return self
         self.featuriser.fit(lists)
         watched = {} if eval_set is None else {"eval_set": self._features(eval_set)}
         self.ranker.fit(self._features(lists), **watched)
@@ -91,18 +85,13 @@ class Reranker(Serialisable, Savable):
         """Whether it was trained with the first stage's scores, so that `rank` takes them."""
         return self.featuriser.uses_scores
 
+    @on_cluster("didyma.cluster.prediction:predict_texts_on_cluster")
     def predict(self, lists: Any) -> NDArray[np.float64]:
         """Raw score of each row; higher ranks first within a list.
 
         Lists may bring scores of a first stage that the reranker was trained without: they do not
         count. The files of `Shards` are scored on the workers of the active Dask client.
         """
-        if is_sharded(lists):
-            if not isinstance(lists, Shards):
-                raise DataError("expected Shards, whose files have whole lists", field="lists")
-            self._check_fitted()
-            found: NDArray[np.float64] = predict_texts_on_cluster(self, lists)
-            return found
         return self._score(lists)[2]
 
     def rank(
@@ -190,13 +179,11 @@ class Reranker(Serialisable, Savable):
         long = np.flatnonzero(np.bincount(windowed.item) > 1)
         return {n: (a, b) for n, (a, b) in zip(long.tolist(), windowed.spans[best[long]].tolist())}
 
+    @on_cluster("didyma.cluster.prediction:evaluate_texts_on_cluster")
     def evaluate(self, lists: Any, measures: Any = MEASURES) -> Evaluation:
         """Measures of the rankings of judged lists, one value for each query; texts as in `fit`."""
         from didyma.metrics import evaluate
 
-        if is_sharded(lists):
-            self._check_fitted()
-            return evaluate_texts_on_cluster(self, lists, measures)
         full = lists.select(np.arange(len(lists)))  # without empty ones
         return evaluate(self.predict(full), full.y, full.groups, measures, docid=full.docid)
 
@@ -205,14 +192,6 @@ class Reranker(Serialisable, Savable):
         from didyma.data.texts import reader as texts
 
         return texts.read(path)
-
-    def _refuse_shards(self, lists: Any) -> None:
-        """Say that what learns in steps of its own does so on one machine."""
-        if is_sharded(lists):
-            raise DataError(
-                f"{type(self).__name__} does not learn on a cluster, where "
-                "Reranker(featuriser, ranker) does: give it lists"
-            )
 
     def _read(self, documents: Iterable[Any]) -> list[Passage]:
         return passages_of(documents)

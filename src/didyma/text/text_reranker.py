@@ -15,6 +15,7 @@ from didyma.data.lists import Lists
 from didyma.data.passage import Passage, passages_of
 from didyma.data.schema import Schema
 from didyma.errors import DataError
+from didyma.execution import on_cluster
 from didyma.model import Saved, State
 from didyma.model.fields import check_parameters
 from didyma.ranking.explanation import PassageExplanation, contributions
@@ -158,6 +159,7 @@ class TextReranker(Reranker):
         self.time_budget, self.quick = time_budget, quick
         self.random_state, self.callback, self.on_encoded = random_state, callback, on_encoded
 
+    @on_cluster("didyma.text.cluster:refuse")
     def fit(  # type: ignore[override]
         self,
         queries: Lists | Sequence[str],
@@ -186,7 +188,6 @@ class TextReranker(Reranker):
         """
         from didyma.text.selection import CrossValidation, JudgedFeatures, candidates
 
-        self._refuse_shards(queries)
         if self.features not in FEATURES:
             expected = ", ".join(FEATURES)
             raise DataError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from os import PathLike
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -134,9 +134,9 @@ class CoreferenceResolver(Savable, Estimator):
         return float(evaluate(golds, self.predict(documents))["conll"])
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
+    def load(cls, path: str | PathLike[str], trust: Iterable[str] = ()) -> Self:
         """Read a model file that holds a resolver."""
-        resolver = super().load(path)
+        resolver = super().load(path, trust)
         if tuple(getattr(resolver, "feature_names_in_", ())) != FEATURES:
             raise ModelFileError(
                 f"{path}: was trained with other features of mentions than this version computes: "
