@@ -126,6 +126,20 @@ def encoder() -> None:
     assert near > far
 
 
+def ann() -> None:
+    import numpy as np
+
+    from didyma.text import dense
+    from didyma.text.encoders import Fingerprint
+
+    dense.EXACT = 3
+    vectors = np.eye(4, dtype=np.float32)
+    assert dense.write_graph(vectors, FOLDER / dense.GRAPH)
+    fingerprint = Fingerprint(np.eye(6, 4, dtype=np.float32))
+    found = dense.DenseVectors(vectors.astype(np.float16), "letters", fingerprint, FOLDER)
+    assert found.nearest(vectors[2], 1).tolist() == [2]
+
+
 def onnx() -> None:
     import didyma
 
@@ -195,6 +209,7 @@ SMOKE = {
     "docs": docs,
     "vectors": vectors,
     "encoder": encoder,
+    "ann": ann,
     "onnx": onnx,
     "dask": dask,
     "serve": serve,

@@ -47,3 +47,49 @@ def test_vectors_are_kept_and_the_budget_is_told(
     assert note in told.stderr
     wrong = run("rerank", "fit", data, "--store", store, code=2).output
     assert "nothing is kept without --encoder" in wrong
+
+
+def test_a_folder_is_asked_by_meaning(
+    run: Run, encoder: Counting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("didyma.text.index.cache_home", lambda: tmp_path / "caches")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("yes, they float")
+    (tmp_path / "notes" / "b.txt").write_text("no, never")
+    found = run("ask", tmp_path / "notes", "does it?", "-k", 1, *ENCODER)
+    assert "yes, they float" in found.stdout
+    assert "in the order of BM25 and meaning, fused" in found.stderr
+    run("index", tmp_path / "notes", "-o", tmp_path / "plain")
+    refused = run("ask", tmp_path / "plain", "does it?", *ENCODER, code=1)
+    assert "has no vectors of its passages" in refused.stderr
+    lists, model = yes_or_no(), tmp_path / "model.safetensors"
+    json_lines.write(lists, tmp_path / "train.jsonl")
+    run("rerank", "fit", tmp_path / "train.jsonl", "-o", model, "--quick", *ENCODER)
+    found = run("ask", tmp_path / "plain", "is it never?", "--model", model, *ENCODER)
+    assert "no, [never]" in found.stdout
+
+
+def test_an_index_with_vectors_is_two_first_stages(
+    run: Run, encoder: Counting, tmp_path: Path
+) -> None:
+    lists, model = yes_or_no(), tmp_path / "model.safetensors"
+    rows = zip(lists.groups.codes.tolist(), lists.items, lists.y.tolist())
+    passages, judged = [], []
+    for n, (query, text, label) in enumerate(rows):
+        passages.append(f"d{n}\t{text}\n")
+        judged.append(f"q{query} 0 d{n} {label:.0f}\n")
+    (tmp_path / "texts.tsv").write_text("".join(passages))
+    (tmp_path / "qrels.txt").write_text("".join(judged))
+    assert lists.queries is not None
+    queries = [f"q{n}\t{query}\n" for n, query in enumerate(lists.queries)]
+    (tmp_path / "queries.tsv").write_text("".join(queries))
+    run("index", tmp_path / "texts.tsv", "-o", tmp_path / "index", *ENCODER, "--store", tmp_path)
+    given = ("--queries", tmp_path / "queries.tsv", "--first-stage", tmp_path / "index")
+    judged_by = ("--qrels", tmp_path / "qrels.txt")
+    refused = run("rerank", "fit", *given, *judged_by, "--quick", "-o", model, code=1).stderr
+    assert "fastembed:yes, which has to be attached" in refused
+    fitted = run("rerank", "fit", *given, *judged_by, "--quick", "-o", model, *ENCODER).stdout
+    assert "signal.dense" in fitted
+    assert "signal.bm25" in fitted
+    shown = run("ask", tmp_path / "index", lists.queries[0], "--model", model, *ENCODER).stdout
+    assert shown.startswith("1. score 0.")

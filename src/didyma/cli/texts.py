@@ -66,7 +66,8 @@ class TextFiles:
         options.text(
             "INDEX",
             "An index (didyma index) that has the passages and finds the candidates of each query: "
-            "DATA is then a folder of queries and judgements, or --queries and --qrels.",
+            "DATA is then a folder of queries and judgements, or --queries and --qrels. If it has "
+            "vectors, BM25 and cosine are two signals.",
             panel=PANEL,
         ),
     ] = None
@@ -125,10 +126,16 @@ class TextFiles:
         paths = (self.data, self.queries, self.passages, self.qrels, *(self.run or ()))
         return [path for path in paths if path is not None and not path.is_dir()]
 
-    def read(self, language: str | None = "auto", schema: Schema | None = None) -> Lists:
+    def read(
+        self,
+        language: str | None = "auto",
+        schema: Schema | None = None,
+        encoder: str | None = None,
+    ) -> Lists:
         """The lists of texts, with candidates by BM25 where there are none.
 
-        Fields of passages are those of a schema that a model has, or are told by their values.
+        Fields of passages are those of a schema that a model has, or are told by their values. The
+        encoder is that of a --first-stage with vectors.
         """
         from didyma.data.column_roles import Roles
         from didyma.data.texts import reader as texts
@@ -140,7 +147,7 @@ class TextFiles:
                 "schema": schema,
                 **{name: _split(getattr(self, name)) for name in ("fields", "signals", "ignore")},
                 "depth": self.depth,
-                "first_stage": self._first_stage(language),
+                "first_stage": self._first_stage(language, encoder),
             }
             if self.data is not None:
                 lists = texts.read(self.data, part=self.part, **names, **search)
@@ -158,12 +165,13 @@ class TextFiles:
         )
         return lists
 
-    def _first_stage(self, language: str | None) -> Any:
+    def _first_stage(self, language: str | None, encoder: str | None) -> Any:
         if self.first_stage is None:
             return _BM25(language)
         from didyma.text.index import PassageIndex
 
-        return PassageIndex.open(self.first_stage)
+        index = PassageIndex.open(self.first_stage)
+        return index if encoder is None or index.dense is None else index.attach(encoder)
 
 
 class _BM25:
@@ -184,9 +192,14 @@ class JudgedTextFiles(TextFiles):
 
     qrels: Annotated[Path | None, options.file("TREC judgements.", panel=PANEL)] = None  # type: ignore[misc]
 
-    def read(self, language: str | None = "auto", schema: Schema | None = None) -> Lists:
+    def read(
+        self,
+        language: str | None = "auto",
+        schema: Schema | None = None,
+        encoder: str | None = None,
+    ) -> Lists:
         """The lists of texts, which must have labels."""
-        lists = super().read(language, schema)
+        lists = super().read(language, schema, encoder)
         if lists.labels is None:
             raise DataError(
                 "expected labels, found none (--names tells how they are called)",

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Lists
+from didyma.data.schema import Schema
 from didyma.errors import DataError
 from didyma.model import Savable, Serialisable, State
 from didyma.model.codec import decode, encode
@@ -287,6 +288,12 @@ class Cascade(Serialisable, Savable):
     def uses_scores(self) -> bool:
         """Whether the reranker was trained with the first stage's scores."""
         return self.reranker.uses_scores
+
+    @property
+    def schema_(self) -> Schema:
+        """What fields of documents are to the reranker."""
+        schema: Schema = self.reranker.schema_  # type: ignore[attr-defined]
+        return schema
 
     @property
     def gate_(self) -> Verdict:

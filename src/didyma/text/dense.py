@@ -1,8 +1,12 @@
-"""Dense retrieval: the passages whose vectors are nearest to that of a query."""
+"""Dense retrieval: the passages whose vectors are nearest to that of a query.
+
+Up to `EXACT` passages all products are computed. Beyond, a graph of neighbours finds the nearest
+(HNSW, by the package `usearch`), if it was installed when the vectors were written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +17,20 @@ from didyma.errors import DataError
 from didyma.ranking.featuriser import check_array
 from didyma.text.encoders.encoder import Encoder
 from didyma.text.encoders.fingerprint import Fingerprint
+from didyma.text.encoders.packages import is_installed
 from didyma.text.encoders.resolution import EncoderLike, restore
 
-__all__ = ["DenseVectors", "largest"]
+__all__ = ["GRAPH", "DenseVectors", "largest", "write_graph"]
 
 BLOCK = 16_384  # vectors that are multiplied at once
+EXACT = 100_000  # passages beyond which neighbours are looked up
+GRAPH = "neighbours.usearch"
 
 
 class DenseVectors:
     """Vectors of passages, and the encoder that made them: top k by s(q, d) = v(q)'v(d).
 
-    All products are computed, a block of float16 numbers at a time.
+    All products are computed, a block of float16 numbers at a time, unless there is a graph.
     """
 
     def __init__(
@@ -47,14 +54,54 @@ class DenseVectors:
             raise DataError(problem, path=self._path, field="encoder")
         return self._encoder
 
-    def scores(self, queries: Sequence[str]) -> NDArray[np.float32]:
-        """Cosine of each query and each passage; shape (n_queries, n_passages)."""
-        asked = self.encoder.encode_queries(queries)
-        scores = np.empty((len(queries), len(self.vectors)), np.float32)
+    def encode(self, query: str) -> NDArray[np.float32]:
+        """The vector of a query; shape (dimension,)."""
+        return self.encoder.encode_queries([query])[0]
+
+    def cosines(
+        self, query: NDArray[np.float32], places: NDArray[np.int64] | None = None
+    ) -> NDArray[np.float32]:
+        """Cosine of a query's vector and each passage, or those at some places."""
+        if places is not None:
+            return self.vectors[places].astype(np.float32) @ query
+        scores = np.empty(len(self.vectors), np.float32)
         for start in range(0, len(self.vectors), BLOCK):
             block = self.vectors[start : start + BLOCK].astype(np.float32)
-            scores[:, start : start + BLOCK] = asked @ block.T
+            scores[start : start + BLOCK] = block @ query
         return scores
+
+    def nearest(self, query: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+        """Places of the k passages nearest to a query's vector, the nearest first."""
+        if self._graph is None:
+            return largest(self.cosines(query), k)
+        count = min(k, len(self.vectors))
+        keys = self._graph.search(query, count, threads=1).keys
+        places = np.sort(np.asarray(keys).astype(np.int64))
+        return places[largest(self.cosines(query, places), count)]
+
+    @cached_property
+    def _graph(self) -> Any:
+        """The graph that was written, None if there is none, or nothing to read it with."""
+        if not (self._path / GRAPH).is_file() or not is_installed("usearch"):
+            return None
+        from usearch.index import Index
+
+        graph = Index.restore(self._path / GRAPH, view=True)
+        if graph is None or (graph.ndim, len(graph)) != self.vectors.shape[::-1]:
+            raise DataError("is damaged: expected the neighbours of all passages", path=self._path)
+        return graph
+
+
+def write_graph(vectors: NDArray[np.float32], path: Path) -> bool:
+    """Write the neighbours of many vectors of unit length; say whether it was done."""
+    if len(vectors) <= EXACT or not is_installed("usearch"):
+        return False
+    from usearch.index import Index
+
+    graph = Index(ndim=vectors.shape[1], metric="ip", dtype="f16")
+    graph.add(np.arange(len(vectors)), vectors)
+    graph.save(path)
+    return True
 
 
 def largest(scores: NDArray[Any], k: int) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,7 @@ from didyma.files import PathName
 from didyma.ranking.explanation import MatchedSpan
 from didyma.ranking.featuriser import check_array
 from didyma.ranking.ranked import Ranked, Ranking
-from didyma.text.dense import DenseVectors, largest
+from didyma.text.dense import GRAPH, DenseVectors, largest, write_graph
 from didyma.text.encoders.fingerprint import Fingerprint
 from didyma.text.encoders.resolution import EncoderLike, resolve
 from didyma.text.features.bm25 import BM25
@@ -52,6 +52,17 @@ RRF = 60.0  # of reciprocal rank fusion
 TEXTS = "passages.jsonl"
 CANDIDATES = 100  # passages that a reranker looks at
 EVERY = 10_000  # passages between two reports
+
+
+class Candidates(NamedTuple):
+    """Passages that a query finds: places and scores, best first, and scores of each first stage.
+
+    ``stages`` has ``bm25`` and, if the index has vectors, ``dense``, the cosine.
+    """
+
+    places: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    stages: dict[str, NDArray[np.float64]]
 
 
 class PassageIndex:
@@ -160,7 +171,10 @@ class PassageIndex:
             if made is not None:
                 place = VectorStore.at(cache_home() / "vectors" if store is None else store)
                 place.fill(made, texts, callback=on_encoded)
-                writer.array("vectors", place.get(made, texts).astype(np.float16))
+                vectors = place.get(made, texts)
+                writer.array("vectors", vectors.astype(np.float16))
+                if write_graph(vectors, writer.folder / GRAPH):
+                    writer.adopt(GRAPH)
                 writer.array("fingerprint", made.fingerprint.vectors)
                 writer.record["encoder"] = made.name
         return cls.open(path)
@@ -216,26 +230,25 @@ class PassageIndex:
             self.dense.attach(encoder)
         return self
 
-    def candidates(
-        self, query: str, k: int
-    ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.float64]]]:
-        """Places of the k best passages by each first stage, and all scores of each of them.
+    def candidates(self, query: str, k: int) -> Candidates:
+        """The k best passages by each first stage, with the scores of all stages.
 
-        The stages are ``bm25`` and, if the index has vectors, ``dense``, the cosine. With both, the
-        order is that of reciprocal rank fusion, Σ 1 / (60 + rank), and there may be 2 k.
+        With BM25 and vectors the order is that of reciprocal rank fusion, Σ 1 / (60 + rank), and
+        there may be 2 k.
         """
         if self.dense is None:
             [(places, scores)] = self.top([query], k)
-            return places, {"bm25": scores}
+            return Candidates(places, scores, {"bm25": scores})
         [(matching, weights)] = self.top([query], max(len(self), 1))
         bm25 = np.zeros(len(self))
         bm25[matching] = weights
-        dense = self.dense.scores([query])[0].astype(np.float64)
+        vector = self.dense.encode(query)
         fused = np.zeros(len(self))
-        for best in (matching[:k], largest(dense, k)):
+        for best in (matching[:k], self.dense.nearest(vector, k)):
             fused[best] += 1 / (RRF + 1 + np.arange(len(best)))
         places = largest(fused, int(np.count_nonzero(fused)))
-        return places, {"bm25": bm25[places], "dense": dense[places], "fused": fused[places]}
+        dense = self.dense.cosines(vector, places).astype(np.float64)
+        return Candidates(places, fused[places], {"bm25": bm25[places], "dense": dense})
 
     def top(
         self, queries: Sequence[str], k: int
@@ -276,8 +289,8 @@ class PassageIndex:
             if not is_whole(value) or value < 1:
                 raise DataError(f"expected a positive number, found {value!r:.40}", field=name)
         with placed(self.path):
-            places, stages = self.candidates(query, k if reranker is None else max(k, candidates))
-        scores = stages.get("fused", stages["bm25"])
+            wanted = k if reranker is None else max(k, candidates)
+            places, scores, stages = self.candidates(query, wanted)
         if reranker is None:
             places, scores = places[:k], scores[:k]
         passages = [self.passage(place) for place in places.tolist()]
@@ -378,30 +391,38 @@ def index_of(
     path: PathName,
     *,
     language: str | None = "auto",
-    callback: Callable[[int], object] | None = None,
+    encoder: EncoderLike = None,
+    **options: Any,
 ) -> PassageIndex:
     """The index at a path, or one of the texts there, which is made if they have changed.
 
     It is kept below ``indexes`` in the folder of this user's caches, not beside the texts, which
-    may be somebody else's.
+    may be somebody else's. Other ``options`` are those of `PassageIndex.build`.
     """
+    made = None if encoder is None else resolve(encoder)
     if is_folder(path, KIND):
-        return PassageIndex.open(path)
+        index = PassageIndex.open(path)
+        return index if made is None else index.attach(made)
     source = corpus.source(path).resolve()
     folder = cache_home() / "indexes"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    cached = folder / f"{source.name}-{_digest(str(source), str(language))[:16]}"
+    names = [str(source), str(language), *([] if made is None else [made.name])]
+    cached = folder / f"{source.name}-{_digest(*names)[:16]}"
     stamp = _stamp(source)
     if is_folder(cached, KIND):
         try:
             index = PassageIndex.open(cached)
-        except DataError:  # damaged, or of another version: it is made anew
+            if made is not None:
+                index.attach(made)
+        except DataError:  # damaged, or of another version or encoder: it is made anew
             pass
         else:
             if index.record.get("stamp") == stamp:
                 return index
     record = {"source": str(source), "stamp": stamp}
-    return PassageIndex.build(path, cached, language=language, callback=callback, record=record)
+    built = {"language": language, "record": record, "encoder": made, **options}
+    index = PassageIndex.build(path, cached, **built)
+    return index if made is None else index.attach(made)
 
 
 def _stamp(source: Path) -> str:

@@ -78,10 +78,10 @@ class IndexedPassages(Protocol):
         """The passage at a place."""
         ...
 
-    def top(
-        self, queries: Sequence[str], k: int
-    ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-        """For each query places and scores of k passages, best first."""
+    def candidates(
+        self, query: str, k: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64], dict[str, NDArray[np.float64]]]:
+        """Places and scores of passages, best first, and their scores by each first stage."""
         ...
 
 
@@ -112,13 +112,16 @@ class TextCollection:
     ) -> TextCollection:
         """The same with the best passages of a first stage as candidates of each query.
 
-        An index finds them among its own passages, which take the place of those that were read.
+        An index finds them among its own passages, which take the place of those that were read;
+        one with vectors has two first stages, each a run.
         """
         asked, passages = list(self.queries.values()), self.passages
         if isinstance(first_stage, IndexedPassages):
-            found = first_stage.top(asked, depth)
+            answers = [first_stage.candidates(query, depth) for query in asked]
+            found = [(places, stages) for places, _, stages in answers]
         else:
-            found = first_stage.fit(list(passages.values())).top(asked, depth)
+            retriever = first_stage.fit(list(passages.values()))
+            found = [(own, {"bm25": scores}) for own, scores in retriever.top(asked, depth)]
         sizes = [len(places) for places, _ in found]
         places = np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)])
         names, records = list(passages), dict(self.records)
@@ -131,13 +134,13 @@ class TextCollection:
                 if place in used or names[-1] in wanted:
                     passages[names[-1]] = passage.text
                     records |= _records({names[-1]: passage})
-        run = Run(
-            np.repeat(text_array(list(self.queries)), sizes),
-            text_array(names)[places],
-            np.concatenate([np.empty(0), *(scores for _, scores in found)]),
-            type(first_stage).__name__,
+        qid = np.repeat(text_array(list(self.queries)), sizes)
+        docid = text_array(names)[places]
+        runs = tuple(
+            Run(qid, docid, np.concatenate([scores[stage] for _, scores in found]), stage)
+            for stage in (found[0][1] if found else ())
         )
-        return replace(self, passages=passages, runs=(run,), records=records)
+        return replace(self, passages=passages, runs=runs, records=records)
 
     def lists(self, choice: FieldChoice | None = None) -> Lists:
         """The candidates of each query, judged if there are judgements: then of judged queries.
