@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -55,10 +56,16 @@ def test_cross_encoder_pairs_of_several_queries(reranker, ranked):
     other = "when does the tree grow?"
     pairs = [(QUERY, TEXTS[0]), (other, TEXTS[0]), (QUERY, TEXTS[1]), (QUERY, TEXTS[2])]
     found = RerankEncoder(reranker).predict(pairs, show_progress_bar=False)
-    score = {one.index: one.score for one in ranked}
-    assert found[[0, 2, 3]].tolist() == [score[0], score[1], score[2]]
-    assert found[1] == reranker.rank(other, TEXTS[:1])[0].score
+    chance = {one.index: one.probability for one in ranked}
+    assert found[[0, 2, 3]].tolist() == [chance[0], chance[1], chance[2]]
+    assert found[1] == reranker.rank(other, TEXTS[:1])[0].probability
     assert RerankEncoder(reranker).predict([]).shape == (0,)
+
+
+def test_pairs_without_probabilities_are_refused():
+    fused = TextReranker(quick=True).fit(replace(made(12), labels=None))
+    with pytest.raises(DataError, match="learned from judgements"):
+        RerankEncoder(fused).predict((QUERY, TEXTS[0]))
 
 
 def test_a_single_pair_is_scored_as_by_a_cross_encoder(reranker):

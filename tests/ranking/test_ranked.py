@@ -18,12 +18,12 @@ RANKINGS = [
         "q1",
         "who wrote\tEmma?",
         [
-            Ranked(1, 0.75, "d1", "Jane\nAusten.", {"year": 1815}, raw=2.5),
-            Ranked(0, 0.25, None, "It is late.", raw=-1.0),
+            Ranked(1, 0.75, "d1", "Jane\nAusten.", {"year": 1815}, raw=2.5, probability=0.6),
+            Ranked(0, 0.25, None, "It is late.", raw=-1.0, probability=0.7),
         ],
     ),
     PassageRanking("q2", "why?", []),
-    PassageRanking("q3", "how?", [Ranked(0, 0.5, 7, "So.", raw=0.0)]),
+    PassageRanking("q3", "how?", [Ranked(0, 0.5, 7, "So.", raw=0.0, probability=0.2)]),
 ]
 
 
@@ -43,6 +43,7 @@ def test_json_lines(name: str, tmp_path: Path) -> None:
         assert first["passages"][0] == {
             "rank": 1,
             "score": 0.75,
+            "probability": 0.6,
             "id": "d1",
             "text": "Jane\nAusten.",
             "year": 1815,
@@ -75,5 +76,18 @@ def test_runs(tmp_path: Path) -> None:
 def test_cuts() -> None:
     first = RANKINGS[0]
     assert [own.id for own in first.cut(1).passages] == ["d1"]
-    assert [own.id for own in first.cut(None, 0.25).passages] == ["d1", None]
+    assert [own.id for own in first.cut(None, 0.6).passages] == ["d1", None]
+    assert [own.id for own in first.cut(None, 0.65).passages] == [None]  # not by the order's scores
     assert first.cut(5, 0.8).passages == []
+    unknown = PassageRanking("q", "why?", [Ranked(0, 0.9, text="So.")])
+    assert unknown.cut(1).passages == unknown.passages
+    with pytest.raises(DataError, match="threshold: expected probabilities"):
+        unknown.cut(None, 0.5)
+
+
+def test_a_ranking_without_probabilities_has_no_column_of_them(tmp_path: Path) -> None:
+    unknown = [PassageRanking("q", "why?", [Ranked(0, 0.9, text="So.")])]
+    write(unknown, tmp_path / "ranked.tsv")
+    assert "probability" not in (tmp_path / "ranked.tsv").read_text()
+    write(unknown, tmp_path / "ranked.jsonl")
+    assert "probability" not in (tmp_path / "ranked.jsonl").read_text()

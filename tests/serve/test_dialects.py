@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from didyma.serve.dialects import COHERE, DIALECTS, JINA, TEI, dialect_of
+from didyma.ranking.ranked import Ranked, Ranking
+from didyma.serve.dialects import COHERE, DIALECTS, JINA, SEARCH, TEI, dialect_of
 from didyma.serve.errors import KINDS, HTTPError
 
 QUERY = "who wrote Emma"
@@ -89,6 +90,19 @@ def test_tei_answers_one_entry_for_each_text(client, path):
     assert answered(client, path, IN_TEI)[0] == {"index": 1, "score": SCORES[0]}
     raw = answered(client, path, {**IN_TEI, "raw_scores": True})
     assert [one["score"] for one in raw] == [10 * score for score in SCORES]
+
+
+@pytest.mark.parametrize("dialect", [COHERE, TEI, SEARCH], ids=lambda dialect: dialect.name)
+def test_answers_have_the_probability_where_there_is_one(dialect):
+    likely = Ranked(0, 0.5, "a", "It rains", probability=0.25)
+    ranked = Ranking([likely, Ranked(1, 0.25, "b", "It snows")])
+    body = {"query": "rain", "documents": ["It rains", "It snows"]}
+    body |= {"texts": body.pop("documents")} if dialect is TEI else {}
+    question = dialect.read(msgspec.json.encode({"query": "rain"} if dialect is SEARCH else body))
+    answer = msgspec.json.decode(dialect.answer("1", question, ranked))
+    results = answer if dialect is TEI else answer["results"]
+    assert results[0]["probability"] == 0.25
+    assert "probability" not in results[1]
 
 
 def test_documents_win_over_texts(client):

@@ -76,9 +76,14 @@ def test_scores_keep_the_order_and_have_a_threshold(reranker):
     other = made(seed=1)
     raw = reranker.predict(other)
     order = np.argsort(-raw, kind="stable")
-    assert np.all(np.diff(reranker.calibration_(raw)[order]) <= 0)
+    assert np.all(np.diff(reranker.order_calibration_(raw)[order]) <= 0)
     threshold = reranker.calibration_.threshold(0.9)
-    above = reranker.calibration_(raw) >= threshold.score
+    chances = np.zeros(len(other))
+    for n, query in enumerate(other.queries):
+        rows = other.groups.rows_of(n)
+        for one in reranker.rank(query, [other.items[row] for row in rows]):
+            chances[rows[one.index]] = one.probability
+    above = chances >= threshold.score
     assert other.y[above].mean() > 0.7
 
 

@@ -164,6 +164,7 @@ class _Asking:
             result = {
                 "rank": rank,
                 "score": passage.score,
+                "probability": passage.probability,
                 "id": passage.id,
                 "text": passage.text,
                 "metadata": passage.metadata,

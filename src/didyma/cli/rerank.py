@@ -128,7 +128,10 @@ def fit(
                 "gate": reranker.gate_.to_dict(),
                 "trials": reranker.trials_,
                 "held_out": compared.table.to_dict(),
-                "calibration": reranker.calibration_.to_dict(),
+                "calibration": {
+                    **reranker.calibration_.to_dict(),
+                    "compared": reranker.calibration_report(),
+                },
                 "interrupted": reranker.interrupted_,
                 "wall_seconds": seconds,
             }
@@ -165,12 +168,13 @@ def rank(
         int | None, options.number("Passages for each query, at most.", min=1, metavar="K")
     ] = None,
     threshold: Annotated[
-        float | None, options.number("Leave out passages whose score is below it.", min=0, max=1)
+        float | None,
+        options.number("Leave out passages whose probability is below it.", min=0, max=1),
     ] = None,
     precision: Annotated[
         float | None,
         options.number(
-            "As --threshold: the score above which this share of held-out passages was relevant.",
+            "As --threshold: that above which this share of held-out passages was relevant.",
             min=0,
             max=1,
         ),
@@ -181,9 +185,11 @@ def rank(
 ) -> None:
     """Rank the passages of each query, best first.
 
-    Scores are probabilities of relevance. With --query, each line of DATA is a
-    passage: a text, or a JSON object with text, id and score (of the first
-    stage). Without DATA they come from stdin. Labels are not looked at.
+    Scores tell the order of one query's passages; the probability that a
+    passage is relevant depends on no other, and means the same for every query.
+    With --query, each line of DATA is a passage: a text, or a JSON object with
+    text, id and score (of the first stage). Without DATA they come from stdin.
+    Labels are not looked at.
 
     [bold]Examples[/bold]
 
@@ -218,7 +224,11 @@ def rank(
     if as_json:
         print_json({"queries": list(rankings.records(shown))})
     elif output is None:
-        columns = rankings.COLUMNS if query is None else ("rank", "score", "docid", "passage")
+        columns = (
+            rankings.COLUMNS
+            if query is None
+            else ("rank", "score", "probability", "docid", "passage")
+        )
         rankings.write_table(shown, sys.stdout, columns)
     else:
         rankings.write(shown, output)

@@ -20,7 +20,8 @@ TextPair: TypeAlias = "tuple[str, str] | list[str]"
 class RerankEncoder:
     """Has `rank` and `predict` in the place of a ``CrossEncoder``; needs no other library.
 
-    Scores are chances of relevance.
+    Scores of `rank` tell the order of one query's documents; those of `predict` are chances of
+    relevance, which do not depend on the other pairs.
 
     Parameters
     ----------
@@ -55,7 +56,7 @@ class RerankEncoder:
     def predict(self, sentences: Sequence[TextPair], **_: Any) -> NDArray[np.float64]: ...
 
     def predict(self, sentences: Any, **_: Any) -> NDArray[np.float64] | float:
-        """The score of each pair of a query and a document, or of a single pair."""
+        """The chance of relevance of each pair of a query and a document, or of a single pair."""
         if len(sentences) > 0 and isinstance(sentences[0], str):
             return float(self.predict([sentences])[0])
         pairs = [_checked(pair, row) for row, pair in enumerate(sentences)]
@@ -65,7 +66,12 @@ class RerankEncoder:
         scores = np.zeros(len(pairs))
         for query, of_query in rows.items():
             for one in self.reranker.rank(query, [pairs[row][1] for row in of_query]):
-                scores[of_query[one.index]] = one.score
+                if one.probability is None:
+                    raise DataError(
+                        "expected a reranker that learned from judgements, as others have no "
+                        "chances of relevance: use rank"
+                    )
+                scores[of_query[one.index]] = one.probability
         return scores
 
 

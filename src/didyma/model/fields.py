@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from didyma.protocol import Estimator
 from didyma.values import is_whole
 
-__all__ = ["REQUIRED", "Field", "Saved", "check_parameters", "convert", "fields_of"]
+__all__ = ["REQUIRED", "Field", "Saved", "check_parameters", "convert", "fields_of", "options"]
 
 REQUIRED: Any = object()  # the default of a field that has none
 
@@ -52,7 +52,7 @@ class Field(NamedTuple):
 
     def check_array(self, array: NDArray[Any], sizes: dict[Any, Any]) -> NDArray[Any]:
         """The array, if type and shape are those of the field; ``sizes`` learns new words."""
-        scalars = [scalar for option in _options(self.kind) if (scalar := _scalar(option))]
+        scalars = [scalar for option in options(self.kind) if (scalar := _scalar(option))]
         if not any(_is_of(array, scalar) for scalar in scalars):
             expected = scalars[0].__name__ if scalars else _spelled(self.kind)
             raise ValueError(f"{self.place} should be {expected}, but is {array.dtype}")
@@ -68,7 +68,7 @@ class Field(NamedTuple):
 
     def check_part(self, part: Any) -> Any:
         """The object, if it is of the field's class."""
-        if not any(own is Any or type(part) is own for own in _options(self.kind)):
+        if not any(own is Any or type(part) is own for own in options(self.kind)):
             name = type(part).__name__
             raise ValueError(f"{self.place} should be {_spelled(self.kind)}, but is a {name}")
         return part
@@ -117,7 +117,7 @@ def check_parameters(
     for name, value in values.items():
         if name not in (known if names is None else names):
             raise ValueError(f"{owner}.{name}: there is no such parameter")
-        kinds = [own for own in _options(known[name]) if own not in SCALARS]
+        kinds = [own for own in options(known[name]) if own not in SCALARS]
         if not (isinstance(value, str) and any(isinstance(own, type) for own in kinds)):
             convert(f"{owner}.{name}", value, known[name])  # others are texts that users type
 
@@ -218,12 +218,13 @@ def _spelled(kind: Any) -> str:
     >>> _spelled(float | None), _spelled(tuple[str, ...])
     ('a number or null', 'a list')
     """
-    options = [get_origin(option) or option for option in _options(kind)]
-    words = (WORDS.get(own) or str(getattr(own, "__name__", "another value")) for own in options)
+    kinds = [get_origin(option) or option for option in options(kind)]
+    words = (WORDS.get(own) or str(getattr(own, "__name__", "another value")) for own in kinds)
     return " or ".join(dict.fromkeys(words))
 
 
-def _options(kind: Any) -> tuple[Any, ...]:
+def options(kind: Any) -> tuple[Any, ...]:
+    """The types of a union, or the type itself."""
     return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self, TypeAlias, get_args, get_origin
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.model.fields import REQUIRED, Field, fields_of
+from didyma.model.fields import REQUIRED, Field, fields_of, options
 from didyma.model.plain import checked_plain
 from didyma.model.registry import class_of, name_of
 
@@ -110,8 +110,9 @@ def _taken(field: Field, arrays: Tensors, values: Record, sizes: Record) -> Any:
             raise ValueError(f"{field.place} is missing")
         return field.default
     value = values.pop(key)
-    if isinstance(kind, type) and issubclass(kind, Serialisable):
-        return _restored(pop_under(f"{key}/", arrays), value, kind)
+    part = next((own for own in options(kind) if _is_part(own)), None)
+    if part is not None and value is not None:
+        return _restored(pop_under(f"{key}/", arrays), value, part)
     if inner := _kind_of_items(kind):
         states = [(pop_under(f"{n}/", arrays), own) for n, own in enumerate(value)]
         return tuple(_restored(*state, inner) for state in states)
@@ -139,7 +140,11 @@ def _restored(arrays: Tensors, own: Any, kind: Any) -> Any:
 def _kind_of_items(kind: Any) -> Any:
     """The class of the objects of a tuple, None if they are plain."""
     first = get_args(kind)[0] if get_origin(kind) is tuple else None
-    return first if isinstance(first, type) and issubclass(first, Serialisable) else None
+    return first if _is_part(first) else None
+
+
+def _is_part(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Serialisable)
 
 
 def under(prefix: str, arrays: Tensors) -> Tensors:

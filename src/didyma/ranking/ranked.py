@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from didyma.errors import DataError
 from didyma.files import PathName, format_suffix, replace_when_done
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PassageRanking", "Ranked", "Ranking", "records", "write", "write_table"]
 
-COLUMNS = ("qid", "rank", "score", "docid", "query", "passage")
+COLUMNS = ("qid", "rank", "score", "probability", "docid", "query", "passage")
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Ranked:
     index : int
         Its place among the documents that were given, or among all passages of an index.
     score : float
-        The probability that it is relevant, where the reranker is calibrated; else ``raw``.
+        Falls along the ranking, in (0, 1) where the reranker is calibrated, else ``raw``. It may
+        rest on comparisons with the other documents: only scores of one list can be compared.
     id : any
         Its id, if it had one.
     text : str
@@ -43,6 +45,10 @@ class Ranked:
         The best part of a long document, in code points.
     raw : float
         The score by which documents are ranked.
+    probability : float or None
+        The chance that it is relevant. It depends on the query and on this document alone, so that
+        it means the same for every query; the ranking, which knows the others, may order documents
+        otherwise. None if the reranker has learned from no judgements, or is a `didyma.Reranker`.
     first_score, first_rank : float and int, or None
         Score and rank (from 1) by BM25, if it was found in an index.
     explanation : PassageExplanation or None
@@ -61,6 +67,7 @@ class Ranked:
     metadata: dict[str, Any] = field(default_factory=dict)
     window: tuple[int, int] | None = None
     raw: float = 0.0
+    probability: float | None = None
     first_score: float | None = None
     first_rank: int | None = None
     explanation: PassageExplanation | None = None
@@ -97,8 +104,18 @@ class PassageRanking(NamedTuple):
         ]
 
     def cut(self, top_k: int | None = None, threshold: float | None = None) -> PassageRanking:
-        """The same without passages beyond the first, or with scores below a threshold."""
-        best = [one for one in self.passages if threshold is None or one.score >= threshold]
+        """The same without passages beyond the first, or with probabilities below a threshold."""
+        if threshold is None:
+            return self._replace(passages=self.passages[:top_k])
+        best = []
+        for one in self.passages:
+            if one.probability is None:
+                raise DataError(
+                    "expected probabilities, which a reranker has that learned from judgements",
+                    field="threshold",
+                )
+            if one.probability >= threshold:
+                best.append(one)
         return self._replace(passages=best[:top_k])
 
 
@@ -106,7 +123,14 @@ def records(rankings: Iterable[PassageRanking]) -> Iterator[dict[str, Any]]:
     """An object for each query, ready for JSON."""
     for ranking in rankings:
         passages = [
-            {"rank": rank, "score": one.score, "id": name, "text": one.text, **one.metadata}
+            {
+                "rank": rank,
+                "score": one.score,
+                **({} if one.probability is None else {"probability": one.probability}),
+                "id": name,
+                "text": one.text,
+                **one.metadata,
+            }
             for rank, (one, name) in enumerate(zip(ranking.passages, ranking.names()), 1)
         ]
         yield {"qid": ranking.qid, "query": ranking.query, "passages": passages}
@@ -137,10 +161,15 @@ def write(rankings: Iterable[PassageRanking], path: PathName) -> None:
 def write_table(
     rankings: Iterable[PassageRanking], file: IO[str], columns: Sequence[str] = COLUMNS
 ) -> None:
-    """Write a header and a line for each passage."""
+    """Write a header and a line for each passage; without ``probability`` if there is none."""
+    rankings = list(rankings)
+    if all(one.probability is None for ranking in rankings for one in ranking.passages):
+        columns = [name for name in columns if name != "probability"]
     file.write("\t".join(columns) + "\n")
     for ranking in rankings:
         for rank, (one, name) in enumerate(zip(ranking.passages, ranking.names()), 1):
-            row = (ranking.qid, rank, f"{one.score:.6g}", name, ranking.query, one.text)
+            chance = "" if one.probability is None else f"{one.probability:.6g}"
+            scores = f"{one.score:.6g}", chance
+            row = (ranking.qid, rank, *scores, name, ranking.query, one.text)
             cells = (dict(zip(COLUMNS, row))[column] for column in columns)
             file.write("\t".join(" ".join(str(cell).split()) for cell in cells) + "\n")

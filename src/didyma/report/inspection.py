@@ -11,6 +11,7 @@ from didyma.data.columns import Columns
 from didyma.data.lists import Lists
 from didyma.data.text_columns import distinct
 from didyma.model import Model
+from didyma.text.notes import OLD_FILE
 
 __all__ = ["data_summary", "model_summary"]
 
@@ -31,6 +32,9 @@ def model_summary(path: Path, top: int) -> dict[str, Any]:
         summary["parameters"] = summary["state"]["parameters"]
         tried = len(model.estimator.trials_)
         summary["summary"] |= {"verdict": str(model.estimator.gate_), "ways_tried": tried}
+        summary["calibration"] = model.estimator.calibration_report()
+        if model.estimator.has_old_probabilities:
+            summary["summary"]["probability"] = OLD_FILE
     weights = sorted(learned.weights.items(), key=lambda item: -abs(item[1]))
     for name, weight in weights[:top]:
         if weight != 0:

@@ -439,8 +439,7 @@ def _returned(question: Question, one: Ranked) -> dict[str, Any]:
 
 def probability_of(one: Ranked) -> float | UnsetType:
     """The chance that a document is relevant, where the model tells it."""
-    probability = getattr(one, "probability", None)
-    return UNSET if probability is None else float(probability)
+    return UNSET if one.probability is None else one.probability
 
 
 def _explanation(one: Ranked, *, asked: bool) -> dict[str, Any] | UnsetType:

@@ -146,7 +146,7 @@ class ServedModel:
 
     @property
     def thresholds(self) -> list[dict[str, float]]:
-        """Scores to cut at, one for each precision that is ``asked`` for and reached."""
+        """Probabilities to cut at, one for each precision that is ``asked`` for and reached."""
         thresholds = []
         for asked in PRECISIONS:
             with suppress(DataError):

@@ -11,9 +11,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Groups
 from didyma.errors import DataError
-from didyma.model import Saved, Serialisable
+from didyma.model import Saved, Serialisable, State
+from didyma.text.nested import nested_choice
 
-__all__ = ["Calibration", "Reliability", "Threshold", "wilson"]
+__all__ = [
+    "Calibration",
+    "HeldOutError",
+    "Reliability",
+    "Threshold",
+    "least_logistic_loss",
+    "platt_targets",
+    "wilson",
+]
 
 FOLDS = 5
 BINS = 10  # of reliability
@@ -21,6 +30,7 @@ FEWEST = 10  # passages above a threshold that its precision is read off
 POINTS = 512  # of the held-out curve that thresholds are read off
 TIE = 2.0**-14  # what tells equal probabilities apart
 CELL = 28  # bits of a score that are not looked at: 24 of its fraction remain
+CHOSEN = "chosen"
 GREATEST = 1e300  # scores beyond are as good as this one
 LEAST = 1e-290  # scores that are all below have no slope: it would overflow
 
@@ -38,6 +48,30 @@ class Reliability(NamedTuple):
     share: float
     low: float
     high: float
+
+
+class HeldOutError(NamedTuple):
+    """How far calibrated scores p of held-out passages are from their relevance y.
+
+    log_loss    mean of −y log p − (1 − y) log(1 − p)
+    brier       mean of (p − y)²
+    error       expected calibration error: mean |p − y| of the means in ten bins, which have
+                equally many passages, by ascending scores
+    """
+
+    kind: str
+    log_loss: float
+    brier: float
+    error: float
+
+    @classmethod
+    def of(cls, kind: str, image: Vector, share: Vector) -> Self:
+        """The errors of these scores."""
+        order = np.argsort(image, kind="stable")
+        bins = np.array_split(order, BINS)
+        apart = sum(abs(float((image[own] - share[own]).sum())) for own in bins)
+        brier = float(np.mean((image - share) ** 2))
+        return cls(kind, _log_loss(image, share), brier, apart / len(image))
 
 
 class Threshold(NamedTuple):
@@ -81,7 +115,7 @@ class Calibration(Serialisable):
     parameters : array
         Centre, slope and intercept, or knots above their values.
     log_losses : by kind
-        On held-out queries; empty if there is but one query.
+        On held-out queries, by which the kind is chosen; empty if there is but one query.
     curve : array of shape (4, n_points)
         Held-out scores, descending, and how many passages, relevant passages and queries with a
         passage reach each.
@@ -89,6 +123,8 @@ class Calibration(Serialisable):
         How many of them there are.
     bins : tuple of Reliability
         Of held-out passages, by their scores in steps of .1.
+    held_out : tuple of HeldOutError
+        Of each kind, and of the "chosen" one: for each query, the kind that others have chosen.
     """
 
     kind: str
@@ -98,6 +134,7 @@ class Calibration(Serialisable):
     relevant: float
     n_queries: int
     bins: tuple[Reliability, ...]
+    held_out: tuple[HeldOutError, ...] = ()
 
     @classmethod
     def fit(cls, scores: ArrayLike, relevance: ArrayLike, groups: Groups) -> Self:
@@ -116,15 +153,31 @@ class Calibration(Serialisable):
         if share.min() < 0 or share.max() > 1:
             raise DataError("expected numbers from 0 to 1", field="relevance")
         values = _Cells.of(raw).values
-        held_out = {kind: np.empty(len(values)) for kind in FITS}
-        for train, test in _folds(groups):
-            for kind, fit in FITS.items():
-                parameters = fit(values[train], share[train])
-                held_out[kind][test] = _image(kind, parameters, raw[test])
-        folded = np.count_nonzero(groups.sizes) > 1
-        losses = {kind: _log_loss(p, share) for kind, p in held_out.items()} if folded else {}
-        kind = min(losses, key=losses.__getitem__, default="platt")
-        image = held_out[kind] if folded else np.zeros(0)
+        fold = _folds(groups)
+        if not fold.any():  # but one query
+            nothing, none = np.zeros(0), np.zeros((4, 0))
+            return cls(
+                *("platt", _fit_platt(values, share), {}, none, float(share.sum())),
+                *(len(groups), tuple(_reliabilities(nothing, nothing))),
+            )
+
+        def learn(train: NDArray[np.bool_]) -> list[tuple[str, Vector]]:
+            return [(kind, fit(values[train], share[train])) for kind, fit in FITS.items()]
+
+        images = {kind: np.empty(len(values)) for kind in (*FITS, CHOSEN)}
+
+        def loss(learned: tuple[str, Vector], test: NDArray[np.bool_]) -> float:
+            return _log_loss(_image(*learned, raw[test]), share[test]) * float(test.sum())
+
+        choice = nested_choice(learn, loss, fold)
+        for n, (chosen, all_kinds) in enumerate(zip(choice.held_out, choice.settings)):
+            test = fold == n
+            for kind, learned in ((CHOSEN, chosen), *((own[0], own) for own in all_kinds)):
+                images[kind][test] = _image(*learned, raw[test])
+        errors = [HeldOutError.of(kind, image, share) for kind, image in images.items()]
+        losses = {own.kind: own.log_loss for own in errors[:-1]}
+        kind = min(losses, key=losses.__getitem__)
+        image = images[CHOSEN]
         return cls(
             kind,
             FITS[kind](values, share),
@@ -133,6 +186,7 @@ class Calibration(Serialisable):
             float(share.sum()),
             len(groups),
             tuple(_reliabilities(image, share)),
+            tuple(errors),
         )
 
     def __call__(self, scores: ArrayLike) -> Vector:
@@ -141,7 +195,12 @@ class Calibration(Serialisable):
 
     @property
     def error(self) -> float:
-        """Expected calibration error: the mean distance of score and share over held-out bins."""
+        """Expected calibration error of held-out passages, as `HeldOutError` has it.
+
+        Files of 0.2 have only ``bins``, whose mean distance of score and share it is then.
+        """
+        if self.held_out:
+            return self.held_out[-1].error
         passages = sum(bin.passages for bin in self.bins)
         distance = sum(bin.passages * abs(bin.score - bin.share) for bin in self.bins)
         return distance / max(passages, 1)
@@ -181,8 +240,16 @@ class Calibration(Serialisable):
             "kind": self.kind,
             "log_losses": self.log_losses,
             "expected_calibration_error": self.error,
+            "held_out": [own._asdict() for own in self.held_out],
             "bins": [bin._asdict() for bin in self.bins],
         }
+
+    def state(self) -> State:
+        """All of it, as files of 0.2 have it where there are no held-out errors."""
+        arrays, values = super().state()
+        if not self.held_out:
+            del values["held_out"]
+        return arrays, values
 
     def _check_state(self) -> None:
         shapes = {"platt": (3,), "isotonic": (2, self.parameters.size // 2)}
@@ -254,38 +321,43 @@ def _fit_isotonic(scores: Vector, share: Vector) -> Vector:
 
 
 def _fit_platt(scores: Vector, share: Vector) -> Vector:
-    """Centre, slope and intercept of a logistic regression on Platt's smoothed targets.
-
-    A relevant passage counts as (N₊ + 1) / (N₊ + 2), any other as 1 / (N₋ + 2).
-    """
+    """Centre, slope and intercept of a logistic regression on Platt's smoothed targets."""
     size = max(np.abs(scores).max(), LEAST)
     unit = scores / size
     centre, deviation = unit.mean(), unit.std()
-    relevant = share.sum()
-    high, low = (relevant + 1) / (relevant + 2), 1 / (len(share) - relevant + 2)
-    target = low + (high - low) * share
+    target = platt_targets(share)
     base = np.log(target.mean() / (1 - target.mean()))
     flat = np.array([centre * size, 0.0, base])
     if deviation < 1e-12:
         return flat
     columns = np.stack([(unit - centre) / deviation, np.ones(len(unit))])
-    w = _newton(columns, target, np.array([0.0, base]))
+    w = least_logistic_loss(columns, target, np.array([0.0, base]), np.zeros(2))
     return np.array([centre * size, w[0] / (deviation * size), w[1]]) if w[0] > 0 else flat
 
 
-def _newton(columns: Vector, target: Vector, w: Vector) -> Vector:
-    """Weights of the least logistic loss, Σ log(1 + exp z) − target · z of z = w·columns."""
+def platt_targets(share: Vector) -> Vector:
+    """A relevant passage counts as (N₊ + 1) / (N₊ + 2), any other as 1 / (N₋ + 2)."""
+    relevant = share.sum()
+    high, low = (relevant + 1) / (relevant + 2), 1 / (len(share) - relevant + 2)
+    return low + (high - low) * share
+
+
+def least_logistic_loss(columns: Vector, target: Vector, w: Vector, penalty: Vector) -> Vector:
+    """Weights of the least Σ log(1 + exp z) − target · z + ½ Σ_j penalty_j w_j² of z = w·columns.
+
+    By Newton's method, from ``w``.
+    """
 
     def loss(w: Vector) -> float:
         z = w @ columns
-        return float(np.sum(np.logaddexp(0, z) - target * z))
+        return float(np.sum(np.logaddexp(0, z) - target * z) + 0.5 * penalty @ w**2)
 
     value = loss(w)
     for _ in range(100):
         p = _logistic(w @ columns)
-        gradient = columns @ (p - target)
-        hessian = (columns * (p * (1 - p))) @ columns.T
-        step = np.linalg.solve(hessian + 1e-12 * np.trace(hessian) * np.eye(2), gradient)
+        gradient = columns @ (p - target) + penalty * w
+        hessian = (columns * (p * (1 - p))) @ columns.T + np.diag(penalty)
+        step = np.linalg.solve(hessian + 1e-12 * np.trace(hessian) * np.eye(len(w)), gradient)
         if gradient @ step <= 1e-14 * (1 + value):
             break
         size = 1.0
@@ -306,14 +378,12 @@ def _logistic(z: Vector) -> Vector:
     return 1 / (1 + np.exp(-np.clip(z, -700, 700)))
 
 
-def _folds(groups: Groups) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
-    """Rows to learn from and rows of held-out queries; none if but one query has rows."""
+def _folds(groups: Groups) -> NDArray[np.int64]:
+    """The fold of each row, by its query; all are 0 if but one query has rows."""
     present = np.flatnonzero(groups.sizes)
     fold = np.zeros(len(groups), np.int64)
     fold[present] = np.random.default_rng(0).permutation(len(present)) % FOLDS
-    for held_out in range(min(FOLDS, len(present)) if len(present) > 1 else 0):
-        test = (fold == held_out)[groups.codes]
-        yield ~test, test
+    return fold[groups.codes]
 
 
 def _log_loss(image: Vector, share: Vector) -> float:

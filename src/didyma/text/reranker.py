@@ -126,7 +126,7 @@ class Reranker(Serialisable, Savable):
             return Ranking()
         windowed, rows, raw, window = self._score(lists)
         order = np.argsort(-raw, kind="stable")[:top_k]
-        score = self._calibrated(raw)
+        score, probability = self._calibrated(raw), self._probability(windowed, raw)
         spans = self._spans(windowed, window)
         ranked = [
             Ranked(
@@ -137,6 +137,7 @@ class Reranker(Serialisable, Savable):
                 metadata=passages[n].metadata,
                 window=spans.get(n),
                 raw=float(raw[n]),
+                probability=None if probability is None else float(probability[n]),
             )
             for n in order.tolist()
         ]
@@ -244,6 +245,12 @@ class Reranker(Serialisable, Savable):
 
     def _calibrated(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
         return raw
+
+    def _probability(
+        self, windowed: Windowed, raw: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        """The chance that each document is relevant, where that was learned."""
+        return None
 
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Self, TypeVar, cast
+from typing import Annotated, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.attributes import Attributes
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, passages_of
 from didyma.data.schema import Schema
@@ -18,17 +17,15 @@ from didyma.errors import DataError
 from didyma.execution import on_cluster
 from didyma.model import Saved, State
 from didyma.model.fields import check_parameters
-from didyma.ranking.explanation import PassageExplanation, contributions
+from didyma.ranking.explanation import contributions
 from didyma.ranking.ranked import Ranked
 from didyma.ranking.windowed import Windowed
 from didyma.text.calibration import Calibration
 from didyma.text.drift import Drift, Ranges, departures
 from didyma.text.features import (
     ExtendedFeatures,
-    FieldOverlaps,
     FirstStage,
     Meaning,
-    Part,
     Signals,
     SmallFeatures,
     TextFeatures,
@@ -36,11 +33,13 @@ from didyma.text.features import (
 )
 from didyma.text.features.in_lists import IN_LIST, RRF
 from didyma.text.features.meaning import NO_VECTOR
-from didyma.text.features.signals import RANK, SIGNAL
-from didyma.text.features.word_vectors import WORDLLAMA
+from didyma.text.features.parts import further_columns, part_of, parts_of
+from didyma.text.features.signals import SIGNAL, with_given
 from didyma.text.judgements import Target, check_queries, read_judged
-from didyma.text.notes import imputed, unknown, without_vectors
+from didyma.text.monotone import signs_of
+from didyma.text.notes import OLD_FILE, imputed, unknown, without_vectors
 from didyma.text.opponents import LEXICAL, Z_SUM, Opponent, opponents, retrieval_columns
+from didyma.text.relevance import RelevanceModel
 from didyma.text.reranker import Reranker
 from didyma.text.verdict import Verdict, decide, select
 
@@ -114,8 +113,14 @@ class TextReranker(Reranker):
         What ranks, and why, in words and figures.
     trials_ : list of dict
         What was tried, and how it did.
+    relevance_ : RelevanceModel or None
+        The chance of relevance by columns that do not compare passages of a list (`Ranked`). None
+        without judgements, and in files of before 0.3.
     calibration_ : Calibration
-        From raw scores to the chance of relevance; it has thresholds, too.
+        From its logits to `Ranked.probability`, with thresholds for it. A model of before 0.3 has
+        none but that of scores.
+    order_calibration_ : Calibration
+        From raw scores to `Ranked.score`.
     ranges_ : Ranges
         What features were like in training, for `drift`.
     out_of_fold_ : array of shape (n_rows,)
@@ -128,7 +133,8 @@ class TextReranker(Reranker):
     schema_: Annotated[Schema, Saved()]
     gate_: Annotated[Verdict, Saved()]
     trials_: Annotated[list[dict[str, Any]], Saved()]
-    calibration_: Annotated[Calibration, Saved()]
+    relevance_: Annotated[RelevanceModel | None, Saved()]
+    order_calibration_: Annotated[Calibration, Saved(key="calibration")]
     ranges_: Annotated[Ranges, Saved()]
     out_of_fold_: NDArray[np.float64]
     interrupted_: bool
@@ -196,10 +202,18 @@ class TextReranker(Reranker):
         lists = read_judged(queries, passages, labels, scores, query_vectors)
         self.schema_ = Schema.of(lists.attributes)
         target = None if lists.labels is None else Target.of(lists.y, lists.groups, self.measure)
-        fitted = TextFeatures(self._parts(lists), self.language, self.window).fit(lists)
-        signals = _part(fitted, Signals)
+        fitted = TextFeatures(
+            [
+                SmallFeatures() if self.quick or self.features == "small" else ExtendedFeatures(),
+                *parts_of(lists, self.vectors, self.encoder, self.store, self.on_encoded),
+            ],
+            self.language,
+            self.window,
+        ).fit(lists)
+        signals = part_of(fitted, Signals)
         numbers = () if signals is None else signals.numbers_
-        self._check_monotone([signal.name for signal in numbers])
+        named = [signal.name for signal in numbers]
+        signs = signs_of(self.increasing, self.decreasing, named)
         fused = [column for column, _ in retrieval_columns(fitted.names, numbers)]
         relative = fused if self.quick else [name for name in fitted.names if ":" not in name]
         compared = [
@@ -215,7 +229,7 @@ class TextReranker(Reranker):
             self._fuse(lists, everything, windowed, orders)
             return self
         judged = JudgedFeatures.of(lists, windowed, everything.names, target, by=LEXICAL[0])
-        search = CrossValidation(judged, target, orders, self.random_state, self._signs())
+        search = CrossValidation(judged, target, orders, self.random_state, signs)
         if not len(search.usable):
             raise DataError(
                 "expected a query with a relevant and an irrelevant passage, found none",
@@ -227,7 +241,7 @@ class TextReranker(Reranker):
             len(search.usable),
             quick=self.quick,
             sets=sets,
-            further=_further(fitted),
+            further=further_columns(fitted),
             baseline=search.baseline.columns,
         )
         search.run(tried, self.time_budget, self.callback)
@@ -245,8 +259,11 @@ class TextReranker(Reranker):
             self.model_, raw = search.baseline.model(len(search.usable)), old
         else:
             self.model_, raw = search.final(best), best.scores
-        self.calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
-        self._finish(lists, everything, windowed, departures(raw, old, lists.groups))
+        self.order_calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
+        # Columns by kinds of questions (with a colon) are many, and tell chances no better.
+        absolute = [name for name in self._keep(everything).absolute if ":" not in name]
+        self.relevance_ = RelevanceModel.fit(judged, absolute, target.relevance, search.fold, signs)
+        self._look_at(lists, everything, windowed, departures(raw, old, lists.groups))
         self.out_of_fold_ = raw if best is None else best.scores
         self.interrupted_ = search.interrupted
         return self
@@ -254,7 +271,7 @@ class TextReranker(Reranker):
     def _fuse(
         self, lists: Lists, everything: TextFeatures, windowed: Windowed, orders: list[Opponent]
     ) -> None:
-        """The sum of z-scores, where there are no judgements; scores are not calibrated."""
+        """The sum of z-scores, where there are no judgements; there are no probabilities."""
         order = next((one for one in orders if one.name == Z_SUM), orders[0])
         summed = ", ".join(column.removesuffix(IN_LIST) for column in order.columns)
         verdict = (
@@ -268,46 +285,31 @@ class TextReranker(Reranker):
         n_queries = len(lists.groups)
         self.trials_, self.model_ = [], order.model(n_queries)
         identity, nothing = np.array([0.0, 1.0, 0.0]), np.zeros((4, 0))
-        self.calibration_ = Calibration("platt", identity, {}, nothing, 0.0, n_queries, ())
+        self.order_calibration_ = Calibration("platt", identity, {}, nothing, 0.0, n_queries, ())
+        self.relevance_ = None
         self.out_of_fold_, _ = windowed.best(order.scores(windowed.X, everything.names))
-        self._finish(lists, everything, windowed, np.zeros(1))
+        self._keep(everything)
+        self._look_at(lists, everything, windowed, np.zeros(1))
         self.interrupted_ = False
 
-    def _finish(
+    def _keep(self, everything: TextFeatures) -> TextFeatures:
+        """Keep the features that are needed."""
+        columns = [*(self.model_.features.names or ()), *self.gate_.baseline_order.columns]
+        self.featuriser = features = everything.with_columns(dict.fromkeys(columns))
+        if (meaning := part_of(features, Meaning)) is not None:
+            meaning.budget, meaning.on_encoded = self.embed_budget, None
+        return features
+
+    def _look_at(
         self,
         lists: Lists,
         everything: TextFeatures,
         windowed: Windowed,
         departed: NDArray[np.float64],
     ) -> None:
-        """Keep the columns that are needed, and what they were like."""
-        columns = [*(self.model_.features.names or ()), *self.gate_.baseline_order.columns]
-        self.featuriser = everything.with_columns(dict.fromkeys(columns))
-        if (meaning := _part(self.featuriser, Meaning)) is not None:
-            meaning.budget, meaning.on_encoded = self.embed_budget, None
+        """Remember what the columns are like that count."""
         rows = lists.select(windowed.item).with_items(windowed.X, everything.names)
         self.ranges_ = self._ranges(self.model_.features.arrange(rows), departed)
-
-    def _signs(self) -> dict[str, int]:
-        """Columns with which scores must rise (1) or fall (−1)."""
-        return {
-            SIGNAL + name + end: sign
-            for names, sign in ((self.increasing, 1), (self.decreasing, -1))
-            for name in names
-            for end in ("", RANK, IN_LIST, RRF)
-        }
-
-    def _check_monotone(self, numbers: list[str]) -> None:
-        for field, others in (("increasing", self.decreasing), ("decreasing", ())):
-            for name in getattr(self, field):
-                if name not in numbers:
-                    present = ", ".join(numbers) or "none"
-                    raise DataError(
-                        f"expected signals of numbers (there are {present}), found {name!r}",
-                        field=field,
-                    )
-                if name in others:
-                    raise DataError(f"{name!r} is both increasing and decreasing", field=field)
 
     @property
     def uses_scores(self) -> bool:
@@ -336,31 +338,6 @@ class TextReranker(Reranker):
         old, _ = windowed.best(order.scores(windowed.X, self.featuriser.names))
         return self.ranges_.compare(seen.X, seen.groups, departures(raw, old, lists.groups))
 
-    def _parts(self, lists: Lists) -> list[Part]:
-        is_small = self.quick or self.features == "small"
-        parts: list[Part] = [SmallFeatures() if is_small else ExtendedFeatures()]
-        if lists.scores is not None:
-            parts.append(FirstStage())
-        if (attributes := lists.attributes) is not None:
-            texts = list(lists.items)
-            parts += [
-                FieldOverlaps(name)
-                for name, own in attributes.fields.items()
-                if any(text.strip() for text in own) and list(own) != texts
-            ]
-            parts += [Signals()] * bool(attributes.signals)
-        vectors = self.vectors
-        has_vectors = attributes is not None and attributes.vectors is not None
-        if self.encoder is not None or (has_vectors and lists.query_vectors is not None):
-            parts.append(meaning := Meaning(self.encoder, self.store, None, self.on_encoded))
-            encoder = meaning.encoder
-            if vectors is None and encoder is not None and encoder.is_static:
-                is_named = encoder.name == WORDLLAMA
-                vectors = WORDLLAMA if is_named else encoder.encode_documents
-        if vectors is not None:
-            parts.append(WordVectors(vectors))
-        return parts
-
     def baseline(self, lists: Lists) -> tuple[str, NDArray[np.float64]]:
         """The order that reranking was compared with: its name, and a score for each row."""
         order = self.gate_.baseline_order
@@ -383,9 +360,9 @@ class TextReranker(Reranker):
         self.store = self.store if store is None else store
         self.embed_budget = self.embed_budget if embed_budget is None else embed_budget
         features = cast("TextFeatures", self.featuriser)
-        if vectors is not None and (words := _part(features, WordVectors)) is not None:
+        if vectors is not None and (words := part_of(features, WordVectors)) is not None:
             words.attach(vectors)
-        if (meaning := _part(features, Meaning)) is not None:
+        if (meaning := part_of(features, Meaning)) is not None:
             meaning.attach(encoder, store)
             meaning.budget = self.embed_budget
         return self
@@ -393,15 +370,17 @@ class TextReranker(Reranker):
     def _notes(self, passages: list[Passage], lists: Lists, windowed: Windowed) -> Iterator[str]:
         """What was missing in a request, and what nobody asks for."""
         features = cast("TextFeatures", self.featuriser)
-        if (signals := _part(features, Signals)) is not None:
+        if (signals := part_of(features, Signals)) is not None:
             yield from imputed(signals, lists)
         yield from unknown(self.schema_, passages)
-        has_vectors = self.schema_.of_role("vector") or _part(features, Meaning) is not None
+        has_vectors = self.schema_.of_role("vector") or part_of(features, Meaning) is not None
         if lists.query_vectors is not None and not has_vectors:
             yield "vector of the query: not known from training, ignored"
         if NO_VECTOR in features.names:
             is_missing = windowed.X[:, features.names.index(NO_VECTOR)] > 0
             yield from without_vectors(len(np.unique(windowed.item[is_missing])), len(lists))
+        if self.has_old_probabilities:
+            yield OLD_FILE
 
     def _explained(
         self, ranked: list[Ranked], lists: Lists, rows: Lists, window: NDArray[np.int64]
@@ -411,8 +390,9 @@ class TextReranker(Reranker):
         if lists.attributes is None or not lists.attributes.signals:
             return explained
         return [
-            replace(one, explanation=_as_given(one.explanation, lists.attributes, one.index))
+            replace(one, explanation=with_given(one.explanation, lists.attributes, one.index))
             for one in explained
+            if one.explanation is not None
         ]
 
     def _lists(self, query: Any, documents: list[Passage], scores: ArrayLike | None) -> Lists:
@@ -440,8 +420,37 @@ class TextReranker(Reranker):
         lists = Lists.of_texts([query], [texts], scores=scores)
         return replace(lists, attributes=attributes if attributes else None)
 
+    @property
+    def calibration_(self) -> Calibration:
+        """That of probabilities; of scores, where there are no others."""
+        return self.order_calibration_ if self.relevance_ is None else self.relevance_.calibration
+
+    def calibration_report(self) -> list[dict[str, Any]]:
+        """Errors on held-out queries (`HeldOutError`): of probabilities, and of the order's scores.
+
+        Of each, by either kind of calibration, and by the one that other queries have chosen.
+        """
+        relevance = {} if self.relevance_ is None else {"probability": self.relevance_.calibration}
+        return [
+            {"of": name, **error._asdict()}
+            for name, calibration in {**relevance, "score": self.order_calibration_}.items()
+            for error in calibration.held_out
+        ]
+
     def _calibrated(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.calibration_(raw)
+        return self.order_calibration_(raw)
+
+    def _probability(
+        self, windowed: Windowed, raw: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        if self.relevance_ is not None:
+            return self.relevance_(windowed, self.featuriser.names)
+        return self.order_calibration_(raw) if self.has_old_probabilities else None
+
+    @property
+    def has_old_probabilities(self) -> bool:
+        """Whether its file is of before 0.3: probabilities are scores then."""
+        return self.relevance_ is None and self.gate_.n_queries > 0
 
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""
@@ -451,49 +460,24 @@ class TextReranker(Reranker):
         parameters = {name: getattr(self, name) for name in PARAMETERS} | changed
         if not self.schema_.fields:  # as files of 0.2 have it
             del values["schema"]
+        if self.relevance_ is None:
+            del values["relevance"]
         return arrays, {**values, "parameters": parameters}
 
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The reranker that has this state."""
-        others = {"schema": Schema(), **values}  # files of 0.2 have none
+        others = {"schema": Schema(), "relevance": None, **values}  # files of 0.2 have neither
         parameters = others.pop("parameters")
         check_parameters(cls, parameters, (*PARAMETERS, *LATER))
         reranker = super().from_state(arrays, others)
         vars(reranker).update(parameters)
-        if (meaning := _part(cast("TextFeatures", reranker.featuriser), Meaning)) is not None:
+        if (meaning := part_of(cast("TextFeatures", reranker.featuriser), Meaning)) is not None:
             meaning.budget = reranker.embed_budget
         return reranker
 
-
-AnyPart = TypeVar("AnyPart", bound=Part)
-
-
-def _part(features: TextFeatures, kind: type[AnyPart]) -> AnyPart | None:
-    """The part of this kind, if there is one."""
-    return next((part for part in features.parts if isinstance(part, kind)), None)
-
-
-def _further(features: TextFeatures) -> list[str]:
-    """Columns of what documents are beside their text."""
-    kinds = (Signals, FieldOverlaps, Meaning)
-    parts = [part for part in features.parts if isinstance(part, kinds)]
-    return [name for part in parts for name in part.names if name != NO_VECTOR]
-
-
-def _as_given(
-    explanation: PassageExplanation | None, attributes: Attributes, row: int
-) -> PassageExplanation | None:
-    """The same with the values of signals as they came, none where they were missing."""
-    if explanation is None:
-        return None
-    given = {
-        SIGNAL + name: None if np.isnan(values[row]) else float(values[row])
-        for name, values in attributes.signals.items()
-        if values.dtype == np.float64
-    }
-    contributions = tuple(
-        part._replace(value=given[part.name]) if part.name in given else part
-        for part in explanation.contributions
-    )
-    return replace(explanation, contributions=contributions)
+    def _check_state(self) -> None:
+        super()._check_state()
+        relevance = self.relevance_
+        if relevance is not None and not {*relevance.names} <= {*self.featuriser.names}:
+            raise ValueError("probabilities ask for features that the featuriser does not have")

@@ -41,10 +41,9 @@ export class Column {
   /** Grey what is below the threshold for a precision, and say what that means. */
   cut(precision) {
     const found = this.about.thresholds.find((own) => own.asked === precision);
-    for (const { index, relevance_score } of this.results) {
-      this.cards[index].cut(relevance_score, found?.score);
-    }
-    this.kept = this.results.filter((own) => own.relevance_score >= found?.score).length;
+    const chance = ({ probability, relevance_score }) => probability ?? relevance_score;
+    for (const result of this.results) this.cards[result.index].cut(chance(result), found?.score);
+    this.kept = this.results.filter((own) => chance(own) >= found?.score).length;
     this.line.replaceChildren(...(precision ? this.#meaning(precision, found) : []));
     this.order(this.ranked);
   }

@@ -27,6 +27,11 @@ class Part(Serialisable, ABC):
     def names(self) -> tuple[str, ...]:
         """Name of each column."""
 
+    @property
+    def absolute(self) -> tuple[str, ...]:
+        """Names of columns that do not compare a row with others of its list; by default all."""
+        return self.names
+
     def fit(self, reading: Reading) -> Self:
         """Learn from the texts that a model is trained on; labels are never seen."""
         return self
@@ -51,6 +56,11 @@ class FirstStage(Part):
     def names(self) -> tuple[str, ...]:
         """Name of each column."""
         return ("first_score", "first_reciprocal_rank")
+
+    @property
+    def absolute(self) -> tuple[str, ...]:
+        """The score."""
+        return self.names[:1]
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Score and reciprocal rank of each row; shape (n_rows, 2)."""

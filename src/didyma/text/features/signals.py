@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data.attributes import Attributes
 from didyma.data.lists import Groups
 from didyma.learning.scoring import standard_in_query
 from didyma.model import Saved
+from didyma.ranking.explanation import PassageExplanation
 from didyma.text.features.in_lists import IN_LIST, RRF, RRF_CONSTANT, places
 from didyma.text.features.part import Part
 from didyma.text.features.reading import Reading
 
-__all__ = ["MISSING", "RANK", "SIGNAL", "CategorySignal", "NumberSignal", "Signals"]
+__all__ = [
+    "MISSING",
+    "RANK",
+    "SIGNAL",
+    "CategorySignal",
+    "NumberSignal",
+    "Signals",
+    "with_given",
+]
 
 SIGNAL, RANK, MISSING = "signal.", " rank", " missing"  # begins and ends names of columns
 LINEAR = 3.0  # deviations from the median within which a column is linear in its signal
@@ -142,6 +153,16 @@ class Signals(Part):
         return tuple(name for signal in self._signals for name in signal.columns)
 
     @property
+    def absolute(self) -> tuple[str, ...]:
+        """Numbers, whether they are missing, and categories."""
+        missing = [own.name for own in self.numbers_ if own.was_missing]
+        return (
+            *(SIGNAL + own.name for own in self.numbers_),
+            *(SIGNAL + name + MISSING for name in missing),
+            *(name for own in self.categories_ for name in own.columns),
+        )
+
+    @property
     def signals(self) -> tuple[str, ...]:
         """Name of each signal."""
         return tuple(signal.name for signal in self._signals)
@@ -184,6 +205,22 @@ class Signals(Part):
         for signal in self.numbers_:
             if not (np.isfinite(signal[1:4]).all() and signal.deviation > 0):
                 raise ValueError(f"signal {signal.name} has no finite median and deviation")
+
+
+def with_given(
+    explanation: PassageExplanation, attributes: Attributes, row: int
+) -> PassageExplanation:
+    """An explanation with the values of signals as they came, none where they were missing."""
+    given = {
+        SIGNAL + name: None if np.isnan(values[row]) else float(values[row])
+        for name, values in attributes.signals.items()
+        if values.dtype == np.float64
+    }
+    contributions = tuple(
+        part._replace(value=given[part.name]) if part.name in given else part
+        for part in explanation.contributions
+    )
+    return replace(explanation, contributions=contributions)
 
 
 def _least(values: Vector, groups: Groups) -> Vector:

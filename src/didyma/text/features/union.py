@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Self
 
@@ -81,6 +82,12 @@ class TextFeatures(Featuriser):
         self._reader()  # which columns there are may depend on the language
         compared = [name + IN_LIST for name in self.relative]
         return (*self._own_names, *compared, *(name + RRF for name in self.reciprocal))
+
+    @property
+    def absolute(self) -> tuple[str, ...]:
+        """Names of columns that mean the same whatever else is in the list."""
+        own = Counter(self._own_names)  # a signal may be called as the rank of another
+        return tuple(name for part in self.parts for name in part.absolute if own[name] == 1)
 
     @property
     def uses_scores(self) -> bool:

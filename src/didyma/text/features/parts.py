@@ -1,0 +1,61 @@
+"""The parts of features that documents call for, and those that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from didyma.data.lists import Lists
+from didyma.text.features.fields import FieldOverlaps
+from didyma.text.features.meaning import NO_VECTOR, Meaning
+from didyma.text.features.part import FirstStage, Part
+from didyma.text.features.signals import Signals
+from didyma.text.features.union import TextFeatures
+from didyma.text.features.word_vectors import WORDLLAMA, WordVectors
+
+__all__ = ["further_columns", "part_of", "parts_of"]
+
+AnyPart = TypeVar("AnyPart", bound=Part)
+
+
+def parts_of(
+    lists: Lists,
+    vectors: Any = None,
+    encoder: Any = None,
+    store: Any = None,
+    on_encoded: Callable[[int], Any] | None = None,
+) -> list[Part]:
+    """Beside those of the whole text: scores, fields, signals, meaning and word vectors.
+
+    A static encoder gives the word vectors, too, if there are no others.
+    """
+    parts: list[Part] = [FirstStage()] if lists.scores is not None else []
+    if (attributes := lists.attributes) is not None:
+        texts = list(lists.items)
+        parts += [
+            FieldOverlaps(name)
+            for name, own in attributes.fields.items()
+            if any(text.strip() for text in own) and list(own) != texts
+        ]
+        parts += [Signals()] * bool(attributes.signals)
+    has_vectors = attributes is not None and attributes.vectors is not None
+    if encoder is not None or (has_vectors and lists.query_vectors is not None):
+        parts.append(meaning := Meaning(encoder, store, None, on_encoded))
+        made = meaning.encoder
+        if vectors is None and made is not None and made.is_static:
+            vectors = WORDLLAMA if made.name == WORDLLAMA else made.encode_documents
+    if vectors is not None:
+        parts.append(WordVectors(vectors))
+    return parts
+
+
+def part_of(features: TextFeatures, kind: type[AnyPart]) -> AnyPart | None:
+    """The part of this kind, if there is one."""
+    return next((part for part in features.parts if isinstance(part, kind)), None)
+
+
+def further_columns(features: TextFeatures) -> list[str]:
+    """Columns of what documents are beside their text."""
+    kinds = (Signals, FieldOverlaps, Meaning)
+    parts = [part for part in features.parts if isinstance(part, kinds)]
+    return [name for part in parts for name in part.names if name != NO_VECTOR]
