@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Lists
 from didyma.data.schema import Schema
-from didyma.errors import DataError
+from didyma.errors import DataError, warn
 from didyma.model import Savable, Serialisable, State
 from didyma.model.codec import decode, encode
 from didyma.model.serialisable import over, pop_under
@@ -190,16 +190,20 @@ class Cascade(Serialisable, Savable):
     def predict(self, lists: Lists) -> NDArray[np.float64]:
         """Raw score of each row; higher ranks first within a list.
 
-        Where the teacher fails, they are the reranker's: `rank` says so, this does not.
+        Where the teacher fails, they are the reranker's, and a warning counts how often.
         """
         scores = self.reranker.predict(lists)
-        groups, texts = lists.groups, lists.texts
+        groups, texts, failures = lists.groups, lists.texts, list[str]()
         for n, query in enumerate(lists.query_texts):
             rows = groups.rows_of(n)
             rows = rows[np.argsort(-scores[rows], kind="stable")]
             answer = self._ask(query, scores[rows], [texts[row] for row in rows.tolist()])
             order, raw = rearranged(scores[rows], answer.places, answer.scores)
             scores[rows[order]] = raw
+            failures += [] if answer.failure is None else [answer.failure]
+        if failures:
+            queries = f"{len(failures)} of {len(groups)} queries"
+            warn(f"the order of {queries} is the reranker's alone: {failures[0]}", UserWarning)
         return scores
 
     def explain(

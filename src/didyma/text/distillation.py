@@ -83,6 +83,9 @@ class Distillation:
     kept : tuple of KeptGain
         How much of the teacher's gain it keeps, by judgements if some held-out queries have any,
         and by the teacher's scores.
+
+    >>> print(Distillation(TextReranker(), n_judged=20, n_taught=400, kept=()))
+    Learned from the teacher's scores of 400 queries and judgements of 20.
     """
 
     reranker: TextReranker
