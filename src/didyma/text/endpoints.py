@@ -54,6 +54,7 @@ def post_json(
     """
     parts = urlsplit(url)
     headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    headers["User-Agent"] = "didyma"  # some services refuse that of urllib
     if key := os.environ.get(key_variable):
         if parts.scheme != "https" and parts.hostname not in LOOPBACK:
             raise DataError(f"{key_variable} is not sent without TLS: use https", field=field)

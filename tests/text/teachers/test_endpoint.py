@@ -133,5 +133,6 @@ def test_a_key_is_sent_to_this_machine_and_over_tls_only(monkeypatch: pytest.Mon
     with serving(reranking) as server:
         EndpointTeacher(server.address + "/rerank").score(QUERY, DOCUMENTS)
     assert server.headers[0]["Authorization"] == "Bearer secret"
+    assert server.headers[0]["User-Agent"] == "didyma"
     with pytest.raises(DataError, match="not sent without TLS"):
         EndpointTeacher("http://example.invalid/rerank").score(QUERY, DOCUMENTS)
