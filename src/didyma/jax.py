@@ -20,7 +20,7 @@ import numpy as np
 from didyma.errors import MissingExtraError
 from didyma.polytope.distributions import Distributions
 from didyma.polytope.sparsemap import SolverOptions, solve
-from didyma.structure import Structure, check_structure
+from didyma.structure import Structure, require_structure
 
 try:
     import jax
@@ -47,7 +47,7 @@ def sparsemap(
     Derivatives of all orders reach the scores and every array of additional scores, in reverse
     mode. Marginals are piecewise affine, so second derivatives are zero away from kinks.
     """
-    check_structure(structure)
+    require_structure(structure)
     data = {name: additional.pop(name) for name in structure.data if name in additional}
     arrays = {name: jnp.asarray(array) for name, array in additional.items() if array is not None}
     options = SolverOptions(temperature, tol, max_iter, n_jobs, face=True)

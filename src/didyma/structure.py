@@ -33,7 +33,7 @@ from didyma.structures.oracles import best_outputs, python_argmax, total
 from didyma.structures.partition import k_best_outputs
 from didyma.values import aligned
 
-__all__ = ["Structure", "check_count", "check_structure"]
+__all__ = ["Structure", "check_count", "require_structure"]
 
 
 class Structure(ABC):
@@ -213,7 +213,7 @@ class Structure(ABC):
         }
 
 
-def check_structure(structure: Any) -> None:
+def require_structure(structure: Any) -> None:
     """Refuse what is not a structure, such as its class."""
     if isinstance(structure, Structure):
         return

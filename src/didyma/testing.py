@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.polytope.sparsemap import SolverOptions, solve
-from didyma.structure import Structure
-from didyma.structure import check_structure as require_structure
+from didyma.structure import Structure, require_structure
 from didyma.structures.layout import Floats, Layout
 from didyma.structures.oracles import best_outputs, total
 

@@ -10,7 +10,16 @@ import torch
 
 import didyma
 from didyma import DataError
-from didyma.nn import FenchelYoungLoss, PerturbedArgmax, SparseMAP, SPOPlusLoss, regret
+from didyma.nn import (
+    BlackboxArgmax,
+    FenchelYoungLoss,
+    ImplicitMLE,
+    PerturbedArgmax,
+    PoolLoss,
+    SparseMAP,
+    SPOPlusLoss,
+    regret,
+)
 from didyma.testing import check_structure
 
 
@@ -192,6 +201,56 @@ def test_data_reach_losses_of_decisions():
     drawn = PerturbedArgmax(structure, n_samples=4)(predicted, **data)
     weights = np.array(WEIGHTS)
     assert ((drawn.detach().numpy() * weights).sum(1) <= np.array(CAPACITIES) + 1e-9).all()
+    for b in range(3):  # one instance has its data themselves
+        own = {"weights": WEIGHTS[b], "capacity": CAPACITIES[b]}
+        assert regret(structure, predicted[b], true[b], **own) == lost[b]
+
+
+class Items:
+    """Data that are neither numbers nor arrays."""
+
+    def __init__(self, weights):
+        self.weights = weights
+
+
+class FitsItems(Fits):
+    data = ("items", "capacity")
+
+    def argmax(self, scores, items, capacity):
+        return super().argmax(scores, items.weights, capacity)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        PerturbedArgmax(FitsItems(), 1e-6, n_samples=2),
+        ImplicitMLE(FitsItems(), scale=1e-6, n_samples=2),
+        BlackboxArgmax(FitsItems()),
+    ],
+    ids=lambda layer: type(layer).__name__,
+)
+def test_layers_repeat_data_of_any_kind(layer):
+    scores = torch.tensor(np.random.default_rng(5).random((3, 4)), requires_grad=True)
+    items = [Items(weights) for weights in WEIGHTS]
+    expected = alone(scores.detach().numpy(), Fits().predict)
+    parts = layer(scores, items=items, capacity=CAPACITIES)
+    assert (parts.detach().numpy() == expected).all()
+    parts.square().sum().backward()
+    for b in range(3):
+        one = layer(scores[b], items=items[b], capacity=CAPACITIES[b])
+        assert (one.detach().numpy() == expected[b]).all()
+
+
+def test_a_pool_solves_instances_with_their_own_data():
+    true, predicted = torch.tensor(np.random.default_rng(6).random((2, 3, 4)))
+    loss = PoolLoss(FitsItems(), solve_ratio=0.5, generator=torch.Generator().manual_seed(1))
+    items = [Items(weights) for weights in WEIGHTS]
+    loss(predicted, true, items=items, capacity=CAPACITIES)
+    assert 0 < loss.n_solved < 3
+    rows = {tuple(row) for row in loss.pool.tolist()}
+    solved = {tuple(row) for row in alone(predicted.numpy(), Fits().predict).astype(int).tolist()}
+    best = {tuple(row) for row in alone(true.numpy(), Fits().predict).astype(int).tolist()}
+    assert best <= rows <= best | solved
 
 
 def test_data_are_one_for_each_instance():

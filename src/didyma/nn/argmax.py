@@ -12,9 +12,9 @@ from didyma.errors import DataError
 from didyma.nn.autograd import conjugate
 from didyma.nn.objective import REGULARIZERS, Objective
 from didyma.polytope.sparsemap import EXACT, SolverOptions
-from didyma.structure import Structure, check_structure
+from didyma.structure import Structure, require_structure
 
-__all__ = ["ArgmaxModule", "check_positive", "dot", "maximise", "repeated"]
+__all__ = ["ArgmaxModule", "batched", "check_positive", "dot", "maximise", "take"]
 
 ZERO = REGULARIZERS["perceptron"]
 
@@ -37,24 +37,29 @@ def maximise(
     return value.to(scores.device, scores.dtype), parts.to(scores.device, scores.dtype)
 
 
-def repeated(
-    structure: Structure, scores: Tensor, times: int, lengths: Any, additional: Mapping[str, Any]
-) -> tuple[Any, dict[str, Any]]:
-    """Lengths, additional scores and data of a batch that stands there several times over.
-
-    Additional scores that all instances share stay as they are.
-    """
-
-    def repeat(array: Any) -> Tensor:
-        tensor = torch.as_tensor(array)
-        return tensor.repeat(times, *[1] * (tensor.ndim - 1))
-
-    data = {name: additional[name] for name in structure.data if name in additional}
-    tensors = {
-        name: torch.as_tensor(t)
-        for name, t in additional.items()
-        if t is not None and name not in data
+def batched(
+    structure: Structure, scores: Tensor, lengths: Any, additional: Mapping[str, Any]
+) -> tuple[Tensor, Any, dict[str, Any]]:
+    """Scores, lengths, additional scores and data with a batch axis, also of one instance."""
+    if scores.ndim != structure.ndim:
+        return scores, lengths, dict(additional)
+    data = {
+        name: [values] if name in structure.data and values is not None else values
+        for name, values in additional.items()
     }
+    return scores[None], None if lengths is None else torch.as_tensor(lengths).reshape(1), data
+
+
+def take(
+    structure: Structure, scores: Tensor, rows: Tensor, lengths: Any, additional: Mapping[str, Any]
+) -> tuple[Any, dict[str, Any]]:
+    """Lengths, additional scores and data of some instances of a batch, each as often as it is
+    named; additional scores that all instances share stay as they are.
+    """
+    rows = rows.cpu()
+    given = {name: values for name, values in additional.items() if values is not None}
+    data = {name: given.pop(name) for name in structure.data if name in given}
+    tensors = {name: torch.as_tensor(t) for name, t in given.items()}
     if tensors:
         layout = structure.lay_out(
             scores.detach().double().cpu().numpy(),
@@ -63,10 +68,11 @@ def repeated(
             **data,
         )
         tensors = {
-            name: t if layout.additional[name].shared else repeat(t) for name, t in tensors.items()
+            name: t if layout.additional[name].shared else t[rows.to(t.device)]
+            for name, t in tensors.items()
         }
-    copies = {name: [*values] * times for name, values in data.items()}
-    return (None if lengths is None else repeat(lengths)), {**tensors, **copies}
+    objects = {name: [values[i] for i in rows.tolist()] for name, values in data.items()}
+    return None if lengths is None else torch.as_tensor(lengths)[rows], {**tensors, **objects}
 
 
 def dot(scores: Tensor, parts: Tensor) -> Tensor:
@@ -79,13 +85,9 @@ class ArgmaxModule(nn.Module):
 
     def __init__(self, structure: Structure, n_jobs: int | None = None) -> None:
         super().__init__()
-        check_structure(structure)
+        require_structure(structure)
         self.structure = structure
         self.n_jobs = n_jobs
-
-    def _batch(self, scores: Tensor) -> Tensor:
-        """Scores with a batch axis."""
-        return scores[None] if scores.ndim == self.structure.ndim else scores
 
     def _maximise(
         self, scores: Tensor, lengths: Any, additional: Mapping[str, Any]
@@ -96,6 +98,16 @@ class ArgmaxModule(nn.Module):
         """Parts of the best outputs, without a derivative."""
         with torch.no_grad():
             return self._maximise(scores.detach(), lengths, additional)[1]
+
+    def _maximise_draws(
+        self, perturbed: Tensor, lengths: Any, additional: Mapping[str, Any]
+    ) -> tuple[Tensor, Tensor]:
+        """Values (n, B) and parts (n, B, …) of n draws of a batch, solved as one."""
+        n, batch = perturbed.shape[:2]
+        rows = torch.arange(batch).repeat(n)
+        lengths, additional = take(self.structure, perturbed[0], rows, lengths, additional)
+        value, parts = self._maximise(perturbed.flatten(0, 1), lengths, additional)
+        return value.reshape(n, batch), parts.reshape(perturbed.shape)
 
     @staticmethod
     def _refuse_gradients(additional: Mapping[str, Any]) -> None:

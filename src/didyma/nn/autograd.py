@@ -20,7 +20,7 @@ from didyma.errors import DataError
 from didyma.nn.inference import Inference
 from didyma.nn.objective import Objective
 from didyma.nn.torch_internals import Function, is_plain, n_forward_modes
-from didyma.structure import Structure, check_structure
+from didyma.structure import Structure, require_structure
 from didyma.structures.layout import Floats
 
 __all__ = ["NO_EXPORT", "conjugate", "infer", "refuse_tracing"]
@@ -351,7 +351,7 @@ def _checked(
     additional: Mapping[str, Any] | None,
 ) -> tuple[list[Tensor | None], dict[str, Tensor]]:
     """Lengths, outputs and mask with a batch axis, on the CPU; additional scores."""
-    check_structure(structure)
+    require_structure(structure)
     refuse_tracing()
     if not (isinstance(scores, Tensor) and scores.is_floating_point()):
         description = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__

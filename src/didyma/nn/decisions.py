@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from didyma.errors import DataError
-from didyma.nn.argmax import dot, maximise
+from didyma.nn.argmax import batched, dot, maximise
 from didyma.nn.losses import FenchelYoungLoss
 from didyma.structure import Structure
 
@@ -132,8 +132,8 @@ def regret(
         )
     with torch.no_grad():
         single = scores.ndim == structure.ndim
-        if single:
-            scores, estimates = scores[None], estimates[None]
+        scores, lengths, additional = batched(structure, scores, lengths, additional)
+        estimates = estimates.reshape(scores.shape)
         best, _ = maximise(structure, scores, lengths, additional, n_jobs)
         value, decision = maximise(structure, estimates, lengths, additional, n_jobs)
         of_additional = value - dot(estimates, decision)

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from didyma.errors import DataError
-from didyma.nn.argmax import ArgmaxModule, check_positive, repeated
+from didyma.nn.argmax import ArgmaxModule, batched, check_positive
 from didyma.structure import Structure
 
 __all__ = ["BlackboxArgmax", "IdentityArgmax", "ImplicitMLE"]
@@ -182,7 +182,7 @@ class ImplicitMLE(ArgmaxModule):
     def forward(self, scores: Tensor, lengths: Any = None, **additional: Any) -> Tensor:
         """Mean parts over all draws."""
         self._refuse_gradients(additional)
-        batch = self._batch(scores)
+        batch, lengths, additional = batched(self.structure, scores, lengths, additional)
         parts: Tensor = _ImplicitMLE.apply(batch, self, lengths, additional)
         return parts.reshape(scores.shape)
 
@@ -200,10 +200,8 @@ class ImplicitMLE(ArgmaxModule):
         return (self.scale * noise).to(scores.device, scores.dtype)
 
     def _solve(self, perturbed: Tensor, lengths: Any, additional: Any) -> Tensor:
-        lengths, additional = repeated(
-            self.structure, perturbed[0], len(perturbed), lengths, additional
-        )
-        return self._parts(perturbed.flatten(0, 1), lengths, additional).reshape(perturbed.shape)
+        with torch.no_grad():
+            return self._maximise_draws(perturbed.detach(), lengths, additional)[1]
 
     def _adapt(self, scores: Tensor, d_parts: Tensor) -> Tensor:
         """λ of each instance, with axes to multiply the scores by."""

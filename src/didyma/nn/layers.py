@@ -11,7 +11,7 @@ from didyma.nn.autograd import NO_EXPORT, conjugate, infer
 from didyma.nn.objective import SQUARED_NORM, Objective
 from didyma.polytope.distributions import Distribution, Distributions
 from didyma.polytope.sparsemap import EXACT, SolverOptions
-from didyma.structure import Structure, check_structure
+from didyma.structure import Structure, require_structure
 
 __all__ = ["SparseMAP", "StructureModule", "sparsemap"]
 
@@ -86,7 +86,7 @@ class StructureModule(nn.Module):
         n_jobs: int | None,
     ) -> None:
         super().__init__()
-        check_structure(structure)
+        require_structure(structure)
         self.structure = structure
         self.temperature = temperature
         self.tol = tol

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from didyma.errors import DataError
-from didyma.nn.argmax import ArgmaxModule, check_positive, dot, repeated
+from didyma.nn.argmax import ArgmaxModule, batched, check_positive, dot
 from didyma.nn.losses import check_reduction, reduce
 from didyma.structure import Structure
 
@@ -104,15 +104,6 @@ class PerturbedModule(ArgmaxModule):
             return scores * (self.epsilon * z - self.epsilon**2 / 2).exp()
         return scores + self.epsilon * z
 
-    def _maximise_draws(
-        self, perturbed: Tensor, lengths: Any, additional: Any
-    ) -> tuple[Tensor, Tensor]:
-        """Values (n_samples, B) and parts (n_samples, B, …) of all draws, solved as one batch."""
-        n, shape = len(perturbed), perturbed.shape[1:]
-        lengths, additional = repeated(self.structure, perturbed[0], n, lengths, additional)
-        value, parts = self._maximise(perturbed.flatten(0, 1), lengths, additional)
-        return value.reshape(n, shape[0]), parts.reshape(perturbed.shape)
-
     def extra_repr(self) -> str:
         """The structure and the noise."""
         return (
@@ -166,7 +157,7 @@ class PerturbedArgmax(PerturbedModule):
     def forward(self, scores: Tensor, lengths: Any = None, **additional: Any) -> Tensor:
         """Mean parts over all draws."""
         self._refuse_gradients(additional)
-        batch = self._batch(scores)
+        batch, lengths, additional = batched(self.structure, scores, lengths, additional)
         parts: Tensor = _PerturbedMean.apply(batch, self, lengths, additional)
         return parts.reshape(scores.shape)
 
@@ -236,7 +227,7 @@ class PerturbedLoss(PerturbedModule):
         self, scores: Tensor, gold: Tensor, lengths: Any = None, **additional: Any
     ) -> Tensor:
         """The loss; ``gold`` has the shape of the scores: 0/1 parts, or any point of the hull."""
-        batch = self._batch(scores)
+        batch, lengths, additional = batched(self.structure, scores, lengths, additional)
         target = torch.as_tensor(gold, device=scores.device).to(scores.dtype)
         if target.shape != scores.shape:
             raise DataError(

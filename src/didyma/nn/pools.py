@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from didyma.errors import DataError
-from didyma.nn.argmax import ArgmaxModule, check_positive
+from didyma.nn.argmax import ArgmaxModule, batched, check_positive, take
 from didyma.nn.losses import check_reduction, reduce
 from didyma.structure import Structure
 
@@ -91,14 +91,15 @@ class PoolLoss(ArgmaxModule):
     def forward(self, predicted: Tensor, true: Tensor, **additional: Any) -> Tensor:
         """The loss of predicted scores; additional scores are known, and need no gradient."""
         self._refuse_gradients(additional)
-        batch = self._batch(predicted)
-        scores = self._batch(torch.as_tensor(true, device=predicted.device).to(predicted.dtype))
-        if scores.shape != batch.shape:
+        scores = torch.as_tensor(true, device=predicted.device).to(predicted.dtype)
+        if scores.shape != predicted.shape:
             raise DataError(
                 f"expected the shape of the predicted scores, {tuple(predicted.shape)}, found "
                 f"{tuple(scores.shape)}",
                 field="true",
             )
+        batch, _, additional = batched(self.structure, predicted, None, additional)
+        scores = scores.reshape(batch.shape)
         gold = self._parts(scores, None, additional)
         self._extend(gold)
         self._refresh(batch.detach(), additional)
@@ -113,6 +114,7 @@ class PoolLoss(ArgmaxModule):
         draws = torch.rand(len(scores), generator=self.generator)
         chosen = torch.nonzero(draws < self.solve_ratio).flatten()
         if len(chosen):
+            _, additional = take(self.structure, scores, chosen, None, additional)
             self._extend(self._parts(scores[chosen.to(scores.device)], None, additional))
             self.n_solved += len(chosen)
 

@@ -20,7 +20,7 @@ from didyma._core import polytope as core
 from didyma.errors import DataError, warn
 from didyma.execution import n_threads
 from didyma.polytope.distributions import Distribution, Distributions
-from didyma.structure import Structure, check_structure
+from didyma.structure import Structure, require_structure
 from didyma.structures.batches import LARGEST, impossible
 from didyma.structures.compiled import CompiledStructure
 from didyma.structures.layout import Floats, Layout
@@ -138,7 +138,7 @@ def sparsemap(
         n_jobs: threads over the batch; None means every core.
         additional: scores of additional parts, such as ``transitions`` of a sequence.
     """
-    check_structure(structure)
+    require_structure(structure)
     options = SolverOptions(temperature, tol, max_iter, n_jobs, return_solution, solver)
     layout = structure.lay_out(scores, lengths, **additional)
     solution = solve(layout, structure, options, warm_start)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
-from didyma.structure import Structure, check_structure
+from didyma.structure import Structure, require_structure
 from didyma.structures.batches import as_batch, check_scores, lay_out_additional
 from didyma.structures.layout import Additional, Floats, Layout
 from didyma.structures.logic import Cardinality, acyclic, check_edges, check_logic
@@ -40,7 +40,7 @@ class Factor:
 
     def __post_init__(self) -> None:
         """Check that each part is a variable of its own."""
-        check_structure(self.structure)
+        require_structure(self.structure)
         variables = as_array(self.variables)
         if variables.ndim != self.structure.ndim or variables.dtype.kind not in "iu":
             raise DataError(
