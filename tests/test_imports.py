@@ -31,7 +31,7 @@ LAYERS = [
     {"checkpoints"},
     {"structures"},
     {"polytope"},
-    {"testing"},
+    {"solvers", "testing"},
     {"data"},
     {"protocol"},
     {"metrics"},

@@ -14,6 +14,7 @@ from sphinx.application import Sphinx
 PACKAGES = {
     "didyma": "Rankers, rerankers, learners of your own, files",
     "didyma.structures": "Finite sets of outputs with a fast argmax",
+    "didyma.solvers": "Solvers of others as structures",
     "didyma.nn": "Layers, losses and distributions for PyTorch",
     "didyma.ranking": "Rankers, and what turns candidates into rows",
     "didyma.text": "Features of texts, rerankers of passages, an index",

@@ -59,7 +59,8 @@ class Structure(ABC):
 
         They count through the flattened scores, and on through the additional scores in the order
         in which `additional` declares them. Only parts of ``scores`` are penalised by SparseMAP.
-        What ``data`` names is given by name too.
+        What ``data`` names is given by name too. None says that every output has a part of score
+        −∞, where ``reads_infinity`` promises so.
         """
 
     def additional(self, shape: tuple[int, ...]) -> Mapping[str, tuple[int, ...]]:
@@ -145,6 +146,12 @@ class Structure(ABC):
     reads_infinity: ClassVar[bool] = False
     """Whether the argmax understands that a part of score −∞ is forbidden."""
 
+    concurrent: ClassVar[bool] = False
+    """Whether threads may call `argmax` at once, which pays if its solver releases the GIL.
+
+    Layers and losses then share out the instances of a batch, on ``n_jobs`` threads.
+    """
+
     closed_form: ClassVar[Any] = None
     """Kernels of SparseMAP and its derivative that need no argmax (see `Choice`), or None."""
 
@@ -155,6 +162,10 @@ class Structure(ABC):
     def oracle(self, layout: Layout) -> Any:
         """The argmax as solvers call it, a `didyma._core.structures.Argmax`."""
         return python_argmax(self, layout)
+
+    def first_guess(self, layout: Layout, options: Any) -> Any:
+        """Where SparseMAP begins if no ``warm_start`` is given; None is at the argmax."""
+        return None
 
     def encode(
         self, outputs: ArrayLike, layout: Layout

@@ -21,7 +21,8 @@ SITE = runpy.run_path(str(ROOT / "docs" / "site" / "signatures.py"))
 
 APPLICATIONS = ("alignment", "clicks", "coreference", "motif", "parsing", "passages", "tagging")
 PACKAGES = (
-    *("didyma", "didyma.structures", "didyma.nn", "didyma.metrics", "didyma.ranking"),
+    *("didyma", "didyma.structures", "didyma.solvers", "didyma.nn", "didyma.metrics"),
+    *("didyma.ranking",),
     *("didyma.text", "didyma.nbest", "didyma.data", "didyma.report", "didyma.learning"),
     *(
         "didyma.structured",

@@ -41,7 +41,8 @@ from didyma.learning import (
 from didyma.metrics import Evaluator, ROCArea, RunEvaluator, compare, evaluate
 from didyma.nbest import Bag
 from didyma.ranking import Featuriser, Ranked, Ranking
-from didyma.structured import TaskProblem
+from didyma.solvers import Cached, InProcesses
+from didyma.structured import StructureTask, TaskProblem
 from didyma.structures import (
     AtMost,
     Choice,
@@ -71,6 +72,7 @@ from didyma.text.encoders import resolve
 from didyma.text.features import FirstStage, WordVectors
 from tests.laws.test_distributions import HARD
 from tests.laws.test_sparsemap import CASES, instance_of
+from tests.solvers.cases import CASES as SOLVED
 from tests.test_model_sizes import FITTED, LISTS, QID, TEXTS, VECTORS, X, Y
 from tests.text.texts import made
 
@@ -97,6 +99,7 @@ PACKAGES = [
         f"didyma.{name}"
         for name in (
             "structures",
+            "solvers",
             "nn",
             "metrics",
             "ranking",
@@ -187,6 +190,13 @@ def asked(case):
         return answers
 
     return lambda: case.structure, ask
+
+
+def solved(name, wrap=lambda structure: structure):
+    """What a solver of others answers."""
+    structure, outputs = SOLVED[name]()
+    scores = -np.random.default_rng(0).random((2, *outputs.shape[1:]))
+    return lambda: wrap(structure), lambda one: [one.predict(scores), didyma.sparsemap(scores, one)]
 
 
 HARD_CLASSES = tuple(type(CASES[name].structure) for name in HARD)
@@ -280,6 +290,15 @@ SOLVERS = (BCFW, NSlack, OneSlack, ProximalBundle)
 # An object of each public class, or of a class of one's own, and what it is asked.
 EXAMPLES = {
     **{f"{type(c.structure).__name__}: {name}": asked(c) for name, c in CASES.items()},
+    "Milp": solved("milp"),
+    "Flow": solved("flow"),
+    "Route": solved("route"),
+    "SpanningTree": solved("spanning tree"),
+    "GraphMatching": solved("perfect matching"),
+    "CpSat": solved("cp-sat"),
+    "Tour": solved("tour"),
+    "Cached": solved("milp", Cached),
+    "InProcesses": solved("milp", lambda structure: InProcesses(structure, 1)),
     "Distributions": (
         lambda: didyma.sparsemap(TREES, Tree(), return_solution=True, n_jobs=1)[1],
         lambda one: [one.marginals, one.weights, *one.vjp(TREES), one[0].structures],
@@ -467,6 +486,10 @@ EXAMPLES = {
     "TaskProblem": (
         lambda: TaskProblem(Signs(), [1.0, -2.0], [1, -1], np.ones(2)),
         lambda one: one.cut_all(np.zeros(1)),
+    ),
+    "StructureTask": (
+        lambda: StructureTask(Choice(), np.asarray, 2),
+        lambda task: task.argmax(np.ones(2), np.arange(6.0).reshape(3, 2)),
     ),
     "Target": (
         lambda: Target.of(np.array([0.5, 1.5]), Groups.from_lists([2])),

@@ -70,17 +70,19 @@ nb::object copy_of(Span<const T> values) {
 }
 
 // A Python function of scores and additional scores, flat, and of the integers of an instance (its
-// row of `sizes`), that returns an array of indices.
+// row of `sizes`), that returns an array of indices, or None if every output scores -inf. Several
+// threads may call it at once if it says so: each holds the GIL, but a solver may release it.
 class PythonArgmax final : public Argmax {
   public:
-    PythonArgmax(std::string name, nb::callable function)
-        : name_(std::move(name)), function_(std::move(function)) {}
+    PythonArgmax(std::string name, nb::callable function, bool concurrent)
+        : name_(std::move(name)), function_(std::move(function)), concurrent_(concurrent) {}
 
     int64_t find(Span<const double> scores, Span<const double> extra, Span<const int64_t>,
                  Span<const int64_t> size, Span<double>, Span<int64_t>, Span<int32_t> parts,
                  Span<int32_t> extra_parts) const override {
         nb::gil_scoped_acquire held;
         nb::object returned = function_(copy_of(scores), copy_of(extra), copy_of(size));
+        if (returned.is_none()) return -1;
         const auto* array = array_of<const int64_t>(returned, 1);
         if (array == nullptr) throw nb::type_error("expected an array of indices");
         const auto* data =
@@ -90,11 +92,12 @@ class PythonArgmax final : public Argmax {
         std::copy(data, data + count, indices.begin());
         return split_parts(name_, indices, scores.size(), extra.size(), parts, extra_parts);
     }
-    bool concurrent() const override { return false; }
+    bool concurrent() const override { return concurrent_; }
 
   private:
     std::string name_;
     nb::callable function_;
+    bool concurrent_;
 };
 
 // A user's C function. It gets the scores of an instance, its additional scores, and the shape of

@@ -42,7 +42,8 @@ std::tuple<Table<int32_t>, Table<int32_t>, Array<bool>> best_outputs(
 void bind_structures(nb::module_ m) {
     nb::class_<Argmax>(m, "Argmax").def("__call__", &Argmax::find, Released());
     nb::class_<CFunction, Argmax>(m, "CFunction").def(nb::init<std::string, uintptr_t>());
-    nb::class_<PythonArgmax, Argmax>(m, "PythonArgmax").def(nb::init<std::string, nb::callable>());
+    nb::class_<PythonArgmax, Argmax>(m, "PythonArgmax")
+        .def(nb::init<std::string, nb::callable, bool>());
     bind_kernel<best_choice>(m, "choice");
     bind_kernel<eliminate>(m, "factor_graph");
     bind_kernel<best_forest>(m, "forest");

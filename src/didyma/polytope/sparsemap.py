@@ -162,6 +162,8 @@ def solve(
         # A structure s is in the support only if θ_s − m_s·u is the highest, and 0 ≤ m_s·u ≤ |m_s|:
         # one that scores lower by more than the number of parts never is, at no u.
         layout = mask_unreachable(structure.kernel, layout, layout.n_parts)
+    if warm_start is None and isinstance(solver, ActiveSet):
+        warm_start = structure.first_guess(layout, options)
     start = NO_START if warm_start is None else _start(warm_start, structure, layout)
     if structure.closed_form and isinstance(solver, ActiveSet):
         solved = structure.closed_form[0](layout.scores, layout.sizes)

@@ -28,6 +28,7 @@ __all__ = [
     "as_outputs",
     "check_range",
     "check_scores",
+    "data_key",
     "declared",
     "flatten",
     "impossible",
@@ -107,11 +108,11 @@ def _as_data(
     if not named:
         return {}, np.zeros((batch, 0), np.int64)
     instances = [{name: values[b] for name, values in named.items()} for b in range(batch)]
-    keys = [_key(one) for one in instances]
+    keys = [data_key(one) for one in instances]
     return dict(zip(keys, instances)), np.array(keys, np.int64).reshape(batch, 1)
 
 
-def _key(data: Mapping[str, Any]) -> int:
+def data_key(data: Mapping[str, Any]) -> int:
     """A number for what an instance has: the same only where its content is the same."""
     try:
         content = pickle.dumps(data, protocol=5)

@@ -23,13 +23,16 @@ def python_argmax(structure: Structure, layout: Layout) -> Any:
     name = f"{type(structure).__name__}.argmax"
     places = tuple(layout.additional.items())
 
-    def argmax(scores: Floats, extra: Floats, size: NDArray[np.int64]) -> NDArray[np.int64]:
+    def argmax(scores: Floats, extra: Floats, size: NDArray[np.int64]) -> NDArray[np.int64] | None:
         keywords = {
             key: extra[place.start : place.stop].reshape(place.shape) for key, place in places
         }
         if layout.data:
             keywords.update(layout.data[int(size[0])])
-        parts = as_array(structure.argmax(scores.reshape(layout.shape), **keywords))
+        returned = structure.argmax(scores.reshape(layout.shape), **keywords)
+        if returned is None and structure.reads_infinity:
+            return None
+        parts = as_array(returned)
         if parts.ndim == 1 and parts.dtype == np.int64:
             return aligned(parts)
         if parts.dtype == np.bool_:
@@ -44,7 +47,7 @@ def python_argmax(structure: Structure, layout: Layout) -> Any:
             )
         return aligned(parts.astype(np.int64, copy=False))
 
-    return core.PythonArgmax(name, argmax)
+    return core.PythonArgmax(name, argmax, structure.concurrent)
 
 
 def best_outputs(

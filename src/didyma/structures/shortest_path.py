@@ -73,9 +73,8 @@ class ShortestPath(Planned):
             return tuple(sorter.static_order())
         except CycleError as error:
             raise DataError(
-                f"expected a graph without cycles, found {error.args[1]}: where no length is "
-                "negative, make Dijkstra's algorithm the argmax of a didyma.Structure (docs/"
-                "structures.md, a solver as a structure)",
+                f"expected a graph without cycles, found {error.args[1]}: with cycles take "
+                "didyma.solvers.Route, where no length is negative, or didyma.solvers.Flow",
                 field="edges",
             ) from None
 

@@ -1,0 +1,10 @@
+"""Solvers of others as structures: integer programmes, graphs, constraint programming.
+
+Each is a `didyma.Structure`, so that layers, losses and learners take it as any other. `Milp` and
+`Flow` need nothing but SciPy; graphs need networkx and `CpSat` and `Tour` OR-tools (extra
+``solvers``).
+"""
+
+from didyma.lazy import attach
+
+__getattr__, __dir__, __all__ = attach(__name__, __file__)

@@ -1,0 +1,154 @@
+"""Cached: what a slow solver has answered before is not asked again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import replace
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.errors import DataError
+from didyma.polytope.distributions import Distribution
+from didyma.polytope.sparsemap import SolverOptions, solve
+from didyma.solvers.wrapper import Wrapper
+from didyma.structure import Structure
+from didyma.structures.batches import data_key
+from didyma.structures.layout import Floats, Layout
+
+__all__ = ["Cached"]
+
+Answer = tuple[int, ...] | None
+
+
+class Cached(Wrapper):
+    """The same structure, with a memory of questions and a pool of outputs; answers stay exact.
+
+    * A question that was asked before, with the same scores and data, is answered from memory: the
+      best decision for the true scores of an instance is solved for in the first epoch only.
+    * SparseMAP begins with the best average of the outputs in the pool, and asks the solver only
+      whether there is a better output, and for it. What it finds is certified as before.
+
+    It pays where a call takes milliseconds.
+
+    >>> from didyma import sparsemap
+    >>> from didyma.solvers import Milp
+    >>> knapsack = Cached(Milp([[3, 2, 2]], [4]))
+    >>> for _ in range(3):
+    ...     _ = sparsemap([1.0, 0.9, 0.8], knapsack)
+    >>> knapsack.n_asked, knapsack.n_solved, knapsack.hit_rate
+    (5, 3, 0.4)
+
+    Args:
+        structure: one that is solved in Python.
+        max_size: answers to remember, and outputs to keep for instances with the same data; the
+            least recently used are forgotten.
+
+    Attributes:
+        n_asked: questions so far.
+        n_solved: those that the solver was asked.
+        hit_rate: share of the questions that were answered from memory.
+    """
+
+    def __init__(self, structure: Structure, max_size: int = 10_000) -> None:
+        super().__init__(structure)
+        if max_size < 1:
+            raise DataError(f"expected at least 1, found {max_size}", field="max_size")
+        self.max_size = max_size
+        self.n_asked = self.n_solved = 0
+        self._answers: OrderedDict[Any, Answer] = OrderedDict()
+        self._pools: dict[Any, OrderedDict[tuple[int, ...], None]] = {}
+
+    @property
+    def hit_rate(self) -> float:
+        """Share of the questions that were answered from memory; 0 before the first."""
+        return 1.0 - self.n_solved / self.n_asked if self.n_asked else 0.0
+
+    def argmax(self, scores: Floats, **additional: Any) -> NDArray[np.int64] | None:
+        """The answer from memory, or else the solver's."""
+        key = self._key(scores.shape, additional)
+        arrays = [np.asarray(v).tobytes() for n, v in additional.items() if n not in self.data]
+        question = key, scores.tobytes(), *arrays
+        with self._lock:
+            self.n_asked += 1
+            if question in self._answers:
+                return _as_array(_use(self._answers, question))
+            self.n_solved += 1
+        parts = self.structure.argmax(scores, **additional)
+        answer = None if parts is None else tuple(np.sort(parts).tolist())
+        with self._lock:
+            _keep(self._answers, question, answer, self.max_size)
+            if answer is not None:
+                _keep(self._pools.setdefault(key, OrderedDict()), answer, None, self.max_size)
+        return _as_array(answer)
+
+    def first_guess(self, layout: Layout, options: SolverOptions) -> list[Distribution | None]:
+        """The optimum over the outputs in the pool, for each instance that has any."""
+        guess: list[Distribution | None] = []
+        for b in range(len(layout)):
+            one = layout.select([b])
+            key = self._key(one.shape, one.data[int(one.sizes[0, 0])] if one.data else {})
+            pool = _Pool(self, tuple(self._pools.get(key, ())), one)
+            guess.append(pool.solve(one, options) if pool.possible else None)
+        return guess
+
+    @cached_property
+    def _lock(self) -> Any:
+        return Lock()
+
+    def _key(self, shape: tuple[int, ...], instance: Any) -> Any:
+        """What instances must share to have the same outputs."""
+        own = {name: value for name, value in instance.items() if name in self.data}
+        return shape, data_key(own) if own else None
+
+
+class _Pool(Structure):
+    """A list of outputs, each a row of part indices."""
+
+    def __init__(self, of: Cached, outputs: tuple[tuple[int, ...], ...], layout: Layout) -> None:
+        d = layout.scores.shape[1]
+        self.of, self.places = of, layout.additional
+        self.flags = np.zeros((len(outputs), d + layout.extra.shape[1]), bool)
+        for row, output in zip(self.flags, outputs):
+            row[list(output)] = True
+        forbidden = np.concatenate([layout.scores[0], layout.extra_of(0)]) == -np.inf
+        allowed = ~(self.flags & forbidden).any(axis=1)
+        self.flags = self.flags[allowed].astype(np.float64)
+        self.outputs = tuple(one for one, ok in zip(outputs, allowed) if ok)
+        self.possible = bool(self.outputs)
+
+    def argmax(self, scores: Any, **additional: Any) -> Any:
+        """The best of the list."""
+        flat = np.zeros(self.flags.shape[1])
+        flat[: scores.size] = scores.ravel()
+        for name, array in additional.items():
+            place = self.places[name]
+            flat[scores.size + place.start : scores.size + place.stop] = array.ravel()
+        best = np.argmax(self.flags @ np.where(flat == -np.inf, 0.0, flat))
+        return np.array(self.outputs[int(best)], np.int64)
+
+    def solve(self, layout: Layout, options: SolverOptions) -> Distribution:
+        """SparseMAP over the list, as a solution of the structure whose outputs they are."""
+        options = replace(options, temperature=1.0, face=False, max_iter=None, n_jobs=1)
+        (one,) = solve(replace(layout, data={}), self, options)
+        return replace(one, structure=self.of)
+
+
+def _as_array(answer: Answer) -> NDArray[np.int64] | None:
+    return None if answer is None else np.array(answer, np.int64)
+
+
+def _use(memory: OrderedDict[Any, Any], key: Any) -> Any:
+    """The value of a key, which becomes the last to be forgotten."""
+    memory.move_to_end(key)
+    return memory[key]
+
+
+def _keep(memory: OrderedDict[Any, Any], key: Any, value: Any, max_size: int) -> None:
+    memory[key] = value
+    memory.move_to_end(key)
+    if len(memory) > max_size:
+        memory.popitem(last=False)

@@ -1,0 +1,161 @@
+"""Milp: the feasible points of a mixed-integer programme, by HiGHS."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from didyma.errors import DataError
+from didyma.solvers.limited import LimitedSolver
+from didyma.structures.layout import Floats
+
+__all__ = ["Milp"]
+
+LARGEST_COST = 1e4  # HiGHS stops at an absolute gap of 1e-6, so costs are made large against it
+LIMIT, INFEASIBLE = 1, 2  # statuses of scipy.optimize.milp
+
+
+class Milp(LimitedSolver):
+    """Points x with lower ≤ A x ≤ upper, by the mixed-integer solver HiGHS that comes with SciPy.
+
+    The first ``n_parts`` variables are 0 or 1, and are the parts: scores (B, n_parts), outputs
+    boolean of the same shape. Further variables only take part in the constraints; two points that
+    differ in these alone are one output. A variable that has a cost is a part, and where the cost
+    is known it is added to the score.
+
+    Exact, up to 1e-10 of the largest score, unless a time limit is reached.
+
+    >>> import numpy as np
+    >>> knapsack = Milp([[3, 2, 2]], upper=[4])
+    >>> knapsack.predict([4.0, 2.5, 2.0])
+    array([False,  True,  True])
+    >>> float(knapsack.relaxation([4.0, 2.5, 2.0])[0])  # with fractions of items
+    5.25
+
+    An instance may have its own ``A``, ``upper`` or ``lower``, given by keyword as `Structure.data`
+    are:
+
+    >>> knapsack.predict([[4.0, 2.5, 2.0]] * 2, upper=[[4], [5]])
+    array([[False,  True,  True],
+           [ True,  True, False]])
+
+    Args:
+        A: coefficients (m, n), an array or a sparse matrix of SciPy.
+        upper: (m,), or one number; None for no upper bound.
+        lower: (m,), or one number; None for no lower bound.
+        n_parts: how many variables are parts; None means all.
+        integrality: of all variables as in `scipy.optimize.milp`: 1 for whole numbers; by default
+            the parts are, and the others are not.
+        bounds: of all variables, a pair of arrays or numbers; 0 and infinity by default. Parts stay
+            between 0 and 1.
+        time_limit: seconds for an argmax; see `worst_gap`.
+    """
+
+    data: ClassVar[tuple[str, ...]] = ("A", "upper", "lower")
+    concurrent: ClassVar[bool] = True  # HiGHS releases the GIL
+
+    def __init__(
+        self,
+        A: Any,
+        upper: ArrayLike | None = None,
+        lower: ArrayLike | None = None,
+        *,
+        n_parts: int | None = None,
+        integrality: ArrayLike | None = None,
+        bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.A = A if hasattr(A, "tocsr") else np.asarray(A, np.float64)
+        if self.A.ndim != 2:
+            raise DataError(f"expected two axes, found shape {self.A.shape}", field="A")
+        if upper is None and lower is None:
+            raise DataError("expected a bound of A x: upper, lower or both", field="upper")
+        self.upper, self.lower = upper, lower
+        n = self.A.shape[1]
+        self.n_parts = n if n_parts is None else n_parts
+        if not 0 < self.n_parts <= n:
+            raise DataError(f"expected 1 to {n}, found {n_parts}", field="n_parts")
+        is_part = np.arange(n) < self.n_parts
+        whole = is_part if integrality is None else np.broadcast_to(integrality, n)
+        if not np.isin(whole, (0, 1)).all() or not (whole[is_part] == 1).all():
+            raise DataError("expected 0 or 1, and 1 for each part", field="integrality")
+        self.integrality = whole.astype(np.int64)
+        low, high = (0.0, np.inf) if bounds is None else bounds
+        low, high = (np.broadcast_to(one, n).astype(np.float64) for one in (low, high))
+        self.low = np.where(is_part, np.maximum(low, 0.0), low)
+        self.high = np.where(is_part, np.minimum(high, 1.0), high)
+        self._limit(time_limit)
+
+    def argmax(self, scores: Floats, **instance: Any) -> NDArray[np.int64] | None:
+        """Parts of the best point, or None where all have a part of score −∞."""
+        result = self._solve(scores, instance, whole=True)
+        if result.status == INFEASIBLE:
+            self._refuse_contradictions((scores == -np.inf).any())
+            return None
+        if result.x is None:
+            raise self._late()
+        parts = np.flatnonzero(result.x[: self.n_parts] > 0.5)
+        if result.status == LIMIT:
+            self._note(max(result.bound - float(scores[parts].sum()), 0.0))
+        return parts
+
+    def relaxation(self, scores: ArrayLike, **instance: Any) -> tuple[Floats, Floats]:
+        """The highest score (B,) where parts may be fractions, and these fractions (B, n_parts).
+
+        It bounds that of the best output, and where the fractions are 0 and 1 they are the output.
+        """
+        layout = self.lay_out(scores, **instance)
+        values, points = np.zeros(len(layout)), np.zeros(layout.scores.shape)
+        for b, row in enumerate(layout.scores):
+            own = layout.data[int(layout.sizes[b, 0])] if layout.data else {}
+            result = self._solve(row, own, whole=False)
+            if result.x is None:
+                raise DataError(f"instance {b}: no point is feasible", field="scores")
+            points[b] = result.x[: self.n_parts]
+            values[b] = points[b] @ np.where(points[b] == 0, 0.0, row)
+        return (values, points) if np.ndim(scores) > self.ndim else (values[0], points[0])
+
+    def _solve(self, scores: Floats, instance: Any, whole: bool) -> Any:
+        """What `scipy.optimize.milp` finds, with the bound on the score as ``bound``."""
+        from scipy.optimize import Bounds, LinearConstraint, milp
+
+        if scores.shape != (self.n_parts,):
+            raise DataError(
+                f"expected {self.n_parts} scores, one for each part, found shape {scores.shape}",
+                field="scores",
+            )
+        A, upper, lower = (instance.get(name, getattr(self, name)) for name in self.data)
+        constraint = LinearConstraint(
+            A, -np.inf if lower is None else lower, np.inf if upper is None else upper
+        )
+        forbidden = scores == -np.inf
+        kept = np.where(forbidden, 0.0, scores)
+        scale = LARGEST_COST / (np.abs(kept).max(initial=0.0) or LARGEST_COST)
+        costs, high = np.zeros(len(self.low)), self.high.copy()
+        costs[: self.n_parts] = -scale * kept
+        high[: self.n_parts][forbidden] = 0.0
+        if (self.low > high).any():  # a part that must be there is forbidden
+            return _Nothing
+        limit = {} if self.time_limit is None else {"time_limit": self.time_limit}
+        result = milp(
+            costs,
+            integrality=self.integrality if whole else 0,
+            bounds=Bounds(self.low, high),
+            constraints=constraint,
+            options={"mip_rel_gap": 0.0, **limit},
+        )
+        if result.status not in (0, LIMIT, INFEASIBLE):
+            raise DataError(f"HiGHS says: {result.message}", field="scores")
+        dual = getattr(result, "mip_dual_bound", None)
+        result.bound = np.inf if dual is None else -dual / scale
+        return result
+
+    def __repr__(self) -> str:
+        rows, columns = self.A.shape
+        return f"{type(self).__name__}({rows} constraints, {columns} variables)"
+
+
+class _Nothing:
+    status, x = INFEASIBLE, None
