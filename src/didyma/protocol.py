@@ -26,6 +26,7 @@ from didyma.errors import warn
 __all__ = [
     "Estimator",
     "Transformer",
+    "call_routed",
     "check_is_fitted",
     "check_random_state",
     "clone",
@@ -202,6 +203,17 @@ def clone(estimator: Any) -> Any:
         if name in vars(estimator):
             setattr(copy, name, deepcopy(vars(estimator)[name]))
     return copy
+
+
+def call_routed(estimator: Any, method: str, *rows: Any, qid: Any) -> Any:
+    """Call a method of scikit-learn's, telling it the query of each row if a step asks for it."""
+    from sklearn import config_context
+
+    with config_context(enable_metadata_routing=True), warnings.catch_warnings():
+        # Columns have been matched by name already.
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        wants_qid = estimator.get_metadata_routing().consumes(method, ["qid"])
+        return getattr(estimator, method)(*rows, **({"qid": qid} if wants_qid else {}))
 
 
 def check_is_fitted(estimator: Any, attribute: str | None = None) -> None:

@@ -19,7 +19,7 @@ from didyma.report.explanations import marked, printable, reasons, shortened
 if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranked
     from didyma.text.index import PassageIndex
-    from didyma.text.text_reranker import TextReranker
+    from didyma.text.reranker import Reranker
 
 __all__ = ["ask"]
 
@@ -67,6 +67,7 @@ def ask(
         bool, options.flag("--explain", "Show what each feature adds to a score.")
     ] = False,
     embedding: reranking.Embedding,
+    trust: reranking.Trust = None,
     language: options.Language = "auto",
     jobs: options.Jobs = None,
     as_json: options.Json = False,
@@ -94,7 +95,7 @@ def ask(
     if with_reasons and model is None:
         raise typer.BadParameter("BM25 has no reasons: give a --model", param_hint="--explain")
     check_output(output, model, queries)
-    reranker = None if model is None else reranking.load(model, embedding)
+    reranker = None if model is None else reranking.load(model, embedding, trust)
     opened = _opened(index, language, embedding, has_model=model is not None)
     asking = _Asking(opened, reranker, k, candidates, with_reasons)
     if model is None:
@@ -138,7 +139,7 @@ class _Asking:
     def __init__(
         self,
         index: PassageIndex,
-        reranker: TextReranker | None,
+        reranker: Reranker | None,
         k: int,
         candidates: int,
         with_reasons: bool,

@@ -180,6 +180,7 @@ def rank(
         ),
     ] = None,
     embedding: reranking.Embedding,
+    trust: reranking.Trust = None,
     jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
@@ -203,17 +204,19 @@ def rank(
     options.at_most_one(output=output, json=as_json)
     if query is not None:
         check_output(output, model, files.data)
-        reranker = reranking.load(model, embedding)
+        reranker = reranking.load(model, embedding, trust)
         ranked = [reranking.rank_one(reranker, query, files.data)]
     else:
         files.check()
         check_output(output, model, *files.paths)
-        reranker = reranking.load(model, embedding)
+        reranker = reranking.load(model, embedding, trust)
         lists = files.read(reranker.language, reranker.schema_, embedding.encoder)
         with waiting("ranking"), placed(files.path):
             reranking.warn_of_drift(reranker, lists)
             ranked = reranking.rank_all(reranker, lists)
     if precision is not None:
+        if reranker.calibration_ is None:
+            raise DataError("the scores of this model are not calibrated", field="precision")
         least = reranker.calibration_.threshold(precision)
         threshold = least.score
         print_message(f"threshold {_meaning(least)}")
@@ -250,6 +253,7 @@ def evaluate(
         bool, options.flag("--all", "Count queries whose passages are all of one kind, too.")
     ] = False,
     embedding: reranking.Embedding,
+    trust: reranking.Trust = None,
     jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
@@ -269,7 +273,7 @@ def evaluate(
 
     parse_all(measures)  # a misspelt name should not cost the time to read the data
     files.check()
-    reranker = reranking.load(model, embedding)
+    reranker = reranking.load(model, embedding, trust)
     lists = files.read(reranker.language, reranker.schema_, embedding.encoder)
     with waiting("ranking"), placed(files.path):
         scores = reranker.predict(lists)
@@ -277,7 +281,7 @@ def evaluate(
     drift = reranking.warn_of_drift(reranker, lists)
     if as_json:
         document = {**compared.table.to_dict(), "left_out": compared.left_out}
-        print_json({**document, "drift": drift.to_dict()})
+        print_json({**document, "drift": None if drift is None else drift.to_dict()})
         return
     print_table(compared.table)
     if compared.left_out:
@@ -295,6 +299,7 @@ def explain(
     ] = None,
     top_k: Annotated[int, options.number("Explain the K best.", min=1, metavar="K")] = 1,
     embedding: reranking.Embedding,
+    trust: reranking.Trust = None,
     as_json: options.Json = False,
 ) -> None:
     """Show why passages have their scores.
@@ -308,7 +313,7 @@ def explain(
     """
     from didyma.report.explanations import explained
 
-    reranker = reranking.load(model, embedding)
+    reranker = reranking.load(model, embedding, trust)
     documents, scores = reranking.read_passages(reranker, data)
     ranked = reranker.rank(query, documents, top_k, scores, explain=True)
     for note in ranked.notes:

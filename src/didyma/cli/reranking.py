@@ -14,19 +14,21 @@ from didyma.cli import options, texts
 from didyma.cli.groups import SEED, Option, ParametersOf
 from didyma.cli.output import print_message, print_warning, terminal
 from didyma.cli.progress import progress_bars
+from didyma.errors import DataError
 from didyma.formatting import decimal
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
     from didyma.ranking.ranked import PassageRanking
     from didyma.text.drift import Drift
+    from didyma.text.reranker import Reranker
     from didyma.text.selection import Progress
-    from didyma.text.text_reranker import TextReranker
 
 __all__ = [
     "PARAMETERS",
     "Embedding",
     "Model",
+    "Trust",
     "Vectors",
     "check_parameters",
     "load",
@@ -46,6 +48,18 @@ Vectors = Annotated[
     options.file(
         "Word vectors in the text format of word2vec or GloVe, or wordllama for those of the "
         "package of that name."
+    ),
+]
+
+
+Trust = Annotated[
+    list[str] | None,
+    options.text(
+        "MODULE:CLASS",
+        "A class of your own, such as a featuriser, that the model may name and that is imported "
+        "then; may be given again.",
+        "--trust",
+        default="none",
     ),
 ]
 
@@ -132,11 +146,17 @@ def check_parameters(parameters: dict[str, Any], embedding: Embedding) -> None:
         parameters["measure"] = str(parse(parameters["measure"]))
 
 
-def load(path: Path, embedding: Embedding) -> TextReranker:
+def load(path: Path, embedding: Embedding, trust: Trust = None) -> Reranker:
     """A saved reranker, with the word vectors and the encoder that it was trained with."""
+    from didyma.text.reranker import load_reranker
     from didyma.text.text_reranker import TextReranker
 
-    return TextReranker.load(path).attach(**embedding.parameters)
+    reranker = load_reranker(path, trust or ())
+    if isinstance(reranker, TextReranker):
+        return reranker.attach(**embedding.parameters)
+    if embedding.vectors is not None:
+        raise DataError("its features are its own: leave out --vectors", path=path)
+    return reranker
 
 
 def read_vectors(source: str | None) -> Any:
@@ -182,7 +202,7 @@ def searching() -> Iterator[dict[str, Any]]:
         yield {"callback": show, "on_encoded": embedded}
 
 
-def rank_one(reranker: TextReranker, query: str, data: Path | None) -> PassageRanking:
+def rank_one(reranker: Reranker, query: str, data: Path | None) -> PassageRanking:
     """The passages of a file, or of stdin, ranked for one query."""
     from didyma.ranking.ranked import PassageRanking
 
@@ -193,15 +213,13 @@ def rank_one(reranker: TextReranker, query: str, data: Path | None) -> PassageRa
     return PassageRanking("1", query, ranked)
 
 
-def read_passages(
-    reranker: TextReranker, data: Path | None
-) -> tuple[list[Any], list[float] | None]:
+def read_passages(reranker: Reranker, data: Path | None) -> tuple[list[Any], list[float] | None]:
     """Passages of one query, and their scores if the reranker was trained with such."""
     documents, scores = texts.read_passages(data)
     return documents, scores if reranker.uses_scores else None
 
 
-def rank_all(reranker: TextReranker, lists: Lists) -> list[PassageRanking]:
+def rank_all(reranker: Reranker, lists: Lists) -> list[PassageRanking]:
     """The passages of each query, ranked."""
     import numpy as np
 
@@ -228,8 +246,15 @@ def rank_all(reranker: TextReranker, lists: Lists) -> list[PassageRanking]:
     return rankings
 
 
-def warn_of_drift(reranker: TextReranker, lists: Lists) -> Drift:
-    """Warn if queries are so unlike those of training that their order may suffer."""
+def warn_of_drift(reranker: Reranker, lists: Lists) -> Drift | None:
+    """Warn if queries are so unlike those of training that their order may suffer.
+
+    None of a reranker that does not know what they were like.
+    """
+    from didyma.text.text_reranker import TextReranker
+
+    if not isinstance(reranker, TextReranker):
+        return None
     drift = reranker.drift(lists)
     if drift.warns:
         print_warning(f"these queries are not like those of training: {drift}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,6 +10,7 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.groups import ParametersOf, command
+from didyma.cli.reranking import Trust
 from didyma.errors import MissingExtraError
 
 __all__ = ["serve"]
@@ -73,6 +75,7 @@ def serve(
             panel=ACCESS,
         ),
     ] = None,
+    trust: Trust = None,
     jobs: options.Jobs = None,
     log_queries: Annotated[
         bool, options.flag("--log-queries", "Write queries into the log.")
@@ -111,6 +114,7 @@ def serve(
         from didyma.serve.server import check_host
         from didyma.serve.server import serve as run
         from didyma.serve.tokens import BearerTokens
+        from didyma.text.reranker import load_reranker
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("didyma"):
             raise
@@ -121,7 +125,8 @@ def serve(
     hosts = AllowedHosts(host, allowed_hosts or [])
     check_host(host, has_tokens=bool(tokens), insecure=insecure)
     log_to_stderr()
-    served = ServedModels([NamedSource.of(model) for model in models or []])
+    load = partial(load_reranker, trust=trust or ())
+    served = ServedModels([NamedSource.of(model) for model in models or []], load)
     searched = ServedIndexes([NamedSource.of(index) for index in indexes or []])
     service = Service(
         served, Limits(**limits), tokens, indexes=searched, hosts=hosts, log_queries=log_queries

@@ -25,7 +25,7 @@ from didyma.model.container import FORMAT_VERSION, read_container, write_contain
 from didyma.model.plain import Lost, summary_of
 from didyma.model.registry import Trusted, check_trust, class_of, trusting
 from didyma.model.serialisable import Record, Serialisable, State, Tensors, over, under
-from didyma.protocol import check_is_fitted
+from didyma.protocol import call_routed, check_is_fitted
 
 __all__ = ["Model", "Savable", "describe", "load", "restoring", "save"]
 
@@ -246,15 +246,7 @@ class Model(Serialisable):
 
     def _predict_by_estimator(self, data: Lists) -> NDArray[np.float64]:
         """The same by the estimator; a pipeline that scales within queries is told the queries."""
-        from sklearn import config_context
-
-        with config_context(enable_metadata_routing=True), warnings.catch_warnings():
-            # Columns have been matched by name already.
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
-            wants_qid = self.estimator.get_metadata_routing().consumes("predict", ["qid"])
-            scores: NDArray[np.float64] = self.estimator.predict(
-                data.X, **({"qid": data.qid} if wants_qid else {})
-            )
+        scores: NDArray[np.float64] = call_routed(self.estimator, "predict", data.X, qid=data.qid)
         return scores
 
 

@@ -14,7 +14,7 @@ from didyma.metrics import Evaluation, evaluate, parse_all
 from didyma.report.html import write_report
 from didyma.report.table import ComparisonTable, comparison
 from didyma.text.judgements import Target
-from didyma.text.text_reranker import TextReranker
+from didyma.text.reranker import Reranker
 
 __all__ = ["RerankerComparison"]
 
@@ -33,14 +33,17 @@ class RerankerComparison:
     @classmethod
     def of(
         cls,
-        reranker: TextReranker,
+        reranker: Reranker,
         lists: Lists,
         scores: NDArray[np.float64],
         measures: str = MEASURES,
         *,
         every: bool = False,
     ) -> RerankerComparison:
-        """Compare raw scores with the baseline's by paired tests of the first measure."""
+        """Compare raw scores with the baseline's by paired tests of the first measure.
+
+        A reranker that was fitted without a gate stands alone.
+        """
         groups, target = lists.groups, Target.of(lists.y, lists.groups, reranker.measure)
         better = (target.grades if target.kind == "teacher" else target.relevance)[groups.rows]
         starts = groups.starts[:-1]
@@ -49,18 +52,19 @@ class RerankerComparison:
         )
         if not counted.any():
             raise DataError("expected a query with relevant passages and others, found none")
-        name, before = reranker.baseline(lists)
+        before = [] if reranker.gate_ is None else [reranker.baseline(lists)]
         evaluations = {}
-        for system, system_scores in ((name, before), (LEARNED, scores)):
+        for system, system_scores in (*before, (LEARNED, scores)):
             whole = evaluate(system_scores, target.grades, groups, measures, docid=lists.docid)
             values = {measure: value[counted] for measure, value in whole.values.items()}
             evaluations[system] = Evaluation(whole.queries[counted], values)
         table = comparison(evaluations, measure=str(parse_all(measures)[0]))
         return cls(evaluations, table, int(np.sum(~counted)))
 
-    def write(self, reranker: TextReranker, lists: Lists, path: Path) -> None:
+    def write(self, reranker: Reranker, lists: Lists, path: Path) -> None:
         """Write a report on how a reranker was trained."""
         assert lists.queries is not None
+        calibration = reranker.calibration_
         write_report(
             path,
             title="Reranking passages",
@@ -69,6 +73,6 @@ class RerankerComparison:
             table=self.table,
             evaluations=self.evaluations,
             queries=dict(zip(map(str, lists.groups.names.tolist()), lists.queries)),
-            calibrations={LEARNED: reranker.calibration_},
+            calibrations={} if calibration is None else {LEARNED: calibration},
             notes=[str(reranker.gate_)],
         )

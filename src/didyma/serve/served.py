@@ -21,7 +21,7 @@ from didyma.serve.logs import log
 if TYPE_CHECKING:
     from didyma.data.schema import SchemaField
     from didyma.text.index import PassageIndex
-    from didyma.text.text_reranker import TextReranker
+    from didyma.text.reranker import Reranker
 
 __all__ = ["NamedSource", "Served", "ServedIndex", "ServedIndexes", "ServedModel", "ServedModels"]
 
@@ -31,6 +31,7 @@ NEEDS_SCORES = (
     "to answer them"
 )
 
+UNGATED = "The ranker was fitted without a gate: it was compared with no other order."
 PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # that thresholds are told for
 
 Stamp: TypeAlias = tuple[int, int, int]
@@ -124,7 +125,7 @@ class ServedModel:
     """A reranker, its file, and when it was loaded."""
 
     path: Path
-    reranker: TextReranker
+    reranker: Reranker
     loaded: float
 
     @property
@@ -133,7 +134,7 @@ class ServedModel:
         return {
             "file": self.path.name,
             "loaded": _date(self.loaded),
-            "verdict": str(self.reranker.gate_),
+            "verdict": UNGATED if self.reranker.gate_ is None else str(self.reranker.gate_),
             "uses_scores": self.reranker.uses_scores,
             "fields": [{"field": own.name, "role": own.role} for own in self.fields],
             "thresholds": self.thresholds,
@@ -147,7 +148,9 @@ class ServedModel:
     @property
     def thresholds(self) -> list[dict[str, float]]:
         """Probabilities to cut at, one for each precision that is ``asked`` for and reached."""
-        thresholds = []
+        thresholds: list[dict[str, float]] = []
+        if self.reranker.calibration_ is None:
+            return thresholds
         for asked in PRECISIONS:
             with suppress(DataError):
                 threshold = self.reranker.calibration_.threshold(asked)
@@ -163,12 +166,12 @@ class ServedModels(Served[ServedModel]):
     def __init__(
         self,
         sources: Sequence[NamedSource],
-        load: Callable[[Path], TextReranker] | None = None,
+        load: Callable[[Path], Reranker] | None = None,
     ) -> None:
         if load is None:
-            from didyma.text.text_reranker import TextReranker
+            from didyma.text.reranker import load_reranker
 
-            load = TextReranker.load
+            load = load_reranker
         self._read = load
         super().__init__(sources)
 

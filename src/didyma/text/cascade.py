@@ -296,26 +296,22 @@ class Cascade(Serialisable, Savable):
     @property
     def schema_(self) -> Schema:
         """What fields of documents are to the reranker."""
-        schema: Schema = self.reranker.schema_  # type: ignore[attr-defined]
-        return schema
+        return self.reranker.schema_
 
     @property
-    def gate_(self) -> Verdict:
+    def gate_(self) -> Verdict | None:
         """The verdict on the reranker."""
-        verdict: Verdict = self.reranker.gate_  # type: ignore[attr-defined]
-        return verdict
+        return self.reranker.gate_
 
     @property
-    def calibration_(self) -> Calibration:
+    def calibration_(self) -> Calibration | None:
         """What the reranker's scores mean."""
-        calibration: Calibration = self.reranker.calibration_  # type: ignore[attr-defined]
-        return calibration
+        return self.reranker.calibration_
 
     @property
     def language(self) -> str | None:
         """Of the reranker's stop words and stems."""
-        language: str | None = self.reranker.language  # type: ignore[attr-defined]
-        return language
+        return self.reranker.language
 
     def drift(self, lists: Lists) -> Drift:
         """How far queries are from those of the reranker's training."""

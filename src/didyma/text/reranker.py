@@ -11,10 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, passages_of
-from didyma.errors import DataError
+from didyma.data.schema import Schema
+from didyma.errors import DataError, ModelFileError
 from didyma.execution import on_cluster
 from didyma.files import PathName
-from didyma.model import Model, Savable, Saved, Serialisable, State
+from didyma.model import Model, Savable, Saved, Serialisable, State, load
+from didyma.model.serialisable import Record, Tensors, over, pop_under
+from didyma.protocol import Estimator
 from didyma.ranking.explanation import MatchedSpan, PassageExplanation, explain_rows
 from didyma.ranking.featuriser import Featuriser
 from didyma.ranking.ranked import Ranked, Ranking
@@ -25,8 +28,11 @@ from didyma.values import is_whole
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
+    from didyma.text.calibration import Calibration
+    from didyma.text.own_ranker import Gated
+    from didyma.text.verdict import Verdict
 
-__all__ = ["MEASURES", "Reranker"]
+__all__ = ["MEASURES", "Reranker", "load_reranker"]
 
 MEASURES = "AP, RR, nDCG@10"
 
@@ -50,19 +56,37 @@ class Reranker(Serialisable, Savable):
     ----------
     featuriser : Featuriser
     ranker : estimator or pipeline
-        What ranks rows of features, such as `didyma.SVMRanker`.
+        What ranks rows of features, such as `didyma.SVMRanker`; also scikit-learn's. One that a
+        model file cannot hold is refused by `save`.
+    gate : str, optional
+        A column whose order is there without training. The ranker is then cross-validated over
+        queries, kept only if it is better than that order, and its scores are calibrated.
 
     Attributes
     ----------
     model_ : Model
-        The fitted ranker as plain values.
+        The fitted ranker as plain values, or the order by ``gate``.
+    gate_ : Verdict or None
+        With a gate: what ranks, and why.
+    calibration_ : Calibration or None
+        With a gate: from raw scores to `Ranked.score` and `Ranked.probability`, with thresholds. It
+        means the same in any company if no column compares the passages of a list.
+    out_of_fold_ : array of shape (n_rows,)
+        With a gate: raw scores by models that had not seen the query. Not saved.
     """
 
     featuriser: Annotated[Featuriser, Saved()]
     model_: Annotated[Model, Saved(key="ranker")]
 
-    def __init__(self, featuriser: Featuriser, ranker: Any) -> None:
-        self.featuriser, self.ranker = featuriser, ranker
+    language: str | None = "auto"  # that texts of files are read in
+    measure: str | None = None
+    schema_: Schema = Schema()
+    gate_: Verdict | None = None
+    out_of_fold_: NDArray[np.float64]
+    _gated: Gated | None = None
+
+    def __init__(self, featuriser: Featuriser, ranker: Any, gate: str | None = None) -> None:
+        self.featuriser, self.ranker, self.gate = featuriser, ranker, gate
 
     @on_cluster("didyma.text.cluster:fit_on_cluster")
     def fit(self, lists: Any, eval_set: Lists | None = None) -> Self:
@@ -71,11 +95,39 @@ class Reranker(Serialisable, Savable):
         ``lists`` may be texts on a cluster, where they stay: `Shards`, or a Dask data frame with
         the columns query, passage and label. The ranker must be one that learns there.
         """
+        from didyma.text.own_ranker import fit_gated, fit_ranker
+
         self.featuriser.fit(lists)
-        watched = {} if eval_set is None else {"eval_set": self._features(eval_set)}
-        self.ranker.fit(self._features(lists), **watched)
-        self.model_ = Model.of(self.ranker)
+        if self.gate is None:
+            watched = None if eval_set is None else self._features(eval_set)
+            self.model_ = fit_ranker(self.ranker, self._features(lists), watched)
+            self._remember(None)
+            return self
+        if eval_set is not None:
+            raise DataError("is for a ranker without a gate: leave it out", field="eval_set")
+        own = self.featuriser, self.ranker, self.gate
+        self.model_, gated, self.out_of_fold_ = fit_gated(*own, lists)
+        self._remember(gated)
         return self
+
+    def _remember(self, gated: Gated | None) -> None:
+        self._gated = gated
+        self.gate_ = None if gated is None else gated.verdict
+
+    @property
+    def calibration_(self) -> Calibration | None:
+        """From raw scores to `Ranked.probability`, with thresholds for it; None without a gate."""
+        return None if self._gated is None else self._gated.calibration
+
+    def baseline(self, lists: Lists) -> tuple[str, NDArray[np.float64]]:
+        """The order that reranking was compared with: its name, and a score for each row."""
+        self._check_fitted()
+        if self.gate_ is None:
+            raise DataError("the reranker was fitted without a gate: it is compared with nothing")
+        order = self.gate_.baseline_order
+        windowed = self.featuriser.windowed(lists)
+        scores = order.scores(windowed.X, self.featuriser.names)
+        return order.name, windowed.best(scores)[0]
 
     def _features(self, lists: Lists) -> Lists:
         return lists.with_items(self.featuriser.transform(lists), self.featuriser.names)
@@ -244,18 +296,35 @@ class Reranker(Serialisable, Savable):
             raise DataError("the reranker is not fitted yet: call fit first")
 
     def _calibrated(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
-        return raw
+        return raw if self._gated is None else self._gated.calibration(raw)
 
     def _probability(
         self, windowed: Windowed, raw: NDArray[np.float64]
     ) -> NDArray[np.float64] | None:
         """The chance that each document is relevant, where that was learned."""
-        return None
+        return None if self._gated is None else self._gated.calibration(raw)
 
     def state(self) -> State:
         """What was learned, as arrays and values that JSON can hold."""
         self._check_fitted()
-        return super().state()
+        arrays, values = super().state()
+        if self._gated is None:
+            return arrays, values
+        inner, own = self._gated.state()
+        return arrays | over("gated/", inner), {**values, "gated": own}
+
+    @classmethod
+    def from_state(cls, arrays: Tensors, values: Record) -> Self:
+        """The reranker that has this state."""
+        if "gated" not in values:
+            return super().from_state(arrays, values)
+        from didyma.text.own_ranker import Gated
+
+        arrays, values = dict(arrays), dict(values)
+        gated = Gated.from_state(pop_under("gated/", arrays), values.pop("gated"))
+        reranker = super().from_state(arrays, values)
+        reranker._remember(gated)
+        return reranker
 
     def _check_state(self) -> None:
         steps = [step["n_features"] for step, _ in self.model_.steps]
@@ -264,3 +333,11 @@ class Reranker(Serialisable, Savable):
             raise ValueError("the steps of the ranker ask for different features")
         if not set(names) <= set(self.featuriser.names):
             raise ValueError("the ranker asks for features that the featuriser does not have")
+
+
+def load_reranker(path: PathName, trust: Iterable[str] = ()) -> Reranker:
+    """The reranker of texts that a file holds, whichever its features; see `didyma.load`."""
+    reranker = load(path, trust)
+    if not isinstance(reranker, Reranker) or isinstance(reranker, Estimator):
+        raise ModelFileError(f"{path}: holds a {type(reranker).__name__}, not a TextReranker")
+    return reranker

@@ -24,6 +24,7 @@ from didyma.text.features.in_lists import IN_LIST, RRF
 from didyma.text.fits import AdditiveFit, Fit, LinearFit
 from didyma.text.judgements import Target
 from didyma.text.opponents import Opponent
+from didyma.text.verdict import Verdict, decide, select
 
 __all__ = ["Candidate", "CrossValidation", "JudgedFeatures", "Progress", "Trial", "candidates"]
 
@@ -55,6 +56,31 @@ class Candidate:
         """What `fits` gives: each C, with what the ranker is blended with."""
         blends = (SINGLE, ORDER, LINEAR) if self.additive else (SINGLE, ORDER)
         return [(C, blend) for C in self.Cs for blend in blends]
+
+    def scores(
+        self,
+        lists: Lists,
+        held_out: Lists,
+        loss: str,
+        order: Opponent,
+        signs: Mapping[str, int] | None,
+    ) -> NDArray[np.float64]:
+        """Of each setting, learned from lists, the scores of others; shape (n_settings, n_rows)."""
+        return Fit.scores(self.fits(lists, loss, order, signs), held_out)
+
+    def model(
+        self,
+        trial: Trial,
+        lists: Lists,
+        loss: str,
+        order: Opponent,
+        signs: Mapping[str, int] | None,
+    ) -> Model:
+        """The model of a trial, learned from lists."""
+        upto = tuple(C for C in self.Cs if C <= trial.C)  # each begins where one ended
+        path = replace(self, Cs=upto)
+        fits = path.fits(lists, loss, order, signs)
+        return fits[path.settings.index((trial.C, trial.blend))].model
 
     def fits(
         self, lists: Lists, loss: str, order: Opponent, signs: Mapping[str, int] | None = None
@@ -95,7 +121,7 @@ class Trial:
 
     def __str__(self) -> str:
         blend = f", in equal shares with {self.blend}" if self.blend else ""
-        return f"{self.candidate}, C={self.C:g}{blend}"
+        return f"{self.candidate}, C={self.C:g}{blend}" if self.C else str(self.candidate)
 
 
 @dataclass(frozen=True)
@@ -146,8 +172,10 @@ class JudgedFeatures:
 
     def columns(self, names: Sequence[str]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Of each row, and of each window, these features."""
-        places = [self.names.index(name) for name in names]
-        windows = np.ascontiguousarray(self.windowed.X[:, places])
+        windows: Any = self.windowed.X
+        if tuple(names) != self.names:
+            places = [self.names.index(name) for name in names]
+            windows = np.ascontiguousarray(windows[:, places])
         whole = len(windows) == len(self.shown)
         return (windows if whole else windows[self.shown]), windows
 
@@ -294,9 +322,10 @@ class CrossValidation:
             train = np.isin(codes, self.usable[self.fold[self.usable] != fold])
             test = self.fold[codes[item]] == fold
             lists = self.judged.lists.with_items(rows, candidate.columns).select(train)
-            held_out = self.judged.lists.select(item[test]).with_items(windows[test])
-            fits = candidate.fits(lists, self.target.loss, self.baseline, self.signs)
-            scores[:, test] = Fit.scores(fits, held_out)
+            held_out = self.judged.lists.select(item[test])
+            held_out = held_out.with_items(windows[test], candidate.columns)
+            learned_by = self.target.loss, self.baseline, self.signs
+            scores[:, test] = candidate.scores(lists, held_out, *learned_by)
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a fold may teach nothing
@@ -319,11 +348,24 @@ class CrossValidation:
         """The model of a trial, learned from all queries."""
         rows, _ = self.judged.columns(trial.candidate.columns)
         lists = self.judged.lists.with_items(rows, trial.candidate.columns)
-        upto = tuple(C for C in trial.candidate.Cs if C <= trial.C)  # each begins where one ended
-        candidate = replace(trial.candidate, Cs=upto)
         usable, loss = lists.select_lists(self.usable), self.target.loss
-        fits = candidate.fits(usable, loss, self.baseline, self.signs)
-        return fits[candidate.settings.index((trial.C, trial.blend))].model
+        return trial.candidate.model(trial, usable, loss, self.baseline, self.signs)
+
+    @property
+    def best(self) -> Trial | None:
+        """The best trial so far."""
+        return select(self.trials, self.baseline_values)
+
+    def settle(self) -> tuple[Verdict, Model, Vector]:
+        """The verdict, what ranks by it, and its scores of rows that were held out."""
+        best = self.best
+        verdict = decide(
+            *(best, self.baseline.name, self.baseline_values, self.target.measure),
+            *(self.untried, self.opponents),
+        )
+        if best is None or not verdict.passed:
+            return verdict, self.baseline.model(len(self.usable)), self.judged.best(self.baseline)
+        return verdict, self.final(best), best.scores
 
 
 def _least(target: Target, groups: Any) -> Vector:

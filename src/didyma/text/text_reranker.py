@@ -41,7 +41,7 @@ from didyma.text.notes import OLD_FILE, imputed, unknown, without_vectors
 from didyma.text.opponents import LEXICAL, Z_SUM, Opponent, opponents, retrieval_columns
 from didyma.text.relevance import RelevanceModel
 from didyma.text.reranker import Reranker
-from didyma.text.verdict import Verdict, decide, select
+from didyma.text.verdict import Verdict
 
 __all__ = ["TextReranker"]
 
@@ -245,26 +245,18 @@ class TextReranker(Reranker):
             baseline=search.baseline.columns,
         )
         search.run(tried, self.time_budget, self.callback)
-        best = select(search.trials, search.baseline_values)
-        self.gate_ = decide(
-            *(best, search.baseline.name, search.baseline_values, target.measure),
-            *(search.untried, search.opponents),
-        )
+        self.gate_, self.model_, raw = search.settle()
         self.trials_ = [  # by the names that files of 0.2 have
             {"rung": str(t.candidate), "C": t.C, "beside": t.blend, target.measure: t.mean}
             for t in search.trials
         ]
         old = judged.best(search.baseline)
-        if best is None or not self.gate_.passed:
-            self.model_, raw = search.baseline.model(len(search.usable)), old
-        else:
-            self.model_, raw = search.final(best), best.scores
         self.order_calibration_ = Calibration.fit(raw, target.relevance, lists.groups)
         # Columns by kinds of questions (with a colon) are many, and tell chances no better.
         absolute = [name for name in self._keep(everything).absolute if ":" not in name]
         self.relevance_ = RelevanceModel.fit(judged, absolute, target.relevance, search.fold, signs)
         self._look_at(lists, everything, windowed, departures(raw, old, lists.groups))
-        self.out_of_fold_ = raw if best is None else best.scores
+        self.out_of_fold_ = raw if search.best is None else search.best.scores
         self.interrupted_ = search.interrupted
         return self
 
