@@ -284,7 +284,9 @@ def test_folders_and_files_of_trec(run: Run, data: Path, model: Path, tmp_path: 
         ("fit {data}/train.tsv --language klingon -o {tmp}/m", 1, "language"),
         ("fit {data}/train.tsv -o {data}/train.tsv", 1, "overwritten"),
         ("fit {data}/train.tsv -o {tmp}/none/m", 1, "no folder"),
-        ("fit {tmp}/plain.jsonl -o {tmp}/m", 1, "plain.jsonl, label: expected labels"),
+        ("fit {tmp}/plain.jsonl -o {tmp}/m --measure AP", 2, "--measure: needs labels"),
+        ("fit {tmp}/plain.jsonl -o {tmp}/m --increasing a", 2, "--increasing: needs labels"),
+        ("fit {tmp}/plain.jsonl -o {tmp}/m --html {tmp}/h", 2, "--html: needs labels"),
         ("fit {tmp}/wrong.jsonl -o {tmp}/m", 1, "wrong.jsonl, line 2, label"),
         ("fit {tmp}/alike.tsv -o {tmp}/m", 1, "expected a query with a relevant"),
         ("fit {tmp}/nothing -o {tmp}/m", 1, "No such file"),
@@ -384,3 +386,90 @@ def test_signals_and_opponents_are_shown(run: Run, data: Path, tmp_path: Path) -
     passages.write_text('{"text": "It rains .", "clicks": 2}\n{"text": "No ."}\n')
     said = run("rerank", "explain", model, "--query", QUERY, passages, "--top-k", 2)
     assert "raw" in said.stdout
+
+
+def test_without_labels_nothing_is_learned(run: Run, data: Path, tmp_path: Path) -> None:
+    lists = texts.read(data / "train.tsv")
+    assert lists.queries is not None
+    rows = [
+        {"query": lists.queries[q], "text": text, "dense": n % 7}
+        for n, (q, text) in enumerate(zip(lists.groups.codes.tolist(), lists.items))
+    ]
+    train, model = tmp_path / "train.jsonl", tmp_path / "model.safetensors"
+    train.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told = run("rerank", "fit", train, "-o", model)
+    assert "train.jsonl: without labels nothing is learned" in told.stderr
+    assert "the sum of z-scores of signal.dense, stem_bm25" in told.stdout
+    shown = json.loads(run("rerank", "fit", train, "-o", model, "--json").stdout)
+    assert shown["calibration"] is shown["held_out"] is None
+    assert shown["gate"]["kept"] == "z-sum"
+    ranked = run("rerank", "rank", model, "--query", QUERY, data / "passages.txt").stdout
+    assert "Belaford" in ranked.splitlines()[1]
+    passages = data / "passages.txt"
+    said = run("rerank", "rank", model, "--query", QUERY, passages, "--precision", 0.5, code=1)
+    assert "a threshold needs at least 10 held-out passages" in said.stderr
+
+
+@pytest.fixture(scope="module")
+def runs(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of queries, passages and judgements, with two runs that have tags."""
+    folder, random = tmp_path_factory.mktemp("runs"), np.random.default_rng(0)
+    lists = texts.read(data / "train.tsv")
+    assert lists.queries is not None
+    files: dict[str, list[str]] = {"queries.tsv": [], "corpus.tsv": [], "qrels.tsv": []}
+    files["queries.tsv"] = [f"q{n}\t{query}" for n, query in enumerate(lists.queries)]
+    files |= {"lexical.run": [], "dense.run": []}
+    rows = enumerate(zip(lists.groups.codes.tolist(), lists.items, lists.y.tolist()))
+    for row, (q, text, label) in rows:
+        files["corpus.tsv"].append(f"d{row}\t{text}")
+        files["qrels.tsv"].append(f"q{q} 0 d{row} {label:.0f}")
+        for name in ("lexical", "dense"):
+            if row % 5 or name == "lexical":
+                score = random.normal() + 2 * label
+                files[f"{name}.run"].append(f"q{q} Q0 d{row} 1 {score:.3f} {name}")
+    for name, lines in files.items():
+        (folder / name).write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def test_several_runs(run: Run, runs: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.safetensors"
+    both = ("--run", runs / "lexical.run", "--run", runs / "dense.run")
+    fitted = json.loads(run("rerank", "fit", runs, *both, "-o", model, "--quick", "--json").stdout)
+    assert [row["field"] for row in fitted["schema"]] == ["lexical", "dense"]
+    reranker = didyma.TextReranker.load(model)
+    lists = texts.read(runs, run=[both[1], both[3]], schema=reranker.schema_)
+    assert lists.attributes is not None
+    assert set(lists.attributes.first_stages) == {"lexical", "dense"}
+    shown = json.loads(run("rerank", "eval", model, runs, *both, "--json").stdout)
+    assert shown["systems"][1]["means"]["AP"] > 0.7
+    ranked = run("rerank", "rank", model, runs, *both, "-o", tmp_path / "run.txt")
+    assert f"{len(lists)} passages" in ranked.stderr
+    written = read_run(tmp_path / "run.txt")
+    scores = dict(zip(zip(lists.qid.tolist(), lists.docid.tolist()), reranker.predict(lists)))  # type: ignore[union-attr]
+    of_query = written.qid == written.qid[0]
+    raw = [scores[pair] for pair in zip(written.qid[of_query], written.docid[of_query])]
+    assert raw == sorted(raw, reverse=True)
+
+
+@pytest.mark.filterwarnings("ignore::didyma.errors.LeftOutWarning")
+def test_runs_are_those_of_training(run: Run, runs: Path, tmp_path: Path) -> None:
+    model, one = tmp_path / "model.safetensors", tmp_path / "one.safetensors"
+    both = ("--run", runs / "lexical.run", "--run", runs / "dense.run")
+    run("rerank", "fit", runs, *both, "-o", model, "--quick")
+    said = run("rerank", "eval", model, runs, "--run", runs / "dense.run").stderr
+    assert "no run lexical, which the model was trained with" in said
+    schema = didyma.TextReranker.load(model).schema_
+    lists = texts.read(runs, run=runs / "dense.run", schema=schema)
+    assert lists.attributes is not None
+    assert lists.scores is None
+    assert np.isnan(lists.attributes.signals["lexical"]).all()
+    assert not np.isnan(lists.attributes.signals["dense"]).any()
+    other = tmp_path / "other.run"
+    other.write_text((runs / "dense.run").read_text().replace(" dense", " cosine"))
+    said = run("rerank", "rank", model, runs, "--run", other, code=1).stderr
+    assert "expected runs with tags lexical, dense, as in training, found 'cosine'" in said
+    run("rerank", "fit", runs, *both[:2], "-o", one, "--quick")
+    said = run("rerank", "rank", one, runs, *both, code=1).stderr
+    assert "scores that the model was not trained with: lexical, dense" in said
+    assert "expected the first stage's scores, found none" in said

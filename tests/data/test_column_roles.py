@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import re
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,9 @@ from didyma.applications.clicks import log as click_log
 from didyma.data import json_table, table
 from didyma.data.column_roles import NAMES, Roles
 from didyma.data.lists import Lists
+from didyma.data.schema import Schema
 from didyma.data.texts import reader as texts
-from didyma.errors import DataError
+from didyma.errors import DataError, LeftOutWarning
 from tests.data.texts.test_json_lines import contents, read
 
 FIELDS = ["query", "passage", "label", "score", "qid", "docid", "title", "text", "extra", "labels"]
@@ -103,6 +106,13 @@ def read_values(lists: Lists) -> dict[str, list[str]]:
     return {role: word for role, word in words.items() if word != ["1"]}  # a query without an id
 
 
+def left_out(caught: list[warnings.WarningMessage]) -> set[str]:
+    """The fields that warnings tell of."""
+    assert all(warning.category is LeftOutWarning for warning in caught)
+    told = [str(warning.message).rpartition("left out: ")[2] for warning in caught]
+    return {field for own in told for field in re.sub(r" \([^)]*\)", "", own).split(", ")}
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @settings(max_examples=150, deadline=None)
 @given(fields=present, names=names_given)
@@ -113,10 +123,12 @@ def test_no_field_is_read_twice(
         fields -= {"labels"}
     order = sorted(fields)
     path = LAYOUTS[layout](tmp_path_factory.mktemp("roles"), order)
-    try:
-        lists = texts.read(path, **names)
-    except DataError:
-        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            lists = texts.read(path, **names)
+        except DataError:
+            return
     values = read_values(lists)
     words = [word for own in values.values() for word in own]
     assert len(words) == len(set(words)), (values, names)
@@ -125,6 +137,14 @@ def test_no_field_is_read_twice(
     for role, name in names.items():
         field = name if name in number else singular.get(name, name)
         assert number[field] in values[role]
+    told = left_out(caught)
+    several = {f"{name}s": name for name in order} if layout == "lists beside" else {}
+    assert not told & set(names.values())
+    assert not {number[several.get(name, name)] for name in told} & set(words)
+    silent = {name for name in order if number[name] not in words} - {
+        several.get(n, n) for n in told
+    }
+    assert not silent - {name for name, *_ in Schema.of(lists.attributes).fields}
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -136,28 +156,45 @@ def test_a_teachers_score_is_no_first_stage(layout: str, role: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("record", "label", "wanted"),
+    ("record", "label", "wanted", "left"),
     [
-        ({"passages": ["a"], "scores": [7]}, "score", (7.0, None)),
-        ({"passages": ["a"], "scores": [7]}, "scores", (7.0, None)),
-        ({"passages": ["a"], "scores": [7], "labels": [1]}, "score", (7.0, None)),
-        ({"passages": ["a"], "ratings": [7], "scores": [1]}, "rating", (7.0, 1.0)),
-        ({"passages": [{"text": "a", "score": 7}], "labels": [1]}, "score", (7.0, None)),
-        ({"passages": [{"text": "a", "ce": 7, "score": 3}]}, "ce", (7.0, 3.0)),
+        ({"passages": ["a"], "scores": [7]}, "score", (7.0, None), set()),
+        ({"passages": ["a"], "scores": [7]}, "scores", (7.0, None), set()),
+        ({"passages": ["a"], "scores": [7], "labels": [1]}, "score", (7.0, None), {"labels"}),
+        ({"passages": ["a"], "ratings": [7], "scores": [1]}, "rating", (7.0, 1.0), set()),
+        (
+            {"passages": [{"text": "a", "score": 7}], "labels": [1]},
+            "score",
+            (7.0, None),
+            {"labels"},
+        ),
+        ({"passages": [{"text": "a", "ce": 7, "score": 3}]}, "ce", (7.0, 3.0), set()),
     ],
 )
 def test_labels_in_passages_or_beside_them(
-    record: dict[str, Any], label: str, wanted: tuple[float, float | None], tmp_path: Path
+    record: dict[str, Any],
+    label: str,
+    wanted: tuple[float, float | None],
+    left: set[str],
+    tmp_path: Path,
 ) -> None:
-    lists = read(tmp_path, {"query": "who?", **record}, label=label)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lists = read(tmp_path, {"query": "who?", **record}, label=label)
     assert contents(lists) == {"who?": [("a", *wanted, None)]}
+    assert left_out(caught) == left
 
 
 def test_names_of_fields_in_passages(tmp_path: Path) -> None:
     record = {"frage": "wer?", "saetze": [{"satz": "a", "nr": 7, "text": "b"}]}
-    lists = read(tmp_path, {**record, "passages": record["saetze"]}, query="frage", passage="satz")
+    both = {**record, "passages": record["saetze"]}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        lists = read(tmp_path, both, query="frage", passage="satz")
+    assert left_out(caught) == {"saetze", "nr", "text"}
     assert contents(lists) == {"wer?": [("a", None, None, None)]}
-    lists = read(tmp_path, record, query="frage", passage="saetze", docid="nr")
+    with pytest.warns(LeftOutWarning, match=r"left out: satz \(the same in all documents\)$"):
+        lists = read(tmp_path, record, query="frage", passage="saetze", docid="nr")
     assert contents(lists) == {"wer?": [("b", None, None, "7")]}
 
 

@@ -58,11 +58,11 @@ def fit(
     parameters: Annotated[dict[str, Any], reranking.PARAMETERS],
     embedding: reranking.Embedding,
     increasing: Annotated[
-        list[str] | None, options.text("SIGNAL", "Signal with which scores must not fall.")
-    ] = None,
+        str, options.text("FEATURES", "Signals with which scores must not fall.")
+    ] = "",
     decreasing: Annotated[
-        list[str] | None, options.text("SIGNAL", "Signal with which scores must not rise.")
-    ] = None,
+        str, options.text("FEATURES", "Signals with which scores must not rise.")
+    ] = "",
     html: options.Html = None,
     jobs: options.Jobs = None,
     checkpointing: Checkpointing,
@@ -70,13 +70,19 @@ def fit(
 ) -> None:
     """Train a reranker on judged passages and save it.
 
+    A passage is a text, or has further fields: texts (title, tags), signals
+    (any numbers: clicks, age, scores of other searches; categories) and a vector.
+    A table says what each field was read as; --fields, --signals and --ignore say
+    otherwise. Each of several runs (--run, given again) is a signal.
+
     Features, scaling and C are chosen by cross-validation over queries. What
     was learned is kept only if held-out queries rank better than by the best
     order that needs no training (each first stage, each signal, BM25, the
     encoder, the sum of z-scores, reciprocal rank fusion); else the model keeps
-    that order and says so. Ctrl-C ends the search and keeps the best so far (exit
-    code 130). If the process dies, the same command with --resume goes on with
-    what is yet to be tried and the time that is left.
+    that order and says so. Without any labels nothing is learned: the model is the
+    sum of z-scores of first stages, BM25 and encoder. Ctrl-C ends the search and
+    keeps the best so far (exit code 130). If the process dies, the same command
+    with --resume goes on with what is yet to be tried and the time that is left.
 
     [bold]Examples[/bold]
 
@@ -87,6 +93,10 @@ def fit(
     didyma rerank fit --queries topics.tsv --passages docs.tsv --qrels qrels.txt --run bm25.run
 
     didyma rerank fit --queries topics.tsv --qrels qrels.txt --first-stage docs.index
+
+    didyma rerank fit scifact/ --part train --run bm25.run --run dense.run
+
+    didyma rerank fit shop.jsonl --fields title,tags --signals brand --increasing clicks
 
     didyma rerank fit scored.jsonl --names label=score --quick
     """
@@ -100,8 +110,17 @@ def fit(
         require_extra()
     began = time.perf_counter()
     parameters |= embedding.parameters
-    parameters["increasing"], parameters["decreasing"] = increasing or (), decreasing or ()
+    parameters["increasing"] = texts.names_in(increasing)
+    parameters["decreasing"] = texts.names_in(decreasing)
     lists = files.read(parameters["language"], encoder=embedding.encoder)
+    if lists.labels is None:
+        wanted = {name: parameters[name] for name in ("measure", "increasing", "decreasing")}
+        for name, value in {**wanted, "html": html}.items():
+            if value:
+                raise typer.BadParameter(
+                    "needs labels, of which there are none", param_hint=f"--{name}"
+                )
+        print_message(f"{files.path}: without labels nothing is learned (--names tells their name)")
 
     from didyma import model as model_file
     from didyma.report.rerankers import RerankerComparison
@@ -113,8 +132,9 @@ def fit(
         counts = {"queries": len(lists.groups), "passages": len(lists)}
         train = {"file": str(files.path), **counts, "first_stage": lists.scores is not None}
         model_file.save(reranker, output, summary={"train": train, "verdict": str(reranker.gate_)})
-    compared = RerankerComparison.of(reranker, lists, reranker.out_of_fold_)
-    if html is not None:
+    judged = lists.labels is not None
+    compared = RerankerComparison.of(reranker, lists, reranker.out_of_fold_) if judged else None
+    if html is not None and compared is not None:
         compared.write(reranker, lists, html)
     seconds = time.perf_counter() - began
     fields = reranker.schema_.table()
@@ -127,11 +147,13 @@ def fit(
                 "schema": [dict(zip(("field", "role", "because"), row)) for row in fields],
                 "gate": reranker.gate_.to_dict(),
                 "trials": reranker.trials_,
-                "held_out": compared.table.to_dict(),
+                "held_out": None if compared is None else compared.table.to_dict(),
                 "calibration": {
                     **reranker.calibration_.to_dict(),
                     "compared": reranker.calibration_report(),
-                },
+                }
+                if judged
+                else None,
                 "interrupted": reranker.interrupted_,
                 "wall_seconds": seconds,
             }
@@ -139,10 +161,12 @@ def fit(
     else:
         if fields:
             typer.echo(f"{reranker.schema_}\n")
-        print_table(compared.table)
+        if compared is not None:
+            print_table(compared.table)
         typer.echo(f"\n{reranker.gate_}\n")
-        typer.echo(listed(_opponents(reranker)) + "\n")
-        typer.echo(listed(_summary(reranker, output, seconds)))
+        if compared is not None:
+            typer.echo(listed(_opponents(reranker)) + "\n")
+        typer.echo(listed(_summary(reranker, output, seconds, judged=judged)))
     end_if_interrupted(reranker.interrupted_, "reranker")
 
 
@@ -344,7 +368,12 @@ app.command()(teaching.distil)
 app.command()(teaching.cascade)
 
 
-def _summary(reranker: TextReranker, output: Path, seconds: float) -> dict[str, str]:
+def _summary(
+    reranker: TextReranker, output: Path, seconds: float, *, judged: bool
+) -> dict[str, str]:
+    saved = f"{output}, {output.stat().st_size / 1e6:.2f} MB, after {seconds:.1f} s"
+    if not judged:
+        return {"ranks by": reranker.gate_.kept, "saved to": saved}
     calibration = reranker.calibration_
     try:
         threshold = _meaning(calibration.threshold(PRECISION))
@@ -354,7 +383,7 @@ def _summary(reranker: TextReranker, output: Path, seconds: float) -> dict[str, 
         "ranks by": reranker.gate_.kept,
         "calibration": f"{calibration.kind}, expected error {decimal(calibration.error)}",
         "threshold": threshold,
-        "saved to": f"{output}, {output.stat().st_size / 1e6:.2f} MB, after {seconds:.1f} s",
+        "saved to": saved,
     }
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "TextFiles",
     "TrainTextFiles",
     "lines_of",
+    "names_in",
     "parse_names",
     "read_passages",
 ]
@@ -145,7 +146,7 @@ class TextFiles:
             search: dict[str, Any] = {
                 "run": self.run or None,
                 "schema": schema,
-                **{name: _split(getattr(self, name)) for name in ("fields", "signals", "ignore")},
+                **{name: names_in(getattr(self, name)) for name in ("fields", "signals", "ignore")},
                 "depth": self.depth,
                 "first_stage": self._first_stage(language, encoder),
             }
@@ -174,6 +175,9 @@ class TextFiles:
         return index if encoder is None or index.dense is None else index.attach(encoder)
 
 
+Qrels = Annotated[Path | None, options.file("TREC judgements.", panel=PANEL)]
+
+
 class _BM25:
     """`didyma.text.BM25`, imported when it is needed."""
 
@@ -187,10 +191,18 @@ class _BM25:
 
 
 @dataclass(frozen=True)
+class TrainTextFiles(TextFiles):
+    """Queries with passages to learn from, and judgements if there are any."""
+
+    data: Annotated[Path | None, options.argument("TRAIN", KINDS, default=False)] = None
+    qrels: Qrels = None  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
 class JudgedTextFiles(TextFiles):
     """Queries with passages and judgements."""
 
-    qrels: Annotated[Path | None, options.file("TREC judgements.", panel=PANEL)] = None  # type: ignore[misc]
+    qrels: Qrels = None  # type: ignore[misc]
 
     def read(
         self,
@@ -209,14 +221,8 @@ class JudgedTextFiles(TextFiles):
         return lists
 
 
-@dataclass(frozen=True)
-class TrainTextFiles(JudgedTextFiles):
-    """The same, to learn from."""
-
-    data: Annotated[Path | None, options.argument("TRAIN", KINDS, default=False)] = None
-
-
-def _split(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
+    """Names with commas between them."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from didyma.errors import DataError
 
-__all__ = ["NAMES", "Roles", "assign", "check_distinct", "known_as"]
+__all__ = ["NAMES", "REMEMBERED", "Roles", "assign", "check_distinct", "known_as"]
 
 REMEMBERED = 1024  # sets of names whose roles are remembered: all documents of a request have one
 # Of several that are there the first counts. Case, "_", "-" and spaces make no difference.

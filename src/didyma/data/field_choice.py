@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from didyma.data.attributes import Attributes
-from didyma.data.schema import Fail, Schema, fail_in_document
+from didyma.data.records import Fail, fail_in_document
+from didyma.data.schema import Schema
 from didyma.errors import LeftOutWarning, warn
 from didyma.files import PathName
 

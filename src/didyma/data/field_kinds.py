@@ -15,7 +15,23 @@ from numpy.typing import NDArray
 
 from didyma.values import kind_of
 
-__all__ = ["Column", "FieldKind", "classify", "is_missing", "number_in", "text_in", "vector_in"]
+__all__ = [
+    "FIRST_STAGE",
+    "MAIN",
+    "TITLE",
+    "Column",
+    "FailInRow",
+    "FieldKind",
+    "classify",
+    "is_missing",
+    "number_in",
+    "text_in",
+    "vector_in",
+]
+
+FailInRow = Callable[[int, str], NoReturn]  # raises the error about a row and a problem
+
+MAIN, TITLE, FIRST_STAGE = "main", "title", "first stage"  # kinds of texts and of signals
 
 MOST_CATEGORIES = 50  # distinct values
 LEAST_COUNT = 3  # of a category, in the mean
@@ -49,7 +65,7 @@ class Column(NamedTuple):
     values: Sequence[Any]
     n_documents: int
     n_texts: int
-    fail: Callable[[int, str], NoReturn]
+    fail: FailInRow
 
 
 def is_missing(value: Any) -> bool:
@@ -103,7 +119,7 @@ def _kind(value: Any) -> str:
 
 
 def _numbers(column: Column) -> FieldKind:
-    numbers = [number_in(value, column, row) for row, value in zip(column.rows, column.values)]
+    numbers = [number_in(value, column.fail, row) for row, value in zip(column.rows, column.values)]
     if _is_constant(column, numbers):
         return FieldKind("ignored", "the same in all documents")
     if _ID.search(column.name) and all(number == int(number) for number in numbers):
@@ -123,7 +139,7 @@ def _texts(column: Column) -> FieldKind:
     numeric = [_is_number(value) for value in values]
     if all(numeric):
         for row, value in zip(column.rows, values):
-            number_in(value, column, row)
+            number_in(value, column.fail, row)
         return FieldKind("signal", "numbers")
     if sum(numeric) > len(values) / 2:
         wrong = numeric.index(False)
@@ -170,7 +186,7 @@ def _vectors(column: Column) -> FieldKind:
     if sizes[0] == 1 and not is_named:
         return FieldKind("ignored", "lists of one number")
     for row, value in zip(column.rows, column.values):
-        vector_in(value, column, row, sizes[0])
+        vector_in(value, column.fail, row, sizes[0])
     reason = "a vector, by its name" if is_named else "lists of numbers of one length"
     return FieldKind("vector", reason, "named" if is_named else "", sizes[0])
 
@@ -205,11 +221,11 @@ def _days(value: Any) -> float | None:
     return (moment - EPOCH).total_seconds() / 86400
 
 
-def number_in(value: Any, column: Column, row: int, kind: str = "") -> float:
+def number_in(value: Any, fail: FailInRow, row: int, kind: str = "") -> float:
     """A signal of a document: a number, a truth, a date, or one of these as text."""
     if isinstance(value, date) or (kind == "date" and isinstance(value, str)):
         if (days := _days(value)) is None:
-            column.fail(row, f"expected a date as 2024-12-31, found {value!r:.40}")
+            fail(row, f"expected a date as 2024-12-31, found {value!r:.40}")
         return days
     number = None
     if isinstance(value, str):
@@ -221,31 +237,31 @@ def number_in(value: Any, column: Column, row: int, kind: str = "") -> float:
         except OverflowError:
             number = np.inf
     if number is None or not isfinite(number):
-        column.fail(row, f"expected a finite number or none, found {value!r:.40}")
+        fail(row, f"expected a finite number or none, found {value!r:.40}")
     return number
 
 
-def vector_in(value: Any, column: Column, row: int, dimension: int) -> NDArray[np.float32]:
+def vector_in(value: Any, fail: FailInRow, row: int, dimension: int) -> NDArray[np.float32]:
     """A vector of a document."""
     if not isinstance(value, (list, tuple, np.ndarray)) or len(value) != dimension:
         found = len(value) if isinstance(value, (list, tuple, np.ndarray)) else f"{value!r:.40}"
-        column.fail(row, f"expected a vector of {dimension} numbers, found {found}")
+        fail(row, f"expected a vector of {dimension} numbers, found {found}")
     try:
         with np.errstate(over="ignore"):  # what is too great is told below
             vector = np.asarray(value, np.float32)
     except (TypeError, ValueError, OverflowError):
         vector = np.empty(0, np.float32)
     if vector.shape != (dimension,) or not np.isfinite(vector).all():
-        column.fail(row, f"expected a vector of finite numbers, found {value!r:.40}")
+        fail(row, f"expected a vector of finite numbers, found {value!r:.40}")
     return vector
 
 
-def text_in(value: Any, column: Column, row: int) -> str:
+def text_in(value: Any, fail: FailInRow, row: int) -> str:
     """The text of a field; several are joined by spaces."""
     if isinstance(value, str):
         return value
     if isinstance(value, (list, tuple)) and all(isinstance(one, str) for one in value):
         return " ".join(value)
     if not isinstance(value, (Real, Decimal, date)):
-        column.fail(row, f"expected a text, found {kind_of(value)} {value!r:.40}")
+        fail(row, f"expected a text, found {kind_of(value)} {value!r:.40}")
     return str(value)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from didyma.data.column_roles import assign
+from didyma.data.column_roles import REMEMBERED, assign
 from didyma.errors import DataError
 from didyma.values import is_whole, kind_of
 
@@ -53,22 +54,43 @@ class Passage(NamedTuple):
             return value
         if not isinstance(value, Mapping):
             raise DataError(f"expected a text or an object with one, found {value!r:.40}")
-        names = [name for name in value if isinstance(name, str)]
-        roles = assign(names, ("passage", "title", "docid"), given or {}, {"docid": ("id", "_id")})
-        text, title, name = (roles.get(role) for role in ("passage", "title", "docid"))
-        others = [] if text is not None else [key for key in names if key in texts and key != title]
-        if text is None and not others and not (title is not None and title in texts):
-            raise DataError(f"expected a text among {', '.join(names[:20]) or 'no fields'}"[:300])
-        parts = {key: value[key] for key in (title, text, *others) if key is not None}
-        for key, part in parts.items():
-            if not (isinstance(part, str) or (part is None and key != text)):
-                raise DataError(f"expected a text, found {part!r:.40}", field=key)
+        layout = _layout(tuple(value), tuple((given or {}).items()), tuple(texts))
+        parts = {name: value[name] for name in layout.parts}
+        for name, part in parts.items():
+            if not (isinstance(part, str) or (part is None and name != layout.text)):
+                raise DataError(f"expected a text, found {part!r:.40}", field=name)
+        id_name = layout.id
         return cls(
-            " ".join(part for part in parts.values() if part),
-            None if name is None or value[name] is None else _checked(value[name], name),
-            {key: value[key] for key in value if key not in parts and key != name},
-            {} if list(parts) == ["text"] else parts,
+            " ".join(filter(None, parts.values())),
+            None
+            if id_name is None or value[id_name] is None
+            else _checked(value[id_name], id_name),
+            {name: value[name] for name in layout.others},
+            {} if layout.parts == ("text",) else parts,
         )
+
+
+class _Layout(NamedTuple):
+    """Names of the parts of a text, in their order, of the text itself, of the id, of all else."""
+
+    parts: tuple[str, ...]
+    text: str | None
+    id: str | None
+    others: tuple[Any, ...]
+
+
+@lru_cache(REMEMBERED)
+def _layout(
+    names: tuple[Any, ...], given: tuple[tuple[str, str], ...], texts: tuple[str, ...]
+) -> _Layout:
+    words = [name for name in names if isinstance(name, str)]
+    roles = assign(words, ("passage", "title", "docid"), dict(given), {"docid": ("id", "_id")})
+    text, title, name = (roles.get(role) for role in ("passage", "title", "docid"))
+    more = [] if text is not None else [word for word in words if word in texts and word != title]
+    if text is None and not more and not (title is not None and title in texts):
+        raise DataError(f"expected a text among {', '.join(words[:20]) or 'no fields'}"[:300])
+    parts = tuple(part for part in (title, text, *more) if part is not None)
+    return _Layout(parts, text, name, tuple(one for one in names if one not in (*parts, name)))
 
 
 def passages_of(
@@ -95,6 +117,8 @@ def _read(document: Any, n: int, read: Callable[[Any], Passage]) -> Passage:
     except DataError as error:
         place = "" if error.field is None else f", {error.field}"
         raise DataError(error.problem, field=f"document {n}{place}") from None
+    if "metadata" not in passage.metadata:
+        return passage
     return passage._replace(metadata=flattened(passage.metadata, passage.fields))
 
 

@@ -2,50 +2,32 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, NoReturn
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from didyma.data.attributes import Attributes
 from didyma.data.column_roles import assign, known_as
-from didyma.data.field_kinds import (
-    Column,
-    FieldKind,
-    classify,
-    is_missing,
-    number_in,
-    text_in,
-    vector_in,
+from didyma.data.field_columns import (
+    category_column,
+    column_of,
+    number_column,
+    text_column,
+    vector_column,
 )
-from didyma.data.passage import Passage, flattened
-from didyma.errors import DataError, LeftOutWarning, warn
+from didyma.data.field_kinds import FIRST_STAGE, MAIN, TITLE, FieldKind
+from didyma.data.field_roles import ID_NAMES, infer_kinds
+from didyma.data.records import TEXT, Fail, fail_in_document, records_of
+from didyma.errors import LeftOutWarning, warn
 from didyma.files import PathName
-from didyma.values import kind_of
 
-__all__ = [
-    "BESIDE",
-    "JUDGED",
-    "RUN",
-    "TEXT",
-    "Fail",
-    "ReadDocuments",
-    "Schema",
-    "SchemaField",
-    "SchemaReport",
-    "fail_in_document",
-]
+__all__ = ["RUN", "ReadDocuments", "Schema", "SchemaField", "SchemaReport"]
 
 RUN = "the scores of a run"  # why a signal is one
-JUDGED = "judged"  # how a label came about: never to be learned from
-BESIDE = "given beside the documents"
-TEXT = "text"  # what the text of a document is called that is nothing else
-MAIN, TITLE, FIRST_STAGE = "main", "title", "first stage"  # kinds of fields
-ROLES = {"passage": MAIN, "title": TITLE}
-RETRIEVAL = re.compile(
-    r"bm25|tf.?idf|splade|colbert|cosine|similarity|dense|semantic|lexical|retriev", re.IGNORECASE
-)
+Names = Iterable[str] | None
 
 
 class SchemaField(NamedTuple):
@@ -71,15 +53,6 @@ class ReadDocuments(NamedTuple):
     texts: list[str]
     attributes: Attributes
     report: SchemaReport
-
-
-Fail = Callable[[int, str, str], NoReturn]
-Names = Iterable[str] | None
-
-
-def fail_in_document(row: int, field: str, problem: str) -> NoReturn:
-    """Raise the error about a field of a document that stands in no file."""
-    raise DataError(problem, field=f"document {row}, {field}")
 
 
 class Schema(NamedTuple):
@@ -131,31 +104,13 @@ class Schema(NamedTuple):
             Names of fields by their roles (`didyma.data.column_roles`).
         taken : mapping, optional
             Fields that were read already, as id, label or score, or ignored since that stands
-            beside the documents; they are not in the records.
+            beside the documents; they are not in the records, whose other fields are none of these.
         fail : callable
             Raises the error about a document, a field and a problem.
         """
-        documents = [_record(record, n, fail) for n, record in enumerate(records)]
-        columns: dict[str, list[int]] = {}
-        for row, document in enumerate(documents):
-            for name in document:
-                columns.setdefault(name, []).append(row)
-        asked = _asked(fields, signals, ignore, [*columns, *(taken or {})])
-        free = [name for name in columns if asked.get(name, "text") == "text"]
-        roles = assign(free, ("passage", "title", "docid", "label", "score"), names or {}, ID_NAMES)
-        role_of = {name: role for role, name in roles.items()}
-        n_texts = len({str(document.get(roles.get("passage", TEXT))) for document in documents})
-        found: dict[str, FieldKind] = {}
-        for name, rows in columns.items():
-            rows = [row for row in rows if not is_missing(documents[row][name])]
-            values = [documents[row][name] for row in rows]
-            place = _placed(fail, name)
-            column = Column(name, rows, values, len(documents), n_texts, place)
-            found[name] = _kind_of(column, asked.get(name), role_of.get(name))
-        for name, role in (taken or {}).items():
-            reason = BESIDE if role == "ignored" else "by its name"
-            found.setdefault(name, FieldKind(role, reason, "asked"))
-        return cls(_ordered(_one_vector(found)))
+        wanted = {"text": fields, "signal": signals, "ignored": ignore}
+        found = infer_kinds(records_of(records, fail), wanted, names or {}, taken, fail)
+        return cls(_ordered(found))
 
     @classmethod
     def of(cls, attributes: Attributes | None) -> Schema:
@@ -213,45 +168,58 @@ class Schema(NamedTuple):
 
         A signal that is missing is NaN, a field that the schema does not know is counted.
         """
-        records = [self._named(_record(document, n, fail)) for n, document in enumerate(documents)]
-        known = {field.name for field in self.fields}
-        report = SchemaReport({}, {})
-        for record in records:
-            for name in record.keys() - known:
-                report.unknown[name] = report.unknown.get(name, 0) + 1
         texts = [name for name, *_ in self.of_role("text")] or [self.main]
-        read = {
-            name: [
-                "" if (value := record.get(name)) is None else text_in(value, column, row)
-                for row, record in enumerate(records)
-            ]
-            for name in texts
-            for column in [_reading(name, fail)]
-        }
-        signals = {
-            field.name: _signal(field, records, report, fail)
-            for field in self.fields
-            if field.role in ("signal", "category")
-        }
+        records, unknown = self._named(records_of(documents, fail))
+        report = SchemaReport({}, unknown)
+        read = {name: text_column(column_of(name, records), name, fail) for name in texts}
+        signals: dict[str, NDArray[Any]] = {}
+        vectors = None
+        for name, role, _, kind, dimension in self.of_role("signal", "category", "vector"):
+            values = column_of(name, records)
+            if role == "vector":
+                vectors = vector_column(values, name, dimension, fail)
+                empty = np.isnan(vectors).any(axis=1)
+            elif role == "signal":
+                signals[name] = number_column(values, name, kind, fail)
+                empty = np.isnan(signals[name])
+            else:
+                signals[name] = category_column(values, name, fail)
+                empty = signals[name] == None  # noqa: E711 (of each)
+            if n_empty := int(np.count_nonzero(empty)):
+                report.missing[name] = n_empty
         first = tuple(field.name for field in self.fields if field.kind == FIRST_STAGE)
-        vectors = next(
-            (_vectors(field, records, report, fail) for field in self.of_role("vector")), None
-        )
         attributes = Attributes(read if len(texts) > 1 else {}, signals, first, vectors, self)
-        whole = [" ".join(part for part in parts if part) for parts in zip(*read.values())]
+        whole = [" ".join(filter(None, parts)) for parts in zip(*read.values())]
         return ReadDocuments(whole, attributes, report)
 
-    def _named(self, record: dict[str, Any]) -> dict[str, Any]:
-        """The same with the text under its name here, and without what is known by name."""
-        known = {field.name for field in self.fields}
-        if self.main not in record:
-            others = [name for name in record if name not in known]
-            if (name := known_as("passage", others)) is not None:
-                record[self.main] = record.pop(name)
-        others = [name for name in record if name not in known]
-        for name in assign(others, ("docid", "label", "score"), {}, ID_NAMES).values():
-            del record[name]
-        return record
+    def _named(self, records: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], dict[str, int]]:
+        """Records with the text under its name here, and how many have each unknown field.
+
+        What is an id, a label or a score by its name is not unknown.
+        """
+        main = self.main
+        known = {main, *(field.name for field in self.fields)}
+        texts: dict[tuple[str, ...], str | None] = {}  # by the fields of a document
+        counts = Counter(map(tuple, records))
+        unknown: Counter[str] = Counter()
+        for names, n_documents in counts.items():
+            others = [name for name in names if name not in known]
+            text = known_as("passage", others) if main not in names else None
+            if text is not None:
+                texts[names] = text
+                others.remove(text)
+            read = assign(others, ("docid", "label", "score"), {}, ID_NAMES).values()
+            unknown.update(
+                dict.fromkeys((name for name in others if name not in read), n_documents)
+            )
+        if texts:
+            records = [
+                record
+                if (text := texts.get(tuple(record))) is None
+                else {**record, main: record[text]}
+                for record in records
+            ]
+        return records, dict(unknown)
 
     def warn_of_ignored(self, path: PathName | None = None) -> None:
         """Say which fields do not count, unless the caller wanted it so."""
@@ -272,88 +240,6 @@ class Schema(NamedTuple):
         )
 
 
-ID_NAMES = {"docid": ("id", "_id")}
-
-
-def _record(document: Any, row: int, fail: Fail) -> dict[str, Any]:
-    if isinstance(document, Passage):
-        return flattened(document.record)
-    if isinstance(document, str):
-        return {TEXT: document}
-    if not isinstance(document, Mapping):
-        fail(row, TEXT, f"expected a text or an object with one, found {kind_of(document)}")
-    for name in document:
-        if not isinstance(name, str):
-            fail(row, repr(name), "expected names that are texts")
-    return flattened(document)
-
-
-def _asked(
-    fields: Names,
-    signals: Names,
-    ignore: Names,
-    present: Sequence[str],
-) -> dict[str, str]:
-    """The role that the caller gives to each field."""
-    asked: dict[str, str] = {}
-    wanted = {"text": fields, "signal": signals, "ignored": ignore}
-    for role, names in wanted.items():
-        for name in names or ():
-            if name not in present:
-                raise DataError(f"no such field among {', '.join(present) or 'texts'}", field=name)
-            if asked.setdefault(name, role) != role:
-                raise DataError(f"expected one role, found {asked[name]} and {role}", field=name)
-    return asked
-
-
-def _kind_of(column: Column, asked: str | None, role: str | None) -> FieldKind:
-    if asked == "ignored":
-        return FieldKind("ignored", "as you say", "asked")
-    if role in ROLES:
-        for row, value in zip(column.rows, column.values):
-            text_in(value, column, row)
-        return FieldKind("text", f"the {'text' if role == 'passage' else role}", ROLES[role])
-    if asked == "text":
-        for row, value in zip(column.rows, column.values):
-            text_in(value, column, row)
-        return FieldKind("text", "as you say")
-    if role is not None:
-        return FieldKind("id" if role == "docid" else role, "by its name")
-    if asked == "signal":
-        return _signal_kind(column)
-    if column.name == JUDGED:
-        return FieldKind("ignored", "how the label came about", "asked")
-    if known_as("label", [column.name]) is not None:
-        return FieldKind("ignored", "a label by its name, beside another")
-    return _first_stage(column.name, classify(column))
-
-
-def _first_stage(name: str, found: FieldKind) -> FieldKind:
-    if found.role == "signal" and found.reason == "numbers" and RETRIEVAL.search(name):
-        return found._replace(reason="numbers, the score of a retrieval", kind=FIRST_STAGE)
-    return found
-
-
-def _signal_kind(column: Column) -> FieldKind:
-    """That of a field which the caller calls a signal, though it may be constant, or an id."""
-    if column.values and all(isinstance(value, str) for value in column.values):
-        found = classify(column._replace(name="", n_documents=-1, n_texts=-1))
-        if found.role == "signal":
-            return _first_stage(column.name, found._replace(reason=f"as you say: {found.reason}"))
-        return FieldKind("category", "as you say")
-    for row, value in zip(column.rows, column.values):
-        number_in(value, column, row)
-    kind = FIRST_STAGE if RETRIEVAL.search(column.name) else ""
-    return FieldKind("signal", "as you say", kind)
-
-
-def _one_vector(found: dict[str, FieldKind]) -> dict[str, FieldKind]:
-    """The same with one vector: the one that is called so, or the first."""
-    vectors = [name for name, own in found.items() if own.role == "vector"]
-    first, *others = sorted(vectors, key=lambda name: not found[name].kind) or [""]
-    return found | {name: FieldKind("ignored", f"a vector beside {first}") for name in others}
-
-
 def _ordered(found: Mapping[str, FieldKind]) -> tuple[SchemaField, ...]:
     """Title, text and other texts, in the order of the whole text; then all others."""
     place = {TITLE: 0, MAIN: 1}
@@ -361,49 +247,3 @@ def _ordered(found: Mapping[str, FieldKind]) -> tuple[SchemaField, ...]:
         found, key=lambda name: place.get(found[name].kind, 2 if found[name].role == "text" else 3)
     )
     return tuple(SchemaField(name, *found[name]) for name in order)  # type: ignore[arg-type]
-
-
-def _placed(fail: Fail, name: str) -> Callable[[int, str], NoReturn]:
-    def failed(row: int, problem: str) -> NoReturn:
-        fail(row, name, problem)
-
-    return failed
-
-
-def _reading(name: str, fail: Fail) -> Column:
-    return Column(name, (), (), 0, 0, _placed(fail, name))
-
-
-def _signal(
-    field: SchemaField, records: Sequence[Mapping[str, Any]], report: SchemaReport, fail: Fail
-) -> Any:
-    column = _reading(field.name, fail)
-    values = [record.get(field.name) for record in records]
-    empty = [is_missing(value) for value in values]
-    if any(empty):
-        report.missing[field.name] = sum(empty)
-    if field.role == "signal":
-        return np.array(
-            [
-                np.nan if missing else number_in(value, column, row, field.kind)
-                for row, (value, missing) in enumerate(zip(values, empty))
-            ],
-            np.float64,
-        )
-    read = np.empty(len(values), object)
-    for row, (value, missing) in enumerate(zip(values, empty)):
-        read[row] = None if missing else text_in(value, column, row).strip()
-    return read
-
-
-def _vectors(
-    field: SchemaField, records: Sequence[Mapping[str, Any]], report: SchemaReport, fail: Fail
-) -> Any:
-    column = _reading(field.name, fail)
-    vectors = np.full((len(records), field.dimension), np.nan, np.float32)
-    for row, record in enumerate(records):
-        if not is_missing(value := record.get(field.name)):
-            vectors[row] = vector_in(value, column, row, field.dimension)
-    if empty := int(np.isnan(vectors).any(axis=1).sum()):
-        report.missing[field.name] = empty
-    return vectors

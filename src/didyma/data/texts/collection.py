@@ -1,25 +1,12 @@
 """A collection: queries and passages by id, judgements, and candidates for each query.
 
-A folder is read by the names of its files, all of which may be packed (``.gz``):
-
-    queries.jsonl, .tsv                          text of each query
-    corpus, collection, passages, documents      text of each passage, .jsonl or .tsv
-    qrels/test.tsv, qrels.test.tsv, qrels.tsv    judgements
-    candidates, run, top1000                     .tsv, .txt, .trec or none of these; may be absent
-    split.tsv                                    qid and the part it belongs to; may be absent
-
-with or without the name of a part (``run.dev.tsv``). So BEIR's folders and those of MS MARCO are
-read, and with `read_files` any TREC collection. ``top1000`` has lines of qid, docid, query and
-passage (`didyma.data.texts.msmarco`); all others are as in `didyma.data.texts.by_id` and
-`didyma.data.trec`.
+Texts are as in `didyma.data.texts.by_id`, judgements and candidates as in `didyma.data.trec`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from os import PathLike
-from pathlib import Path
 from typing import Any, NoReturn, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -31,25 +18,19 @@ from didyma.data.documents import stacked
 from didyma.data.field_choice import FieldChoice
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, flattened
-from didyma.data.schema import RUN, Schema
-from didyma.data.text_columns import distinct, text_array
+from didyma.data.text_columns import text_array
 from didyma.data.texts import by_id, msmarco
-from didyma.data.trec import Qrels, Run, read_qrels, read_run
+from didyma.data.texts.runs import files_of, join_runs, read_runs, with_runs
+from didyma.data.trec import Qrels, Run, read_qrels
 from didyma.errors import DataError, LeftOutWarning, placed, warn
-from didyma.files import PathName, format_suffix
+from didyma.files import PathName
 
 __all__ = [
     "IndexedPassages",
     "Retriever",
     "TextCollection",
-    "corpus_of",
     "read_files",
-    "read_folder",
 ]
-
-PASSAGES = ("corpus", "collection", "passages", "documents")
-CANDIDATES = ("candidates", "run", "top1000")
-SUFFIXES = ("", ".tsv", ".jsonl", ".txt", ".trec")
 
 
 class Retriever(Protocol):
@@ -160,7 +141,7 @@ class TextCollection:
             left.add(len(judged - self.queries.keys()), "judged queries without a text")
             wanted = [name for name in wanted if name in judged]
         place = {name: n for n, name in enumerate(wanted)}
-        run, signals = _joined(self.runs)
+        run, signals = join_runs(self.runs, self.path, None if choice is None else choice.schema)
         query = np.array([place.get(name, -1) for name in run.qid.tolist()], np.int64)
         known = np.array([name in self.passages for name in run.docid.tolist()], bool)
         left.add(int(np.sum((query >= 0) & ~known)), "candidates that are unknown passages")
@@ -175,7 +156,7 @@ class TextCollection:
         left.say(self.path)
         texts, attributes = self._documents(docid.tolist(), choice or FieldChoice())
         if signals:
-            attributes = _with_runs(attributes, {name: own[rows] for name, own in signals.items()})
+            attributes = with_runs(attributes, {name: own[rows] for name, own in signals.items()})
             scores = np.zeros(1)
         names = [wanted[n] for n in asked.tolist()]
         return Lists(
@@ -205,7 +186,7 @@ class TextCollection:
 
         records = [self.records.get(name, self.passages[name]) for name in names]
         with placed(self.path):
-            texts, attributes = choice.read(records, path=self.path, fail=fail)
+            texts, attributes = choice.read(records, taken={}, path=self.path, fail=fail)
         number = {name: n for n, name in enumerate(names)}
         rows = [number[name] for name in docid]
         return [texts[row] for row in rows], None if attributes is None else attributes[rows]
@@ -234,43 +215,6 @@ def _records(passages: Mapping[str, Passage]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _joined(runs: Sequence[Run]) -> tuple[Run, dict[str, NDArray[np.float64]]]:
-    """The pairs that any run has, and if there are several the scores of each, NaN for none."""
-    first, *others = runs
-    if not others:
-        return first, {}
-    qid, docid = (np.concatenate([getattr(run, name) for run in runs]) for name in ("qid", "docid"))
-    code, place = distinct(qid, docid)
-    begin = np.cumsum([0, *map(len, runs)])
-    signals: dict[str, NDArray[np.float64]] = {}
-    for run, start in zip(runs, begin.tolist()):
-        if run.tag in signals:
-            raise DataError(f"expected runs with different tags, found {run.tag!r} again")
-        scores = np.full(len(place), np.nan)
-        scores[code[start : start + len(run)]] = run.score
-        signals[run.tag] = scores
-    return Run(qid[place], docid[place], np.zeros(len(place)), first.tag), signals
-
-
-def _with_runs(
-    attributes: Attributes | None, signals: dict[str, NDArray[np.float64]]
-) -> Attributes:
-    """The same with the scores of runs as signals of the first stage."""
-    before = attributes or Attributes()
-    for name in signals:
-        if name in before.signals or name in before.fields:
-            known = Schema.of(attributes)
-            if all(own.name != name or own.reason != RUN for own in known.fields):
-                raise DataError("expected a tag that is no field of passages", field=name)
-    schema = Schema.of(attributes).with_runs(list(signals))
-    return replace(
-        before,
-        signals={**before.signals, **signals},
-        first_stages=tuple(dict.fromkeys((*before.first_stages, *signals))),
-        schema=schema,
-    )
-
-
 class _LeftOut:
     """Counts of what is not used, for one warning in the end."""
 
@@ -284,55 +228,6 @@ class _LeftOut:
     def say(self, path: PathName) -> None:
         if self._counts:
             warn(f"{path}: left out {', '.join(self._counts)}", LeftOutWarning)
-
-
-def read_folder(
-    folder: PathName,
-    *,
-    part: str | None = None,
-    run: PathName | Sequence[PathName] | None = None,
-    indexed: bool = False,
-    fields: Collection[str] = (),
-) -> TextCollection:
-    """Read a folder whose files have the names above; ``part`` is its part, such as "test".
-
-    ``run`` is a file of candidates elsewhere, or several. If passages are ``indexed`` elsewhere,
-    neither they nor candidates are read. ``fields`` are as in `by_id.read_passages`.
-    """
-    root = Path(folder)
-    queries = _found(root, ("queries",), part)
-    passages = None if indexed else _found(root, PASSAGES, part)
-    found = _found(root, CANDIDATES, part)
-    candidates = _several(run) or ([] if found is None else [found])
-    candidates = [] if indexed else candidates
-    qrels = _qrels(root, part)
-    whole = len(candidates) == 1 and msmarco.has_texts(candidates[0])
-    for name, path in (("queries", queries), ("corpus", passages)):
-        if path is None and not whole and not (indexed and name == "corpus"):
-            raise DataError(f"expected a file {name}.jsonl or {name}.tsv", path=folder)
-    collection = read_files(
-        queries=queries,
-        passages=passages,
-        qrels=qrels,
-        run=candidates,
-        path=folder,
-        fields=fields,
-    )
-    splits = _found(root, ("split",), None)
-    if part is None or splits is None:
-        return collection
-    names = by_id.read(splits)
-    own = {name: text for name, text in collection.queries.items() if names.get(name) == part}
-    if not own:
-        known = ", ".join(dict.fromkeys(names.values()))
-        raise DataError(f"expected one of {known}, found {part!r}", path=splits, field="part")
-    return replace(collection, queries=own, qrels=_of(collection.qrels, own))
-
-
-def corpus_of(folder: PathName) -> Path | None:
-    """The file of a folder that has its passages, if there is one."""
-    found = _found(Path(folder), PASSAGES, None)
-    return found if found and format_suffix(found) in (".tsv", ".jsonl") else None
 
 
 def read_files(
@@ -350,7 +245,7 @@ def read_files(
     Of the passages only those are kept that the run or the judgements name, if there is a run, and
     of the queries those that are judged, if there are judgements.
     """
-    files = _several(run)
+    files = files_of(run)
     place = path or passages or (files[0] if files else None) or queries or "the collection"
     judged = None if qrels is None else read_qrels(qrels)
     if len(files) == 1 and msmarco.has_texts(files[0]):
@@ -358,7 +253,7 @@ def read_files(
         return TextCollection(place, asked, texts, judged, (candidates,))
     if queries is None or (passages is None and files):
         raise DataError("expected both queries and passages", path=place)
-    runs = _named([read_run(file) for file in files], files)
+    runs = read_runs(files)
     wanted = None
     if runs:
         wanted = {name for run in runs for name in run.docid.tolist()}
@@ -371,19 +266,6 @@ def read_files(
     return TextCollection(
         place, asking, texts, judged, runs, _records(read), _query_vectors(found, queries)
     )
-
-
-def _several(run: PathName | Sequence[PathName] | None) -> list[PathName]:
-    if run is None or isinstance(run, (str, PathLike)):
-        return [] if run is None else [run]
-    return list(run)
-
-
-def _named(runs: list[Run], files: Sequence[PathName]) -> tuple[Run, ...]:
-    """Runs with different tags: those of their files, where they have the same."""
-    if len({run.tag for run in runs}) < len(runs):
-        runs = [replace(run, tag=Path(file).stem) for run, file in zip(runs, files)]
-    return tuple(runs)
 
 
 def _query_vectors(queries: Mapping[str, Passage], path: PathName) -> dict[str, Any]:
@@ -399,39 +281,3 @@ def _query_vectors(queries: Mapping[str, Passage], path: PathName) -> dict[str, 
         names = ", ".join(unread)
         warn(f"{path}: fields of queries that are left out: {names}", LeftOutWarning)
     return vectors
-
-
-def _found(root: Path, names: Sequence[str], part: str | None) -> Path | None:
-    """The first file that is there under one of these names."""
-    for name in names:
-        for stem in (name,) if part is None else (f"{name}.{part}", name):
-            for suffix in SUFFIXES:
-                for packed in ("", ".gz"):
-                    if (path := root / f"{stem}{suffix}{packed}").is_file():
-                        return path
-    return None
-
-
-def _qrels(root: Path, part: str | None) -> Path | None:
-    """The judgements of a part; without one, those that are there if there are no others."""
-    if (found := _found(root, ("qrels",), part)) is not None:
-        return found
-    folder = root / "qrels"
-    if folder.is_dir():
-        parts = {path.name.partition(".")[0]: path for path in sorted(folder.iterdir())}
-    else:
-        parts = {path.name.split(".")[1]: path for path in sorted(root.glob("qrels.*.*"))}
-    if part is None and len(parts) == 1:
-        (only,) = parts.values()
-        return only
-    if parts and part not in parts:
-        expected = f"expected a part, one of {', '.join(parts)}"
-        raise DataError(expected + ("" if part is None else f", found {part!r}"), path=root)
-    return parts.get(part) if part is not None else None
-
-
-def _of(qrels: Qrels | None, queries: dict[str, str]) -> Qrels | None:
-    if qrels is None:
-        return None
-    kept = np.array([name in queries for name in qrels.qid.tolist()], bool)
-    return Qrels(qrels.qid[kept], qrels.docid[kept], qrels.relevance[kept])

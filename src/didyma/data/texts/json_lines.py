@@ -31,10 +31,10 @@ from numpy.typing import ArrayLike
 from didyma.data.column_roles import Roles, assign
 from didyma.data.documents import query_of
 from didyma.data.field_choice import FieldChoice
+from didyma.data.field_roles import JUDGED
 from didyma.data.json_lines import number_of, objects
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, flattened, id_of
-from didyma.data.schema import JUDGED
 from didyma.data.texts.rows import TextRows
 from didyma.errors import DataError, placed
 from didyma.files import PathName, replace_when_done
@@ -212,7 +212,7 @@ def _pair(record: Mapping[str, Any], asked: Roles, texts: tuple[str, ...]) -> di
     given = {"passage": names["passage"]} if "passage" in names else None
     passage = Passage.of(document, given, texts)
     row["passage"] = passage.text
-    if passage.id is not None:  # in a pair, an id may be that of either
+    if passage.id is not None and "docid" not in row:  # in a pair, an id may be that of either
         document = {name: value for name, value in document.items() if name in passage.record}
         row["docid"] = str(passage.id)
     _check_finite(document, "")

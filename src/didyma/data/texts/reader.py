@@ -17,7 +17,7 @@ from didyma.data.column_roles import Roles
 from didyma.data.field_choice import FieldChoice
 from didyma.data.lists import Lists
 from didyma.data.schema import Schema
-from didyma.data.texts import collection, msmarco, qa
+from didyma.data.texts import collection, folder, msmarco, qa
 from didyma.data.texts import json_lines as json_texts
 from didyma.data.texts import table as text_table
 from didyma.data.texts.collection import IndexedPassages, Retriever
@@ -53,7 +53,7 @@ def read(
     ``triples*``                 query, positive and negative, as MS MARCO has them
     other files                  the same table with tabs, or WikiQA's: question, sentence and label
     folder with ``a.toks``       TREC QA
-    other folders                BEIR, MS MARCO, … (`didyma.data.texts.collection`)
+    other folders                BEIR, MS MARCO, … (`didyma.data.texts.folder`)
     ============================ ===============================================================
 
     All may be packed (``.gz``). Labels, scores of the first stage, and ids are there if the files
@@ -95,9 +95,7 @@ def read(
         if any((place / name).exists() for name in qa.FILES):
             return qa.read_trecqa(place)
         indexed = isinstance(first_stage, IndexedPassages)
-        found = collection.read_folder(
-            place, part=part, run=run, indexed=indexed, fields=choice.texts
-        )
+        found = folder.read_folder(place, part=part, run=run, indexed=indexed, fields=choice.texts)
         if not found.runs and first_stage is not None:
             found = found.with_candidates(first_stage, depth)
         return found.lists(choice)
