@@ -135,6 +135,62 @@ def export(session: Session) -> Given:
     np.testing.assert_allclose([by_place, by_name], [expected[0]] * 2, rtol=1e-12)
 
 
+def write_shop(folder: Path) -> None:
+    """Documents with a popularity and a vector, and judgements of four documents for a query."""
+    lists, rng = made(30), np.random.default_rng(0)
+    assert lists.queries is not None
+    meanings = rng.normal(size=(30, 4))
+    near = (
+        np.repeat(meanings, 6, axis=0) + rng.normal(size=(180, 4)) * (0.2 + (lists.y == 0))[:, None]
+    )
+    popularity = rng.lognormal(3, 1, 180) * (1 + 3 * lists.y)
+    documents = [
+        {
+            "_id": f"d{n}",
+            "title": text.partition(" of ")[0],
+            "text": text,
+            "popularity": float(popularity[n].round(1)),
+            "vector": (near[n] / np.linalg.norm(near[n])).round(3).tolist(),
+        }
+        for n, text in enumerate(lists.items)
+    ]
+    queries = [
+        {"_id": f"q{n}", "text": text, "vector": (own / np.linalg.norm(own)).round(3).tolist()}
+        for n, (text, own) in enumerate(zip(lists.queries, meanings))
+    ]
+    (folder / "qrels").mkdir(parents=True)
+    for name, records in (("corpus", documents), ("queries", queries)):
+        text = "".join(json.dumps(record) + "\n" for record in records)
+        (folder / f"{name}.jsonl").write_text(text)
+    for part, of in (("train", range(25)), ("test", range(25, 30))):
+        lines = ["query-id\tcorpus-id\tscore\n"]
+        for query in of:
+            rows = sorted(lists.groups.rows_of(query).tolist(), key=lambda row: -lists.y[row])[:4]
+            lines += [f"q{query}\td{row}\t{lists.y[row]:.0f}\n" for row in rows]
+        (folder / "qrels" / f"{part}.tsv").write_text("".join(lines))
+
+
+def hybrid(session: Session) -> Given:
+    write_shop(session.folder / "shop")
+    page = (ROOT / "docs" / "hybrid.md").read_text().partition("\n## ")[0]
+    lines = [line for block in blocks_of(page) for line in block.code.splitlines() if line.strip()]
+    assert len(lines) <= 40
+    yield
+    judged = (session.folder / "shop" / "qrels" / "train.tsv").read_text().splitlines()
+    assert len(judged) == 1 + 100
+    model = didyma.load("shop.didyma.safetensors")
+    roles = {field.name: field.role for field in model.schema_.fields}
+    assert roles == {
+        **dict.fromkeys(("title", "text"), "text"),
+        **dict.fromkeys(("popularity", "bm25", "dense"), "signal"),
+        "vector": "vector",
+    }
+    orders = {order.name for order in model.gate_.opponents}
+    signals = {"signal.bm25", "signal.dense", "signal.popularity"}
+    assert signals | {"meaning", "stem_bm25", "z-sum", "RRF"} <= orders
+    assert [own["index"] for own in session.answers[-1]["results"]] == [1, 0]
+
+
 def large_data(session: Session) -> Given:
     write_rows(session.folder)
     yield

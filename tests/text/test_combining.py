@@ -15,7 +15,7 @@ import didyma
 from didyma import DataError, Lists, TextReranker
 from didyma.data.attributes import Attributes
 from didyma.metrics import evaluate
-from didyma.text import SmallFeatures, TextFeatures, VectorStore
+from didyma.text import Meaning, SmallFeatures, TextFeatures, VectorStore
 from didyma.text.encoders import Encoder
 from tests.text.texts import Counting, made, yes_or_no
 
@@ -243,6 +243,44 @@ def test_a_fit_that_was_interrupted_goes_on_where_it_was(
     encoder.asked.clear()
     TextReranker(quick=True, encoder=encoder, store=tmp_path).fit(lists)
     assert set(encoder.asked) & set(lists.items) == set(lists.items) - before
+
+
+def test_short_fields_have_a_meaning_of_their_own(tmp_path: Path) -> None:
+    """Titles tell what the whole text hides from the encoder, since it does not begin so."""
+    lists = yes_or_no(40)
+    titles = [f"name{row}" for row in range(len(lists))]
+    near = [title for title, label in zip(titles, lists.y) if label]
+    encoder = Counting(*near)
+    fields = {"title": titles, "text": ["It is " + "far away " * 20] * len(lists)}
+    whole = [f"{text} {title}" for title, text in zip(fields["title"], fields["text"])]
+    titled = replace(lists.with_items(whole), attributes=Attributes(fields))
+    reranker = TextReranker(quick=True, encoder=encoder, embed_budget=4).fit(titled)
+    assert "meaning.title" in reranker.featuriser.names
+    assert "meaning.text" not in reranker.featuriser.names
+    assert reranker.evaluate(titled).mean("AP") == 1.0
+    features = TextFeatures([Meaning(Counting(*near), fields=["title"])]).fit(titled)
+    cosines = dict(zip(features.names, features.transform(titled).T))
+    vectors = Counting().encode(["does", "yes", "no"])
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    same, other = vectors[1:] @ vectors[0]
+    expected = np.where(lists.y > 0, same, other)
+    np.testing.assert_allclose(cosines["meaning.title"], expected, atol=1e-6)
+    np.testing.assert_allclose(cosines["meaning"], other, atol=1e-6)
+    documents = [{"title": title, "text": "It is far."} for title in ("no a", "yes b", "", "no c")]
+    encoder.asked.clear()
+    ranking = reranker.rank("does it?", documents)
+    texts = [f"{document['title']} It is far.".strip() for document in documents]
+    assert encoder.asked == ["does it?", *texts]
+    assert ranking.notes == ()
+    encoder.asked.clear()
+    reranker.attach(embed_budget=6).rank("does it?", documents)
+    assert encoder.asked[5:] == ["no a", "yes b"]  # an empty title is not asked for
+    reranker.save(tmp_path / "model")
+    again = didyma.load(tmp_path / "model").attach(encoder=encoder)
+    assert again.predict(titled).tobytes() == reranker.predict(titled).tobytes()
+    arrays, values = Meaning(Counting()).fit(features.reader_.read(titled)).state()
+    del values["fields"], values["field_medians"]  # as files had it before there were any
+    assert Meaning.from_state(arrays, values).names == Meaning().names
 
 
 def test_documents_bring_vectors_along() -> None:

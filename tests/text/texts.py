@@ -44,17 +44,20 @@ def made(n_queries: int = 40, seed: int = 0, *, n_passages: int = 6, scores: boo
 class Counting:
     """An encoder for which queries are near what begins with "yes"; it notes what it is asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, *near: str) -> None:
         self.asked: list[str] = []
+        self.near = {"yes", "does", *near}
 
     def encode(self, texts: list[str]) -> np.ndarray:
         self.asked += texts
-        near = [text.startswith(("yes", "does")) for text in texts]
+        near = [text.partition(" ")[0].strip(",") in self.near for text in texts]
         return np.where(np.array(near)[:, None], [1.0, 0.1], [0.1, 1.0])
 
 
-def yes_or_no() -> Lists:
+def yes_or_no(n_queries: int = 12) -> Lists:
     """Lists that a `Counting` encoder ranks without a fault, and words do not."""
-    answers = [[f"{'yes' if n % 3 == k else 'no'} {n} {k}" for k in range(3)] for n in range(12)]
-    labels = [[int(n % 3 == k) for k in range(3)] for n in range(12)]
-    return Lists.of_texts([f"does it sail on {n}?" for n in range(12)], answers, labels)
+    answers = [
+        [f"{'yes' if n % 3 == k else 'nes'} {n} {k}" for k in range(3)] for n in range(n_queries)
+    ]
+    labels = [[int(n % 3 == k) for k in range(3)] for n in range(n_queries)]
+    return Lists.of_texts([f"does it sail on {n}?" for n in range(n_queries)], answers, labels)

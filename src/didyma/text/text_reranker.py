@@ -80,7 +80,9 @@ class TextReranker(Reranker):
         ``wordllama`` when it is loaded, or the same table from `attach`.
     encoder : str, object or callable, optional
         Embeds queries and documents, as `didyma.text.encoders.resolve` takes it: "auto" is what is
-        installed. A saved model holds its name; `attach` gives back what is no installed package.
+        installed. Text fields that are short, such as titles, are embedded as well, unless
+        documents bring vectors. A saved model holds its name; `attach` gives back what is no
+        installed package.
     store : VectorStore or path, optional
         Where vectors of documents are kept: those that it has cost nothing, and `fit` and `rank`
         add others in batches. Not saved.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -34,6 +34,8 @@ class Meaning(Part):
         The cosine times the share of the query's stems, by idf, that the document has.
     meaning missing
         Whether there was no vector: the cosine is the median in training then.
+    meaning.FIELD
+        Cosine of the query and a text field, the median where the field is empty.
 
     >>> from didyma.data.lists import Lists
     >>> from didyma.text.features.union import TextFeatures
@@ -55,6 +57,8 @@ class Meaning(Part):
         Texts of a list that are embedded at most; those beyond it have no vector.
     on_encoded : callable, optional
         Called with the number of texts that were embedded, after each batch. Not saved.
+    fields : sequence of str
+        Text fields of documents that are embedded as well.
 
     A saved model holds the name of the encoder and its vectors of a few texts, by which it is known
     again; what is no package with weights of its own is given back by `attach`.
@@ -63,6 +67,8 @@ class Meaning(Part):
     _name: Annotated[str, Saved(key="encoder")]
     _fingerprint: Annotated[Fingerprint, Saved()]
     median_: Annotated[float, Saved()]
+    fields: Annotated[tuple[str, ...], Saved()]
+    field_medians_: Annotated[tuple[float, ...], Saved()]
     encoder: Encoder | None = None
     store: VectorStore | None = None
     budget: int | None = None
@@ -74,10 +80,11 @@ class Meaning(Part):
         store: Any = None,
         budget: int | None = None,
         on_encoded: Callable[[int], object] | None = None,
+        fields: Sequence[str] = (),
     ) -> None:
         self.encoder = None if encoder is None else resolve(encoder)
         self.store = None if store is None else VectorStore.at(store)
-        self.budget, self.on_encoded = budget, on_encoded
+        self.budget, self.on_encoded, self.fields = budget, on_encoded, tuple(fields)
         self._name = "" if self.encoder is None else self.encoder.name
         self._fingerprint = Fingerprint(np.zeros((0, 0), np.float32))
         self._sample: dict[str, Vectors] = {}
@@ -85,7 +92,7 @@ class Meaning(Part):
     @property
     def names(self) -> tuple[str, ...]:
         """Name of each column."""
-        return (MEANING, AGREEMENT, NO_VECTOR)
+        return (MEANING, AGREEMENT, NO_VECTOR, *(f"{MEANING}.{field}" for field in self.fields))
 
     @property
     def encoder_name(self) -> str:
@@ -106,26 +113,28 @@ class Meaning(Part):
             self._fingerprint = self.encoder.fingerprint
         vars(self).pop("median_", None)
         rows = np.unique(np.linspace(0, len(reading) - 1, SAMPLE).astype(np.int64))
-        cosines = self._cosines(reading, rows)
-        present = cosines[~np.isnan(cosines)]
-        self.median_ = float(np.median(present)) if len(present) else 0.0
+        self.median_, *others = map(_median, self._cosines(reading, rows))
+        self.field_medians_ = tuple(others)
         return self
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
-        """Columns of each row; shape (n_rows, 3)."""
+        """Columns of each row; shape (n_rows, n_columns)."""
         cosines = self._cosines(reading, np.arange(len(reading)))
         is_missing = np.isnan(cosines)
-        cosines[is_missing] = self.median_
-        return np.stack([cosines, cosines * reading.overlaps[:, COVERAGE], is_missing], axis=1)
+        medians = np.array([self.median_, *self.field_medians_])
+        whole, *fields = np.where(is_missing, medians[:, None], cosines)
+        agreement = whole * reading.overlaps[:, COVERAGE]
+        return np.stack([whole, agreement, is_missing[0], *fields], axis=1)
 
     def _cosines(self, reading: Reading, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Cosines of some rows, NaN where a vector is missing."""
-        lists, query = reading.lists, reading.query_of_row[rows]
+        """Cosines of some rows, NaN where a vector is missing; shape (1 + n_fields, n_rows)."""
+        query, document = reading.query_of_row[rows], reading.document[rows]
         queries = self._query_vectors(reading)
-        cosines = np.full(len(rows), np.nan)
+        cosines = np.full((1 + len(self.fields), len(rows)), np.nan)
         if queries is None:
             return cosines
-        given = None if lists.attributes is None else lists.attributes.vectors
+        attributes = reading.lists.attributes
+        given = None if attributes is None else attributes.vectors
         if given is not None:
             if given.shape[1] != queries.shape[1]:
                 raise DataError(
@@ -133,14 +142,22 @@ class Meaning(Part):
                     f"{given.shape[1]}",
                     field="vectors",
                 )
-            cosines[:] = _cosines(given[reading.document[rows]], queries[query])
+            cosines[0] = _cosines(given[document], queries[query])
         if self.encoder is None or (self.budget == 0 and self.store is None):
             return cosines
-        todo = np.flatnonzero(np.isnan(cosines) & np.isfinite(queries[query, 0]))
-        if len(todo):
-            texts = [reading.texts[n] for n in reading.rows[rows[todo]].tolist()]
-            vectors = self._document_vectors(texts, query[todo].tolist())
-            cosines[todo] = _cosines(vectors, queries[query[todo]])
+        columns = [[reading.texts[n] for n in reading.rows[rows].tolist()]]
+        for field in self.fields:
+            own = () if attributes is None else attributes.fields.get(field, ())
+            columns.append([own[n] if len(own) else "" for n in document.tolist()])
+        is_asked = np.isfinite(queries[query, 0])
+        spent: dict[int, int] = {}
+        for number, texts in enumerate(columns):
+            is_there = np.array([number == 0 or bool(text.strip()) for text in texts], bool)
+            todo = np.flatnonzero(np.isnan(cosines[number]) & is_asked & is_there)
+            if len(todo):
+                wanted = [texts[n] for n in todo.tolist()]
+                vectors = self._document_vectors(wanted, query[todo].tolist(), spent)
+                cosines[number, todo] = _cosines(vectors, queries[query[todo]])
         return cosines
 
     def _query_vectors(self, reading: Reading) -> Vectors | None:
@@ -158,8 +175,10 @@ class Meaning(Part):
             return own
         return np.where(np.isfinite(given).all(axis=1, keepdims=True), given, own)
 
-    def _document_vectors(self, texts: list[str], lists: list[int]) -> Vectors:
-        """Vectors of texts; NaN for those beyond the budget of their list."""
+    def _document_vectors(
+        self, texts: list[str], lists: list[int], spent: dict[int, int]
+    ) -> Vectors:
+        """Vectors of texts; NaN for those beyond what is left of the budget of their list."""
         assert self.encoder is not None
         known = dict(self._sample)
         if self.store is not None:
@@ -169,7 +188,6 @@ class Meaning(Part):
                 text: vector for text, vector in zip(distinct, stored) if np.isfinite(vector[0])
             }
         wanted: dict[str, None] = {}
-        spent: dict[int, int] = {}
         for text, number in zip(texts, lists):
             if text in known or text in wanted:
                 continue
@@ -196,12 +214,25 @@ class Meaning(Part):
                 self.on_encoded(start + len(batch))
         return vectors
 
+    @classmethod
+    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
+        """The part that has learned this; there were no fields at first."""
+        return super().from_state(arrays, {"fields": [], "field_medians": [], **values})
+
     def _check_state(self) -> None:
+        if len(self.fields) != len(self.field_medians_):
+            raise ValueError("expected a median for each field")
         if self._name:
             self.encoder = restore(self._name, self._fingerprint)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_sample": {}, "on_encoded": None}
+
+
+def _median(values: NDArray[np.float64]) -> float:
+    """The median of those that are not NaN, 0 of none."""
+    present = values[~np.isnan(values)]
+    return float(np.median(present)) if len(present) else 0.0
 
 
 def _cosines(first: Vectors, second: Vectors) -> NDArray[np.float64]:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import numpy as np
+
+from didyma.data.attributes import Attributes
 from didyma.data.lists import Lists
+from didyma.data.schema import Schema
 from didyma.text.features.fields import FieldOverlaps
 from didyma.text.features.meaning import NO_VECTOR, Meaning
 from didyma.text.features.part import FirstStage, Part
@@ -14,6 +18,8 @@ from didyma.text.features.union import TextFeatures
 from didyma.text.features.word_vectors import WORDLLAMA, WordVectors
 
 __all__ = ["further_columns", "part_of", "parts_of"]
+
+SHORT = 80  # characters of a text field that is embedded beside the whole text
 
 AnyPart = TypeVar("AnyPart", bound=Part)
 
@@ -40,13 +46,24 @@ def parts_of(
         parts += [Signals()] * bool(attributes.signals)
     has_vectors = attributes is not None and attributes.vectors is not None
     if encoder is not None or (has_vectors and lists.query_vectors is not None):
-        parts.append(meaning := Meaning(encoder, store, None, on_encoded))
+        short = [] if attributes is None or has_vectors else _short_fields(attributes)
+        parts.append(meaning := Meaning(encoder, store, None, on_encoded, short))
         made = meaning.encoder
         if vectors is None and made is not None and made.is_static:
             vectors = WORDLLAMA if made.name == WORDLLAMA else made.encode_documents
     if vectors is not None:
         parts.append(WordVectors(vectors))
     return parts
+
+
+def _short_fields(attributes: Attributes) -> list[str]:
+    """Text fields beside the main one that have few characters in most documents."""
+    main = Schema.of(attributes).main
+    return [
+        name
+        for name, texts in attributes.fields.items()
+        if name != main and 0 < np.median([len(text) for text in texts]) <= SHORT
+    ]
 
 
 def part_of(features: TextFeatures, kind: type[AnyPart]) -> AnyPart | None:
