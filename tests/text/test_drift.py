@@ -10,6 +10,7 @@ import pytest
 from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
 from didyma.text.drift import Ranges, departures
+from didyma.text.text_reranker import TextReranker
 from tests.test_imports import modules_after
 
 NAMES = ("bm25", "overlap", "kind", "length")
@@ -280,3 +281,62 @@ def test_more_changes_by_chance_are_none():
     ]
     assert np.mean(excesses) < 0.04
     assert ranges.compare(*few, np.full(5, 1.0)).excess == pytest.approx(0.5, abs=0.05)
+
+
+def test_probabilities_rest_on_features_of_their_own():
+    """The order rests on the first feature, probabilities on the last, which is shifted."""
+    random = np.random.default_rng(0)
+    first, last = np.eye(4)[[0, 3]]
+    ranges = Ranges.fit(*batch(200, random), NAMES, first, inputs=last)
+    like, shifted = (ranges.compare(*batch(100, random, shift=shift)) for shift in (0.0, -3.0))
+    assert (like.level, like.warns, like.inputs_distance) == ("like training", False, 0.0)
+    assert (shifted.level, shifted.warns) == ("uncalibrated", True)
+    assert [one.name for one in shifted.inputs] == ["length"]
+    assert shifted.verdict.startswith(
+        "uncalibrated: the order rests little on what differs, but probabilities do; length is"
+    )
+    assert shifted.to_dict()["inputs_distance"] == pytest.approx(shifted.inputs[0].distance)
+    both = Ranges.fit(*batch(200, random), NAMES, last, inputs=last)
+    assert "order and probabilities" in both.compare(*batch(100, random, shift=-3.0)).verdict
+    restored = Ranges.from_state(*ranges.state())
+    assert restored.compare(*batch(100, random, shift=-3.0)).level == "uncalibrated"
+    known = Ranges.fit(*batch(200, random), NAMES, first)  # as of before 0.3
+    assert known.compare(*batch(100, random, shift=-3.0)).level == "like training"
+    assert "inputs" not in known.state()[1]
+
+
+def science(n_queries: int, random: np.random.Generator) -> Lists:
+    """Abstracts on what acts on what, and questions most of whose words the right one has."""
+    agents = ("electron", "protein", "enzyme", "lattice", "neutrino", "membrane", "plasma", "gene")
+    verbs = ("scattering", "binding", "folding", "transport", "decay", "oscillation", "growth")
+    filler = np.array(["we", "measure", "the", "rate", "under", "temperature", "and", "compare"])
+    queries, passages, labels = [], [], []
+    for _ in range(n_queries):
+        (a, b), verb = random.choice(agents, 2, replace=False), random.choice(verbs)
+        queries.append(f"effect of {a} density on {verb} in {b} systems at low temperature")
+        own = []
+        for k in range(8):
+            x, y = (a, b) if k == 0 else random.choice(agents, 2, replace=False)
+            word = verb if k < 2 else random.choice(verbs)
+            rest = " ".join(random.choice(filler, 50))
+            own.append(f"The {word} of {x} in {y} systems is studied. {rest} with {x} density.")
+        passages.append(own)
+        labels.append([1.0] + [0.0] * 7)
+    return Lists.of_texts(queries, passages, labels)
+
+
+def test_flights_and_passwords_are_not_harmless_to_a_model_of_abstracts():
+    random = np.random.default_rng(0)
+    reranker = TextReranker(quick=True).fit(science(60, random))
+    assert reranker.drift(science(40, random)).level == "like training"
+    asked = [("book", "flight"), ("reset", "password"), ("cancel", "seat"), ("change", "email")]
+    queries = [f"how do I {verb} my {thing}?" for verb, thing in asked * 15]
+    answers = [
+        [f"To {verb} it, open settings.", f"Your {thing} is shown on the first page.", "Call us."]
+        for verb, thing in asked * 15
+    ]
+    drift = reranker.drift(Lists.of_texts(queries, answers))
+    assert drift.is_uncalibrated
+    assert drift.warns
+    assert drift.level not in ("like training", "harmless")
+    assert "probabilities" in drift.verdict

@@ -93,7 +93,7 @@ def test_drift(reranker):
     abroad = Lists.of_texts(
         ["Wo liegt Bonn?"] * 30, [["Bonn liegt am Rhein und hat eine Universität. " * 5] * 3] * 30
     )
-    assert reranker.drift(abroad).level == "harmless"  # there is nothing to order
+    assert reranker.drift(abroad).level == "uncalibrated"  # there is nothing to order
     assert set(reranker.ranges_.names) >= set(reranker.model_.features.names)
     json.dumps(reranker.drift(abroad).to_dict())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Groups
 from didyma.errors import DataError
-from didyma.model import Saved, Serialisable
+from didyma.model import Saved, Serialisable, State
 
 __all__ = ["Drift", "FeatureDrift", "Ranges", "departures"]
 
 QUANTILES = 33
 RISK = 0.01  # that a batch like training is said to differ
 SURE = 2.33  # standard errors that a mean exceeds with this risk
-SLIGHT = 0.05  # mean distance of features, by importance, that is none to speak of
+SLIGHT = 0.05  # mean distance of features, by importance, below which it is none to speak of
 DIFFERS, FAR = 0.045, 0.25  # shares of the order that are untried
 UNSURE = 0.4  # distances that a batch cannot show even if they are greater
 NAMED = 3  # features in a verdict
@@ -71,6 +71,10 @@ class Drift:
         How far the order is from the old one: the mean over queries of 1 less their correlation.
     excess : float
         By how much that is more than in training; what may be chance counts as 0.
+    inputs : tuple of FeatureDrift
+        What probabilities rest on, those first whose distance weighs most by their importance.
+    inputs_distance : float
+        Mean over these of the distance of values, by their importance to probabilities.
     """
 
     features: tuple[FeatureDrift, ...]
@@ -79,6 +83,8 @@ class Drift:
     n_queries: int
     departure: float = 1.0
     excess: float = 0.0
+    inputs: tuple[FeatureDrift, ...] = ()
+    inputs_distance: float = 0.0
 
     @property
     def untried(self) -> float:
@@ -86,15 +92,27 @@ class Drift:
         return self.excess + (self.departure - self.excess) * self.distance
 
     @property
+    def is_uncalibrated(self) -> bool:
+        """Whether probabilities rest on values so unlike those of training that they may be off."""
+        return self.inputs_distance >= SLIGHT
+
+    @property
     def warns(self) -> bool:
-        """Whether so much of the order is untried that it may be worse than the old one."""
-        return self.untried >= DIFFERS
+        """Whether the order may be worse than the old one, as much of it is untried, or
+        probabilities may be off.
+        """
+        return self.untried >= DIFFERS or self.is_uncalibrated
 
     @property
     def level(self) -> str:
-        """One of "like training", "harmless", "differs" and "far"; the last two warn."""
-        if self.warns:
+        """One of "like training", "harmless", "uncalibrated", "differs" and "far".
+
+        The last two warn of the order, "uncalibrated" of probabilities alone.
+        """
+        if self.untried >= DIFFERS:
             return "differs" if self.untried < FAR else "far"
+        if self.is_uncalibrated:
+            return "uncalibrated"
         return "like training" if self.distance < SLIGHT else "harmless"
 
     @property
@@ -102,7 +120,8 @@ class Drift:
         """Features that are not as in training, if that matters in all."""
         if self.level == "like training":
             return ()
-        return tuple(one for one in self.features if one.distance > self.threshold)
+        features = self.inputs if self.level == "uncalibrated" else self.features
+        return tuple(one for one in features if one.distance > self.threshold)
 
     @property
     def verdict(self) -> str:
@@ -113,8 +132,12 @@ class Drift:
         reasons = list(map(str, self.differing[:NAMED]))
         if self.excess >= 0.005:
             reasons.insert(0, f"it changes {self.excess:.0%} more of the order than in training")
-        if not self.warns:
+        if self.level == "harmless":
             reasons.insert(0, "features differ, but the order rests little on that")
+        elif self.level == "uncalibrated":
+            reasons.insert(0, "the order rests little on what differs, but probabilities do")
+        elif self.is_uncalibrated:
+            reasons.insert(0, "order and probabilities rest on what differs")
         rest = len(self.differing) - NAMED
         return f"{self.level}: {'; '.join(reasons)}" + (f"; and {rest} more" if rest > 0 else "")
 
@@ -130,9 +153,11 @@ class Drift:
             "departure": self.departure,
             "excess": self.excess,
             "distance": self.distance,
+            "inputs_distance": self.inputs_distance,
             "n_queries": self.n_queries,
             "threshold": self.threshold,
             "features": [feature._asdict() for feature in self.features],
+            "inputs": [feature._asdict() for feature in self.inputs],
         }
 
 
@@ -149,7 +174,8 @@ class Ranges(Serialisable):
         √(½ log(2 · number of features / risk) · (1/m + 1/n))
 
     in some feature with a chance below the risk of 1%, or little more. What such a distance means
-    depends on what the feature means to the ranker: its importance.
+    depends on what the feature means to the ranker: its importance. Probabilities rest on features
+    in shares of their own.
 
     How far its order is from the old one (`departures`) is compared as well, where it is known.
 
@@ -171,6 +197,8 @@ class Ranges(Serialisable):
         Share of values in training up to each of them.
     importance : array of shape (n_features,)
         Shares of the features in what moves scores.
+    inputs : array of shape (n_features,), or None
+        Shares of the features in what moves probabilities, where they are known.
     n_queries : int
     departure : tuple of float
         How far the order is from the old one: mean and deviation over queries.
@@ -182,6 +210,7 @@ class Ranges(Serialisable):
     importance: Annotated[Vector, Saved("features")]
     n_queries: int
     departure: tuple[float, float] = (1.0, 0.0)
+    inputs: Annotated[Vector | None, Saved("features")] = None
 
     @classmethod
     def fit(
@@ -191,15 +220,16 @@ class Ranges(Serialisable):
         names: Sequence[str],
         importance: Vector | None = None,
         departures: Vector | None = None,
+        inputs: Vector | None = None,
     ) -> Self:
         """Look at the features of training, one row a passage; all are as important if not told.
 
-        Without ``departures`` all of the order counts as the ranker's own.
+        Without ``departures`` all of the order counts as the ranker's own; ``inputs`` are what
+        probabilities rest on.
         """
         _check(X, groups, len(names))
         departed = np.ones(1) if departures is None or not len(departures) else departures
         weights = np.ones(len(names)) if importance is None else np.asarray(importance)
-        total = weights.sum()
         columns = list(_columns(X, groups))
         edges = np.stack([_quantiles(*column) for column in columns])
         shares = np.stack([_shares(at, *column)[1] for at, column in zip(edges, columns)])
@@ -208,10 +238,16 @@ class Ranges(Serialisable):
             (*names, *spreads, "number of passages"),
             edges,
             shares.astype(np.float32),
-            weights / total if total else weights,
+            _as_shares(weights),
             int(np.count_nonzero(groups.sizes)),
             (float(departed.mean()), float(departed.std())),
+            None if inputs is None else _as_shares(inputs),
         )
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The features that are looked at."""
+        return self.names[: len(self.importance)]
 
     def compare(self, X: NDArray[Any], groups: Groups, departures: Vector | None = None) -> Drift:
         """How far the features of a batch of queries are from those of training, and its order."""
@@ -237,11 +273,30 @@ class Ranges(Serialisable):
         departure = usual if departures is None or not len(departures) else departures.mean()
         error = deviation * np.sqrt(1 / n_queries + 1 / self.n_queries)
         excess = departure - usual if departure - usual > SURE * error else 0.0
-        return Drift(listed, mean, threshold, n_queries, float(departure), float(excess))
+        drift = Drift(listed, mean, threshold, n_queries, float(departure), float(excess))
+        if self.inputs is None:
+            return drift
+        values = distances[: len(self.inputs)]
+        order = np.argsort(-self.inputs * values, kind="stable").tolist()
+        weighed = tuple(drifts[n] for n in order if self.inputs[n] > 0)
+        apart = float(self.inputs @ np.where(values > threshold, values, 0.0))
+        return replace(drift, inputs=weighed, inputs_distance=apart)
+
+    def state(self) -> State:
+        """All of it, as files of 0.2 have it where nothing is known of probabilities."""
+        arrays, values = super().state()
+        if self.inputs is None:
+            del values["inputs"]
+        return arrays, values
 
     def _check_state(self) -> None:
         if len(self.names) != 2 * len(self.importance) + 1:
             raise ValueError(f"{len(self.importance)} features have {len(self.names)} ranges")
+
+
+def _as_shares(weights: Vector) -> Vector:
+    total = weights.sum()
+    return weights / total if total else weights
 
 
 def departures(scores: Vector, old: Vector, groups: Groups) -> Vector:

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 __all__ = ["RelevanceModel"]
 
-RIDGES = (1.0, 0.1, 0.01, 0.001)
+RIDGES = (0.1, 0.01, 0.001)
 DEVIATIONS = 4.0  # from the mean: what is farther off counts as that
-MOST = 20_000  # rows to learn from
+MOST = 6000  # rows to learn from: a few dozen weights need no more
+TOLERANCE = 1e-9  # of the loss, relative
 
 Vector: TypeAlias = NDArray[np.float64]
 
@@ -55,10 +56,10 @@ class Logits(NamedTuple):
         w[-1] = np.log(target.mean() / (1 - target.mean()))
         for ridge in RIDGES:
             penalty = np.append(np.full(X.shape[1], ridge * len(X)), 0.0)
-            w = least_logistic_loss(columns, target, w, penalty)
+            w = least_logistic_loss(columns, target, w, penalty, TOLERANCE)
             while (wrong := w[:-1] * signs < 0).any():
                 columns[:-1][wrong], w[:-1][wrong] = 0.0, 0.0
-                w = least_logistic_loss(columns, target, w, penalty)
+                w = least_logistic_loss(columns, target, w, penalty, TOLERANCE)
             path.append(cls(scales, offsets, w[:-1], float(w[-1])))
         return path
 

@@ -301,9 +301,19 @@ class TextReranker(Reranker):
         windowed: Windowed,
         departed: NDArray[np.float64],
     ) -> None:
-        """Remember what the columns are like that count."""
-        rows = lists.select(windowed.item).with_items(windowed.X, everything.names)
-        self.ranges_ = self._ranges(self.model_.features.arrange(rows), departed)
+        """Remember what the columns are like that the order and probabilities rest on."""
+        order = self.model_.features.names or ()
+        relevance = self.relevance_
+        weights = {} if relevance is None else dict(zip(relevance.names, abs(relevance.weights)))
+        names = tuple(dict.fromkeys([*order, *weights]))
+        columns = windowed.X[:, [everything.names.index(name) for name in names]]
+        rows = lists.select(windowed.item).with_items(columns, names)
+        some = rows.select_lists(np.arange(min(len(rows.groups), SAMPLE)))
+        amounts, _ = contributions(self.model_, self.model_.features.arrange(some))
+        importance = np.zeros(len(names))
+        importance[: len(order)] = amounts[:, : len(order)].std(axis=0)
+        inputs = np.array([weights.get(name, 0.0) for name in names]) if weights else None
+        self.ranges_ = Ranges.fit(columns, rows.groups, names, importance, departed, inputs)
 
     @property
     def uses_scores(self) -> bool:
@@ -311,15 +321,8 @@ class TextReranker(Reranker):
         orders = [order.name for order in self.gate_.opponents] or [self.gate_.baseline]
         return FirstStage().names[0] in orders
 
-    def _ranges(self, rows: Lists, departed: NDArray[np.float64]) -> Ranges:
-        names = rows.features.labels
-        some = rows.select_lists(np.arange(min(len(rows.groups), SAMPLE)))
-        amounts, _ = contributions(self.model_, some)
-        importance = amounts[:, : len(names)].std(axis=0)
-        return Ranges.fit(rows.X, rows.groups, names, importance, departed)
-
     def drift(self, lists: Lists) -> Drift:
-        """How far queries are from those of training, where that may change their order.
+        """How far queries are from those of training, where order or probabilities rest on that.
 
         >>> queries, passages = ["where is it?", "who is it?"], [["Here.", "There."], ["Me.", "I."]]
         >>> lists = Lists.of_texts(queries, passages, [[1, 0], [0, 1]])
@@ -327,10 +330,10 @@ class TextReranker(Reranker):
         like training, as far as 2 queries can tell
         """
         windowed, rows, raw, _ = self._score(lists)
-        seen = self.model_.features.arrange(rows)
-        order = self.gate_.baseline_order
-        old, _ = windowed.best(order.scores(windowed.X, self.featuriser.names))
-        return self.ranges_.compare(seen.X, seen.groups, departures(raw, old, lists.groups))
+        names, order = self.featuriser.names, self.gate_.baseline_order
+        old, _ = windowed.best(order.scores(windowed.X, names))
+        seen = windowed.X[:, [names.index(name) for name in self.ranges_.features]]
+        return self.ranges_.compare(seen, rows.groups, departures(raw, old, lists.groups))
 
     def baseline(self, lists: Lists) -> tuple[str, NDArray[np.float64]]:
         """The order that reranking was compared with: its name, and a score for each row."""
