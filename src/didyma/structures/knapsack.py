@@ -19,7 +19,8 @@ __all__ = ["Knapsack", "fitting_sets"]
 class Knapsack(Planned):
     """Sets of items whose weights add up to at most the capacity, all of them whole numbers.
 
-    Scores (B, n), one for each item; outputs boolean (B, n). O(n · capacity).
+    Scores (B, n), one for each item; outputs boolean (B, n). O(n · capacity). Where instances have
+    weights or capacities of their own, or these are no whole numbers, take `didyma.solvers.Milp`.
 
     >>> Knapsack(weights=[3, 2, 2], capacity=4).predict([4.0, 2.5, 2.0])
     array([False,  True,  True])
