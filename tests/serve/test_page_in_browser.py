@@ -262,6 +262,39 @@ def test_the_browser_forbids_markup_and_foreign_code(opened):
     assert page.evaluate("fetch('https://example.invalid/').then(() => false, () => true)")
 
 
+@pytest.mark.parametrize("size", [WIDE, {"width": 390, "height": 844}], ids=["wide", "narrow"])
+def test_signals_are_sent_and_told_in_words(opened, tmp_path, size):
+    from tests.serve.test_documents import LISTED, QUERY, collection
+
+    queries, documents, labels = collection()
+    texts = [one["text"] for one in queries]
+    fields = ("title", "text", "clicks")
+    plain = [[{name: one[name] for name in fields} for one in own] for own in documents]
+    TextReranker(quick=True).fit(texts, plain, labels).save(tmp_path / "model")
+    given = [{name: one[name] for name in fields} for one in LISTED]
+    given[0]["colour"] = "red"
+    del given[1]["clicks"]
+    with running(Service(ServedModels([NamedSource(tmp_path / "model", None)]))) as client:
+        page = opened(size, address=client.base_url)
+        paste(page, given)
+        with page.expect_request("**/v2/rerank") as request:
+            ask(page, QUERY)
+        assert request.value.post_data_json["documents"] == given
+        open_all(page)
+        names = page.locator(".parts").first.locator("tbody th").all_text_contents()
+        assert "clicks" in names
+        assert not any("_" in name or "signal." in name for name in names)
+        notes = page.locator(".note").all_text_contents()
+        assert "colour: not known from training, ignored in 1 of 6 documents." in notes
+        assert any(note.startswith("clicks: missing in 1 of 6 documents") for note in notes)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        page.get_by_role("button", name="relevant", exact=True).first.click()
+        with page.expect_download() as download:
+            page.get_by_role("button", name="Download").click()
+        line = json.loads(Path(download.value.path()).read_text(encoding="utf-8"))
+        assert line["passages"][0] in given
+
+
 def test_two_models_side_by_side(opened, client):
     page = opened()
     paste(page, PASSAGES)

@@ -17,7 +17,7 @@ from didyma.errors import DataError
 from didyma.report.explanations import marked, printable, reasons, shortened
 
 if TYPE_CHECKING:
-    from didyma.ranking.ranked import Ranked
+    from didyma.ranking.ranked import Ranking
     from didyma.text.index import PassageIndex
     from didyma.text.reranker import Reranker
 
@@ -147,7 +147,7 @@ class _Asking:
         self.index, self.reranker, self.with_reasons = index, reranker, with_reasons
         self.k, self.candidates = k, candidates
 
-    def found(self, query: str) -> list[Ranked]:
+    def found(self, query: str) -> Ranking:
         return self.index.search(
             query,
             self.k,
@@ -175,7 +175,8 @@ class _Asking:
             if passage.explanation is not None:
                 result["explanation"] = passage.explanation.to_dict()
             results.append(result)
-        return {"query": query, "results": results}
+        notes = {"notes": list(passages.notes)} if passages.notes else {}
+        return {"query": query, "results": results, **notes}
 
     def show(self, query: str, title: str | None = None) -> None:
         """What is found, for people."""
@@ -184,6 +185,8 @@ class _Asking:
             typer.echo(printable(title))
         if not passages:
             typer.echo("no passage has a word of it")
+        for note in passages.notes:
+            print_message(note)
         spans = self.index.spans(query, [passage.text for passage in passages])
         mark = BOLD if sys.stdout.isatty() else ("[", "]")
         for rank, (passage, matched) in enumerate(zip(passages, spans), 1):

@@ -26,11 +26,20 @@ LONGEST = 60  # characters of a passage in it
 
 
 class FeatureContribution(NamedTuple):
-    """What a feature, or a pair of such ("a × b", without a value), adds to a raw score."""
+    """What a feature, or a pair of such ("a × b", without a value), adds to a raw score.
+
+    ``words`` say what it is to those who do not know its name.
+    """
 
     name: str
     amount: float
     value: float | None
+    words: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON; without words if there are none."""
+        fields = self._asdict()
+        return fields if self.words else {key: fields[key] for key in fields if key != "words"}
 
 
 class MatchedSpan(NamedTuple):
@@ -121,7 +130,7 @@ class PassageExplanation:
             "score": self.score,
             "raw": self.raw,
             "intercept": self.intercept,
-            "contributions": [part._asdict() for part in self.contributions],
+            "contributions": [part.to_dict() for part in self.contributions],
             "spans": [{**span._asdict(), "matched": list(span.matched)} for span in self.spans],
         }
 

@@ -29,7 +29,7 @@ def reasons(why: PassageExplanation) -> str:
     longest = max(abs(amount) for amount in (*(part.amount for part in shown), rest))
     rows = [
         [
-            part.name,
+            part.words or part.name,
             "" if part.value is None else f"{part.value:.3g}",
             f"{part.amount:+.3f}",
             _bar(part.amount, longest),

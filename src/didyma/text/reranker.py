@@ -23,6 +23,7 @@ from didyma.ranking.featuriser import Featuriser
 from didyma.ranking.ranked import Ranked, Ranking
 from didyma.ranking.windowed import Windowed
 from didyma.text.features import TextFeatures
+from didyma.text.features.descriptions import described
 from didyma.text.spans import matched_spans
 from didyma.values import is_whole
 
@@ -282,7 +283,18 @@ class Reranker(Serialisable, Savable):
 
     def _reasons(self, rows: Lists, wanted: NDArray[np.int64]) -> list[PassageExplanation]:
         """Why some rows of features, given with all those of their list, have their scores."""
-        return explain_rows(self.model_, rows, wanted)
+        explanations = explain_rows(self.model_, rows, wanted)
+        if not isinstance(self.featuriser, TextFeatures):
+            return explanations
+        return [
+            replace(
+                explanation,
+                contributions=tuple(
+                    part._replace(words=described(part.name)) for part in explanation.contributions
+                ),
+            )
+            for explanation in explanations
+        ]
 
     def _matched(self, lists: Lists, ranked: list[Ranked]) -> list[list[MatchedSpan]]:
         """What matched in each document, or in its best window."""

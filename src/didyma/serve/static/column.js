@@ -29,6 +29,7 @@ export class Column {
       make("h3", {}, name),
       ...known.map(([of, value]) => make("span", { className: "timing" }, `${milliseconds(value)} ${of}`)),
       make("p", { className: "verdict quiet" }, about.verdict),
+      ...answer.notes.map((note) => make("p", { className: "note quiet" }, `${note}.`)),
     );
     const why = reasons(this.results);
     const longest = Math.max(...why.map((own) => own.reach));

@@ -32,7 +32,9 @@ export class Judgements {
     const lists = [...this.#queries].map(([query, own]) => [query, [...own.values()]]);
     const scored = lists.every(([, own]) => own.every(({ score }) => score !== undefined));
     return lists.map(([query, own]) => {
-      const passages = own.map(({ text, id }) => (id === undefined ? text : { id, text }));
+      const passages = own.map(({ text, id, document }) =>
+        document ? { id, ...document } : id === undefined ? text : { id, text },
+      );
       const scores = scored ? { scores: own.map(({ score }) => score) } : {};
       return `${JSON.stringify({ query, passages, labels: own.map(({ grade }) => grade), ...scores })}\n`;
     });

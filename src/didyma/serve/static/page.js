@@ -212,7 +212,8 @@ class Page {
       for (const name of names) {
         if (!(name in this.models)) throw new Refusal(`the server has no ${name} now: load this page again`);
         const scores = this.#scores(this.models[name]);
-        answers.push(await this.server.rank(name, query, this.passages, scores, signal));
+        const { fields } = this.models[name];
+        answers.push(await this.server.rank(name, fields, query, this.passages, scores, signal));
       }
       this.query = query;
       if (this.columns.length !== names.length) this.#lay(names.length);

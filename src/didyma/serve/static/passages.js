@@ -25,8 +25,9 @@ function readObject([line, number]) {
   }
   const text = value?.text ?? value?.passage;
   if (typeof text !== "string") fail("expected an object with a text");
-  const { title, id, score } = value;
+  const { title, id, score, ...others } = value;
   if (score !== undefined && typeof score !== "number") fail("expected a number as score");
   const whole = typeof title === "string" && title ? `${title} ${text}` : text;
-  return { text: whole, id, score };
+  const document = title === undefined && Object.keys(others).length === 1 ? undefined : { title, ...others };
+  return { text: whole, id, score, document };
 }

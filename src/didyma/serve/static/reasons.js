@@ -5,6 +5,7 @@ import { rounded, signed } from "./words.js";
 
 const SHOWN = 10; // features in a table
 const NAMED = 3; // features in a strip, and named beside it
+const LEAST = 0.0005; // amounts below it would be shown as 0
 
 /**
  * What sets each result apart from the mean passage of the list, by feature, the greatest first:
@@ -20,8 +21,9 @@ export function reasons(results) {
   }
   const mean = results.reduce((sum, own) => sum + own.explanation.raw, 0) / results.length;
   return results.map(({ explanation }) => {
-    const parts = explanation.contributions.map(({ name, amount, value }) => ({
+    const parts = explanation.contributions.map(({ name, words, amount, value }) => ({
       name,
+      words: words ?? name,
       value,
       amount: amount - means.get(name),
     }));
@@ -35,7 +37,7 @@ const total = (parts) => parts.reduce((sum, part) => sum + part.amount, 0);
 /** The greatest parts, and one for all others. */
 function shortened(parts, most) {
   const others = parts.slice(most);
-  const rest = { name: `${others.length} others`, amount: total(others) };
+  const rest = { words: `${others.length} others`, amount: total(others) };
   return others.length > 1 ? [...parts.slice(0, most), rest] : parts;
 }
 
@@ -65,8 +67,8 @@ function strip(parts, longest) {
 /** The main parts as a strip and in words; opened, a table of more. `longest` is the longest reach. */
 export function explained(reason, longest) {
   const named = reason.parts.slice(0, NAMED).filter((part) => part.amount);
-  const names = named.flatMap(({ name, amount }) => [
-    make("span", { className: `reason ${way(amount)}` }, hidden(`${way(amount)}: `), name),
+  const names = named.flatMap(({ words, amount }) => [
+    make("span", { className: `reason ${way(amount)}` }, hidden(`${way(amount)}: `), words),
     " ",
   ]);
   const summary = make(
@@ -85,13 +87,14 @@ export function explained(reason, longest) {
 
 /** Parts with their bars, and the sum of all. */
 function table({ parts, mean, raw }) {
-  const shown = shortened(parts, SHOWN);
+  const visible = parts.filter(({ amount }) => Math.abs(amount) >= LEAST).length;
+  const shown = shortened(parts, Math.min(SHOWN, Math.max(1, visible)));
   const longest = Math.max(...shown.map((part) => Math.abs(part.amount)));
-  const rows = shown.map(({ name, amount, value }) =>
+  const rows = shown.map(({ name = "", words, amount, value }) =>
     make(
       "tr",
       {},
-      make("th", { scope: "row" }, name),
+      make("th", { scope: "row", title: name }, words),
       make("td", { className: "value" }, value == null ? "" : rounded(value)),
       make("td", { className: "drawn" }, strip([{ amount }], longest)),
       make("td", { className: "amount" }, signed(amount)),
@@ -103,7 +106,7 @@ function table({ parts, mean, raw }) {
     make("th", { scope: "row", colSpan: 3 }, "above or below the mean passage here"),
     make("td", { className: "amount" }, signed(total(parts))),
   );
-  const head = ["feature", "value", "", "adds"].map((name) => make("th", { scope: "col" }, name));
+  const head = ["what counts", "value", "", "adds"].map((name) => make("th", { scope: "col" }, name));
   return [
     make(
       "table",

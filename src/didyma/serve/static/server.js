@@ -13,6 +13,12 @@ export class Refusal extends Error {
   }
 }
 
+/** A passage of an index with what the model knows of its metadata. */
+function withMetadata({ text, metadata = {} }, fields) {
+  const known = fields.filter(({ field }) => field in metadata).map(({ field }) => [field, metadata[field]]);
+  return known.length ? { ...Object.fromEntries(known), text } : text;
+}
+
 export class Server {
   #token = "";
 
@@ -48,18 +54,18 @@ export class Server {
     const response = await this.#fetch("v1/search", { method: "POST", headers: JSON_TYPE, body, signal });
     const { results } = await response.json();
     results.sort((a, b) => a.first_stage.rank - b.first_stage.rank);
-    return results.map(({ id, text, first_stage }) => ({ id, text, score: first_stage.score }));
+    return results.map(({ id, text, first_stage, metadata }) => ({ id, text, score: first_stage.score, metadata }));
   }
 
-  /** The results for a question, the best first, and how long they took. */
-  async rank(model, query, passages, scores, signal) {
-    const documents = passages.map((own) => own.text);
+  /** The results for a question, the best first, notes on it, and how long they took. */
+  async rank(model, fields, query, passages, scores, signal) {
+    const documents = passages.map((own) => own.document ?? withMetadata(own, fields));
     const body = JSON.stringify({ model, query, documents, scores, explain: true });
     const began = performance.now();
     const response = await this.#fetch("v2/rerank", { method: "POST", headers: JSON_TYPE, body, signal });
-    const { results } = await response.json();
+    const { results, notes = [] } = await response.json();
     const roundTrip = performance.now() - began;
     const timing = /rank;dur=([\d.]+)/.exec(response.headers.get("server-timing") ?? "");
-    return { results, roundTrip, ranking: Number(timing?.[1]) };
+    return { results, notes, roundTrip, ranking: Number(timing?.[1]) };
   }
 }
