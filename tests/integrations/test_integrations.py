@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import numpy as np
 import pytest
 
 from didyma import integrations
-from didyma.errors import DataError, MissingExtraError
+from didyma.errors import DataError, LeftOutWarning, MissingExtraError
 from didyma.integrations import RerankEncoder
+from didyma.integrations.retrieved import Retrieved, rank_retrieved
 from didyma.text.text_reranker import TextReranker
 from tests.text.texts import made
 
@@ -174,6 +176,151 @@ def test_pyterrier(first_stage):
     assert table["map"][1] > table["map"][0]
     with pytest.raises(DataError, match="found no text"):
         RerankTransformer(TextReranker()).transform(topics.assign(docno="d"))
+
+
+@pytest.fixture(scope="module")
+def with_signals() -> TextReranker:
+    """A reranker for which clicks, the retriever's score and vectors count, and texts do not."""
+    rng = np.random.default_rng(0)
+    queries = [{"text": f"question {n}", "vector": [1.0, 0.0]} for n in range(40)]
+    labels = [[1.0, 0.0, 0.0] for _ in queries]
+    documents = [
+        [
+            {
+                "text": f"passage {rng.integers(99)}",
+                "clicks": float(rng.normal() + label),
+                "dense": float(rng.normal() + label),
+                "vector": [float(rng.normal() + label), 1.0],
+            }
+            for label in own
+        ]
+        for own in labels
+    ]
+    return TextReranker(quick=True).fit(queries, documents, labels)
+
+
+CLICKS, SCORES = [0.5, 3.0, -1.0], [0.1, 0.9, 0.4]
+VECTORS = [[0.1, 1.0], [2.0, 1.0], [0.3, 1.0]]
+SIGNALS = [
+    {"text": text, "clicks": clicks, "dense": dense, "vector": vector}
+    for text, clicks, dense, vector in zip(TEXTS, CLICKS, SCORES, VECTORS)
+]
+
+
+def test_retrieved_documents_are_ranked_by_what_the_reranker_knows(with_signals):
+    retrieved = [
+        Retrieved(text, {"clicks": clicks, "source": "web", "id": 7}, score, vector)
+        for text, clicks, score, vector in zip(TEXTS, CLICKS, SCORES, VECTORS)
+    ]
+    found = rank_retrieved(with_signals, QUERY, retrieved, query_vector=[1.0, 0.0])
+    wanted = with_signals.rank({"text": QUERY, "vector": [1.0, 0.0]}, SIGNALS)
+    assert [(one.index, one.raw) for one in found] == [(one.index, one.raw) for one in wanted]
+    assert found[0].raw != with_signals.rank(QUERY, TEXTS)[0].raw
+    given = [one._replace(metadata={**one.metadata, "dense": 0.0}) for one in retrieved]
+    other = rank_retrieved(with_signals, QUERY, given, query_vector=[1.0, 0.0])
+    zeros = [{**one, "dense": 0.0} for one in SIGNALS]  # metadata win over the retriever's score
+    assert [one.raw for one in other] == [
+        one.raw for one in with_signals.rank({"text": QUERY, "vector": [1.0, 0.0]}, zeros)
+    ]
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        rank_retrieved(with_signals, QUERY, [Retrieved(text, {}, 0.5) for text in TEXTS])
+    assert any("clicks: missing in 3 of 3 documents" in str(one.message) for one in told)
+
+
+def test_a_reranker_with_scores_of_a_first_stage_is_given_the_retrievers():
+    reranker = TextReranker(quick=True).fit(made(12, scores=True))
+    retrieved = [Retrieved(text, {}, score) for text, score in zip(TEXTS, SCORES)]
+    found = rank_retrieved(reranker, QUERY, retrieved)
+    assert [one.raw for one in found] == [
+        one.raw for one in reranker.rank(QUERY, TEXTS, None, SCORES)
+    ]
+    with pytest.raises(DataError, match="document 1: expected the retriever's score"):
+        rank_retrieved(reranker, QUERY, [retrieved[0], Retrieved("It is late.")])
+
+
+def test_langchain_reads_metadata_and_leaves_them_alone(with_signals):
+    documents = pytest.importorskip("langchain_core.documents")
+    from didyma.integrations import RerankCompressor
+
+    metadata = [
+        {"clicks": clicks, "vector": vector, "similarity": score, "source": "web"}
+        for clicks, score, vector in zip(CLICKS, SCORES, VECTORS)
+    ]
+    given = [documents.Document(text, metadata=dict(own)) for text, own in zip(TEXTS, metadata)]
+    compressor = RerankCompressor(reranker=with_signals, score_key="similarity")
+    with pytest.warns(LeftOutWarning, match="no vector: 3 of 3 documents"):  # of the query
+        found = compressor.compress_documents(given, QUERY)
+    wanted = with_signals.rank(QUERY, SIGNALS)
+    assert [one.page_content for one in found] == [one.text for one in wanted]
+    for one, ranked in zip(found, wanted):
+        assert one.metadata == {**metadata[ranked.index], "relevance_score": ranked.score}
+
+
+def test_llama_index_reads_metadata_scores_and_embeddings(with_signals):
+    schema = pytest.importorskip("llama_index.core.schema")
+    from didyma.integrations import RerankPostprocessor
+
+    nodes = [
+        schema.NodeWithScore(
+            node=schema.TextNode(text=text, metadata={"clicks": clicks, "a": 1}, embedding=vector),
+            score=score,
+        )
+        for text, clicks, score, vector in zip(TEXTS, CLICKS, SCORES, VECTORS)
+    ]
+    asked = schema.QueryBundle(QUERY, embedding=[1.0, 0.0])
+    found = RerankPostprocessor(reranker=with_signals).postprocess_nodes(nodes, query_bundle=asked)
+    wanted = with_signals.rank({"text": QUERY, "vector": [1.0, 0.0]}, SIGNALS)
+    assert [(one.node.text, one.score) for one in found] == [
+        (one.text, one.score) for one in wanted
+    ]
+    assert found[0].node.metadata == {"clicks": CLICKS[wanted[0].index], "a": 1}
+
+
+def test_haystack_reads_meta_scores_and_embeddings(with_signals):
+    haystack = pytest.importorskip("haystack")
+    from didyma.integrations import RerankComponent
+
+    documents = [
+        haystack.Document(content=text, meta={"clicks": clicks}, score=score, embedding=vector)
+        for text, clicks, score, vector in zip(TEXTS, CLICKS, SCORES, VECTORS)
+    ]
+    found = RerankComponent(with_signals).run(QUERY, documents, query_embedding=[1.0, 0.0])
+    wanted = with_signals.rank({"text": QUERY, "vector": [1.0, 0.0]}, SIGNALS)
+    assert [(one.content, one.score) for one in found["documents"]] == [
+        (one.text, one.score) for one in wanted
+    ]
+    assert found["documents"][0].meta == {"clicks": CLICKS[wanted[0].index]}
+
+
+@pytest.mark.filterwarnings("ignore:There are shared pipeline components")
+def test_pyterrier_learns_from_other_columns():
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyterrier")
+    from didyma.integrations import RerankTransformer
+
+    lists, rng = made(20), np.random.default_rng(1)
+    of_row = lists.groups.codes
+    results = pandas.DataFrame(
+        {
+            "qid": of_row.astype(str),
+            "query": np.asarray(lists.queries)[of_row],
+            "docno": [f"d{row}" for row in range(len(lists))],
+            "text": "The same.",
+            "clicks": rng.normal(size=len(lists)) + 3 * lists.y,
+            "score": 0.0,
+        }
+    )
+    qrels = results[["qid", "docno"]].assign(label=lists.y.astype(int))
+    transformer = RerankTransformer(TextReranker(quick=True), signals=["clicks"])
+    transformer.fit(results, qrels)
+    found = transformer.transform(results)
+    assert np.corrcoef(found["score"], results["clicks"])[0, 1] > 0.5
+    assert list(found["clicks"]) == list(results["clicks"])
+    loaded = RerankTransformer(transformer.reranker)  # which knows its fields
+    np.testing.assert_array_equal(loaded.transform(results)["score"], found["score"])
+    with pytest.raises(DataError, match="likes: expected such a column"):
+        RerankTransformer(TextReranker(), signals=["likes"]).fit(results, qrels)
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ class CommonWords:
     bonus: float = 0.0
     gate_: str = "kept"
     uses_scores: bool = False
+    tells_chances: bool = False
     calibration_: Calibration = CALIBRATION
     schema_: Schema = PLAIN
     entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -61,7 +62,14 @@ class CommonWords:
         order = sorted(range(len(found)), key=lambda n: -found[n])[:top_k]
         reasons = [self._explanation(query, text) if explain else None for text in documents]
         return Ranking(
-            Ranked(n, found[n], text=documents[n], raw=10 * found[n], explanation=reasons[n])
+            Ranked(
+                n,
+                found[n],
+                text=documents[n],
+                raw=10 * found[n],
+                explanation=reasons[n],
+                probability=found[n] if self.tells_chances else None,
+            )
             for n in order
         )
 

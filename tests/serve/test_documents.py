@@ -233,9 +233,8 @@ def test_a_pair_has_the_same_chance_as_in_a_list(client):
         for text in body["documents"]
     ]
     ranked = post(client, "/v2/rerank", body)["results"]
-    if "probability" in ranked[0]:
-        chance = {one["index"]: one["probability"] for one in ranked}
-        assert [one["score"] for one in found["data"]] == alone == [chance[n] for n in range(3)]
+    chance = {one["index"]: one["probability"] for one in ranked}
+    assert [one["score"] for one in found["data"]] == alone == [chance[n] for n in range(3)]
     pairs = {"model": "plain", "text_1": [QUERY, QUERIES[1]["text"]], "text_2": ["a", "b"]}
     assert len(post(client, "/score", pairs)["data"]) == 2
     pairs["text_1"] = QUERY

@@ -44,7 +44,7 @@ def client(request: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[h
         sources.append(NamedSource(path, f"model {n}"))
 
     def load(path: Any) -> CommonWords:
-        return CommonWords(uses_scores=path.read_text() == "1")
+        return CommonWords(uses_scores=path.read_text() == "1", tells_chances=True)
 
     PassageIndex.build(["a b", "b c"], folder / "index")
     indexes = ServedIndexes([NamedSource(folder / "index", None)] if has_index else [])

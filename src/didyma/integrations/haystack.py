@@ -7,6 +7,7 @@ from haystack import Document, component, default_to_dict
 
 from didyma.errors import DataError
 from didyma.integrations.loading import GivenReranker, reranker_of
+from didyma.integrations.retrieved import Retrieved, rank_retrieved
 from didyma.text.text_reranker import TextReranker
 
 __all__ = ["RerankComponent"]
@@ -14,7 +15,9 @@ __all__ = ["RerankComponent"]
 
 @component
 class RerankComponent:
-    """Ranks documents, the best first; their scores are chances of relevance.
+    """Ranks documents, the best first, by their texts and all that the reranker was trained with.
+
+    ``meta`` are the fields of the same names; scores of the retriever and embeddings count, too.
 
         pipeline.add_component("ranker", RerankComponent("model.didyma.safetensors", top_k=5))
         pipeline.connect("retriever.documents", "ranker.documents")
@@ -38,10 +41,16 @@ class RerankComponent:
 
     @component.output_types(documents=list[Document])
     def run(
-        self, query: str, documents: list[Document], top_k: int | None = None
+        self,
+        query: str,
+        documents: list[Document],
+        top_k: int | None = None,
+        query_embedding: list[float] | None = None,
     ) -> dict[str, list[Document]]:
         """The documents as copies, ranked for a query; one without a text is an empty one."""
-        texts = [document.content or "" for document in documents]
+        retrieved = [
+            Retrieved(own.content or "", own.meta, own.score, own.embedding) for own in documents
+        ]
         wanted = self.top_k if top_k is None else top_k
-        ranked = self._reranker.rank(query, texts, top_k=wanted)
+        ranked = rank_retrieved(self._reranker, query, retrieved, wanted, query_embedding)
         return {"documents": [replace(documents[one.index], score=one.score) for one in ranked]}

@@ -10,6 +10,7 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict, field_validator
 
 from didyma.integrations.loading import reranker_of
+from didyma.integrations.retrieved import Retrieved, rank_retrieved
 from didyma.text.text_reranker import TextReranker
 
 __all__ = ["RerankCompressor"]
@@ -17,6 +18,9 @@ __all__ = ["RerankCompressor"]
 
 class RerankCompressor(BaseDocumentCompressor):
     """Keeps the best documents, the best first; their metadata get a ``relevance_score``.
+
+    Metadata that the reranker was trained with are read as the fields of these names, and come back
+    untouched.
 
         ContextualCompressionRetriever(
             base_retriever=retriever,
@@ -28,12 +32,15 @@ class RerankCompressor(BaseDocumentCompressor):
     reranker : TextReranker or path
     top_n : int, optional
         How many to keep; all of them if not given.
+    score_key : str
+        Where metadata have the retriever's score, if they do.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     reranker: TextReranker
     top_n: int | None = None
+    score_key: str = "score"
 
     @field_validator("reranker", mode="before")
     @classmethod
@@ -44,8 +51,11 @@ class RerankCompressor(BaseDocumentCompressor):
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
         """The documents as copies, ranked for a query."""
-        texts = [document.page_content for document in documents]
-        ranked = self.reranker.rank(query, texts, top_k=self.top_n)
+        retrieved = [
+            Retrieved(own.page_content, own.metadata, own.metadata.get(self.score_key))
+            for own in documents
+        ]
+        ranked = rank_retrieved(self.reranker, query, retrieved, self.top_n)
         return [
             documents[one.index].model_copy(
                 update={"metadata": {**documents[one.index].metadata, "relevance_score": one.score}}

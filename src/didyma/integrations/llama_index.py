@@ -10,6 +10,7 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
 from didyma.errors import DataError
 from didyma.integrations.loading import reranker_of
+from didyma.integrations.retrieved import Retrieved, rank_retrieved
 from didyma.text.text_reranker import TextReranker
 
 __all__ = ["RerankPostprocessor"]
@@ -23,7 +24,8 @@ class RerankPostprocessor(BaseNodePostprocessor):
             node_postprocessors=[RerankPostprocessor(reranker="model.didyma.safetensors", top_n=5)],
         )
 
-    Read are the texts of nodes without their metadata.
+    Read are the texts of nodes without their metadata, and beside them what the reranker was
+    trained with: metadata as the fields of the same names, scores of the retriever, embeddings.
 
     Parameters
     ----------
@@ -50,6 +52,15 @@ class RerankPostprocessor(BaseNodePostprocessor):
     ) -> list[NodeWithScore]:
         if query_bundle is None:
             raise DataError("expected a query, found none")
-        texts = [node.node.get_content(metadata_mode=MetadataMode.NONE) for node in nodes]
-        ranked = self.reranker.rank(query_bundle.query_str, texts, top_k=self.top_n)
+        retrieved = [
+            Retrieved(
+                own.node.get_content(metadata_mode=MetadataMode.NONE),
+                own.node.metadata,
+                own.score,
+                own.node.embedding,
+            )
+            for own in nodes
+        ]
+        query, vector = query_bundle.query_str, query_bundle.embedding
+        ranked = rank_retrieved(self.reranker, query, retrieved, self.top_n, vector)
         return [NodeWithScore(node=nodes[one.index].node, score=one.score) for one in ranked]

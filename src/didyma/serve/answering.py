@@ -116,8 +116,9 @@ class Answering:
         for own, ranked in zip(rows.values(), rankings):
             notes |= dict.fromkeys(ranked.notes)
             for one in ranked:
-                probability = getattr(one, "probability", None)
-                chances[own[one.index]] = one.score if probability is None else probability
+                if one.probability is None:
+                    raise DataError("the model has learned no chances of relevance: ask for a rank")
+                chances[own[one.index]] = one.probability
         return chances, list(notes)
 
     def search(
