@@ -39,12 +39,7 @@ def rank_retrieved(
     known = {field.name for field in schema.of_role("text", "signal", "category", "vector")}
     vector = next((field.name for field in schema.of_role("vector")), None)
     signal = None if reranker.uses_scores else _score_signal(reranker, documents)
-    scores = [document.score for document in documents]
-    if reranker.uses_scores and None in scores:
-        raise DataError(
-            "expected the retriever's score, with which the reranker was trained, found none",
-            field=f"document {scores.index(None)}",
-        )
+    scores = _scores(documents) if reranker.uses_scores else None
     records = []
     for document in documents:
         record = {name: value for name, value in document.metadata.items() if name in known}
@@ -56,10 +51,22 @@ def rank_retrieved(
     asked: Any = query
     if query_vector is not None and vector is not None:
         asked = {"text": query, "vector": query_vector}
-    ranked = reranker.rank(asked, records, top_k, scores if reranker.uses_scores else None)
+    ranked = reranker.rank(asked, records, top_k, scores)
     for note in ranked.notes:
         warn(note, LeftOutWarning)
     return ranked
+
+
+def _scores(documents: Sequence[Retrieved]) -> list[float]:
+    scores = []
+    for n, document in enumerate(documents):
+        if document.score is None:
+            raise DataError(
+                "expected the retriever's score, with which the reranker was trained, found none",
+                field=f"document {n}",
+            )
+        scores.append(document.score)
+    return scores
 
 
 def _score_signal(reranker: TextReranker, documents: Sequence[Retrieved]) -> str | None:
