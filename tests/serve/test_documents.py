@@ -280,7 +280,7 @@ def test_an_index_gives_signals_to_the_reranker(reranker, tmp_path: Path):
 
     index = PassageIndex.build([{**one, "id": n} for n, one in enumerate(LISTED)], tmp_path / "i")
     found = index.search(QUERY, 3, reranker=reranker)
-    places, _ = index.candidates(QUERY, 100)
+    places = index.candidates(QUERY, 100).places
     wanted = reranker.rank(QUERY, [LISTED[place] for place in places.tolist()], 3)
     assert [one.raw for one in found] == [one.raw for one in wanted]
     assert found.notes == wanted.notes
