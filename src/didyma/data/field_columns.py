@@ -84,7 +84,8 @@ def vector_column(
     """Vectors as rows, NaN where there are none."""
     if set(map(type, values)) <= VECTORS:
         try:
-            vectors = np.array(values, np.float32)
+            with np.errstate(over="ignore"):  # what is too great is told below
+                vectors = np.array(values, np.float32)
         except (TypeError, ValueError, OverflowError):
             vectors = np.empty(0, np.float32)
         if vectors.shape == (len(values), dimension) and np.isfinite(vectors).all():
