@@ -90,6 +90,37 @@ class Attributes:
             self.schema,
         )
 
+    @classmethod
+    def concatenate(cls, parts: Sequence[Attributes | None]) -> Attributes | None:
+        """Those of several blocks of rows, which must have the same columns, or none at all.
+
+        >>> one, two = (Attributes(signals={"year": np.array([y])}) for y in (1815.0, 1808.0))
+        >>> Attributes.concatenate([one, two]).signals["year"].tolist()
+        [1815.0, 1808.0]
+        """
+        present = [part for part in parts if part]
+        if not present:
+            return None
+        first, names = present[0], present[0]._columns().keys()
+        if len(present) < len(parts) or any(part._columns().keys() != names for part in present):
+            problem = f"expected {', '.join(names)} in all rows, found others in some"
+            raise DataError(problem, field="attributes")
+        return cls(
+            {
+                name: [text for part in present for text in part.fields[name]]
+                for name in first.fields
+            },
+            {
+                name: np.concatenate([part.signals[name] for part in present])
+                for name in first.signals
+            },
+            first.first_stages,
+            None
+            if first.vectors is None
+            else np.concatenate([part.vectors for part in present if part.vectors is not None]),
+            first.schema,
+        )
+
     def document(self, row: int) -> dict[str, Any]:
         """A row as a document, without what is missing there.
 

@@ -9,8 +9,9 @@ from typing import Any
 from didyma.data import json_table, letor, lists_folder, numpy_file, table
 from didyma.data.columns import Columns
 from didyma.data.lists import Lists
+from didyma.data.schema import Schema
 from didyma.data.text_columns import is_text
-from didyma.errors import DataError
+from didyma.errors import DataError, LeftOutWarning, warn
 from didyma.files import PathName, format_suffix
 
 __all__ = ["blocks", "format_of", "read", "write", "write_blocks"]
@@ -103,6 +104,7 @@ def write(data: Lists, path: PathName) -> None:
     Lists(1 rows, 1 features, 1 queries)
     """
     _check_ids(data, path)
+    _warn_of_attributes(data, path)
     format_of(path).write(data, path)
 
 
@@ -129,9 +131,18 @@ def _alike(parts: Iterable[Lists], path: PathName) -> Iterator[Lists]:
         columns = part.features, part.docid is None
         if known not in (None, columns):
             raise DataError("expected the columns of the first rows, found others", path=path)
+        if known is None:
+            _warn_of_attributes(part, path)
         known = columns
         _check_ids(part, path)
         yield part
+
+
+def _warn_of_attributes(data: Lists, path: PathName) -> None:
+    """Say that a file of features keeps nothing else of the documents."""
+    if data.attributes and format_of(path) is not lists_folder:  # which refuses them
+        names = ", ".join(field.name for field in Schema.of(data.attributes).fields)
+        warn(f"{path}: features are written, fields of documents are not: {names}", LeftOutWarning)
 
 
 def _check_ids(data: Lists, path: PathName) -> None:

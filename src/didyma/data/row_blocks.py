@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data.attributes import Attributes
 from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import is_sparse
 from didyma.errors import DataError
@@ -103,6 +104,7 @@ def slice_rows(part: Lists, start: int, stop: int) -> Lists:
         docid=of(part.docid),
         scores=of(part.scores),
         losses=of(part.losses),
+        attributes=part.attributes[np.arange(start, stop)] if part.attributes else None,
         grouping=None,
     )
 
@@ -129,6 +131,7 @@ def concatenate(parts: Sequence[Lists]) -> Lists:
         queries=queries,
         scores=_joined([part.scores for part in parts]),
         losses=_joined([part.losses for part in parts]),
+        attributes=Attributes.concatenate([part.attributes for part in parts]),
         grouping=None,
     )
 

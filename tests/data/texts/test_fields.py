@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from typer.testing import CliRunner
 
 from didyma import DataError, Lists
 from didyma.cli import app
-from didyma.data import lists_folder
+from didyma.data import formats, lists_folder, row_blocks
+from didyma.data.attributes import Attributes
 from didyma.data.texts import json_lines as json_texts
 from didyma.data.texts import reader as texts
 from didyma.errors import LeftOutWarning
@@ -241,12 +243,12 @@ def test_fields_of_queries_are_named(tmp_path: Path) -> None:
         (
             "a.csv",
             "query,text,age\nq,a,1\nq,b,2\nq,c,old\n",
-            "a.csv, age: expected a number, as most documents have, found 'old', in row 3",
+            "a.csv, line 4, age: expected a number, as most documents have, found 'old'",
         ),
         (
             "a.csv",
             "query,text,age\nq,a,1\nq,b,inf\n",
-            "a.csv, age: expected a finite number or none, found 'inf', in row 2",
+            "a.csv, line 3, age: expected a finite number or none, found 'inf'",
         ),
     ],
 )
@@ -296,3 +298,41 @@ def test_the_command_line_shows_the_table(tmp_path: Path) -> None:
     wrong = CliRunner().invoke(app, ["rerank", "fit", str(path), "--signals", "agee"])
     assert wrong.exit_code != 0
     assert "agee: no such field among text, age, kind, junk, label" in wrong.output
+
+
+def test_a_contrast_that_comes_again_with_other_fields(tmp_path: Path) -> None:
+    path = tmp_path / "contrasts.jsonl"
+    record = {
+        "query": "who?",
+        "positive": {"text": "a", "age": 1},
+        "negative": {"text": "b", "age": 2},
+    }
+    again = {**record, "negative": {"text": "b", "age": 3}}
+    path.write_text("".join(json.dumps(own) + "\n" for own in (record, record, again)))
+    with pytest.warns(LeftOutWarning, match="1 passages come again with other fields: the first"):
+        lists = texts.read(path)
+    assert lists.attributes is not None
+    assert lists.attributes.signals["age"].tolist() == [1, 2]
+
+
+def test_a_line_is_told_where_fields_span_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    rows = [f'who?,"a\n{n}",{n}' for n in range(4)]
+    path.write_text("\n".join(["query,passage,age", *rows, "who?,b,old"]) + "\n")
+    with pytest.raises(DataError, match=r"a\.csv, line 10, age: expected a number"):
+        texts.read(path)
+
+
+def test_features_and_attributes_of_blocks(tmp_path: Path) -> None:
+    years = Attributes({"title": ["A", "B", "C"]}, {"year": np.array([1.0, np.nan, 3.0])})
+    lists = Lists(np.eye(3), np.ones(3), np.array(["p", "p", "q"]), attributes=years)
+    cut = [row_blocks.slice_rows(lists, 0, 1), row_blocks.slice_rows(lists, 1, 3)]
+    joined = row_blocks.concatenate(cut).attributes
+    assert joined is not None
+    assert joined.fields == years.fields
+    np.testing.assert_array_equal(joined.signals["year"], years.signals["year"])
+    with pytest.raises(DataError, match="attributes: expected title, year in all rows"):
+        row_blocks.concatenate([cut[0], replace(cut[1], attributes=None)])
+    for name in ("a.csv", "a.npz", "a.letor"):
+        with pytest.warns(LeftOutWarning, match="fields of documents are not: title, year"):
+            formats.write(lists, tmp_path / name)

@@ -78,7 +78,7 @@ def test_columns_by_other_names(tmp_path: Path) -> None:
         ("a.csv", "query,label\nwho?,1\n", r"a\.csv, line 1: expected a column 'passage' among"),
         ("a.csv", "query,text,label\nwho?,a,x\n", r"line 2, label: expected a finite number"),
         ("a.csv", "query,text,label\nwho?,a\n", r"line 2: expected 3 fields, found 2"),
-        ("a.csv", "query,text,qid\nwho?,a,1\nwhy?,b,1\n", r"query: .* before, in row 2"),
+        ("a.csv", "query,text,qid\nwho?,a,1\nwhy?,b,1\n", r"line 3, query: .* before"),
         ("a.tsv", "query\ttext\tlabel\nwho?\ta\n", r"line 2: expected 3 fields, found 2"),
         ("a.tsv", "query\ttext\n", r"a\.tsv: expected at least one row"),
         ("a.tsv", "a\tb\n", r"a\.tsv, line 1: expected JSON lines, a table"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,7 +22,8 @@ class TextRows:
     """Queries and passages of a file, or of a data frame where there is no path.
 
     Rows of a query need not stand together. A query is known by its id or, in files without ids,
-    by its text. Labels, scores and ids are known of all rows or of none.
+    by its text. Labels, scores and ids are known of all rows or of none. Rows of a table stand on
+    the lines that ``line_of`` tells, if they stand on lines.
 
     >>> rows = TextRows("pairs.tsv")
     >>> rows.add(1, "who wrote Emma?", "Jane Austen.", label=1.0)
@@ -38,14 +39,16 @@ class TextRows:
         unit: str = "line",
         choice: FieldChoice | None = None,
         names: Mapping[str, str] | None = None,
+        line_of: Callable[[int], int] | None = None,
     ) -> None:
-        self.path, self._unit = path, unit
+        self.path, self._unit, self._line_of = path, unit, line_of
         self._choice, self._names = choice or FieldChoice(), names
         self.unread: dict[str, None] = {}  # fields of queries, which nobody asks for
         self._documents: dict[int, Mapping[str, Any]] = {}  # rows that are more than a text
         self._places: dict[int, tuple[int, str]] = {}  # of these: line, and what stands before
         self._taken: dict[str, str] = {}  # fields that were read, by their roles
         self._vectors: dict[int, Any] = {}  # of queries
+        self._n_differing = 0  # passages that came again with other fields
         self.n_empty = 0  # queries without passages, which make no list
         self._number: dict[str, int] = {}  # of a query, by its id or text
         self._queries: list[str] = []
@@ -118,6 +121,8 @@ class TextRows:
         key = query if qid is None else qid, passage if docid is None else docid
         place = self._place.setdefault(key, len(self))
         if place < len(self):
+            document = others.get("document")
+            self._n_differing += document != self._documents.get(place)
             self._columns["label"][place] = max(label, self._columns["label"][place])
         else:
             self.add(line, query, passage, label=label, qid=qid, docid=docid, **others)
@@ -129,6 +134,10 @@ class TextRows:
         if self.n_empty:
             place = "" if self.path is None else f"{self.path}: "
             warn(f"{place}{self.n_empty} queries without passages are left out", LeftOutWarning)
+        if self._n_differing:
+            place = "" if self.path is None else f"{self.path}: "
+            problem = f"{self._n_differing} passages come again with other fields: the first count"
+            warn(f"{place}{problem}", LeftOutWarning)
         if self.unread:
             place = "" if self.path is None else f"{self.path}: "
             fields = ", ".join(self.unread)
@@ -180,6 +189,8 @@ class TextRows:
         self._fail(line, f"{place}, {field}" if place else field, problem)
 
     def _fail(self, line: int, field: str, problem: str) -> NoReturn:
-        if self._unit == "row":
+        if self._line_of is not None:
+            line = self._line_of(line)
+        elif self._unit == "row":
             raise DataError(f"{problem}, in row {line}", path=self.path, field=field)
         raise DataError(problem, path=self.path, line=line, field=field)

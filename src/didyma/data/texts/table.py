@@ -10,7 +10,8 @@ may be quoted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from didyma.data import delimited, frame, parquet
@@ -36,7 +37,11 @@ def read(path: PathName, roles: Roles | None = None, choice: FieldChoice | None 
         with placed(path):
             return _from_frame(parquet.read(path), roles, path, choice)
     tabs = suffix != ".csv"
-    reader = delimited.DelimitedFile(path, "\t" if tabs else ",", quoted=not tabs)
+
+    def opened() -> delimited.DelimitedFile:
+        return delimited.DelimitedFile(path, "\t" if tabs else ",", quoted=not tabs)
+
+    reader = opened()
     with placed(path, 1):
         names = _among(roles, reader.header, choice)
     numeric = [role for role in names if role in NUMBERS]
@@ -50,7 +55,11 @@ def read(path: PathName, roles: Roles | None = None, choice: FieldChoice | None 
     further = {name: _lists_in(own.tolist()) for name, own in zip(others, texts[len(textual) :])}
     if QUERY_VECTOR in columns:
         columns[QUERY_VECTOR] = _lists_in(columns[QUERY_VECTOR])
-    return _lists(columns, further, names, path, choice)
+
+    def line_of(row: int) -> int:
+        return next(islice((line for line, _ in opened().rows()), row - 1, None))
+
+    return _lists(columns, further, names, path, choice, line_of)
 
 
 def from_frame(data: Any, roles: Roles | None = None, choice: FieldChoice | None = None) -> Lists:
@@ -123,9 +132,10 @@ def _lists(
     names: Mapping[str, str],
     path: PathName | None,
     choice: FieldChoice | None,
+    line_of: Callable[[int], int] | None = None,
 ) -> Lists:
     given = {"passage": names["passage"]} if "passage" in names else {}
-    rows = TextRows(path, "row", choice, given)
+    rows = TextRows(path, "row", choice, given, line_of)
     taken = {names[role]: own for role, own in TAKEN.items() if role in names}
     for number, values in enumerate(zip(*columns.values()), 1):
         row = dict(zip(columns, values))
