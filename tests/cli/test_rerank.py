@@ -66,6 +66,10 @@ def test_a_model_says_how_it_came_about(run: Run, data: Path, model: Path) -> No
     text = run("inspect", model).stdout
     assert "TextReranker" in text
     assert "passages: 500" in text
+    assert "calibration on held-out queries" in text
+    compared = json.loads(run("inspect", model, "--json").stdout)["calibration"]
+    assert compared == json.loads((data / "fit.json").read_text())["calibration"]["compared"]
+    assert [own["of"] for own in compared] == ["probability"] * 3 + ["score"] * 3
     assert json.loads((data / "fit.json").read_text())["gate"]["verdict"] in text
 
 

@@ -106,6 +106,11 @@ def _model_text(record: Mapping[str, Any]) -> str:
     if importances := record.get("importances"):
         rows = [[each["feature"], f"{each['importance']:.4f}"] for each in importances]
         sections.append("most important\n" + aligned(rows, indent="  "))
+    if errors := record.get("calibration"):
+        numbers = ("log_loss", "brier", "error")
+        rows = [["", "", "log loss", "Brier", "error"]]
+        rows += [[own["of"], own["kind"], *(f"{own[n]:.4f}" for n in numbers)] for own in errors]
+        sections.append("calibration on held-out queries\n" + aligned(rows, indent="  "))
     return "\n\n".join(sections)
 
 

@@ -375,13 +375,15 @@ def _summary(
     if not judged:
         return {"ranks by": reranker.gate_.kept, "saved to": saved}
     calibration = reranker.calibration_
+    errors = calibration.held_out[-1:]
+    brier = f", Brier score {decimal(errors[0].brier)}" if errors else ""
     try:
         threshold = _meaning(calibration.threshold(PRECISION))
     except DataError as error:
         threshold = error.problem
     return {
         "ranks by": reranker.gate_.kept,
-        "calibration": f"{calibration.kind}, expected error {decimal(calibration.error)}",
+        "calibration": f"{calibration.kind}, expected error {decimal(calibration.error)}{brier}",
         "threshold": threshold,
         "saved to": saved,
     }
