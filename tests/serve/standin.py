@@ -35,6 +35,7 @@ class CommonWords:
     gate_: str = "kept"
     uses_scores: bool = False
     tells_chances: bool = False
+    vector_dimension: int = 0
     calibration_: Calibration = CALIBRATION
     schema_: Schema = PLAIN
     entered: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))

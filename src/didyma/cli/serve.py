@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from didyma.cli import options
+from didyma.cli import options, reranking
 from didyma.cli.groups import ParametersOf, command
 from didyma.cli.reranking import Trust
 from didyma.errors import MissingExtraError
@@ -76,6 +76,7 @@ def serve(
         ),
     ] = None,
     trust: Trust = None,
+    embedding: reranking.Embedding,
     jobs: options.Jobs = None,
     log_queries: Annotated[
         bool, options.flag("--log-queries", "Write queries into the log.")
@@ -114,7 +115,6 @@ def serve(
         from didyma.serve.server import check_host
         from didyma.serve.server import serve as run
         from didyma.serve.tokens import BearerTokens
-        from didyma.text.reranker import load_reranker
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("didyma"):
             raise
@@ -125,7 +125,7 @@ def serve(
     hosts = AllowedHosts(host, allowed_hosts or [])
     check_host(host, has_tokens=bool(tokens), insecure=insecure)
     log_to_stderr()
-    load = partial(load_reranker, trust=trust or ())
+    load = partial(reranking.load, embedding=embedding, trust=trust)
     served = ServedModels([NamedSource.of(model) for model in models or []], load)
     searched = ServedIndexes([NamedSource.of(index) for index in indexes or []])
     service = Service(

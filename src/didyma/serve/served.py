@@ -178,10 +178,7 @@ class ServedModels(Served[ServedModel]):
     @property
     def dimension(self) -> int:
         """The longest vector that documents of a model have; 0 if none have any."""
-        return max(
-            (field.dimension for model in self.by_name.values() for field in model.fields),
-            default=0,
-        )
+        return max((own.reranker.vector_dimension for own in self.by_name.values()), default=0)
 
     def listed(self) -> dict[str, Any]:
         """The models as OpenAI's clients list them."""

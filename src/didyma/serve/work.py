@@ -24,6 +24,7 @@ __all__ = ["WorkQueue", "on_own_thread"]
 T = TypeVar("T")
 
 SLICE = 0.02  # seconds after which a turn is yielded, if others wait
+RESERVE = 0.25  # of the time to answer, that work which can be done without leaves for the rest
 BACK_AFTER = 8  # times as long as the turn took, others go first
 
 
@@ -181,7 +182,7 @@ class _Work(Generic[T]):
         result: Any = None
         failed: BaseException | None = None
         try:
-            with interruptible(self._check):
+            with interruptible(self._check, self.ends - RESERVE * self._seconds):
                 result = self._call()
         except HTTPError as refused:
             # Where it came from has all that the work has seen, and nobody asks for that.

@@ -52,10 +52,11 @@ def unknown(schema: Schema, passages: list[Passage]) -> Iterator[str]:
         yield f"{len(counts) - NAMED} other fields: not known from training, ignored"
 
 
-def without_vectors(n_missing: int, n_documents: int) -> Iterator[str]:
-    """Documents that had no vector and were not embedded."""
+def without_vectors(n_missing: int, n_documents: int, n_late: int = 0) -> Iterator[str]:
+    """Documents that had no vector and were not embedded; ``n_late`` texts, as time was over."""
     if n_missing:
-        yield f"no vector: {_of(n_missing, n_documents)}, counted as the median in training"
+        why = f"; the time to embed was over before {n_late} texts" if n_late else ""
+        yield f"no vector: {_of(n_missing, n_documents)}, counted as the median in training{why}"
 
 
 def _of(n: int, total: int) -> str:

@@ -138,6 +138,11 @@ class Reranker(Serialisable, Savable):
         """Whether it was trained with the first stage's scores, so that `rank` takes them."""
         return self.featuriser.uses_scores
 
+    @property
+    def vector_dimension(self) -> int:
+        """Length of the vectors that queries and documents may have; 0 if they do not count."""
+        return 0
+
     @on_cluster("didyma.cluster.prediction:predict_texts_on_cluster")
     def predict(self, lists: Any) -> NDArray[np.float64]:
         """Raw score of each row; higher ranks first within a list.

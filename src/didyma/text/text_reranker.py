@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, passages_of
-from didyma.data.schema import Schema
+from didyma.data.schema import Schema, SchemaField
 from didyma.errors import DataError
 from didyma.execution import on_cluster
 from didyma.model import Saved, State
@@ -32,7 +32,7 @@ from didyma.text.features import (
     WordVectors,
 )
 from didyma.text.features.in_lists import IN_LIST, RRF
-from didyma.text.features.meaning import NO_VECTOR
+from didyma.text.features.meaning import NO_VECTOR, texts_too_late
 from didyma.text.features.parts import further_columns, part_of, parts_of
 from didyma.text.features.signals import SIGNAL, with_given
 from didyma.text.judgements import Target, check_queries, read_judged
@@ -46,6 +46,7 @@ from didyma.text.verdict import Verdict
 __all__ = ["TextReranker"]
 
 WINDOW = 200  # words
+VECTOR = "vector"  # the field of documents that were embedded by the same encoder
 SAMPLE = 1000  # queries that tell how important features are
 FEATURES = ("auto", "small", "extended")
 PARAMETERS = ("features", "language", "measure", "window", "time_budget", "quick", "random_state")
@@ -369,13 +370,14 @@ class TextReranker(Reranker):
         features = cast("TextFeatures", self.featuriser)
         if (signals := part_of(features, Signals)) is not None:
             yield from imputed(signals, lists)
-        yield from unknown(self.schema_, passages)
+        yield from unknown(self._schema_of(passages), passages)
         has_vectors = self.schema_.of_role("vector") or part_of(features, Meaning) is not None
         if lists.query_vectors is not None and not has_vectors:
             yield "vector of the query: not known from training, ignored"
         if NO_VECTOR in features.names:
             is_missing = windowed.X[:, features.names.index(NO_VECTOR)] > 0
-            yield from without_vectors(len(np.unique(windowed.item[is_missing])), len(lists))
+            n_missing = len(np.unique(windowed.item[is_missing]))
+            yield from without_vectors(n_missing, len(lists), texts_too_late())
         if self.has_old_probabilities:
             yield OLD_FILE
 
@@ -396,11 +398,10 @@ class TextReranker(Reranker):
         lists = super()._lists(query, documents, scores)
         check_queries(lists)
         if lists.query_vectors is not None:
-            found = lists.query_vectors.shape[1]
-            for field in self.schema_.of_role("vector"):
-                if found != field.dimension:
-                    problem = f"expected a vector of {field.dimension} numbers, found {found}"
-                    raise DataError(problem, field="query")
+            found, expected = lists.query_vectors.shape[1], self.vector_dimension
+            if expected and found != expected:
+                problem = f"expected a vector of {expected} numbers, found {found}"
+                raise DataError(problem, field="query")
         return lists
 
     def _read(self, documents: Iterable[Any]) -> list[Passage]:
@@ -409,9 +410,10 @@ class TextReranker(Reranker):
         return passages_of(documents, partial(Passage.of, texts=texts))
 
     def _list(self, query: Any, documents: list[Passage], scores: list[ArrayLike] | None) -> Lists:
-        if not self.schema_.has_attributes:
+        schema = self._schema_of(documents)
+        if not schema.has_attributes:
             return super()._list(query, documents, scores)
-        texts, attributes, _ = self.schema_.read(documents)
+        texts, attributes, _ = schema.read(documents)
         if len(self.schema_.of_role("text")) < 2:  # a title is part of the text then
             texts = [document.text for document in documents]
         lists = Lists.of_texts([query], [texts], scores=scores)
@@ -433,6 +435,22 @@ class TextReranker(Reranker):
             for name, calibration in {**relevance, "score": self.order_calibration_}.items()
             for error in calibration.held_out
         ]
+
+    def _schema_of(self, documents: list[Passage]) -> Schema:
+        """By which documents are read: they may have vectors of the encoder beside their fields."""
+        has_vectors = any(VECTOR in document.metadata for document in documents)
+        if not has_vectors or self.schema_.of_role("vector") or not self.vector_dimension:
+            return self.schema_
+        field = SchemaField(VECTOR, "vector", "of the encoder", "named", self.vector_dimension)
+        return Schema((*self.schema_.fields, field))
+
+    @property
+    def vector_dimension(self) -> int:
+        """Length of the vectors of training, or of the encoder; 0 if they do not count."""
+        for field in self.schema_.of_role("vector"):
+            return field.dimension
+        meaning = part_of(cast("TextFeatures", self.featuriser), Meaning)
+        return 0 if meaning is None or meaning.encoder is None else meaning.encoder.dimension
 
     def _calibrated(self, raw: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.order_calibration_(raw)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from threading import RLock
 from typing import Any, Literal, TypeAlias
 from zlib import crc32
 
@@ -46,6 +47,7 @@ class VectorFile:
         self.dtype = np.dtype([("largest", "<f4"), numbers] if dtype == "int8" else [numbers])
         self._keys, self._vectors = folder / "keys.bin", folder / "vectors.bin"
         self._n, self._places = 0, _Places()
+        self._turn = RLock()  # of threads of this process; the file is for others
         self.refresh()
 
     def __len__(self) -> int:
@@ -53,7 +55,8 @@ class VectorFile:
 
     def rows_of(self, keys: Sequence[bytes]) -> NDArray[np.int64]:
         """Row of each key, -1 where there is none."""
-        return self._places.rows_of(keys)
+        with self._turn:
+            return self._places.rows_of(keys)
 
     def read(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """The vectors of some rows; one that is damaged is refused."""
@@ -79,6 +82,10 @@ class VectorFile:
 
     def refresh(self) -> None:
         """See what others have appended since."""
+        with self._turn:
+            self._refresh()
+
+    def _refresh(self) -> None:
         n = min(_size(self._keys) // ENTRY.itemsize, _size(self._vectors) // self.dtype.itemsize)
         if n < self._n:
             raise DataError("has lost vectors since it was opened", path=self._vectors)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from didyma.text.features.in_lists import IN_LIST, RRF
+from didyma.text.features.meaning import MEANING
 from didyma.text.features.signals import MISSING, RANK, SIGNAL
 
 __all__ = ["described"]
@@ -112,6 +113,8 @@ def described(name: str) -> str:
     ('dense', 'place by dense')
     >>> described("title.stem_coverage in list")
     "title: share of the question's content words that occur, compared with the others here"
+    >>> described("meaning.title")
+    'title: similarity of meaning'
     >>> described("time:cue_year")
     'has a year, where the question asks when'
     >>> described("bm25 × my own feature")
@@ -125,6 +128,8 @@ def described(name: str) -> str:
     for end, words in (OF_SIGNALS | IN_COMPANY if is_signal else IN_COMPANY).items():
         if name.endswith(end):
             return words.format(described(name.removesuffix(end)))
+    if name.startswith(f"{MEANING}."):
+        return f"{name.removeprefix(f'{MEANING}.')}: {WORDS[MEANING]}"
     if is_signal:
         return name.removeprefix(SIGNAL).replace("=", " is ", 1)
     if (kind := _KIND.fullmatch(name)) is not None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from math import inf, isfinite
 from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
+from didyma.interruption import time_left
 from didyma.model import Saved
 from didyma.text.encoders import Encoder, Fingerprint, resolve, restore
 from didyma.text.features.part import Part
@@ -16,11 +20,12 @@ from didyma.text.features.reading import Reading
 from didyma.text.features.small import NAMES
 from didyma.text.vector_store import VectorStore
 
-__all__ = ["AGREEMENT", "MEANING", "NO_VECTOR", "Meaning"]
+__all__ = ["AGREEMENT", "MEANING", "NO_VECTOR", "Meaning", "texts_too_late"]
 
 MEANING, AGREEMENT, NO_VECTOR = "meaning", "meaning agreement", "meaning missing"
 COVERAGE = NAMES.index("stem_idf_coverage")
 SAMPLE = 64  # rows that the median is read off
+BRIEF = 8  # texts of a batch where there is a deadline
 
 Vectors = NDArray[np.float32]
 
@@ -119,6 +124,7 @@ class Meaning(Part):
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Columns of each row; shape (n_rows, n_columns)."""
+        _late.set(0)
         cosines = self._cosines(reading, np.arange(len(reading)))
         is_missing = np.isnan(cosines)
         medians = np.array([self.median_, *self.field_medians_])
@@ -202,14 +208,25 @@ class Meaning(Part):
         return np.stack([known.get(text, missing) for text in texts])
 
     def _encoded(self, encoder: Encoder, texts: list[str]) -> Vectors:
-        """Vectors of texts, made in batches, and kept if there is a store."""
-        if self.store is not None:
+        """Vectors of texts, made in batches, and kept if there is a store; NaN if time is over."""
+        has_deadline = isfinite(time_left())
+        if self.store is not None and not has_deadline:
             self.store.fill(encoder, texts, callback=self.on_encoded)
             return self.store.get(encoder, texts)
-        vectors = np.empty((len(texts), encoder.dimension), np.float32)
-        for start in range(0, len(texts), encoder.batch_size):
-            batch = texts[start : start + encoder.batch_size]
-            vectors[start : start + len(batch)] = encoder.encode_documents(batch)
+        vectors = np.full((len(texts), encoder.dimension), np.nan, np.float32)
+        size, seconds = min(encoder.batch_size, BRIEF if has_deadline else inf), 0.0
+        for start in range(0, len(texts), int(size)):
+            if time_left() <= seconds:
+                _late.set(_late.get() + len(texts) - start)
+                break
+            began = time.monotonic()
+            batch = texts[start : start + int(size)]
+            vectors[start : start + len(batch)] = (
+                encoder.encode_documents(batch)
+                if self.store is None
+                else self.store.get(encoder, batch)
+            )
+            seconds = time.monotonic() - began  # as long as the next may take
             if self.on_encoded is not None:
                 self.on_encoded(start + len(batch))
         return vectors
@@ -233,6 +250,14 @@ def _median(values: NDArray[np.float64]) -> float:
     """The median of those that are not NaN, 0 of none."""
     present = values[~np.isnan(values)]
     return float(np.median(present)) if len(present) else 0.0
+
+
+_late: ContextVar[int] = ContextVar("late", default=0)
+
+
+def texts_too_late() -> int:
+    """How many texts were not embedded by the last call on this thread, as time was over."""
+    return _late.get()
 
 
 def _cosines(first: Vectors, second: Vectors) -> NDArray[np.float64]:
