@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from didyma import DataError
-from didyma.nn import FenchelYoungLoss, SparseMAP, sparsemap
-from didyma.structures import Chain, Choice, Tree
+from didyma.nn import FenchelYoungLoss, LocalSparseMAP, SparseMAP, sparsemap
+from didyma.structures import AtMost, Chain, Choice, Composition, Factor, FactorGraph, Tree
 from tests.nn.outputs import CASES, Contiguous
 
 # torch loads parts of itself that it calls deprecated
@@ -143,3 +143,33 @@ def test_errors_are_those_of_the_layer():
     compiled = torch.compile(lambda scores: layer(scores), backend="aot_eager", fullgraph=True)
     with pytest.raises(DataError, match=r"expected numbers .* found nan at index"):
         compiled(torch.tensor([[1.0, torch.nan]]))
+
+
+GRAPHS = {
+    "composition": Composition(
+        4, [Factor(Choice(), [0, 1])], edges=[(1, 2)], logic=[AtMost(1, [1, 2, 3])]
+    ),
+    "factor graph": FactorGraph(4, 2, edges=[(0, 1), (1, 2)], logic=[AtMost(2, range(4))]),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_factors_that_share_parts_are_one_graph(name, backend):
+    graph = GRAPHS[name]
+    layer = LocalSparseMAP(graph, temperature=0.7)
+    generator = torch.Generator().manual_seed(0)
+
+    def normal(*shape):
+        return torch.randn(*shape, generator=generator, dtype=torch.float64).requires_grad_()
+
+    shape = (4,) if name == "composition" else (4, 2)
+    of_pairs = (1,) if name == "composition" else (2, 2, 2)
+    for scores, pairs in (
+        (normal(3, *shape), normal(*of_pairs)),  # pairs that the batch shares
+        (normal(3, *shape), normal(3, *of_pairs)),
+        (normal(*shape), normal(*of_pairs)),
+    ):
+        check(
+            lambda s, more: layer(s.tanh(), **more).square(), backend, scores, {"pairwise": pairs}
+        )

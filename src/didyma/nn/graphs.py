@@ -7,6 +7,8 @@ the active structures of all instances, of which there are as many as the solver
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -15,16 +17,15 @@ from didyma.nn.inference import Inference
 from didyma.nn.objective import REGULARIZERS, Objective
 from didyma.polytope.distributions import Distributions, apply_derivative
 from didyma.polytope.sparsemap import SolverOptions
-from didyma.structure import Structure
 
-__all__ = ["maximise_in_graph"]
+__all__ = ["STRUCTURES", "maximise_in_graph", "number_of", "refuse_second_derivatives"]
 
 # By number, since a graph holds only numbers and tensors, and for as long as it may be run.
-_STRUCTURES: list[tuple[Structure, tuple[str, ...]]] = []
+STRUCTURES: list[tuple[Any, tuple[str, ...]]] = []
 
 
 @torch.compiler.assume_constant_result
-def number_of(structure: Structure, identity: int, names: tuple[str, ...]) -> int:
+def number_of(structure: Any, identity: int, names: tuple[str, ...]) -> int:
     """The number of a structure and its additional scores, found while a graph is made.
 
     A structure that the graph itself makes is not there yet, only something like it whose ``id`` is
@@ -32,8 +33,8 @@ def number_of(structure: Structure, identity: int, names: tuple[str, ...]) -> in
     """
     if id(structure) != identity:
         return -1
-    _STRUCTURES.append((structure, names))
-    return len(_STRUCTURES) - 1
+    STRUCTURES.append((structure, names))
+    return len(STRUCTURES) - 1
 
 
 def maximise_in_graph(
@@ -85,7 +86,7 @@ def maximise(
     margin: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Value (B,), marginals, and what the derivative needs, given what an `Objective` has."""
-    structure, names = _STRUCTURES[number]
+    structure, names = STRUCTURES[number]
     options = SolverOptions(temperature, tol, max_iter, n_jobs, face)
     objective = Objective(structure, options, REGULARIZERS[regularizer], margin)
     inference = Inference(objective, names)
@@ -150,7 +151,7 @@ def pull(
     additional: list[Tensor],
 ) -> list[Tensor]:
     """Gradients with respect to the scores, and to each of the additional scores."""
-    structure, _ = _STRUCTURES[number]
+    structure, _ = STRUCTURES[number]
     flat, extra = u.numpy().reshape(len(u), -1), v.numpy()
     d_scores, d_extra = np.zeros_like(flat), np.zeros_like(extra)
     if d_u is not None:
@@ -197,11 +198,12 @@ def _backward(ctx, d_value, d_u, *_):  # type: ignore[no-untyped-def]
 maximise.register_autograd(_backward, setup_context=_keep)
 
 
-def _refuse(ctx, d_gradients):  # type: ignore[no-untyped-def]
+def refuse_second_derivatives(ctx, d_gradients):  # type: ignore[no-untyped-def]
+    """The backward pass of a backward pass."""
     raise NotImplementedError(
         "a compiled graph has first derivatives only; call the layer or loss outside of "
         "torch.compile for second ones"
     )
 
 
-pull.register_autograd(_refuse)
+pull.register_autograd(refuse_second_derivatives)

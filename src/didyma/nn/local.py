@@ -62,6 +62,11 @@ class LocalSparseMAP(nn.Module):
         if not (isinstance(scores, Tensor) and scores.is_floating_point()):
             raise DataError(f"expected a floating-point tensor, found {scores!r}", field="scores")
         tensors = {name: torch.as_tensor(t) for name, t in additional.items() if t is not None}
+        if torch.compiler.is_compiling() and warm_start is None and not return_solution:
+            from didyma.nn.local_graphs import marginals_in_graph
+
+            if (compiled := marginals_in_graph(self, scores, tensors)) is not None:
+                return compiled
         inference = LocalInference(
             self.graph, tuple(tensors), self.temperature, self.tol, warm_start
         )
