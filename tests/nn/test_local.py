@@ -35,7 +35,7 @@ def draw(graph, batch):
         shape = () if isinstance(graph, Composition) else (graph.n_states, graph.n_states)
         additional["pairwise"] = normal(len(graph.edges), *shape)
     if graph is TAGS:
-        additional["transitions"] = normal(batch, 2, 2)
+        additional["transitions"] = normal(2, 2, 2)  # of each step
     return scores, additional
 
 
@@ -43,7 +43,7 @@ def draw(graph, batch):
     "graph", [TREE, GRID, STATES, TAGS], ids=["tree", "grid", "states", "tags"]
 )
 def test_gradients(graph):
-    scores, additional = draw(graph, 2)
+    scores, additional = draw(graph, 3)
     layer, names = LocalSparseMAP(graph, temperature=0.8), list(additional)
 
     def run(scores, *tensors):
@@ -67,7 +67,7 @@ def test_gradients(graph):
     "graph", [TREE, GRID, STATES, TAGS], ids=["tree", "grid", "states", "tags"]
 )
 def test_maps_and_batches_of_gradients(graph):
-    scores, additional = draw(graph, 2)
+    scores, additional = draw(graph, 3)
     layer = LocalSparseMAP(graph)
     whole = layer(scores, **additional)
     weights = torch.randn(4, *whole.shape, dtype=torch.float64)
