@@ -211,7 +211,7 @@ def test_a_threshold_greys_what_is_below(opened, client):
     results = answered(client, PASSAGES)
     for threshold in client.get("/info").json()["models"]["first"]["thresholds"]:
         page.get_by_label("Threshold").select_option(str(threshold["asked"]))
-        below = [one["relevance_score"] < threshold["score"] for one in results]
+        below = [one["probability"] < threshold["score"] for one in results]
         greyed = page.locator(".card").evaluate_all(
             "cards => cards.map(card => card.classList.contains('below'))"
         )
@@ -229,7 +229,7 @@ def test_scores_and_times_are_shown(opened, client):
     paste(page, PASSAGES)
     ask(page)
     figures = page.locator(".figure").evaluate_all("all => all.map(one => one.title)")
-    assert figures == [f"{one['relevance_score']:.4f}" for one in answered(client, PASSAGES)]
+    assert figures == [f"{one['probability']:.4f}" for one in answered(client, PASSAGES)]
     times = page.locator(".timing").all_text_contents()
     assert re.fullmatch(r"[\d.]+ ms to rank and explain", times[0])
     assert re.fullmatch(r"[\d.]+ ms round trip", times[1])

@@ -73,8 +73,9 @@ class RerankTransformer(pyterrier.Estimator):
     def transform(self, inp: DataFrame) -> DataFrame:
         """The same results with new scores and ranks."""
         results = inp.copy()
-        schema = getattr(self.reranker, "schema_", None)
-        uses_scores = self.first_stage or (schema is not None and self.reranker.uses_scores)
+        is_fitted = hasattr(self.reranker, "model_")
+        schema = self.reranker.schema_ if is_fitted else None
+        uses_scores = self.first_stage or (is_fitted and self.reranker.uses_scores)
         lists = self._lists(inp, schema, uses_scores)
         results["score"] = self.reranker.predict(lists) if len(inp) else 0.0
         return pyterrier.model.add_ranks(results)

@@ -45,6 +45,8 @@ export class Column {
     const chance = ({ probability, relevance_score }) => probability ?? relevance_score;
     for (const result of this.results) this.cards[result.index].cut(chance(result), found?.score);
     this.kept = this.results.filter((own) => chance(own) >= found?.score).length;
+    // The order need not be that of chances: those that reach may stand between others.
+    this.isCut = this.results.slice(0, this.kept).every((own) => chance(own) >= found?.score);
     this.line.replaceChildren(...(precision ? this.#meaning(precision, found) : []));
     this.order(this.ranked);
   }
@@ -52,7 +54,8 @@ export class Column {
   #meaning(precision, found) {
     if (!found) return [`No score of ${this.name} has a precision of ${percent(precision)}.`];
     const least = percent(found.score);
-    const all = this.kept === this.results.length ? `All reach ${least}.` : `Below ${least}.`;
+    const some = this.isCut ? `Below ${least}.` : `${this.kept} of ${this.results.length} reach ${least}.`;
+    const all = this.kept === this.results.length ? `All reach ${least}.` : some;
     return [
       make("strong", {}, this.kept ? all : `Nothing here answers: no passage reaches ${least}.`),
       ` Of held-out passages above it ${percent(found.precision)} were relevant,`,
@@ -68,7 +71,7 @@ export class Column {
     const order = ranked ? this.results.map((own) => this.cards[own.index]) : this.cards;
     for (const card of order) card.rank.textContent = String(ranked ? card.after : card.place + 1);
     const elements = order.map((card) => card.element);
-    if (ranked && this.line.hasChildNodes()) elements.splice(this.kept, 0, this.line);
+    if (ranked && this.line.hasChildNodes()) elements.splice(this.isCut ? this.kept : 0, 0, this.line);
     const focused = this.list.contains(document.activeElement) ? document.activeElement : null;
     this.list.replaceChildren(...elements);
     focused?.focus({ preventScroll: true });
