@@ -122,7 +122,7 @@ def _text(value: Any, name: str) -> str:
         return " ".join(value)
     if isinstance(value, bool | int | float):
         return str(value)
-    raise DataError(f"expected a text, found {value!r:.40}", field=name)
+    raise DataError(f"expected a text, as one of the rank_fields, found {value!r:.40}", field=name)
 
 
 def _length(value: Any) -> int:
