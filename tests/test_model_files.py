@@ -61,9 +61,21 @@ def test_a_file_of_0_2_answers_as_it_did(name: str, tmp_path: Path) -> None:
     expected = json.loads((FOLDER / "answers.json").read_text())[name]
     np.testing.assert_allclose(answers(model), expected, rtol=1e-6, atol=1e-9)
     again = Model.of(didyma.load(path))
-    assert again.record == written.record
+    assert without_new_parameters(again.record, written.record) == written.record
     assert again.tensors.keys() == written.tensors.keys()
     for key, array in written.tensors.items():
         np.testing.assert_array_equal(again.tensors[key], array)
     again.write(tmp_path / "again")
-    assert Model.read(tmp_path / "again").record == written.record
+    assert Model.read(tmp_path / "again").record == again.record
+
+
+def without_new_parameters(record: Any, old: Any) -> Any:
+    """A record without the parameters that its classes had not yet when another was written."""
+    if not (isinstance(record, dict) and isinstance(old, dict)):
+        return record
+    return {
+        key: {name: part[name] for name in part if name in old[key]}
+        if key == "parameters" and key in old
+        else without_new_parameters(part, old.get(key))
+        for key, part in record.items()
+    }

@@ -181,10 +181,9 @@ def asked(case):
             scores, structure, return_solution=True, n_jobs=1, **additional
         )
         answers = [solution.marginals, solution.weights, *solution.vjp(scores)]
-        if hasattr(structure, "predict"):
-            answers += [structure.predict(scores, **additional)]
-            answers += structure.k_best(scores, 2, **additional)
-        if hasattr(structure, "predict") and not isinstance(structure, HARD_CLASSES):
+        answers += [structure.predict(scores, **additional)]
+        answers += structure.k_best(scores, 2, **additional)
+        if hasattr(structure, "marginals") and not isinstance(structure, HARD_CLASSES):
             answers += [structure.marginals(scores, **additional)]
             answers += [structure.sample(scores, 3, 0, **additional)]
         return answers
