@@ -168,14 +168,20 @@ class Study:
     """The three parts of the study over one folder of data."""
 
     def __init__(
-        self, data: Path, kept: Kept, python: Path | None, store: VectorStore, **options: Any
+        self,
+        data: Path,
+        kept: Kept,
+        python: Path | None,
+        store: VectorStore,
+        encoders: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
         self.data, self.kept, self.store = data, kept, store
         self.options = {"time_budget": np.inf, **options}
         self.encoders: dict[str, Encoder] = {}
         for name in dict.fromkeys(ENCODERS.values()):
             try:
-                self.encoders[name] = resolve(name)
+                self.encoders[name] = resolve((encoders or {}).get(name, name))
             except DidymaError as error:
                 print(f"left out: {error}", file=sys.stderr)
         self.rankers: dict[str, Ranker | None] = {FIRST: None}
