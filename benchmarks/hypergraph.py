@@ -50,12 +50,12 @@ def _folds(scale: float) -> Iterator[Row]:
         parts, values = np.full((BATCH, n // 2), -1), np.zeros((2, n + 2, n + 2))
         arguments = scores.ctypes.data, BATCH, n, values.ctypes.data, parts.ctypes.data
         by_hand(*arguments)
-        for one, other in zip(fold._argmax(layout), parts):
+        for one, other in zip(fold.best(layout), parts):
             assert set(one[one >= 0].tolist()) == set(other[other >= 0].tolist())
         repeats = max(1, round(2e6 / n**3 * scale))
         seconds = interleave(
             {
-                "plan": stopwatch(lambda x=layout: fold._argmax(x), repeats),
+                "plan": stopwatch(lambda x=layout: fold.best(x), repeats),
                 "hand": stopwatch(lambda own=arguments: by_hand(*own), repeats),
             },
             9,
@@ -90,13 +90,13 @@ def _kernels(scale: float) -> Iterator[Row]:
         planned = structure.planned(layout)
         assert planned is not None
         plans = Plans()
-        own, other = structure._argmax(layout), plans._argmax(planned)
+        own, other = structure.best(layout), plans.best(planned)
         np.testing.assert_array_equal(np.sort(own, axis=1), np.sort(other, axis=1))
         repeats = max(1, round(3e7 * scale / (BATCH * planned.dims.size)))
         seconds = interleave(
             {
-                "kernel": stopwatch(lambda s=structure, x=layout: s._argmax(x), repeats),
-                "plan": stopwatch(lambda s=plans, x=planned: s._argmax(x), repeats),
+                "kernel": stopwatch(lambda s=structure, x=layout: s.best(x), repeats),
+                "plan": stopwatch(lambda s=plans, x=planned: s.best(x), repeats),
             },
             9,
         )

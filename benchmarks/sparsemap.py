@@ -192,7 +192,7 @@ def _times(scale: float) -> Iterator[Row]:
             return solve(layout, structure, replace(FACE, n_jobs=2))
 
         def argmax(layout: Any = layout, structure: Any = structure) -> Any:
-            return structure._argmax(layout)
+            return structure.best(layout)
 
         visited = _visited(layout, structure, int(solution.n_iter.max()))
         tensor = torch.tensor(scores, dtype=torch.float32, requires_grad=True)
@@ -210,7 +210,7 @@ def _times(scale: float) -> Iterator[Row]:
             network(jobs=2)
 
         def argmax_visited(visited: Any = visited, structure: Any = structure) -> Any:
-            return [structure._argmax(batch) for batch in visited]
+            return [structure.best(batch) for batch in visited]
 
         parallel(), both(), argmax(), network(), network_parallel(), argmax_visited()
         calls = float(solution.n_iter.mean())

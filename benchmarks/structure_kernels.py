@@ -34,14 +34,14 @@ def _assignment(scale: float) -> Iterator[Row]:
         scores = np.random.default_rng(n).standard_normal((BATCH, n, n))
         layout = structure.lay_out(scores)
         best = [s[linear_sum_assignment(s, maximize=True)].sum() for s in scores]
-        found = structure._argmax(layout)
+        found = structure.best(layout)
         np.testing.assert_allclose(
             np.take_along_axis(layout.scores, found, axis=1).sum(axis=1), best
         )
         repeats = max(1, round(2000 / n**1.5 * scale))
         seconds = interleave(
             {
-                "ours": stopwatch(lambda s=structure, x=layout: s._argmax(x), repeats),
+                "ours": stopwatch(lambda s=structure, x=layout: s.best(x), repeats),
                 "scipy": stopwatch(
                     lambda x=scores: [linear_sum_assignment(s, maximize=True) for s in x], repeats
                 ),
@@ -64,11 +64,9 @@ def _viterbi(scale: float) -> Iterator[Row]:
         scores = rng.standard_normal((BATCH, n, tags))
         transitions = rng.standard_normal((tags, tags))
         layout = structure.lay_out(scores, transitions=transitions)
-        structure._argmax(layout)
+        structure.best(layout)
         repeats = max(1, round(1e6 / (n * tags**2) * scale))
-        ours = min(
-            stopwatch(lambda s=structure, x=layout: s._argmax(x), repeats)() for _ in range(7)
-        )
+        ours = min(stopwatch(lambda s=structure, x=layout: s.best(x), repeats)() for _ in range(7))
         yield Row(f"Viterbi {n}x{tags}: ours", 1e6 * ours / BATCH, "µs")
         batched = min(stopwatch(lambda x=scores, t=transitions: viterbi(x, t))() for _ in range(7))
         name = f"Viterbi {n}x{tags}: NumPy over the whole batch, over ours"

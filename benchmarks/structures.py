@@ -112,7 +112,7 @@ def _rows(case: Case, scale: float) -> Iterator[Row]:
         StructureDistribution(structure, theta, **given).entropy().sum().backward()
 
     for name, function in {
-        "argmax": lambda: structure._argmax(layout),
+        "argmax": lambda: structure.best(layout),
         "4 best": lambda: structure.k_best(scores, 4, **additional),
         "10 samples": lambda: structure.sample(scores, 10, 0, **additional),
         "sums": lambda: structure.sums(layout),

@@ -291,9 +291,9 @@ def test_what_is_ignored_changes_no_bit(structure, shape):
 def test_steps_beyond_a_length_are_ignored(each):
     rng = np.random.default_rng(0)
     lengths = np.array([4, 3, 1, 0, 2])
-    scores = rng.standard_normal((5, 6, 3))
-    transitions = rng.standard_normal((5, 5, 3, 3) if each else (5, 3, 3))
-    used = np.arange(5) < lengths[:, None] - 1 if each else np.arange(5) < 3
+    scores = rng.standard_normal((5, 7, 3))
+    transitions = rng.standard_normal((5, 6, 3, 3) if each else (6, 3, 3))
+    used = np.arange(6) < lengths[:, None] - 1 if each else np.arange(6) < 3
     used = used[..., None, None]
     expected = all_results(Chain(), scores, lengths, transitions=np.where(used, transitions, 0))
     for garbage in GARBAGE:

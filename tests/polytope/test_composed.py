@@ -173,8 +173,8 @@ def test_derivatives(name):
     graph, rng, step = GRAPHS[name], np.random.default_rng(1), 1e-6
     n_smooth = 0
     for _ in range(4):
-        scores, additional = draw(rng, graph, batch=2)
-        d_scores, d_additional = draw(rng, graph, batch=2)
+        scores, additional = draw(rng, graph, batch=3)
+        d_scores, d_additional = draw(rng, graph, batch=3)
         weight = rng.normal(size=scores.shape)
 
         def at(h, s=scores, a=additional, d=d_scores, da=d_additional):
