@@ -15,7 +15,7 @@ from didyma.applications.tagging.command import TAGGER
 from didyma.cli.fit import RANKERS
 from didyma.cli.groups import ParametersOf
 from didyma.cli.nbest.options import RERANKER
-from didyma.cli.rerank import PARAMETERS
+from didyma.cli.reranking import PARAMETERS
 from didyma.cli.serve import LIMITS
 from didyma.cli.signature import Parameter, parameters_of
 
