@@ -73,7 +73,7 @@ def test_a_teacher_that_fails_is_one_line(run: Run, folder: Path) -> None:
     for teacher, problem in (
         ("/nowhere/teacher", "No such file"),
         ("http://127.0.0.1:9/other", "ends in one of"),
-        (f"{shlex.quote(sys.executable)} -c 'print([1])'", "expected"),
+        (f"{shlex.quote(sys.executable)} -c 'input(); print([1])'", "expected"),
     ):
         shown = run(*words, teacher, code=1)
         assert problem in shown.stderr
