@@ -42,7 +42,7 @@ def core() -> None:
     )
     assert didyma.__version__ in shown.stdout, shown
     assert (Path(didyma.__file__).parent / "py.typed").exists()
-    assert (Path(didyma.__file__).parent / "engines" / "score.js").exists()
+    assert (Path(didyma.__file__).parent / "exports" / "score.js").exists()
     for name in didyma.__all__:
         getattr(didyma, name)
     with contextlib.suppress(didyma.errors.MissingExtraError):  # torch may be here, or not
@@ -97,6 +97,19 @@ def jax() -> None:
     scores = jax.numpy.array([1.0, 0.8, 0.0])
     slope = jax.grad(lambda given: didyma.jax.sparsemap(given, Choice())[0])(scores)
     assert abs(float(slope[0]) - 0.5) < 1e-6, slope
+
+
+def solvers() -> None:
+    from ortools.sat.python import cp_model
+
+    from didyma.solvers import CpSat, GraphMatching
+
+    model = cp_model.CpModel()
+    shifts = [model.new_bool_var(f"shift {n}") for n in range(3)]
+    model.add_at_most_one(shifts)
+    assert CpSat(model, shifts).predict([1.0, 3.0, 2.0]).tolist() == [False, True, False]
+    triangle = GraphMatching([("a", "b"), ("b", "c"), ("a", "c")])
+    assert triangle.predict([1.0, 3.0, 2.0]).tolist() == [False, True, False]
 
 
 def docs() -> None:
@@ -206,6 +219,7 @@ SMOKE = {
     "report": report,
     "torch": torch,
     "jax": jax,
+    "solvers": solvers,
     "docs": docs,
     "vectors": vectors,
     "encoder": encoder,

@@ -328,11 +328,13 @@ def serve(session: Session) -> Given:
     (session.folder / "judged.tsv").write_text("\n".join(["query\tpassage\tlabel", *judged]) + "\n")
     session.names |= {"query": "who built it ?", "passages": ["It rains .", "Ida built it ."]}
     yield
-    health, answer = session.answers
+    health, answer, with_fields = session.answers
     assert health == {"status": "ok"}
     high, low = answer["results"]
     assert [high["index"], low["index"]] == [1, 0]
     assert high["relevance_score"] > 0.5 > low["relevance_score"]
+    ignored = [note.partition(":")[0] for note in with_fields["notes"]]  # by a model of texts alone
+    assert ignored == ["clicks", "kind", "vector", "vector of the query"]
 
 
 def sklearn(session: Session) -> Given:

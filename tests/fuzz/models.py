@@ -92,6 +92,7 @@ ASKED: dict[str, Callable[[Any], object]] = {
     "Reranker": texts,
     "TextReranker": texts,
     "TextFeatures": vectorised,
+    "Cascade": texts,  # whose teacher is not attached
     **dict.fromkeys(("Joined", "PassageEmbedding"), transformed(TEXTS)),
     **dict.fromkeys(
         (

@@ -23,7 +23,7 @@ from didyma.cli.texts import read_passages
 from didyma.data import conll, letor, lists_folder, trec
 from didyma.data import word_vectors as vectors
 from didyma.data.lists import Lists
-from didyma.data.texts import corpus, qa
+from didyma.data.texts import by_id, corpus, qa
 from didyma.data.texts import json_lines as json_texts
 from didyma.data.texts import reader as texts
 from didyma.errors import DidymaError
@@ -349,6 +349,9 @@ def targets() -> Iterator[Target]:
     )
     top = given(**COLLECTION, top__tsv="q\td1\twho ?\tAda .\nq\td2\twho ?\tNobody .\n")
     yield Target("top", top, lambda place: texts.read(place, run=place / "top.tsv"), compare_texts)
+    yield one("queries.tsv", COLLECTION["queries__tsv"], by_id.read)
+    queries = '{"_id": "q", "text": "who ?"}\n{"qid": 7, "query": "why ?"}\n'
+    yield one("queries.jsonl", queries, by_id.read)
     for name, text in {
         "corpus.jsonl": '{"_id": "d1", "title": "Ada", "text": "She ."}\n{"id": 2, "text": "No"}\n',
         "corpus.csv": "id,passage,year\n1,Ada rings .,7\n2,So .,8\n",

@@ -67,27 +67,21 @@ class TeacherOptions:
 
 
 @dataclass(frozen=True)
-class QueryFiles(texts.JudgedTextFiles):
+class QueryFiles(texts.TextFiles):
     """Queries with passages, judged or not."""
 
-    data: Annotated[Path | None, options.argument("QUERIES", texts.KINDS, default=False)] = None
-
-    def read(
-        self, language: str | None = "auto", schema: Any = None, encoder: str | None = None
-    ) -> Any:
-        """The lists of texts; they need no labels."""
-        return texts.TextFiles.read(self, language, schema, encoder)
+    qrels: texts.Qrels = None  # type: ignore[misc]
 
 
 @command
 def distil(
     *,
-    files: QueryFiles,
+    files: texts.TrainTextFiles,
     taught: TeacherOptions,
     judged: Annotated[
-        Path | None, options.file("Further queries with passages and labels, as QUERIES.")
+        Path | None, options.file("Further queries with passages and labels, as TRAIN.")
     ] = None,
-    held_out: Annotated[
+    dev_share: Annotated[
         float, options.number("Share of queries to judge the student by.", min=0, max=0.9)
     ] = 0.2,
     output: options.Output = Path("reranker.didyma.safetensors"),
@@ -144,7 +138,7 @@ def distil(
             teacher,
             student,
             judged=further,
-            held_out=held_out,
+            held_out=dev_share,
             store=store,
             callback=count,
         )
@@ -187,7 +181,7 @@ def cascade(
     budget: Annotated[
         int, options.number("Passages of a query to ask about at most.", min=0, metavar="N")
     ] = 10,
-    top: Annotated[int, options.number("Passages whose order matters.", min=1, metavar="N")] = 1,
+    top: Annotated[int, options.number("Passages whose order matters.", min=1, metavar="K")] = 1,
     share: Annotated[
         float, options.number("Share of the teacher's gain to keep.", min=0.01, max=1.0)
     ] = 0.95,
