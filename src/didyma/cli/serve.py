@@ -11,6 +11,7 @@ import typer
 from didyma.cli import options, reranking
 from didyma.cli.groups import ParametersOf, command
 from didyma.cli.reranking import Trust
+from didyma.cli.teaching import AskedTeacher
 from didyma.errors import MissingExtraError
 
 __all__ = ["serve"]
@@ -77,6 +78,7 @@ def serve(
     ] = None,
     trust: Trust = None,
     embedding: reranking.Embedding,
+    asked: AskedTeacher,
     jobs: options.Jobs = None,
     log_queries: Annotated[
         bool, options.flag("--log-queries", "Write queries into the log.")
@@ -104,6 +106,8 @@ def serve(
 
     didyma serve model.didyma.safetensors --index notes=notes.index
 
+    didyma serve cascade.didyma.safetensors --teacher http://localhost:8080/rerank
+
     curl localhost:8000/v2/rerank -d '{"query": "…", "documents": ["…", "…"]}'
     """
     try:
@@ -125,7 +129,7 @@ def serve(
     hosts = AllowedHosts(host, allowed_hosts or [])
     check_host(host, has_tokens=bool(tokens), insecure=insecure)
     log_to_stderr()
-    load = partial(reranking.load, embedding=embedding, trust=trust)
+    load = partial(asked.load, embedding=embedding, trust=trust)
     served = ServedModels([NamedSource.of(model) for model in models or []], load)
     searched = ServedIndexes([NamedSource.of(index) for index in indexes or []])
     service = Service(

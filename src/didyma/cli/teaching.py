@@ -16,37 +16,40 @@ from didyma.cli.groups import command
 from didyma.cli.interruption import end_if_interrupted
 from didyma.cli.output import check_output, print_json, print_message, print_table, terminal
 from didyma.cli.progress import progress_bars
-from didyma.errors import placed
+from didyma.errors import DataError, placed
 from didyma.report.columns import listed
 
 if TYPE_CHECKING:
+    from didyma.text.cascade import Cascade
+    from didyma.text.reranker import Reranker
     from didyma.text.teachers import ScoreStore, Teacher
 
-__all__ = ["cascade", "distil"]
+__all__ = ["AskedTeacher", "cascade", "distil"]
 
 PANEL = "Teacher"
 EVERY = 100  # queries between lines
+
+
+TEACHER = options.text(
+    "URL|COMMAND",
+    "Address of rerank requests (…/v2/rerank is Cohere's, …/v1/rerank Jina's and vLLM's, "
+    "any other …/rerank TEI's; a model's name after #), or a command that reads "
+    '{"query", "documents"} and writes {"scores"}, a JSON object on each line. '
+    "DIDYMA_TEACHER_KEY in the environment is sent to an address as its key.",
+    panel=PANEL,
+)
+DialectName = Annotated[
+    Literal["cohere", "jina", "tei"] | None,
+    typer.Option(help="Of an address whose path does not tell.", rich_help_panel=PANEL),
+]
 
 
 @dataclass(frozen=True)
 class TeacherOptions:
     """Who teaches, and where its scores are kept."""
 
-    teacher: Annotated[
-        str,
-        options.text(
-            "URL|COMMAND",
-            "Address of rerank requests (…/v2/rerank is Cohere's, …/v1/rerank Jina's and vLLM's, "
-            "any other …/rerank TEI's; a model's name after #), or a command that reads "
-            '{"query", "documents"} and writes {"scores"}, a JSON object on each line. '
-            "DIDYMA_TEACHER_KEY in the environment is sent to an address as its key.",
-            panel=PANEL,
-        ),
-    ]
-    dialect: Annotated[
-        Literal["cohere", "jina", "tei"] | None,
-        typer.Option(help="Of an address whose path does not tell.", rich_help_panel=PANEL),
-    ] = None
+    teacher: Annotated[str, TEACHER]
+    dialect: DialectName = None
     teacher_scores: Annotated[
         Path | None,
         options.text(
@@ -64,6 +67,60 @@ class TeacherOptions:
 
         folder = self.teacher_scores or output.with_name(f"{output.name}.scores")
         return resolve(self.teacher, self.dialect), ScoreStore(folder)
+
+
+@dataclass(frozen=True)
+class AskedTeacher:
+    """Who is asked where a reranker that is served is unsure of its top."""
+
+    teacher: Annotated[str | None, TEACHER] = None
+    dialect: DialectName = None
+    teacher_budget: Annotated[
+        int,
+        options.number(
+            "Passages of a request to ask the teacher about at most; of a cascade its own number.",
+            min=1,
+            metavar="N",
+            panel=PANEL,
+        ),
+    ] = 10
+    teacher_timeout: Annotated[
+        float,
+        options.number(
+            "Seconds after which the reranker's order stands.",
+            min=0.001,
+            metavar="SECONDS",
+            panel=PANEL,
+        ),
+    ] = 0.5
+
+    def load(
+        self, path: Path, *, embedding: reranking.Embedding, trust: reranking.Trust = None
+    ) -> Reranker | Cascade:
+        """A reranker; with a teacher a cascade, also one that was tuned (`rerank cascade`)."""
+        from didyma.model import load
+        from didyma.text.cascade import Cascade
+        from didyma.text.teachers import resolve
+        from didyma.text.text_reranker import TextReranker
+
+        model = load(path, trust or ())
+        if not isinstance(model, Cascade):
+            reranker = reranking.load(path, embedding, trust)
+            if self.teacher is None:
+                return reranker
+            asked = resolve(self.teacher, self.dialect)
+            return Cascade(reranker, asked, self.teacher_budget, timeout=self.teacher_timeout)
+        if self.teacher is None:
+            raise DataError(
+                f"it asks a teacher ({model.teacher_name}): expected one that you name, since no "
+                "file may decide who is asked",
+                path=path,
+                field="--teacher",
+            )
+        if isinstance(model.reranker, TextReranker):
+            model.reranker.attach(**embedding.parameters)
+        model.timeout = self.teacher_timeout
+        return model.attach(resolve(self.teacher, self.dialect))
 
 
 @dataclass(frozen=True)

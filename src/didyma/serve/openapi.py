@@ -16,6 +16,7 @@ from didyma.serve.limits import Limits
 from didyma.serve.scores import SCORE_DIALECTS
 
 if TYPE_CHECKING:
+    from didyma.text.cascade import Cascade
     from didyma.text.reranker import Reranker
 
 __all__ = ["description"]
@@ -68,7 +69,11 @@ PROBES = ("/health", "/ready")  # which need no token
 
 
 def description(
-    limits: Limits, *, with_tokens: bool, rerankers: Collection[Reranker], has_indexes: bool
+    limits: Limits,
+    *,
+    with_tokens: bool,
+    rerankers: Collection[Reranker | Cascade],
+    has_indexes: bool,
 ) -> dict[str, Any]:
     """The OpenAPI document of what a server of these models accepts."""
     uses_scores = [reranker.uses_scores for reranker in rerankers]

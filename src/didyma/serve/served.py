@@ -20,6 +20,7 @@ from didyma.serve.logs import log
 
 if TYPE_CHECKING:
     from didyma.data.schema import SchemaField
+    from didyma.text.cascade import Cascade
     from didyma.text.index import PassageIndex
     from didyma.text.reranker import Reranker
 
@@ -125,7 +126,7 @@ class ServedModel:
     """A reranker, its file, and when it was loaded."""
 
     path: Path
-    reranker: Reranker
+    reranker: Reranker | Cascade
     loaded: float
 
     @property
@@ -166,7 +167,7 @@ class ServedModels(Served[ServedModel]):
     def __init__(
         self,
         sources: Sequence[NamedSource],
-        load: Callable[[Path], Reranker] | None = None,
+        load: Callable[[Path], Reranker | Cascade] | None = None,
     ) -> None:
         if load is None:
             from didyma.text.reranker import load_reranker

@@ -294,6 +294,11 @@ class Cascade(Serialisable, Savable):
         return self.reranker.uses_scores
 
     @property
+    def vector_dimension(self) -> int:
+        """Length of the vectors that documents may bring; 0 if they may not."""
+        return self.reranker.vector_dimension
+
+    @property
     def schema_(self) -> Schema:
         """What fields of documents are to the reranker."""
         return self.reranker.schema_

@@ -42,6 +42,7 @@ from didyma.text.vector_store import VectorStore
 from didyma.values import is_whole
 
 if TYPE_CHECKING:
+    from didyma.text.cascade import Cascade
     from didyma.text.reranker import Reranker
 
 __all__ = ["CANDIDATES", "KIND", "PassageIndex", "cache_home", "index_of"]
@@ -261,7 +262,7 @@ class PassageIndex:
         query: str,
         k: int = 10,
         *,
-        reranker: Reranker | None = None,
+        reranker: Reranker | Cascade | None = None,
         candidates: int = CANDIDATES,
         explain: bool = False,
     ) -> Ranking:
@@ -338,7 +339,7 @@ class PassageIndex:
 
 
 def _documents(
-    passages: list[Passage], stages: dict[str, NDArray[np.float64]], reranker: Reranker
+    passages: list[Passage], stages: dict[str, NDArray[np.float64]], reranker: Reranker | Cascade
 ) -> list[Passage]:
     """Passages with what a reranker knows of their fields, and scores of stages among these."""
     schema: Schema = getattr(reranker, "schema_", Schema())
