@@ -493,6 +493,8 @@ class TextReranker(Reranker):
 
     def _check_state(self) -> None:
         super()._check_state()
-        relevance = self.relevance_
-        if relevance is not None and not {*relevance.names} <= {*self.featuriser.names}:
+        columns = {*(() if self.relevance_ is None else self.relevance_.names)}
+        if not columns <= {*self.featuriser.names}:
             raise ValueError("probabilities ask for features that the featuriser does not have")
+        if columns and self.ranges_.inputs is None:
+            raise ValueError("expected ranges of what probabilities rest on")
