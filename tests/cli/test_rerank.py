@@ -391,9 +391,10 @@ def test_signals_and_opponents_are_shown(run: Run, data: Path, tmp_path: Path) -
     ]
     train, model = tmp_path / "train.jsonl", tmp_path / "model.safetensors"
     train.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    shown = run("rerank", "fit", train, "-o", model, "--quick", "--increasing", "clicks").stdout
-    assert "clicks  signal" in shown
-    assert "signal.clicks" in shown
+    shown = run("rerank", "fit", train, "-o", model, "--quick", "--increasing", "clicks")
+    assert shown.stderr.count("clicks  signal") == 1
+    assert "clicks  signal" not in shown.stdout  # said once, before the search
+    assert "signal.clicks" in shown.stdout
     passages = tmp_path / "passages.jsonl"
     passages.write_text('{"text": "It rains .", "clicks": 2}\n{"text": "No ."}\n')
     said = run("rerank", "explain", model, "--query", QUERY, passages, "--top-k", 2)

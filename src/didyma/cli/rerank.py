@@ -159,8 +159,6 @@ def fit(
             }
         )
     else:
-        if fields:
-            typer.echo(f"{reranker.schema_}\n")
         if compared is not None:
             print_table(compared.table)
         typer.echo(f"\n{reranker.gate_}\n")
