@@ -47,6 +47,7 @@ STUDIES = {
     "measures": Study("measures", ("measures_mq2008", "measures_demo")),
     "svmmap": Study("svmmap", ("robust", "mq2008")),
     "precision": Study("latent_svm", ("latent_svm_precision",), ("--part", "precision")),
+    "ohsumed": Study("latent_svm", ("latent_svm_ohsumed",), ("--part", "ohsumed")),
     "coreference": Study("latent_svm", ("latent_svm_coreference",), ("--part", "coreference")),
     "motif": Study("latent_svm", ("latent_svm_motif",), ("--part", "motif")),
     "latent-reranking": Study("latent_reranking", ("latent_reranking",)),

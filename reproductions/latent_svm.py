@@ -1,8 +1,8 @@
 """Yu and Joachims (2009), "Learning structural SVMs with latent variables": three applications.
 
     python -m reproductions.latent_svm                     everything, about an hour on one core
-    python -m reproductions.latent_svm --part precision    one of precision, coreference and motif
-    python -m reproductions.latent_svm --quick             a look at all three, some minutes
+    python -m reproductions.latent_svm --part precision    one of the parts below
+    python -m reproductions.latent_svm --quick             a look at all of them, some minutes
     python -m reproductions.latent_svm --write             put the tables into docs/RESULTS.md
 
 The parts stand in latent_svm_precision.py, latent_svm_coreference.py and latent_svm_motif.py.
@@ -22,11 +22,15 @@ from reproductions import study
 
 @dataclass(frozen=True)
 class Part:
-    """A module with ``run`` and ``table``, the folder of its data, and how to make it short."""
+    """A module with ``run`` and ``table``, the folder of its data, and how to make it short.
+
+    ``section`` of docs/RESULTS.md is named after the module unless another name is given.
+    """
 
     module: str
     folder: Path
     quick: Mapping[str, Any] = field(default_factory=dict)
+    section: str = ""
 
     def run(self, data: Path, quick: bool) -> dict[str, Any]:
         """All figures."""
@@ -43,12 +47,10 @@ class Part:
         return function
 
 
+QUICK_PRECISION = {"ks": (1, 5), "Cs": (1.0, 100.0, 1e4), "n_folds": 2, "n_random": 1}
 PARTS = {
-    "precision": Part(
-        "latent_svm_precision",
-        Path("mq2008"),
-        {"ks": (1, 5), "Cs": (1.0, 100.0, 1e4), "n_folds": 2, "n_random": 1},
-    ),
+    "precision": Part("latent_svm_precision", Path("mq2008"), QUICK_PRECISION),
+    "ohsumed": Part("latent_svm_precision", Path("ohsumed"), QUICK_PRECISION, "latent_svm_ohsumed"),
     "coreference": Part(
         "latent_svm_coreference",
         Path("litbank", "coref", "conll"),
@@ -73,7 +75,7 @@ def reproduce(options: argparse.Namespace) -> None:
     for name in options.parts:
         part = PARTS[name]
         results[name] = part.run(options.data, options.quick)
-        study.publish(options, {part.module: part.table(results[name])})
+        study.publish(options, {part.section or part.module: part.table(results[name])})
     study.write_json(options, results)
 
 

@@ -62,7 +62,6 @@ def test_precision_is_the_share_of_relevant_rows_at_the_top(data: Path) -> None:
             assert found[k][i] == pytest.approx(ranked[:k].sum() / k)
 
 
-@pytest.mark.filterwarnings("ignore::didyma.errors.NothingLearnedWarning")
 def test_random_completions_without_a_signal_end_at_zero(tmp_path: Path) -> None:
     write_parts(tmp_path / "mq2008", signal=0.0, n_queries=40)
     found = precision.run(tmp_path / "mq2008", ks=(1,), Cs=(100.0,), n_folds=1, n_random=2)
