@@ -42,7 +42,7 @@ def core() -> None:
     )
     assert didyma.__version__ in shown.stdout, shown
     assert (Path(didyma.__file__).parent / "py.typed").exists()
-    assert (Path(didyma.__file__).parent / "exports" / "score.js").exists()
+    assert (Path(didyma.__file__).parent / "exports" / "npm" / "score.js").exists()
     for name in didyma.__all__:
         getattr(didyma, name)
     with contextlib.suppress(didyma.errors.MissingExtraError):  # torch may be here, or not

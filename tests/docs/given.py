@@ -124,7 +124,7 @@ def export(session: Session) -> Given:
     page = (ROOT / "docs" / "export.md").read_text()
     (script,) = (block.code for block in blocks_of(page) if block.language == "js")
     (session.folder / "page.mjs").write_text(script)
-    scorer = ROOT / "src" / "didyma" / "exports" / "score.js"
+    scorer = ROOT / "src" / "didyma" / "exports" / "npm" / "score.js"
     shutil.copy(scorer, session.folder / "score.js")
     (session.folder / "package.json").write_text('{"type": "module"}')
     shown = subprocess.run([node, "page.mjs"], capture_output=True, text=True, check=True).stdout

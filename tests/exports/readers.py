@@ -86,10 +86,46 @@ def elasticsearch(contents: bytes, names: list[str], rows: Rows) -> list[float]:
     return totals
 
 
+def elasticsearch_native(contents: bytes, names: list[str], rows: Rows) -> list[float]:
+    """Trees whose nodes have numbers; features are those that have an extractor."""
+    body = json.loads(contents)
+    ensemble = body["definition"]["trained_model"]["ensemble"]
+    extractors = body["inference_config"]["learning_to_rank"]["feature_extractors"]
+    features = [extractor["query_extractor"]["feature_name"] for extractor in extractors]
+    assert ensemble["feature_names"] == features
+    assert set(ensemble["aggregate_output"]["weighted_sum"]["weights"]) <= {1.0}
+    totals = []
+    for row in rows.astype(np.float32).tolist():
+        value, total = dict(zip(names, row)), 0.0
+        for tree in ensemble["trained_models"]:
+            nodes = tree["tree"]["tree_structure"]
+            assert [node["node_index"] for node in nodes] == list(range(len(nodes)))
+            node = nodes[0]
+            while "leaf_value" not in node:
+                x = value[features[node["split_feature"]]]
+                assert node["decision_type"] == "lte"
+                left = node["default_left"] if math.isnan(x) else x <= node["threshold"]
+                node = nodes[node["left_child" if left else "right_child"]]
+            total += node["leaf_value"]
+        totals.append(total)
+    return totals
+
+
 def solr(contents: bytes, names: list[str], rows: Rows) -> list[float]:
-    """A weighted sum of features that have been normalised."""
+    """A weighted sum of features that have been normalised, or trees."""
     model = json.loads(contents)
     totals = []
+    if "trees" in model["params"]:
+        for row in rows.astype(np.float32):
+            value, total = dict(zip(names, row)), 0.0
+            for tree in model["params"]["trees"]:
+                node = tree["root"]
+                while "value" not in node:
+                    threshold = np.float32(node["threshold"]) + np.float32(1e-6)
+                    node = node["left" if value[node["feature"]] <= threshold else "right"]
+                total += float(tree["weight"]) * float(node["value"])
+            totals.append(total)
+        return totals
     for row in rows.tolist():
         value, total = dict(zip(names, row)), 0.0
         for feature in model["features"]:
@@ -178,6 +214,7 @@ def plain_json(contents: bytes, names: list[str], rows: Rows) -> list[float]:
 
 READERS = {
     "elasticsearch": elasticsearch,
+    "elasticsearch-native": elasticsearch_native,
     "json": plain_json,
     "lightgbm": lightgbm,
     "onnx": onnx,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from didyma.exports.description import describe_ranker
-from didyma.exports.export import export
+from didyma.exports.export import engine_of, export
 from didyma.exports.parity import probe_rows
 from didyma.exports.plain import SCORER
 from tests.browser import chromium
@@ -27,7 +27,7 @@ def test_a_browser_scores_rows_as_the_model_does(tmp_path: Path, make) -> None:
     model = make(np.random.default_rng(1))
     export(model, tmp_path / "model.json", "json")
     description = describe_ranker(model)
-    rows = probe_rows(description, np.float64, missing=model.allows_missing)
+    rows = probe_rows(description, engine_of("json"), missing=model.allows_missing)
     given = [[None if math.isnan(x) else x for x in row] for row in rows.X.tolist()]
     files = {
         "http://page.test/": ("text/html", "<!doctype html><title>rows</title>"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import didyma
 from didyma.data.columns import Columns
@@ -23,6 +27,7 @@ from didyma.exports.engine import Engine, spelled
 from didyma.exports.export import ENGINES, engine_of, export
 from didyma.exports.parity import probe_rows
 from didyma.exports.plain import SCORER
+from didyma.exports.solr import Solr
 from didyma.model import Model
 from didyma.text.features import SmallFeatures, TextFeatures
 from tests.exports import models
@@ -30,7 +35,16 @@ from tests.exports.readers import READERS, javascript
 
 SCALERS = (None, "MaxAbsScaler", "StandardScaler", "MinMaxScaler")
 CLIPS = ("json", "onnx", "vespa")
-TREES = ("elasticsearch", "json", "lightgbm", "onnx", "vespa", "xgboost")
+TREES = (
+    "elasticsearch",
+    "elasticsearch-native",
+    "json",
+    "lightgbm",
+    "onnx",
+    "solr",
+    "vespa",
+    "xgboost",
+)
 LINES = ("elasticsearch", "json", "onnx", "solr", "vespa")
 KINDS = [
     *((format, "additive") for format in TREES),
@@ -53,7 +67,7 @@ def scored(format: str, model: Model, path: Path) -> tuple[bytes, list[str], Lis
     """A file that was written, and rows with the scores that it should give them."""
     export(model, path, format)
     engine, description = engine_of(format), describe_ranker(model)
-    rows = probe_rows(description, engine.precision, missing=model.allows_missing)
+    rows = probe_rows(description, engine, missing=model.allows_missing)
     rows = rows.select(np.arange(60))
     expected = model.predict(rows) - description.constant * (not engine.adds_constant)
     allowed = 50 * np.finfo(engine.precision).eps * description.magnitude(rows.X)
@@ -79,6 +93,24 @@ def test_the_scorer_in_javascript(tmp_path: Path, kind: str) -> None:
         contents, names, rows, (expected, allowed) = written
         found = np.array(javascript(contents, names, rows.X, by_name=by_name))
         assert np.all(np.abs(found - expected) <= allowed)
+
+
+def test_the_scorer_is_ready_for_npm(tmp_path: Path) -> None:
+    """Everything that the package lists is there, and Node finds the scorer by its name."""
+    package = json.loads((SCORER.parent / "package.json").read_text())
+    assert all((SCORER.parent / name).exists() for name in package["files"])
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("Node is not installed")
+    shutil.copytree(SCORER.parent, tmp_path / "node_modules" / package["name"])
+    script = f'import {{ score }} from "{package["name"]}"; console.log(typeof score)'
+    done = subprocess.run(
+        [node, "--input-type=module", "--eval", script],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.strip() == "function", done.stderr
 
 
 def faults(description: Description) -> Iterator[Description]:
@@ -167,11 +199,9 @@ def test_what_cannot_be_expressed_is_refused_with_the_reason(tmp_path: Path) -> 
     with pytest.raises(DataError, match="PolynomialRanker cannot be exported"):
         export(didyma.PolynomialRanker().fit(X, y, qid=qid), path, "json")
     linear, additive = model_of("linear", 0), model_of("additive", 0)
-    for format in ("lightgbm", "xgboost"):
+    for format in ("elasticsearch-native", "lightgbm", "xgboost"):
         with pytest.raises(DataError, match="holds trees: a linear model cannot be one"):
             export(linear, path, format)
-    with pytest.raises(DataError, match="moves the thresholds of trees"):
-        export(additive, path, "solr")
     for format in ("solr", "elasticsearch"):
         with pytest.raises(DataError, match="has no normaliser that clips"):
             export(model_of("clipped", 1), path, format)
@@ -202,6 +232,38 @@ def test_columns_keep_their_names_or_one_is_told(tmp_path: Path) -> None:
     (note,) = export(unnamed, path, "solr").notes
     assert note == "columns have no names, so they are called column_1 to column_3"
     assert export(unnamed, path, "onnx").notes == ()
+
+
+@settings(deadline=None)
+@given(st.floats(width=32, allow_nan=False, allow_infinity=False))
+def test_thresholds_of_solr(number: float) -> None:
+    """A category stays apart from all other numbers, and no edge moves by more than a number."""
+    upper = Solr().place(number)
+    lower = Solr().place(float(np.nextafter(number, -np.inf)))
+    assert lower < number <= upper
+    step = max(abs(np.spacing(np.float32(number))), np.spacing(np.float32(1e-6)))
+    assert upper - number <= 2 * step >= number - lower
+
+
+def test_thresholds_that_move_are_told(tmp_path: Path) -> None:
+    model = model_of("additive", 0)  # with an edge at −1, which no threshold of Solr can be
+    for format, n_told in (("solr", 1), ("xgboost", 0)):
+        notes = export(model, tmp_path / "model", format).notes
+        assert (
+            sum("thresholds: they are moved to the next number" in note for note in notes) == n_told
+        )
+
+
+def test_columns_below_zero_are_told_where_they_are_refused(tmp_path: Path) -> None:
+    X, y, qid = fitted()
+    bins = didyma.AdditiveSVMRanker(C=1).fit(X, y, qid=qid)
+    scaled = make_pipeline(StandardScaler(), didyma.SVMRanker(C=1)).fit(X - 9, y)
+    for model, formats in ((bins, ENGINES), (scaled, LINES)):
+        for format in formats:
+            notes = " ".join(export(model, tmp_path / "model", format).notes)
+            assert ("refuses features below 0" in notes) == format.startswith("elasticsearch")
+    above = make_pipeline(StandardScaler(), didyma.SVMRanker(C=1)).fit(X + 9, y)
+    assert "below 0" not in " ".join(export(above, tmp_path / "model", "elasticsearch").notes)
 
 
 @settings(deadline=None)

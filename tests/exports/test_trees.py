@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from didyma.exports.description import describe_ranker
-from didyma.exports.export import export
+from didyma.exports.export import engine_of, export
 from didyma.exports.parity import probe_rows
 from didyma.exports.trees import at_most, first_above
 from tests.exports import models
@@ -36,7 +36,7 @@ def test_lightgbm_itself(tmp_path: Path, seed: int) -> None:
     lightgbm = pytest.importorskip("lightgbm", reason="LightGBM is not installed")
     model = models.additive(np.random.default_rng(seed))
     export(model, tmp_path / "model.txt", "lightgbm")
-    rows = probe_rows(describe_ranker(model), np.float64, missing=True)
+    rows = probe_rows(describe_ranker(model), engine_of("json"), missing=True)
     found = lightgbm.Booster(model_file=tmp_path / "model.txt").predict(rows.X)
     np.testing.assert_allclose(found, model.predict(rows), atol=1e-9)
 
@@ -47,7 +47,7 @@ def test_xgboost_itself(tmp_path: Path, seed: int) -> None:
     model = models.additive(np.random.default_rng(seed))
     export(model, tmp_path / "model.json", "xgboost")
     description = describe_ranker(model)
-    rows = probe_rows(description, np.float32, missing=True)
+    rows = probe_rows(description, engine_of("xgboost"), missing=True)
     booster = xgboost.Booster(model_file=tmp_path / "model.json")
     names = booster.feature_names
     found = booster.predict(xgboost.DMatrix(rows.X, feature_names=names), output_margin=True)

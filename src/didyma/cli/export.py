@@ -15,7 +15,16 @@ from didyma.cli.output import check_output, print_message
 __all__ = ["export"]
 
 
-Format = Literal["onnx", "elasticsearch", "solr", "vespa", "json", "lightgbm", "xgboost"]
+Format = Literal[
+    "onnx",
+    "elasticsearch",
+    "elasticsearch-native",
+    "solr",
+    "vespa",
+    "json",
+    "lightgbm",
+    "xgboost",
+]
 
 
 @command
@@ -26,7 +35,10 @@ def export(
     ],
     to: Annotated[
         Format,
-        typer.Option(help="Who reads the file; OpenSearch as Elasticsearch."),
+        typer.Option(
+            help="Who reads the file: elasticsearch is the plug-in, of OpenSearch too; "
+            "elasticsearch-native needs none, but an Enterprise licence."
+        ),
     ],
     output: Annotated[Path, options.file("Where the model is written.", "--output", "-o")],
     data: Annotated[
@@ -40,7 +52,8 @@ def export(
     First the same rows are scored by the model and by its exported form. If the
     scores differ by more than rounding, nothing is written.
 
-    Only models fitted with --bins can be written as trees (lightgbm, xgboost).
+    Only models fitted with --bins can be written as trees (elasticsearch-native,
+    lightgbm, xgboost).
     Linear models whose scaler clips, as that of a reranker does, can be written
     for onnx, vespa and json only.
 

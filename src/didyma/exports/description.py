@@ -82,6 +82,13 @@ class Description:
         stairs = {own.column for table in self.tables for own in table.stairs}
         return sorted({line.column for line in self.lines} | stairs)
 
+    @property
+    def negative_columns(self) -> list[int]:
+        """Columns with values below 0 in training, as far as means and edges of bins show."""
+        lines = {line.column for line in self.lines if line.centre < 0}
+        stairs = (own for table in self.tables for own in table.stairs)
+        return sorted(lines | {own.column for own in stairs if any(e < 0 for e in own.edges)})
+
     def magnitude(self, rows: Vector) -> Vector:
         """The sum of the sizes of all that is added up for each row: rounding is relative to it."""
         total = np.full(len(rows), abs(self.constant))

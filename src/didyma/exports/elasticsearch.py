@@ -28,6 +28,7 @@ class Elasticsearch(LuceneEngine):
     """What the plug-ins load."""
 
     title = "Elasticsearch"
+    refuses_negative = True
 
     def render(self, description: Description, names: Sequence[str], name: str) -> bytes:
         """The body of the request that uploads the model."""

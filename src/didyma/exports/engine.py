@@ -32,6 +32,8 @@ class Engine(ABC):
     """Whether a model of it can add a constant to all scores."""
     by_name: ClassVar[bool] = False
     """Whether it finds columns by their names, not by their places."""
+    refuses_negative: ClassVar[bool] = False
+    """Whether features are scores of queries, which must not be below 0."""
     illegal: ClassVar[str] = ""
     """A pattern of what names cannot hold."""
     hint: ClassVar[str] = ""
@@ -42,6 +44,10 @@ class Engine(ABC):
         if features.names is None:
             return [f"column_{label}" for label in features.labels]
         return spelled(features.names, self.illegal) if self.illegal else list(features.names)
+
+    def place(self, edge: float) -> float:
+        """The edge that stands for one in the file; numbers of training are beside both alike."""
+        return edge
 
     @abstractmethod
     def render(self, description: Description, names: Sequence[str], name: str) -> bytes:

@@ -12,6 +12,7 @@ from didyma.errors import DataError
 from didyma.exports.description import Description, describe_ranker
 from didyma.exports.engine import Engine
 from didyma.exports.parity import Parity, compare_scores, probe_rows
+from didyma.exports.trees import at_most
 from didyma.files import PathName, replace_when_done
 from didyma.model import Model
 
@@ -20,6 +21,7 @@ __all__ = ["ENGINES", "Exported", "engine_of", "export", "ranker_of"]
 # Where each engine is, by the name of its format.
 ENGINES = {
     "elasticsearch": "elasticsearch.Elasticsearch",
+    "elasticsearch-native": "elasticsearch_native.ElasticsearchNative",
     "json": "plain.PlainJson",
     "lightgbm": "lightgbm.LightGBM",
     "onnx": "onnx.Onnx",
@@ -52,8 +54,8 @@ def export(model: Any, path: PathName, format: str, data: Lists | None = None) -
     path : path
         The model is named after the file where models have names.
     format : str
-        "elasticsearch" (also for OpenSearch), "json", "lightgbm", "onnx", "solr", "vespa" or
-        "xgboost".
+        "elasticsearch" (its plug-in, also OpenSearch's), "elasticsearch-native", "json",
+        "lightgbm", "onnx", "solr", "vespa" or "xgboost".
     data : Lists, optional
         Rows to compare scores of, in place of rows that are made from what the model knows.
 
@@ -72,7 +74,7 @@ def export(model: Any, path: PathName, format: str, data: Lists | None = None) -
     names = engine.names(description.features)
     contents = engine.render(description, names, _stem(path))
     if data is None:
-        rows = probe_rows(description, engine.precision, missing=ranker.allows_missing)
+        rows = probe_rows(description, engine, missing=ranker.allows_missing)
     else:
         rows = ranker.features.arrange(data)
     parity = compare_scores(ranker, description, engine, contents, rows)
@@ -126,9 +128,27 @@ def _notes(description: Description, engine: Engine, names: list[str]) -> list[s
         notes.append(f"columns have no names, so they are called {names[0]} to {names[-1]}")
     renamed = [pair for pair in zip(given or (), names) if pair[0] != pair[1]]
     if renamed:
-        shown = ", ".join(f"{old!r} is {new}" for old, new in renamed[:SHOWN])
-        others = f" and {len(renamed) - SHOWN} others" if len(renamed) > SHOWN else ""
-        notes.append(f"{engine.title} cannot hold the names of some columns: {shown}{others}")
+        shown = _some([f"{old!r} is {new}" for old, new in renamed])
+        notes.append(f"{engine.title} cannot hold the names of some columns: {shown}")
+    edges = {edge for table in description.tables for own in table.stairs for edge in own.edges}
+    moved = [edge for edge in edges if engine.place(edge) not in (edge, at_most(edge))]
+    if moved:
+        furthest = max(abs(engine.place(edge) - edge) for edge in moved)
+        notes.append(
+            f"{engine.title} cannot hold {len(moved)} of {len(edges)} thresholds: they are moved "
+            f"to the next number, by {furthest:.0e} at most"
+        )
+    if engine.refuses_negative and (below := [names[j] for j in description.negative_columns]):
+        notes.append(
+            f"{engine.title} refuses features below 0, which {_some(below)} can be: add a constant "
+            "to these columns and train again"
+        )
     if description.constant and not engine.adds_constant:
         notes.append(f"scores lack the constant {description.constant:.6g}, which changes no order")
     return notes
+
+
+def _some(names: list[str]) -> str:
+    """The first few names, and how many others there are."""
+    others = f" and {len(names) - SHOWN} others" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + others

@@ -47,18 +47,20 @@ class Parity:
         )
 
 
-def probe_rows(
-    description: Description, precision: type[np.floating[Any]], *, missing: bool
-) -> Lists:
+def probe_rows(description: Description, engine: Engine, *, missing: bool) -> Lists:
     """Rows with all values that could tell a wrong file from a right one.
 
     For each column its edges and limits, numbers right beside them and between them, zero, far
-    values and, if the model knows such, missing ones; each at least once, in random company.
+    values and, if the model knows such, missing ones; each at least once, in random company. Not
+    those between an edge and its place in the engine.
     """
     random, marks = np.random.default_rng(0), _marks(description)
+    moved = _moved(description, engine)
     columns = []
     for j in range(description.features.count):
-        known = _beside(np.concatenate(marks.get(j, [FAR])), precision)
+        known = _beside(np.concatenate(marks.get(j, [FAR])), engine.precision)
+        for low, high in moved[j]:
+            known = known[(known <= low) | (known > high)]
         columns.append(np.append(known, np.nan) if missing and j in marks else known)
     n = max(min(ROWS, CELLS // len(columns)), *map(len, columns))
     X = np.empty((n, len(columns)))
@@ -76,6 +78,15 @@ def _marks(description: Description) -> dict[int, list[Vector]]:
     for stairs in (own for table in description.tables for own in table.stairs):
         found[stairs.column] += [FAR, np.array(stairs.edges)]
     return found
+
+
+def _moved(description: Description, engine: Engine) -> dict[int, list[tuple[float, float]]]:
+    """By columns, each edge and its place in the engine, the lower first."""
+    pairs: dict[int, list[tuple[float, float]]] = defaultdict(list)
+    for stairs in (own for table in description.tables for own in table.stairs):
+        places = [(edge, engine.place(edge)) for edge in stairs.edges]
+        pairs[stairs.column] += [(min(pair), max(pair)) for pair in places]
+    return pairs
 
 
 def _beside(marks: Vector, precision: type[np.floating[Any]]) -> Vector:

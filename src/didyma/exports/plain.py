@@ -16,7 +16,7 @@ from didyma.exports.engine import Engine
 
 __all__ = ["SCORER", "PlainJson"]
 
-SCORER = Path(__file__).with_name("score.js")
+SCORER = Path(__file__).with_name("npm") / "score.js"
 """A module of JavaScript that scores rows by such a file, in browsers and in Node."""
 
 

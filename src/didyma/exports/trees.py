@@ -8,7 +8,7 @@ told apart first, by not being at most infinity.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -22,6 +22,7 @@ __all__ = [
     "Branch",
     "BranchOrLeaf",
     "at_most",
+    "columns_of",
     "descend",
     "first_above",
     "trees_of",
@@ -47,6 +48,17 @@ def trees_of(description: Description) -> list[Branch]:
     """One tree for each table; a tree that would be one leaf has a branch all the same."""
     found = (_tree(table.stairs, table.values) for table in description.tables)
     return [tree if isinstance(tree, Branch) else Branch(0, 0.0, tree, tree) for tree in found]
+
+
+def columns_of(trees: Iterable[BranchOrLeaf]) -> list[int]:
+    """Columns that trees look at, in ascending order."""
+    columns, waiting = set[int](), [*trees]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Branch):
+            columns.add(node.column)
+            waiting += [node.low, node.high]
+    return sorted(columns)
 
 
 def _tree(stairs: Sequence[Stairs], values: NDArray[np.float64]) -> BranchOrLeaf:
