@@ -9,8 +9,8 @@ the classes that a file may name, `container` is the file itself. A `Model` is w
 plain values, and ranks as the estimator does that it is of.
 
 The header's metadata are texts: ``format`` ("didyma"), ``format_version``, ``library_version``,
-``model`` and ``summary`` (JSON) and ``checksum`` (SHA-256 over all of these and the arrays). The
-model is a record
+``model``, ``summary`` and ``version`` (JSON) and ``checksum`` (SHA-256 over all of these and the
+arrays). The version has date, data and parent (`ModelVersion`); the model is a record
 
     {"class": "SVMRanker", "parameters": {…}, "lost": {}, "attributes": {…}, "parts": {},
      "arrays": {}, "n_features": 46, "feature_names": ["bm25", …] or null,

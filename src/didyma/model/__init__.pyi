@@ -6,8 +6,10 @@ from didyma.model.predictor import Savable as Savable
 from didyma.model.predictor import describe as describe
 from didyma.model.predictor import load as load
 from didyma.model.predictor import save as save
+from didyma.model.predictor import version_of as version_of
 from didyma.model.registry import CLASSES as CLASSES
 from didyma.model.registry import class_of as class_of
 from didyma.model.serialisable import Serialisable as Serialisable
 from didyma.model.serialisable import State as State
 from didyma.model.serialisable import under as under
+from didyma.model.version import ModelVersion as ModelVersion

@@ -21,13 +21,14 @@ from didyma.errors import DataError, ModelFileError
 from didyma.lazy import cached_property
 from didyma.learning.scoring import BLOCK, SCALERS, learn_scaling
 from didyma.model.codec import check, decode, encode, lost_parts, record_of
-from didyma.model.container import FORMAT_VERSION, read_container, write_container
+from didyma.model.container import FORMAT_VERSION, checksum, read_container, write_container
 from didyma.model.plain import Lost, summary_of
 from didyma.model.registry import Trusted, check_trust, class_of, trusting
 from didyma.model.serialisable import Record, Serialisable, State, Tensors, over, under
+from didyma.model.version import ModelVersion, now
 from didyma.protocol import call_routed, check_is_fitted
 
-__all__ = ["Model", "Savable", "describe", "load", "restoring", "save"]
+__all__ = ["Model", "Savable", "describe", "load", "restoring", "save", "version_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,16 +50,25 @@ class Model(Serialisable):
     library_version: str = __version__
     format_version: int = FORMAT_VERSION
     trust: Trusted = ()
+    origin: Record | None = None
 
     @classmethod
-    def of(cls, estimator: Any, summary: Mapping[str, Any] | None = None) -> Model:
+    def of(
+        cls, estimator: Any, summary: Mapping[str, Any] | None = None, parent: Any = None
+    ) -> Model:
         """The model of a fitted estimator, or of a pipeline of such; see `save`."""
         if hasattr(estimator, "get_params"):
             *_, last = _leaves(estimator)
             check_is_fitted(last)
         arrays, record = encode(estimator)
         summary = {**summary_of(estimator), **(summary or {})}
-        return cls(record, arrays, summary, trust=None)  # whose classes are here already
+        data = getattr(estimator, "trained_on_", None)
+        origin = {
+            "created": now(),
+            "data": None if data is None else data.fingerprint,
+            "parent": None if parent is None else version_of(parent).id,
+        }
+        return cls(record, arrays, summary, trust=None, origin=origin)  # classes are here already
 
     @classmethod
     def scaler(cls, name: str, lists: Lists) -> Model:
@@ -104,18 +114,28 @@ class Model(Serialisable):
             model = cls.from_state(tensors, json.loads(texts["model"]))
             version, writer = int(texts["format_version"]), texts["library_version"]
             summary = json.loads(texts["summary"])
-            described = replace(model, summary=summary, library_version=writer)
+            origin = json.loads(texts.get("version", "null"))
+            described = replace(model, summary=summary, library_version=writer, origin=origin)
+            described.version  # noqa: B018 - which checks what it is
             return replace(described, format_version=version, trust=trusted)
 
     def write(self, path: str | PathLike[str]) -> None:
         """Write a model file, whole or not at all."""
-        write_container(self.tensors, path, model=self.record, summary=self.summary)
+        origin = {} if self.origin is None else {"version": self.origin}
+        write_container(self.tensors, path, model=self.record, summary=self.summary, **origin)
+
+    @cached_property
+    def version(self) -> ModelVersion:
+        """A hash of record and arrays, and what is known of their origin."""
+        content = checksum({"model": json.dumps(self.record)}, self.tensors)
+        return ModelVersion.restored(content, self.origin)
 
     def describe(self) -> dict[str, Any]:
         """All of it as plain values; of arrays, type and shape."""
         return {
             "format_version": self.format_version,
             "library_version": self.library_version,
+            "version": self.version.to_dict(),
             **self.record,
             "summary": self.summary,
             "tensors": {
@@ -128,7 +148,10 @@ class Model(Serialisable):
     def estimator(self) -> Any:
         """The estimator or pipeline with these parameters, which has learned this."""
         with trusting(self.trust):
-            return decode(self.record, self.tensors)
+            estimator = decode(self.record, self.tensors)
+        if isinstance(estimator, Savable):
+            estimator.version_ = self.version
+        return estimator
 
     @cached_property
     def ranker(self) -> Any:
@@ -277,13 +300,31 @@ def _steps(record: Record, prefix: str) -> Iterator[tuple[Record, str]]:
         yield from _steps(part, f"{prefix}{i}/")
 
 
+def version_of(model: Any) -> ModelVersion:
+    """The version of a model: of what was loaded, of a file, or of an estimator here.
+
+    >>> from didyma import SVMRanker
+    >>> len(version_of(SVMRanker().fit([[1.0], [0.0]], [1, 0])).id)
+    12
+    """
+    if isinstance(model, (str, PathLike)):
+        return Model.read(model).version
+    known: ModelVersion | None = getattr(model, "version_", None)
+    return Model.of(model).version if known is None else known
+
+
 def save(
-    estimator: Any, path: str | PathLike[str], *, summary: Mapping[str, Any] | None = None
+    estimator: Any,
+    path: str | PathLike[str],
+    *,
+    summary: Mapping[str, Any] | None = None,
+    parent: Any = None,
 ) -> None:
     """Write a fitted estimator, or a pipeline of such, to ``path``, whole or not at all.
 
     ``summary`` is added to the numbers of the estimator's ``result_``, which the file keeps for
-    people to read. Warns of parameters that it cannot keep.
+    people to read; ``parent`` is the model, or its file, that this one is to replace
+    (`ModelVersion`). Warns of parameters that the file cannot keep.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -293,7 +334,7 @@ def save(
     >>> load(path).predict([[2.0], [1.0]]).argmax()
     np.int64(0)
     """
-    model = Model.of(estimator, summary)
+    model = Model.of(estimator, summary, parent)
     if lost := ", ".join(lost_parts(model.record)):
         warnings.warn(
             f"a model file cannot keep {lost}: the loaded model predicts as this one does, but "
@@ -327,13 +368,18 @@ def describe(path: str | PathLike[str]) -> dict[str, Any]:
     """What a model file holds, as plain values, without building the model.
 
     The keys are those of the record (see `didyma.model`) and ``format_version``,
-    ``library_version``, ``summary`` and ``tensors`` (type and shape of each array).
+    ``library_version``, ``version``, ``summary`` and ``tensors`` (type and shape of each array).
     """
     return Model.read(path).describe()
 
 
 class Savable:
-    """What every estimator of ours can do: be written to a model file, and be read from one."""
+    """What every estimator of ours can do: be written to a model file, and be read from one.
+
+    One that was read knows its version as ``version_``.
+    """
+
+    version_: ModelVersion | None = None
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a model file (see `didyma.model`)."""

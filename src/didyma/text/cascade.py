@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from didyma.text.calibration import Calibration
     from didyma.text.drift import Drift
     from didyma.text.teachers.score_store import ScoreStore
+    from didyma.text.training_data import TrainingData
     from didyma.text.verdict import Verdict
 
 __all__ = ["Cascade", "CascadeRanking"]
@@ -312,6 +313,11 @@ class Cascade(Serialisable, Savable):
     def calibration_(self) -> Calibration | None:
         """What the reranker's scores mean."""
         return self.reranker.calibration_
+
+    @property
+    def trained_on_(self) -> TrainingData | None:
+        """By which the reranker knows queries of its training."""
+        return self.reranker.trained_on_
 
     @property
     def language(self) -> str | None:

@@ -25,6 +25,7 @@ from didyma.ranking.windowed import Windowed
 from didyma.text.features import TextFeatures
 from didyma.text.features.descriptions import described
 from didyma.text.spans import matched_spans
+from didyma.text.training_data import TrainingData
 from didyma.values import is_whole
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ class Reranker(Serialisable, Savable):
         means the same in any company if no column compares the passages of a list.
     out_of_fold_ : array of shape (n_rows,)
         With a gate: raw scores by models that had not seen the query. Not saved.
+    trained_on_ : TrainingData or None
+        By which it knows queries of its training; None of files of before 0.3.
     """
 
     featuriser: Annotated[Featuriser, Saved()]
@@ -84,6 +87,7 @@ class Reranker(Serialisable, Savable):
     schema_: Schema = Schema()
     gate_: Verdict | None = None
     out_of_fold_: NDArray[np.float64]
+    trained_on_: TrainingData | None = None
     _gated: Gated | None = None
 
     def __init__(self, featuriser: Featuriser, ranker: Any, gate: str | None = None) -> None:
@@ -99,6 +103,7 @@ class Reranker(Serialisable, Savable):
         from didyma.text.own_ranker import fit_gated, fit_ranker
 
         self.featuriser.fit(lists)
+        self.trained_on_ = TrainingData.of(lists)
         if self.gate is None:
             watched = None if eval_set is None else self._features(eval_set)
             self.model_ = fit_ranker(self.ranker, self._features(lists), watched)
@@ -325,22 +330,27 @@ class Reranker(Serialisable, Savable):
         """What was learned, as arrays and values that JSON can hold."""
         self._check_fitted()
         arrays, values = super().state()
-        if self._gated is None:
-            return arrays, values
-        inner, own = self._gated.state()
-        return arrays | over("gated/", inner), {**values, "gated": own}
+        for name, part in (("gated", self._gated), ("trained_on", self.trained_on_)):
+            if part is not None:
+                inner, values[name] = part.state()
+                arrays |= over(f"{name}/", inner)
+        return arrays, values
 
     @classmethod
     def from_state(cls, arrays: Tensors, values: Record) -> Self:
         """The reranker that has this state."""
-        if "gated" not in values:
-            return super().from_state(arrays, values)
         from didyma.text.own_ranker import Gated
 
         arrays, values = dict(arrays), dict(values)
-        gated = Gated.from_state(pop_under("gated/", arrays), values.pop("gated"))
+        parts: dict[str, Any] = {  # which some files lack
+            name: kind.from_state(pop_under(f"{name}/", arrays), values.pop(name))
+            for name, kind in (("gated", Gated), ("trained_on", TrainingData))
+            if name in values
+        }
         reranker = super().from_state(arrays, values)
-        reranker._remember(gated)
+        reranker.trained_on_ = parts.get("trained_on")
+        if "gated" in parts:
+            reranker._remember(parts["gated"])
         return reranker
 
     def _check_state(self) -> None:

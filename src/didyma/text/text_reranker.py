@@ -41,6 +41,7 @@ from didyma.text.notes import OLD_FILE, imputed, unknown, without_vectors
 from didyma.text.opponents import LEXICAL, Z_SUM, Opponent, opponents, retrieval_columns
 from didyma.text.relevance import RelevanceModel
 from didyma.text.reranker import Reranker
+from didyma.text.training_data import TrainingData
 from didyma.text.verdict import Verdict
 
 __all__ = ["TextReranker"]
@@ -198,12 +199,10 @@ class TextReranker(Reranker):
         from didyma.text.selection import CrossValidation, JudgedFeatures, candidates
 
         if self.features not in FEATURES:
-            expected = ", ".join(FEATURES)
-            raise DataError(
-                f"expected one of {expected}, found {self.features!r}", field="features"
-            )
+            problem = f"expected one of {', '.join(FEATURES)}, found {self.features!r}"
+            raise DataError(problem, field="features")
         lists = read_judged(queries, passages, labels, scores, query_vectors)
-        self.schema_ = Schema.of(lists.attributes)
+        self.schema_, self.trained_on_ = Schema.of(lists.attributes), TrainingData.of(lists)
         target = None if lists.labels is None else Target.of(lists.y, lists.groups, self.measure)
         fitted = TextFeatures(
             [
