@@ -80,6 +80,15 @@ def serve(
     embedding: reranking.Embedding,
     asked: AskedTeacher,
     jobs: options.Jobs = None,
+    keep: Annotated[
+        int,
+        options.number(
+            "Earlier versions of each model that are kept in memory, to roll back to "
+            "(POST /v1/rollback, with a token).",
+            min=0,
+            metavar="K",
+        ),
+    ] = 3,
     log_queries: Annotated[
         bool, options.flag("--log-queries", "Write queries into the log.")
     ] = False,
@@ -130,7 +139,7 @@ def serve(
     check_host(host, has_tokens=bool(tokens), insecure=insecure)
     log_to_stderr()
     load = partial(asked.load, embedding=embedding, trust=trust)
-    served = ServedModels([NamedSource.of(model) for model in models or []], load)
+    served = ServedModels([NamedSource.of(model) for model in models or []], load, keep=keep)
     searched = ServedIndexes([NamedSource.of(index) for index in indexes or []])
     service = Service(
         served, Limits(**limits), tokens, indexes=searched, hosts=hosts, log_queries=log_queries

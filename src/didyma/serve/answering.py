@@ -65,8 +65,10 @@ class Answering:
         read, sizes = [], []
         for n, question in enumerate(questions):
             name = self.models.resolve(question.model)
-            fields["model"] = name
-            reranker = self.models.by_name[name].reranker
+            model = self.models.by_name[name]
+            versions = [*fields.get("version", "").split(","), model.version]
+            fields |= {"model": name, "version": ",".join(dict.fromkeys(filter(None, versions)))}
+            reranker = model.reranker
             with _within(f"{part} {n}" if part else ""):
                 scores = _scores(question, uses_scores=reranker.uses_scores)
                 schema = reranker.schema_
@@ -132,11 +134,14 @@ class Answering:
         if model is None and question.explain:
             raise HTTPError(SEARCH.invalid, "expected a model for reasons: BM25 has none")
         fields |= {"index": name, "model": model}
+        served = None if model is None else self.models.by_name[model]
+        if served is not None:
+            fields["version"] = served.version
         with self._measured(question.query, fields, self.metrics.search_seconds, name):
             ranked = self.indexes.by_name[name].index.search(
                 question.query,
                 question.top_n or min(TOP_N, self.limits.documents),
-                reranker=None if model is None else self.models.by_name[model].reranker,
+                reranker=None if served is None else served.reranker,
                 candidates=question.candidates or min(CANDIDATES, self.limits.documents),
                 explain=question.explain,
             )

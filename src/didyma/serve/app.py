@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -35,6 +36,7 @@ from didyma.serve.logs import log
 from didyma.serve.memory import MemoryBudget, MemoryShare, give_memory_back
 from didyma.serve.metrics import ServiceMetrics
 from didyma.serve.openapi import description
+from didyma.serve.operations import OPERATIONS, Operation
 from didyma.serve.page import page_routes
 from didyma.serve.responses import JsonResponse, error_response
 from didyma.serve.scores import ScoreQuestion, score_dialect_of
@@ -44,6 +46,7 @@ from didyma.serve.work import WorkQueue, on_own_thread
 
 __all__ = ["Service"]
 
+OWN: dict[str, Dialect[Any]] = {"/v1/search": SEARCH, "/v1/batch": BATCH, **OPERATIONS}
 EVERY = 1.0  # seconds between two looks at the files of models
 
 
@@ -98,8 +101,7 @@ class Service:
                 self._get("/v1/models", lambda: _json(self.models.listed())),
                 self._get("/metrics", self.metrics.response),
                 self._get("/openapi.json", lambda: _json(self.openapi())),
-                self._post("/v1/search", lambda path, body: SEARCH),
-                self._post("/v1/batch", lambda path, body: BATCH),
+                *(self._post(path, partial(_always, own)) for path, own in OWN.items()),
                 self._post("/{base:path}rerank", dialect_of),
                 self._post("/{base:path}score", score_dialect_of),
             ],
@@ -140,7 +142,10 @@ class Service:
             "version": __version__,
             "max_client_batch_size": self.limits.documents,
             "limits": asdict(self.limits),
-            "models": {name: model.info for name, model in self.models.by_name.items()},
+            "models": {
+                name: {**model.info, "kept": [own.version for own in self.models.versions(name)]}
+                for name, model in self.models.by_name.items()
+            },
             "indexes": {name: index.info for name, index in self.indexes.by_name.items()},
         }
 
@@ -192,6 +197,8 @@ class Service:
             milliseconds=round(1000 * seconds, 3),
             **fields,
         )
+        if "version" in fields:
+            headers["x-model-version"] = fields["version"]
         if "rank_milliseconds" in fields:
             headers["server-timing"] = f"rank;dur={fields['rank_milliseconds']}"
         headers["x-request-id"] = id
@@ -217,6 +224,8 @@ class Service:
                 ranked = self.answering.score(question, fields)
             elif isinstance(question, Question):
                 ranked = self.answering.rank(question, fields)
+            elif isinstance(question, Operation):
+                ranked = question.run(self, fields)
             else:
                 ranked = self.answering.rank_all(question, fields, "request")
         except DataError as error:
@@ -294,6 +303,10 @@ class HeldRequests:
             with suppress(TimeoutError):  # uvicorn then ends the connection
                 async with share.waiting(self._service.limits.seconds):
                     await response(scope, receive, send)
+
+
+def _always(dialect: Dialect[Any], path: str, body: Body) -> Dialect[Any]:
+    return dialect
 
 
 def _json(value: Any, status: int = 200) -> Response:

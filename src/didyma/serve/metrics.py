@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
 from starlette.responses import Response
 
 from didyma.serve.connections import ConnectionLimit
@@ -59,9 +62,28 @@ class ServiceMetrics:
             for name in served.by_name:
                 loaded.labels(name).set_function(partial(_loaded, served, name))
 
+        self._registry.register(ModelVersions(models))
+
     def response(self) -> Response:
         """All of them, in Prometheus' text format."""
         return Response(generate_latest(self._registry), media_type=CONTENT_TYPE_LATEST)
+
+
+class ModelVersions(Collector):
+    """The version of each model that is served now, as labels of a gauge that is 1."""
+
+    def __init__(self, models: ServedModels) -> None:
+        self._models = models
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """One sample for each model."""
+        labels = ["model", "version", "created", "parent"]
+        family = GaugeMetricFamily("didyma_model_info", "The version served.", labels=labels)
+        for name, model in self._models.by_name.items():
+            told = model.told
+            created, parent = (None, None) if told is None else (told.created, told.parent)
+            family.add_metric([name, model.version, created or "", parent or ""], 1.0)
+        yield family
 
 
 def _loaded(served: Served[Any], name: str) -> float:

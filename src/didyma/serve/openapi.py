@@ -13,6 +13,7 @@ from didyma.data.column_roles import NAMES
 from didyma.serve.batches import BATCH
 from didyma.serve.dialects import COHERE, DIALECTS, DOCUMENT, JINA, SEARCH, TEI, Dialect
 from didyma.serve.limits import Limits
+from didyma.serve.operations import OPERATIONS
 from didyma.serve.scores import SCORE_DIALECTS
 
 if TYPE_CHECKING:
@@ -30,12 +31,14 @@ PATHS: dict[str, tuple[Dialect[Any], ...]] = {
     "/score": SCORE_DIALECTS,
     "/v1/score": SCORE_DIALECTS,
     "/v1/search": (SEARCH,),
+    **{path: (dialect,) for path, dialect in OPERATIONS.items()},
 }
 SUMMARIES = {
     "/v1/batch": "Rank the documents of several requests.",
     "/score": "The chance that documents are relevant to queries, pair by pair.",
     "/v1/score": "The same as /score.",
     "/v1/search": "Find the passages of an index that are relevant to a query.",
+    **{path: dialect.summary for path, dialect in OPERATIONS.items()},
 }
 REFERENCE = re.compile('"#/components/schemas/([^"]+)"')
 RANK = "Rank documents by their relevance to a query."
@@ -77,7 +80,10 @@ def description(
 ) -> dict[str, Any]:
     """The OpenAPI document of what a server of these models accepts."""
     uses_scores = [reranker.uses_scores for reranker in rerankers]
-    every: tuple[Dialect[Any], ...] = (*DIALECTS, SEARCH, BATCH, *SCORE_DIALECTS)
+    every: tuple[Dialect[Any], ...] = (
+        *(*DIALECTS, SEARCH, BATCH, *SCORE_DIALECTS),
+        *OPERATIONS.values(),
+    )
     types = [kind for one in every for kind in (one.body, one.answered, one.error)]
     types_schemas, components = msgspec.json.schema_components(
         types, ref_template="#/components/schemas/{name}"
@@ -106,6 +112,7 @@ def description(
         }
         for path, dialects in PATHS.items()
         if (has_indexes if dialects == (SEARCH,) else uses_scores)
+        and (with_tokens or path not in OPERATIONS)
     }
     for path, (text, form, others) in ABOUT.items():
         answer = {"description": text, "content": {form: {"schema": SCHEMAS[form]}}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from didyma.serve.logs import log
 
 if TYPE_CHECKING:
     from didyma.data.schema import SchemaField
+    from didyma.model import ModelVersion
     from didyma.text.cascade import Cascade
     from didyma.text.index import PassageIndex
     from didyma.text.reranker import Reranker
@@ -33,6 +35,7 @@ NEEDS_SCORES = (
 )
 
 UNGATED = "The ranker was fitted without a gate: it was compared with no other order."
+UNKNOWN = "unknown"  # the version of what is no model file of ours
 PRECISIONS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)  # that thresholds are told for
 
 Stamp: TypeAlias = tuple[int, int, int]
@@ -118,7 +121,10 @@ class Served(ABC, Generic[T]):
         """Load one anew; if that fails, the old one stays."""
         path = self._paths[name]
         self._seen[name] = _stamp(path)  # before it is read: it may change meanwhile
-        self.by_name[name] = self._load(name, path)
+        self._replace(name, self._load(name, path))
+
+    def _replace(self, name: str, served: T) -> None:
+        self.by_name[name] = served
 
 
 @dataclass(frozen=True)
@@ -135,11 +141,23 @@ class ServedModel:
         return {
             "file": self.path.name,
             "loaded": _date(self.loaded),
+            "version": None if self.told is None else self.told.to_dict(),
             "verdict": UNGATED if self.reranker.gate_ is None else str(self.reranker.gate_),
             "uses_scores": self.reranker.uses_scores,
             "fields": [{"field": own.name, "role": own.role} for own in self.fields],
             "thresholds": self.thresholds,
         }
+
+    @property
+    def told(self) -> ModelVersion | None:
+        """The version that its file tells."""
+        version: ModelVersion | None = getattr(self.reranker, "version_", None)
+        return version
+
+    @property
+    def version(self) -> str:
+        """The id of its version, for headers, log and metrics."""
+        return UNKNOWN if self.told is None else self.told.id
 
     @property
     def fields(self) -> list[SchemaField]:
@@ -168,13 +186,42 @@ class ServedModels(Served[ServedModel]):
         self,
         sources: Sequence[NamedSource],
         load: Callable[[Path], Reranker | Cascade] | None = None,
+        *,
+        keep: int = 3,
     ) -> None:
         if load is None:
             from didyma.text.reranker import load_reranker
 
             load = load_reranker
-        self._read = load
+        self._read, self._keep = load, keep
+        self._history: dict[str, list[ServedModel]] = {}  # as they were loaded
+        self._changing = threading.Lock()
         super().__init__(sources)
+
+    def _replace(self, name: str, served: ServedModel) -> None:
+        with self._changing:
+            super()._replace(name, served)
+            earlier = [own for own in self.versions(name) if own.version != served.version]
+            self._history[name] = [*earlier[max(0, len(earlier) - self._keep) :], served]
+
+    def versions(self, name: str) -> list[ServedModel]:
+        """The models of a name that are kept, in the order of their loading; one is served."""
+        return self._history.get(name, [])
+
+    def roll_back(self, name: str, version: str | None = None) -> ServedModel:
+        """Serve an earlier model again, until its file changes: a version, or the one before.
+
+        Those after it are forgotten.
+        """
+        with self._changing:
+            *earlier, _ = history = self.versions(name)
+            places = [n for n, own in enumerate(earlier) if version in (None, own.version)]
+            if not places:
+                kept = ", ".join(own.version for own in earlier) or "there is none"
+                raise HTTPError(404, f"expected an earlier version that is kept: {kept}")
+            self._history[name] = history[: places[-1] + 1]
+            self.by_name[name] = history[places[-1]]
+            return self.by_name[name]
 
     @property
     def dimension(self) -> int:
