@@ -339,18 +339,18 @@ class Reranker(Serialisable, Savable):
     @classmethod
     def from_state(cls, arrays: Tensors, values: Record) -> Self:
         """The reranker that has this state."""
-        from didyma.text.own_ranker import Gated
-
         arrays, values = dict(arrays), dict(values)
-        parts: dict[str, Any] = {  # which some files lack
-            name: kind.from_state(pop_under(f"{name}/", arrays), values.pop(name))
-            for name, kind in (("gated", Gated), ("trained_on", TrainingData))
-            if name in values
-        }
+        gated, trained_on = (  # which some files lack
+            (pop_under(f"{name}/", arrays), values.pop(name)) if name in values else None
+            for name in ("gated", "trained_on")
+        )
         reranker = super().from_state(arrays, values)
-        reranker.trained_on_ = parts.get("trained_on")
-        if "gated" in parts:
-            reranker._remember(parts["gated"])
+        if trained_on is not None:
+            reranker.trained_on_ = TrainingData.from_state(*trained_on)
+        if gated is not None:
+            from didyma.text.own_ranker import Gated
+
+            reranker._remember(Gated.from_state(*gated))
         return reranker
 
     def _check_state(self) -> None:
