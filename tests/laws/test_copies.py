@@ -40,7 +40,7 @@ from didyma.learning import (
 )
 from didyma.metrics import Evaluator, ROCArea, RunEvaluator, compare, evaluate
 from didyma.nbest import Bag
-from didyma.ranking import Featuriser, Ranked, Ranking
+from didyma.ranking import Featuriser, Ranked, Ranking, StepEffect
 from didyma.solvers import Cached, InProcesses
 from didyma.structured import StructureTask, TaskProblem
 from didyma.structures import (
@@ -56,11 +56,14 @@ from didyma.structures import (
 )
 from didyma.text import (
     BM25,
+    Boost,
     Cascade,
     CascadeRanking,
+    Diversity,
     ExtendedFeatures,
     FieldOverlaps,
     Meaning,
+    Recency,
     Signals,
     SmallFeatures,
     Target,
@@ -417,6 +420,10 @@ EXAMPLES = {
     ),
     "Input": (lambda: didyma.nbest.Input("time flies", "NN VBZ"), repr),
     "Output": (lambda: didyma.nbest.Output("NN VBZ", {"lm": -2.5}), repr),
+    "StepEffect": (lambda: StepEffect("boost", 0.5, 2, 1, "kind is news"), repr),
+    "Boost": (lambda: Boost("kind", "news", 0.2), repr),
+    "Diversity": (lambda: Diversity(0.3, "kind"), repr),
+    "Recency": (lambda: Recency("date", "30d"), repr),
     "Ranked": (lambda: Ranked(0, 0.5, "d1", "A novel.", {"year": 1815}, raw=2.0), repr),
     "Ranking": (lambda: Ranking([Ranked(0, 0.5, text="A novel.")], ["no vector"]), vars),
     "PassageIndex": (

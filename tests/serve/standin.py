@@ -17,6 +17,7 @@ from didyma.errors import DataError
 from didyma.ranking.explanation import FeatureContribution, MatchedSpan, PassageExplanation
 from didyma.ranking.ranked import Ranked, Ranking
 from didyma.text.calibration import Calibration
+from didyma.text.steps import Step, take_steps
 
 # Of scores .1, .2, …, 1 all above .5 are relevant.
 STEPS = np.arange(1, 11) / 10
@@ -49,9 +50,11 @@ class CommonWords:
         scores: Sequence[float] | None = None,
         *,
         explain: bool = False,
+        then: Sequence[Step] = (),
     ) -> Ranking:
         query = query["text"] if isinstance(query, dict) else query
-        documents = [passage.text for passage in passages_of(documents)]
+        passages = passages_of(documents)
+        documents = [passage.text for passage in passages]
         if query == "fault":
             raise RuntimeError("a fault of the server")
         if query == "wait":
@@ -60,19 +63,21 @@ class CommonWords:
         if scores is not None and len(scores) != len(documents):
             raise DataError(f"expected {len(documents)} scores, found {len(scores)}")
         found = [self._score(query, text) for text in documents]
-        order = sorted(range(len(found)), key=lambda n: -found[n])[:top_k]
+        order = sorted(range(len(found)), key=lambda n: -found[n])
         reasons = [self._explanation(query, text) if explain else None for text in documents]
-        return Ranking(
+        ranking = Ranking(
             Ranked(
                 n,
                 found[n],
                 text=documents[n],
+                metadata=passages[n].metadata,
                 raw=10 * found[n],
                 explanation=reasons[n],
                 probability=found[n] if self.tells_chances else None,
             )
             for n in order
         )
+        return take_steps(ranking, then, top_k)
 
     def _score(self, query: str, text: str) -> float:
         words = set(query.split())

@@ -13,6 +13,7 @@ from didyma.cli import options, reranking, texts
 from didyma.cli.groups import command
 from didyma.cli.index import open_or_make
 from didyma.cli.output import check_output, explain, print_json, print_message
+from didyma.cli.steps import AfterRanking
 from didyma.errors import DataError
 from didyma.report.explanations import marked, printable, reasons, shortened
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranking
     from didyma.text.index import PassageIndex
     from didyma.text.reranker import Reranker
+    from didyma.text.steps import Step
 
 __all__ = ["ask"]
 
@@ -66,6 +68,7 @@ def ask(
     with_reasons: Annotated[
         bool, options.flag("--explain", "Show what each feature adds to a score.")
     ] = False,
+    after: AfterRanking,
     embedding: reranking.Embedding,
     trust: reranking.Trust = None,
     language: options.Language = "auto",
@@ -88,16 +91,19 @@ def ask(
 
     didyma ask notes.index "how do I install it?" --model reranker.didyma.safetensors --explain
 
+    didyma ask notes.index "what is new?" --recency date=30d --diversity 0.3
+
     didyma ask passages.index --queries topics.tsv -k 100 -o run.txt
     """
     options.at_most_one(QUERY=query, queries=queries)
     options.at_most_one(output=output, json=as_json)
+    then = after.steps
     if with_reasons and model is None:
         raise typer.BadParameter("BM25 has no reasons: give a --model", param_hint="--explain")
     check_output(output, model, queries)
     reranker = None if model is None else reranking.load(model, embedding, trust)
     opened = _opened(index, language, embedding, has_model=model is not None)
-    asking = _Asking(opened, reranker, k, candidates, with_reasons)
+    asking = _Asking(opened, reranker, k, candidates, with_reasons, then)
     if model is None:
         stages = "BM25" if asking.index.dense is None else "BM25 and meaning, fused"
         print_message(f"without a model: in the order of {stages}")
@@ -143,9 +149,10 @@ class _Asking:
         k: int,
         candidates: int,
         with_reasons: bool,
+        then: list[Step],
     ) -> None:
         self.index, self.reranker, self.with_reasons = index, reranker, with_reasons
-        self.k, self.candidates = k, candidates
+        self.k, self.candidates, self.then = k, candidates, then
 
     def found(self, query: str) -> Ranking:
         return self.index.search(
@@ -154,6 +161,7 @@ class _Asking:
             reranker=self.reranker,
             candidates=self.candidates,
             explain=self.with_reasons,
+            then=self.then,
         )
 
     def answer(self, query: str) -> dict[str, Any]:
@@ -174,6 +182,8 @@ class _Asking:
             }
             if passage.explanation is not None:
                 result["explanation"] = passage.explanation.to_dict()
+            if passage.steps:
+                result["steps"] = [step._asdict() for step in passage.steps]
             results.append(result)
         notes = {"notes": list(passages.notes)} if passages.notes else {}
         return {"query": query, "results": results, **notes}
@@ -194,6 +204,8 @@ class _Asking:
             stage = "BM25" if self.index.dense is None else "BM25 and meaning"
             first = f"{stage} {passage.first_score:.2f}, rank {passage.first_rank}"
             typer.echo(f"{rank}. score {passage.score:.3f}   {printable(passage.id)}   {first}")
+            for step in passage.steps:
+                typer.echo(f"   {printable(str(step))}")
             if passage.explanation is not None:
                 typer.echo(reasons(passage.explanation))
             typer.echo(f"   {marked(printable(text), places, mark)}")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+
+from didyma.errors import DataError
 
 __all__ = [
     "MEASURES",
@@ -27,6 +31,7 @@ __all__ = [
     "language_of",
     "number",
     "read_Cs",
+    "refused",
     "text",
 ]
 
@@ -106,6 +111,15 @@ Test = Annotated[PairedTest, typer.Option(help="Two-tailed paired test.")]
 Html = Annotated[Path | None, file("Write a report: one page, without other files.")]
 Json = Annotated[bool, flag("--json", "Print one JSON document instead.")]
 Language = Annotated[str, text("NAME", "Language of stop words and stems, auto, or none.")]
+
+
+@contextmanager
+def refused(flag: str) -> Iterator[None]:
+    """What is wrong with values in this block is wrong with an option."""
+    try:
+        yield
+    except DataError as error:
+        raise typer.BadParameter(str(error), param_hint=flag) from None
 
 
 def language_of(language: str) -> str | None:

@@ -14,6 +14,7 @@ from didyma.cli.checkpointing import Checkpointing
 from didyma.cli.groups import command, group
 from didyma.cli.interruption import end_if_interrupted
 from didyma.cli.output import check_output, print_json, print_message, print_table, waiting
+from didyma.cli.steps import AfterRanking
 from didyma.errors import DataError, placed
 from didyma.formatting import decimal
 from didyma.report.columns import listed
@@ -201,6 +202,7 @@ def rank(
             max=1,
         ),
     ] = None,
+    after: AfterRanking,
     embedding: reranking.Embedding,
     trust: reranking.Trust = None,
     jobs: options.Jobs = None,
@@ -212,7 +214,7 @@ def rank(
     passage is relevant depends on no other, and means the same for every query.
     With --query, each line of DATA is a passage: a text, or a JSON object with
     text, id and score (of the first stage). Without DATA they come from stdin.
-    Labels are not looked at.
+    Labels are not looked at. Steps after ranking change the order alone.
 
     [bold]Examples[/bold]
 
@@ -220,22 +222,27 @@ def rank(
 
     didyma rerank rank reranker.didyma.safetensors scifact/ --part test -o run.txt
 
+    didyma rerank rank reranker.didyma.safetensors news.jsonl --recency date=30d --diversity 0.3
+
     cat passages.txt | didyma rerank rank reranker.didyma.safetensors --query "who wrote Emma?"
     """
     options.at_most_one(threshold=threshold, precision=precision)
     options.at_most_one(output=output, json=as_json)
+    then = after.steps
     if query is not None:
         check_output(output, model, files.data)
         reranker = reranking.load(model, embedding, trust)
-        ranked = [reranking.rank_one(reranker, query, files.data)]
+        ranked = [reranking.rank_one(reranker, query, files.data, then)]
     else:
         files.check()
         check_output(output, model, *files.paths)
         reranker = reranking.load(model, embedding, trust)
-        lists = files.read(reranker.language, reranker.schema_, embedding.encoder)
+        fields = dict.fromkeys(field for step in then for field in step.fields)
+        schema = reranker.schema_.with_categories(fields, "for a step after ranking")
+        lists = files.read(reranker.language, schema, embedding.encoder)
         with waiting("ranking"), placed(files.path):
             reranking.warn_of_drift(reranker, lists)
-            ranked = reranking.rank_all(reranker, lists)
+            ranked = reranking.rank_all(reranker, lists, then)
     if precision is not None:
         if reranker.calibration_ is None:
             raise DataError("the scores of this model are not calibrated", field="precision")

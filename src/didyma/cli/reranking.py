@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from didyma.text.drift import Drift
     from didyma.text.reranker import Reranker
     from didyma.text.selection import Progress
+    from didyma.text.steps import Step
 
 __all__ = [
     "PARAMETERS",
@@ -202,12 +203,14 @@ def searching() -> Iterator[dict[str, Any]]:
         yield {"callback": show, "on_encoded": embedded}
 
 
-def rank_one(reranker: Reranker, query: str, data: Path | None) -> PassageRanking:
+def rank_one(
+    reranker: Reranker, query: str, data: Path | None, then: Sequence[Step] = ()
+) -> PassageRanking:
     """The passages of a file, or of stdin, ranked for one query."""
     from didyma.ranking.ranked import PassageRanking
 
     documents, scores = read_passages(reranker, data)
-    ranked = reranker.rank(query, documents, scores=scores)
+    ranked = reranker.rank(query, documents, scores=scores, then=then)
     for note in ranked.notes:
         print_message(note)
     return PassageRanking("1", query, ranked)
@@ -219,26 +222,31 @@ def read_passages(reranker: Reranker, data: Path | None) -> tuple[list[Any], lis
     return documents, scores if reranker.uses_scores else None
 
 
-def rank_all(reranker: Reranker, lists: Lists) -> list[PassageRanking]:
+def rank_all(reranker: Reranker, lists: Lists, then: Sequence[Step] = ()) -> list[PassageRanking]:
     """The passages of each query, ranked."""
     import numpy as np
 
+    from didyma.data.field_kinds import date_of
     from didyma.ranking.ranked import PassageRanking
 
     assert lists.queries is not None
     groups, rankings, notes = lists.groups, [], list[str]()
+    schema = None if lists.attributes is None else lists.attributes.schema
+    dates = [] if schema is None else [one.name for one in schema.fields if one.kind == "date"]
     for n, query in enumerate(lists.queries):
         rows = groups.rows_of(n)
         documents = [
             {**lists.document(row), "id": None if lists.docid is None else str(lists.docid[row])}
             for row in rows.tolist()
         ]
+        for document in documents if then else ():  # they were read as days
+            document |= {name: date_of(document[name]) for name in dates if name in document}
         first_stage = lists.scores if reranker.uses_scores else None
         scores = None if first_stage is None else first_stage[rows]
         asked: Any = query
         if lists.query_vectors is not None and not np.isnan(lists.query_vectors[n]).any():
             asked = {"text": query, "vector": lists.query_vectors[n]}
-        ranked = reranker.rank(asked, documents, scores=scores)
+        ranked = reranker.rank(asked, documents, scores=scores, then=then)
         rankings.append(PassageRanking(str(groups.names[n]), query, ranked))
         notes += [f"query {groups.names[n]}: {note}" for note in ranked.notes]
     if notes:

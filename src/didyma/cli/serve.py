@@ -11,6 +11,7 @@ import typer
 from didyma.cli import options, reranking
 from didyma.cli.groups import ParametersOf, command
 from didyma.cli.reranking import Trust
+from didyma.cli.steps import AfterRanking
 from didyma.cli.teaching import AskedTeacher
 from didyma.errors import MissingExtraError
 
@@ -79,6 +80,7 @@ def serve(
     trust: Trust = None,
     embedding: reranking.Embedding,
     asked: AskedTeacher,
+    after: AfterRanking,
     jobs: options.Jobs = None,
     keep: Annotated[
         int,
@@ -134,6 +136,7 @@ def serve(
         raise MissingExtraError("a server", "serve") from None
     if not models and not indexes:
         raise typer.BadParameter("give one, or an --index", param_hint="MODEL")
+    then = after.steps
     tokens = BearerTokens.read(token_file)
     hosts = AllowedHosts(host, allowed_hosts or [])
     check_host(host, has_tokens=bool(tokens), insecure=insecure)
@@ -142,6 +145,12 @@ def serve(
     served = ServedModels([NamedSource.of(model) for model in models or []], load, keep=keep)
     searched = ServedIndexes([NamedSource.of(index) for index in indexes or []])
     service = Service(
-        served, Limits(**limits), tokens, indexes=searched, hosts=hosts, log_queries=log_queries
+        served,
+        Limits(**limits),
+        tokens,
+        indexes=searched,
+        hosts=hosts,
+        log_queries=log_queries,
+        then=then,
     )
     run(service, host, port)

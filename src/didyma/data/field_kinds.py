@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from math import isfinite, isnan
 from numbers import Real
@@ -23,6 +23,8 @@ __all__ = [
     "FailInRow",
     "FieldKind",
     "classify",
+    "date_of",
+    "days_since_1970",
     "is_missing",
     "number_in",
     "text_in",
@@ -150,7 +152,7 @@ def _texts(column: Column) -> FieldKind:
     if all(value.lower() in TRUTH for value in distinct):
         return FieldKind("signal", "true or false")
     if all(_DATE.fullmatch(value) for value in distinct):
-        if all(_days(value) is not None for value in distinct):
+        if all(days_since_1970(value) is not None for value in distinct):
             return FieldKind("signal", "dates, in days since 1970", "date")
         return FieldKind("ignored", "dates that are not written as 2024-12-31")
     if is_word and len(distinct) == column.n_texts > 1 and max(map(len, distinct)) <= LONGEST_ID:
@@ -207,7 +209,7 @@ def _is_number(text: str) -> bool:
     return text.isascii() and "_" not in text
 
 
-def _days(value: Any) -> float | None:
+def days_since_1970(value: Any) -> float | None:
     """Days since 1970 of a date as ISO 8601 writes it; a time without a zone is that of UTC."""
     if isinstance(value, str):
         try:
@@ -221,10 +223,19 @@ def _days(value: Any) -> float | None:
     return (moment - EPOCH).total_seconds() / 86400
 
 
+def date_of(days: float) -> str:
+    """The moment that is so many days after 1970 began, as ISO 8601 writes it.
+
+    >>> date_of(days_since_1970("2024-12-31"))
+    '2024-12-31T00:00:00+00:00'
+    """
+    return (EPOCH + timedelta(days=days)).isoformat()
+
+
 def number_in(value: Any, fail: FailInRow, row: int, kind: str = "") -> float:
     """A signal of a document: a number, a truth, a date, or one of these as text."""
     if isinstance(value, date) or (kind == "date" and isinstance(value, str)):
-        if (days := _days(value)) is None:
+        if (days := days_since_1970(value)) is None:
             fail(row, f"expected a date as 2024-12-31, found {value!r:.40}")
         return days
     number = None

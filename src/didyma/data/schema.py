@@ -152,6 +152,13 @@ class Schema(NamedTuple):
         runs = [SchemaField(tag, "signal", RUN, FIRST_STAGE) for tag in tags]
         return Schema((*fields, *runs))
 
+    def with_categories(self, names: Iterable[str], reason: str) -> Schema:
+        """The same with fields that it does not know, or has left out, as categories."""
+        used = {field.name for field in self.fields if field.role != "ignored"}
+        new = [SchemaField(name, "category", reason) for name in names if name not in used]
+        others = [field for field in self.fields if field.name not in {one.name for one in new}]
+        return Schema((*others, *new))
+
     @property
     def main(self) -> str:
         """The field that is the text of a document, which a plain text stands for."""

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 from didyma.errors import DataError
 from didyma.files import PathName, format_suffix, replace_when_done
@@ -20,9 +21,37 @@ from didyma.files import PathName, format_suffix, replace_when_done
 if TYPE_CHECKING:
     from didyma.ranking.explanation import PassageExplanation
 
-__all__ = ["PassageRanking", "Ranked", "Ranking", "records", "write", "write_table"]
+__all__ = [
+    "PassageRanking",
+    "Ranked",
+    "Ranking",
+    "StepEffect",
+    "records",
+    "write",
+    "write_table",
+]
 
 COLUMNS = ("qid", "rank", "score", "probability", "docid", "query", "passage")
+
+
+class StepEffect(NamedTuple):
+    """What a step after ranking (`didyma.text.Diversity` and others) did to a document.
+
+    ``value`` is what documents are in order by after it, and ranks count from 1.
+
+    >>> print(StepEffect("recency", 0.72, 1, 2, "30 days old, × 0.8"))
+    recency: 30 days old, × 0.8; rank 1 → 2
+    """
+
+    step: str
+    value: float
+    rank_before: int
+    rank: int
+    reason: str
+
+    def __str__(self) -> str:
+        way = f"rank {self.rank_before} → {self.rank}" if self.rank != self.rank_before else ""
+        return "; ".join(filter(None, (f"{self.step}: {self.reason}", way)))
 
 
 @dataclass(frozen=True)
@@ -34,8 +63,9 @@ class Ranked:
     index : int
         Its place among the documents that were given, or among all passages of an index.
     score : float
-        Falls along the ranking, in (0, 1) where the reranker is calibrated, else ``raw``. It may
-        rest on comparisons with the other documents: only scores of one list can be compared.
+        Falls along the ranking, unless steps followed it, in (0, 1) where the reranker is
+        calibrated, else ``raw``. It may rest on comparisons with the other documents: only scores
+        of one list can be compared.
     id : any
         Its id, if it had one.
     text : str
@@ -55,6 +85,8 @@ class Ranked:
         What each feature adds to ``raw``, and which words matched, if that was asked for.
     teacher_score : float or None
         What the teacher of a cascade gave it, if it was asked.
+    steps : tuple of StepEffect
+        What steps after ranking did to it, in their order.
 
     >>> Ranked(2, 0.93, id="emma", text="A novel.").text
     'A novel.'
@@ -72,6 +104,12 @@ class Ranked:
     first_rank: int | None = None
     explanation: PassageExplanation | None = None
     teacher_score: float | None = None
+    steps: tuple[StepEffect, ...] = ()
+
+    @property
+    def value(self) -> float:
+        """What ranks it: its raw score, or its value after the last step."""
+        return self.steps[-1].value if self.steps else self.raw
 
 
 class Ranking(list[Ranked]):
@@ -87,6 +125,12 @@ class Ranking(list[Ranked]):
     def __init__(self, ranked: Iterable[Ranked] = (), notes: Iterable[str] = ()) -> None:
         super().__init__(ranked)
         self.notes = tuple(notes)
+
+    def of(self, ranked: Iterable[Ranked]) -> Self:
+        """Other documents with all else that is known of this ranking."""
+        changed = copy(self)
+        changed[:] = ranked
+        return changed
 
 
 class PassageRanking(NamedTuple):
@@ -129,6 +173,7 @@ def records(rankings: Iterable[PassageRanking]) -> Iterator[dict[str, Any]]:
                 **({} if one.probability is None else {"probability": one.probability}),
                 "id": name,
                 "text": one.text,
+                **({"steps": [step._asdict() for step in one.steps]} if one.steps else {}),
                 **one.metadata,
             }
             for rank, (one, name) in enumerate(zip(ranking.passages, ranking.names()), 1)
@@ -150,7 +195,7 @@ def write(rankings: Iterable[PassageRanking], path: PathName) -> None:
         from didyma.data.trec import write_run
 
         rows = [
-            (ranking.qid, name, one.raw)
+            (ranking.qid, name, one.value)
             for ranking in rankings
             for one, name in zip(ranking.passages, ranking.names())
         ]

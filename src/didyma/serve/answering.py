@@ -21,6 +21,7 @@ from didyma.serve.served import ServedIndexes, ServedModels
 
 if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranking
+    from didyma.text.steps import Step
 
 __all__ = ["Answering"]
 
@@ -38,6 +39,8 @@ class Answering:
     metrics : ServiceMetrics
     log_queries : bool
         Put queries into ``fields``.
+    then : sequence of Step
+        Steps after ranking, for requests that ask for none of their own.
     """
 
     def __init__(
@@ -48,9 +51,10 @@ class Answering:
         metrics: ServiceMetrics,
         *,
         log_queries: bool,
+        then: Sequence[Step] = (),
     ) -> None:
         self.models, self.indexes, self.limits = models, indexes, limits
-        self.metrics, self.log_queries = metrics, log_queries
+        self.metrics, self.log_queries, self.then = metrics, log_queries, then
 
     def rank(self, question: Question, fields: dict[str, Any]) -> Ranking:
         """The documents of a request, the best first."""
@@ -86,7 +90,14 @@ class Answering:
                 _within(f"{part} {n}" if part else ""),
             ):
                 explain = question.explain or question.spans is not None
-                ranked = reranker.rank(query, passages, question.top_n, scores, explain=explain)
+                ranked = reranker.rank(
+                    query,
+                    passages,
+                    question.top_n,
+                    scores,
+                    explain=explain,
+                    then=self.then if question.then is None else question.then,
+                )
             self.metrics.documents.observe(len(passages))
             rankings.append(ranked)
         return rankings
@@ -109,6 +120,7 @@ class Answering:
                 [question.documents[row] for row in own],
                 question.model,
                 scores=None if scores is None else [scores[row] for row in own],
+                then=(),
             )
             for query, own in rows.items()
         ]
@@ -144,6 +156,7 @@ class Answering:
                 reranker=None if served is None else served.reranker,
                 candidates=question.candidates or min(CANDIDATES, self.limits.documents),
                 explain=question.explain,
+                then=self.then if question.then is None else question.then,
             )
         return replace(question, index=name, model=model), ranked
 

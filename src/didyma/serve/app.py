@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import asdict
 from functools import partial
@@ -43,6 +43,7 @@ from didyma.serve.scores import ScoreQuestion, score_dialect_of
 from didyma.serve.served import Served, ServedIndexes, ServedModels
 from didyma.serve.tokens import BearerTokens
 from didyma.serve.work import WorkQueue, on_own_thread
+from didyma.text.steps import Step
 
 __all__ = ["Service"]
 
@@ -67,6 +68,8 @@ class Service:
         That rank at the same time; every core if not given.
     log_queries : bool
         Write queries into the log.
+    then : sequence of Step
+        Steps after ranking, for requests that ask for none of their own.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class Service:
         hosts: AllowedHosts | None = None,
         threads: int | None = None,
         log_queries: bool = False,
+        then: Sequence[Step] = (),
     ) -> None:
         self.models, self.limits = models, limits or Limits()
         self.indexes = indexes or ServedIndexes([])
@@ -88,7 +92,7 @@ class Service:
         self.room = ConnectionLimit(self.limits.connections, self.limits.seconds)
         self.metrics = ServiceMetrics(self.queue, self.room, models, self.indexes)
         self.answering = Answering(
-            models, self.indexes, self.limits, self.metrics, log_queries=log_queries
+            models, self.indexes, self.limits, self.metrics, log_queries=log_queries, then=then
         )
         self._reload_all = asyncio.Event()
         values_of(b"[]", 1)  # so that no request compiles

@@ -19,9 +19,11 @@ from msgspec import UNSET, Struct, UnsetType
 from didyma.errors import DataError
 from didyma.serve.documents import GivenDocument
 from didyma.serve.errors import DocumentsError, ErrorBody, HTTPError, TextsError
+from didyma.serve.steps import Then, effects_of, steps_of
 
 if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranked, Ranking
+    from didyma.text.steps import Step
 
 __all__ = [
     "COHERE",
@@ -88,7 +90,8 @@ class RelevantSpan(Struct):
 class Question:
     """A rerank request, in whatever dialect.
 
-    ``scores`` are those of a first stage, ``rank_fields`` the fields that are the text.
+    ``scores`` are those of a first stage, ``rank_fields`` the fields that are the text, ``then``
+    steps after ranking, if they are not those of the server.
     """
 
     query: str
@@ -102,6 +105,7 @@ class Question:
     raw_scores: bool = False
     explain: bool = False
     spans: SpanRequest | None = None
+    then: Sequence[Step] | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,7 @@ class SearchQuestion:
     index: str | None = None
     model: str | None = None
     explain: bool = False
+    then: Sequence[Step] | None = None
 
 
 Q = TypeVar("Q")
@@ -169,6 +174,7 @@ class DocumentsBody(Struct):
     scores: list[float] | None = None
     query_vector: list[float] | None = None
     rank_fields: RankFields | None = None
+    then: Then | None = None
 
 
 class DocumentsItem(Struct):
@@ -180,6 +186,7 @@ class DocumentsItem(Struct):
     document: dict[str, Any] | UnsetType = UNSET
     relevant_spans: list[RelevantSpan] | UnsetType = UNSET
     explanation: dict[str, Any] | UnsetType = UNSET
+    steps: list[dict[str, Any]] | UnsetType = UNSET
 
 
 class Usage(Struct, frozen=True):
@@ -226,6 +233,7 @@ class DocumentsDialect(Dialect[Question]):
             return_documents=self.returns_documents if returned is None else returned,
             explain=bool(body.explain),
             spans=None if spans is None or spans.mode == "disabled" else spans,
+            then=steps_of(body.then),
         )
 
     def _answer(self, id: str, question: Question, ranked: Ranking) -> DocumentsAnswer:
@@ -237,6 +245,7 @@ class DocumentsDialect(Dialect[Question]):
                 _returned(question, one) if question.return_documents else UNSET,
                 _relevant_spans(one, question.spans),
                 _explanation(one, asked=question.explain),
+                effects_of(one),
             )
             for one in ranked
         ]
@@ -256,6 +265,7 @@ class TextsBody(Struct):
     explain: bool | None = None
     scores: list[float] | None = None
     query_vector: list[float] | None = None
+    then: Then | None = None
 
 
 class TextsItem(Struct):
@@ -266,6 +276,7 @@ class TextsItem(Struct):
     probability: float | UnsetType = UNSET
     text: str | UnsetType = UNSET
     explanation: dict[str, Any] | UnsetType = UNSET
+    steps: list[dict[str, Any]] | UnsetType = UNSET
 
 
 class TextsDialect(Dialect[Question]):
@@ -287,6 +298,7 @@ class TextsDialect(Dialect[Question]):
             return_documents=bool(body.return_text),
             raw_scores=bool(body.raw_scores),
             explain=bool(body.explain),
+            then=steps_of(body.then),
         )
 
     def headers(self, ranked: Ranking) -> dict[str, str]:
@@ -301,6 +313,7 @@ class TextsDialect(Dialect[Question]):
                 probability_of(one),
                 one.text if question.return_documents else UNSET,
                 _explanation(one, asked=question.explain),
+                effects_of(one),
             )
             for one in ranked
         ]
@@ -315,6 +328,7 @@ class SearchBody(Struct):
     index: str | None = None
     model: str | None = None
     explain: bool | None = None
+    then: Then | None = None
 
 
 class FirstStagePlace(Struct):
@@ -334,6 +348,7 @@ class SearchItem(Struct):
     probability: float | UnsetType = UNSET
     metadata: dict[str, Any] | UnsetType = UNSET
     explanation: dict[str, Any] | UnsetType = UNSET
+    steps: list[dict[str, Any]] | UnsetType = UNSET
 
 
 class SearchAnswer(Struct):
@@ -363,6 +378,7 @@ class SearchDialect(Dialect[SearchQuestion]):
             index=body.index,
             model=body.model,
             explain=bool(body.explain),
+            then=steps_of(body.then),
         )
 
     def _answer(self, id: str, question: SearchQuestion, ranked: Ranking) -> SearchAnswer:
@@ -375,6 +391,7 @@ class SearchDialect(Dialect[SearchQuestion]):
                 probability_of(one),
                 one.metadata or UNSET,
                 _explanation(one, asked=question.explain),
+                effects_of(one),
             )
             for one in ranked
         ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -22,6 +22,7 @@ from didyma.ranking.ranked import Ranked, Ranking
 from didyma.text.cascade_curve import CascadeCurve
 from didyma.text.margins import contested, rearranged
 from didyma.text.reranker import MEASURES, Reranker
+from didyma.text.steps.step import Step, check_top_k, take_steps
 from didyma.text.teachers.endpoint import EndpointTeacher
 from didyma.text.teachers.patience import within
 from didyma.text.teachers.resolution import TeacherLike, resolve
@@ -158,15 +159,15 @@ class Cascade(Serialisable, Savable):
         scores: ArrayLike | None = None,
         *,
         explain: bool = False,
+        then: Sequence[Step] = (),
     ) -> CascadeRanking:
         """Documents from the best to the worst; parameters are those of `Reranker.rank`.
 
         A document has the score and the raw score of its place in the reranker's order, so that
         they fall from the first to the last, and the teacher's as ``teacher_score``. Explanations
-        are of the reranker's own scores.
+        are of the reranker's own scores. Steps follow the teacher.
         """
-        if top_k is not None and not (is_whole(top_k) and top_k >= 0):
-            raise DataError(f"expected a number of documents, found {top_k!r}", field="top_k")
+        check_top_k(top_k)
         ranking = self.reranker.rank(query, documents, scores=scores, explain=explain)
         raw = np.array([one.raw for one in ranking])
         answer = self._ask(query, raw, [one.text for one in ranking])
@@ -186,7 +187,8 @@ class Cascade(Serialisable, Savable):
             notes.append(f"the order is the reranker's, not the teacher's: {answer.failure}")
         elif len(order):
             notes.append(f"teacher: asked about {len(told)} of {len(order)} documents")
-        return CascadeRanking(ranked[:top_k], notes, len(told), answer.failure)
+        answered = CascadeRanking(ranked, notes, len(told), answer.failure)
+        return take_steps(answered, then, top_k)
 
     def predict(self, lists: Lists) -> NDArray[np.float64]:
         """Raw score of each row; higher ranks first within a list.

@@ -38,6 +38,7 @@ from didyma.text.encoders.fingerprint import Fingerprint
 from didyma.text.encoders.resolution import EncoderLike, resolve
 from didyma.text.features.bm25 import BM25
 from didyma.text.spans import matched_spans
+from didyma.text.steps.step import Step, take_steps
 from didyma.text.vector_store import VectorStore
 from didyma.values import is_whole
 
@@ -265,6 +266,7 @@ class PassageIndex:
         reranker: Reranker | Cascade | None = None,
         candidates: int = CANDIDATES,
         explain: bool = False,
+        then: Sequence[Step] = (),
     ) -> Ranking:
         """The k best passages for a query, best first.
 
@@ -283,6 +285,8 @@ class PassageIndex:
             How many of each first stage's best the reranker looks at; never fewer than ``k``.
         explain : bool
             Say what makes the reranker's scores.
+        then : sequence of Step
+            What follows ranking, as of `didyma.Reranker.rank`.
         """
         if not isinstance(query, str):
             raise DataError(f"expected a text, found {query!r:.40}", field="query")
@@ -290,9 +294,9 @@ class PassageIndex:
             if not is_whole(value) or value < 1:
                 raise DataError(f"expected a positive number, found {value!r:.40}", field=name)
         with placed(self.path):
-            wanted = k if reranker is None else max(k, candidates)
+            wanted = k if reranker is None and not then else max(k, candidates)
             places, scores, stages = self.candidates(query, wanted)
-        if reranker is None:
+        if reranker is None and not then:
             places, scores = places[:k], scores[:k]
         passages = [self.passage(place) for place in places.tolist()]
         ranked = [
@@ -311,26 +315,28 @@ class PassageIndex:
             )
         ]
         if reranker is None or not ranked:
-            return Ranking(ranked)
+            return take_steps(Ranking(ranked), then, k)
         first = stages["bm25"] if reranker.uses_scores else None
         again = reranker.rank(
-            query, _documents(passages, stages, reranker), k, first, explain=explain
+            query,
+            _documents(passages, stages, reranker),
+            None if then else k,
+            first,
+            explain=explain,
         )
-        return Ranking(
-            (
-                replace(
-                    one,
-                    index=before.index,
-                    id=before.id,
-                    metadata=before.metadata,
-                    first_score=before.first_score,
-                    first_rank=before.first_rank,
-                )
-                for one in again
-                for before in [ranked[one.index]]
-            ),
-            again.notes,
+        reranked = again.of(
+            replace(
+                one,
+                index=before.index,
+                id=before.id,
+                metadata=before.metadata,
+                first_score=before.first_score,
+                first_rank=before.first_rank,
+            )
+            for one in again
+            for before in [ranked[one.index]]
         )
+        return take_steps(reranked, then, k)
 
     def spans(self, query: str, texts: Sequence[str]) -> list[list[MatchedSpan]]:
         """For each text the words that the query has as well."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -25,8 +25,8 @@ from didyma.ranking.windowed import Windowed
 from didyma.text.features import TextFeatures
 from didyma.text.features.descriptions import described
 from didyma.text.spans import matched_spans
+from didyma.text.steps.step import Step, check_top_k, take_steps
 from didyma.text.training_data import TrainingData
-from didyma.values import is_whole
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
@@ -165,6 +165,7 @@ class Reranker(Serialisable, Savable):
         scores: ArrayLike | None = None,
         *,
         explain: bool = False,
+        then: Sequence[Step] = (),
     ) -> Ranking:
         """Documents by descending score, of equal ones the first given first.
 
@@ -180,15 +181,17 @@ class Reranker(Serialisable, Savable):
             The first stage's, if the reranker was trained with such (`uses_scores`), and only then.
         explain : bool
             Fill in `Ranked.explanation`, of a long document that of its best window.
+        then : sequence of Step
+            What follows: `didyma.text.Recency`, `Boost`, and last `Diversity`. `Ranked.steps` says
+            what they did.
         """
-        if top_k is not None and not (is_whole(top_k) and top_k >= 0):
-            raise DataError(f"expected a number of documents, found {top_k!r}", field="top_k")
+        check_top_k(top_k)
         passages = self._read(documents)
         lists = self._lists(query, passages, scores)
         if not passages:
             return Ranking()
         windowed, rows, raw, window = self._score(lists)
-        order = np.argsort(-raw, kind="stable")[:top_k]
+        order = np.argsort(-raw, kind="stable")[: None if then else top_k]
         score, probability = self._calibrated(raw), self._probability(windowed, raw)
         spans = self._spans(windowed, window)
         ranked = [
@@ -204,9 +207,13 @@ class Reranker(Serialisable, Savable):
             )
             for n in order.tolist()
         ]
+        notes = list(self._notes(passages, lists, windowed))
+        if then:
+            ranking = take_steps(Ranking(ranked, notes), then, top_k)
+            ranked, notes = list(ranking), list(ranking.notes)
         if explain:
-            ranked = self._explained(ranked, lists, rows, window[order])
-        return Ranking(ranked, tuple(self._notes(passages, lists, windowed)))
+            ranked = self._explained(ranked, lists, rows, window[[one.index for one in ranked]])
+        return Ranking(ranked, notes)
 
     def _notes(self, passages: list[Passage], lists: Lists, windowed: Windowed) -> Iterable[str]:
         """What whoever asked should know."""
