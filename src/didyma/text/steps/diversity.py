@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from didyma.data.field_kinds import vector_in
 from didyma.errors import DataError
@@ -16,6 +15,9 @@ from didyma.interruption import check_interruption
 from didyma.ranking.ranked import Ranked
 from didyma.text.features.lexicon import Lexicon
 from didyma.text.steps.step import Step, Values, in_document
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["Diversity", "word_vectors"]
 
@@ -121,6 +123,8 @@ def word_vectors(texts: Sequence[str]) -> csr_array:
            [0.3, 1. , 0. ],
            [0. , 0. , 1. ]])
     """
+    from scipy.sparse import csr_array
+
     tokens = Lexicon(None).read(texts)
     row = np.repeat(np.arange(len(texts)), np.diff(tokens.begins))
     shape = (len(texts), int(tokens.terms.max(initial=-1)) + 1)
