@@ -44,6 +44,7 @@ LAYERS = [
     {"exports"},
     {"jax", "nn"},
     {"report"},
+    {"judgements"},
     {"integrations", "serve"},
     {"cli"},
     {"applications"},

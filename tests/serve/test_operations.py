@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from didyma.judgements import JudgementStore
 from didyma.model import version_of
 from didyma.serve.app import Service
 from didyma.serve.errors import HTTPError
@@ -103,3 +104,32 @@ def test_nobody_changes_a_server_without_tokens(files: list[Path]):
         assert (
             client.post("/v1/rollback", json=[], headers={"authorization": "s"}).status_code == 400
         )
+
+
+def test_judgements_are_kept_for_who_has_a_token(files: list[Path], tmp_path: Path):
+    store = JudgementStore(tmp_path / "judgements")
+    models = ServedModels([NamedSource(files[0], None)])
+    service = Service(models, tokens=BearerTokens(["secret"]), judgements=store)
+    said = {"query": "who?", "document": "d1", "label": 1, "who": "page", "shown": ["d1", "d2"]}
+    with running(service) as client:
+        assert client.get("/info", headers=TOKEN).json()["judgements"] is True
+        assert client.post("/v1/judgements", json={"judgements": [said]}).status_code == 401
+
+        def send(*judgements: dict[str, Any]) -> Any:
+            return client.post("/v1/judgements", json={"judgements": judgements}, headers=TOKEN)
+
+        assert send(said, said | {"label": None}).json() == {"stored": 2}
+        refused = send(said, said | {"document": " "})
+        assert refused.status_code == 400
+        assert "document: expected a text" in refused.json()["message"]
+    assert [(own.document, own.label, own.shown) for own in store] == [
+        ("d1", 1, ("d1", "d2")),
+        ("d1", None, ("d1", "d2")),
+    ]
+
+
+def test_judgements_are_not_kept_unless_asked_for(service: Service):
+    with running(service) as client:
+        assert client.get("/info", headers=TOKEN).json()["judgements"] is False
+        found = client.post("/v1/judgements", json={"judgements": []}, headers=TOKEN)
+        assert found.status_code == 404

@@ -68,6 +68,10 @@ COMMANDS = {
         "cli.serve.serve",
         "Answer the rerank requests of Cohere's, Jina's, vLLM's and TEI's clients, and searches.",
     ),
+    "judge": (
+        "cli.judge.app",
+        "Keep judgements of many judges in a folder, and learn from them.",
+    ),
     "clicks": (
         "applications.clicks.command.clicks",
         "Turn a log of clicks into judgements to train on.",

@@ -91,6 +91,15 @@ def serve(
             metavar="K",
         ),
     ] = 3,
+    judgements: Annotated[
+        Path | None,
+        options.text(
+            "FOLDER",
+            "Keep judgements of the page, and of POST /v1/judgements, in this folder (didyma "
+            "judge); who sends them needs a token.",
+            default="they are not kept",
+        ),
+    ] = None,
     log_queries: Annotated[
         bool, options.flag("--log-queries", "Write queries into the log.")
     ] = False,
@@ -134,12 +143,16 @@ def serve(
         if (error.name or "").startswith("didyma"):
             raise
         raise MissingExtraError("a server", "serve") from None
+    from didyma.judgements import JudgementStore
+
     if not models and not indexes:
         raise typer.BadParameter("give one, or an --index", param_hint="MODEL")
     then = after.steps
     tokens = BearerTokens.read(token_file)
     hosts = AllowedHosts(host, allowed_hosts or [])
     check_host(host, has_tokens=bool(tokens), insecure=insecure)
+    if judgements is not None and not tokens:
+        raise typer.BadParameter("needs tokens (--token-file)", param_hint="--judgements")
     log_to_stderr()
     load = partial(asked.load, embedding=embedding, trust=trust)
     served = ServedModels([NamedSource.of(model) for model in models or []], load, keep=keep)
@@ -152,5 +165,6 @@ def serve(
         hosts=hosts,
         log_queries=log_queries,
         then=then,
+        judgements=None if judgements is None else JudgementStore(judgements),
     )
     run(service, host, port)

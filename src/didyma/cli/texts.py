@@ -150,7 +150,9 @@ class TextFiles:
                 "depth": self.depth,
                 "first_stage": self._first_stage(language, encoder),
             }
-            if self.data is not None:
+            if self.data is not None and (self.data / "judgements.jsonl").is_file():
+                lists = self._judged()
+            elif self.data is not None:
                 lists = texts.read(self.data, part=self.part, **names, **search)
             else:
                 assert self.queries is not None
@@ -165,6 +167,14 @@ class TextFiles:
             f"{self.path}: {len(lists.groups)} queries, {len(lists)} passages{first}{judged}"
         )
         return lists
+
+    def _judged(self) -> Lists:
+        """The judgements of a store, one label for each pair."""
+        from didyma.judgements import JudgementStore, lists_of, merge
+
+        assert self.data is not None
+        with placed(self.data):
+            return lists_of(merge(JudgementStore.open(self.data)))
 
     def _first_stage(self, language: str | None, encoder: str | None) -> Any:
         if self.first_stage is None:

@@ -6,6 +6,9 @@ from didyma.metrics.evaluation import expected as expected
 from didyma.metrics.measures import ROCArea as ROCArea
 from didyma.metrics.measures import parse as parse
 from didyma.metrics.measures import parse_all as parse_all
+from didyma.metrics.power import Power as Power
+from didyma.metrics.power import power_of as power_of
+from didyma.metrics.power import queries_needed as queries_needed
 from didyma.metrics.runs import RunEvaluator as RunEvaluator
 from didyma.metrics.runs import evaluate_run as evaluate_run
 from didyma.metrics.significance import Comparison as Comparison

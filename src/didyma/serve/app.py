@@ -25,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 from didyma import __version__
 from didyma.errors import DataError
 from didyma.execution import present_cores
+from didyma.judgements import JudgementStore
 from didyma.serve.answering import Answering
 from didyma.serve.batches import BATCH
 from didyma.serve.connections import ConnectionLimit
@@ -70,6 +71,8 @@ class Service:
         Write queries into the log.
     then : sequence of Step
         Steps after ranking, for requests that ask for none of their own.
+    judgements : JudgementStore, optional
+        Where judgements that are sent are kept.
     """
 
     def __init__(
@@ -83,9 +86,10 @@ class Service:
         threads: int | None = None,
         log_queries: bool = False,
         then: Sequence[Step] = (),
+        judgements: JudgementStore | None = None,
     ) -> None:
         self.models, self.limits = models, limits or Limits()
-        self.indexes = indexes or ServedIndexes([])
+        self.indexes, self.judgements = indexes or ServedIndexes([]), judgements
         self.tokens = tokens or BearerTokens([])
         self.queue = WorkQueue(threads or present_cores(), self.limits.waiting)
         self.bodies = MemoryBudget(self.limits.in_flight, self.limits.seconds)
@@ -146,6 +150,7 @@ class Service:
             "version": __version__,
             "max_client_batch_size": self.limits.documents,
             "limits": asdict(self.limits),
+            "judgements": self.judgements is not None and bool(len(self.tokens)),
             "models": {
                 name: {**model.info, "kept": [own.version for own in self.models.versions(name)]}
                 for name, model in self.models.by_name.items()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
+from didyma.judgements import Judgement
 from didyma.serve.dialects import Dialect
 from didyma.serve.errors import DocumentsError, HTTPError
 
@@ -53,6 +54,39 @@ class RollbackAnswer(Struct):
     before: str
 
 
+class GivenJudgement(Struct):
+    """A judgement; ``label`` null takes back what the same judge has said before."""
+
+    query: str
+    document: str
+    label: float | None
+    who: str = ""
+    why: str = ""
+    shown: list[str] = []
+    text: str | None = None
+    qid: str | None = None
+
+
+class Judging(Operation):
+    """Judgements for the store of the server."""
+
+    judgements: list[GivenJudgement]
+
+    def _run(self, service: Service, fields: dict[str, Any]) -> JudgingAnswer:
+        if service.judgements is None:
+            raise HTTPError(404, "expected a server that keeps judgements (--judgements)")
+        service.limits.check_documents(len(self.judgements))
+        said = [Judgement.of(to_builtins(own)) for own in self.judgements]
+        fields["judgements"] = service.judgements.add(said)
+        return JudgingAnswer(len(said))
+
+
+class JudgingAnswer(Struct):
+    """How many were stored."""
+
+    stored: int
+
+
 class OperationDialect(Dialect[Operation]):
     """This server's own."""
 
@@ -77,4 +111,16 @@ class RollbackDialect(OperationDialect):
     summary = "Serve an earlier version of a model again."
 
 
-OPERATIONS: dict[str, OperationDialect] = {"/v1/rollback": RollbackDialect()}
+class JudgingDialect(OperationDialect):
+    """``/v1/judgements``."""
+
+    name = "judgements"
+    body = Judging
+    answered = JudgingAnswer
+    summary = "Add judgements to the store of the server."
+
+
+OPERATIONS: dict[str, OperationDialect] = {
+    "/v1/rollback": RollbackDialect(),
+    "/v1/judgements": JudgingDialect(),
+}

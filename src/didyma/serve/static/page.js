@@ -49,6 +49,7 @@ class Page {
       const info = await this.server.info();
       byId("token-form").hidden = true;
       this.models = info.models;
+      this.keepsJudgements = info.judgements;
       const names = Object.keys(info.models);
       options(byId("model"), names.map((name) => [name, name]), info.model_id);
       options(byId("beside"), [["", "none"], ...names.map((name) => [name, name])], "");
@@ -154,6 +155,7 @@ class Page {
     const judge = (passage, grade) => {
       this.judgements.toggle(this.query, passage, grade);
       this.#judge();
+      if (this.keepsJudgements) void this.#keep(passage);
     };
     this.columns = Array.from({ length: n }, () => new Column(this.passages, judge));
     byId("columns").replaceChildren(...this.columns.map((column) => column.element));
@@ -277,6 +279,17 @@ class Page {
     byId("judged-note").textContent = mixed
       ? "didyma rerank fit judgements.jsonl learns from them."
       : "To learn, one question at least needs a passage that is relevant and one that is not.";
+  }
+
+  /** Send a judgement, or that it is taken back, to the server's store. */
+  async #keep(passage) {
+    const query = this.query;
+    const label = this.judgements.get(query, passage) ?? null;
+    await this.#trying(async () => {
+      await this.server.judge(query, passage, label, this.passages);
+      this.judgements.saved = true;
+      byId("judged-note").textContent = "The server keeps them.";
+    });
   }
 
   #export() {

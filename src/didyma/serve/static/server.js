@@ -57,6 +57,15 @@ export class Server {
     return results.map(({ id, text, first_stage, metadata }) => ({ id, text, score: first_stage.score, metadata }));
   }
 
+  /** Keep what somebody thinks of a passage, beside those that were shown with it. */
+  async judge(query, passage, label, passages) {
+    const name = ({ id, text }) => (id === undefined ? text : String(id));
+    const text = passage.id === undefined ? undefined : passage.text;
+    const judgement = { query, document: name(passage), label, text, who: "page", shown: passages.map(name) };
+    const body = JSON.stringify({ judgements: [judgement] });
+    await this.#fetch("v1/judgements", { method: "POST", headers: JSON_TYPE, body });
+  }
+
   /** The results for a question, the best first, notes on it, and how long they took. */
   async rank(model, fields, query, passages, scores, signal) {
     const documents = passages.map((own) => own.document ?? withMetadata(own, fields));
