@@ -162,8 +162,9 @@ class Hypergraph:
 
     def reads(self, sizes: Integers) -> NDArray[np.bool_]:
         """Which parts and additional ones the derivations of each instance use, (B, d + f)."""
-        rows = [self._read_by(tuple(size)) for size in sizes.tolist()]
-        return np.array(rows, bool).reshape(len(sizes), self.base - 1)
+        distinct, of_instance = np.unique(sizes, axis=0, return_inverse=True)
+        rows = [self._read_by(tuple(size)) for size in distinct.tolist()]
+        return np.array(rows, bool).reshape(len(distinct), self.base - 1)[of_instance.ravel()]
 
     def _read_by(self, size: tuple[int, ...]) -> NDArray[np.bool_]:
         from didyma._core.hypergraph import reach

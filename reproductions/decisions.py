@@ -1,0 +1,516 @@
+"""Learning through solvers: our losses and PyEPO's on the same data, with the same solver.
+
+    python -m reproductions.decisions --python PATH     PATH: Python of an environment with pyepo
+    python -m reproductions.decisions --quick           one cell of each problem, two seeds
+    python -m reproductions.decisions --write           everything, into docs/RESULTS.md
+
+Each run trains a linear predictor of costs by Adam, in batches of 32. Of all rates and checkpoints
+the one with the lowest regret on validation instances (a quarter as many as for training) is tested
+once, on 1,000 further instances. Seeds from 1000 on served for developing the protocol, seeds 0 to
+9 are the evidence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from benchmarks.peers import ONE_THREAD, environment
+from numpy.typing import NDArray
+
+import didyma
+from didyma.errors import DataError
+from didyma.metrics import wilcoxon
+from didyma.metrics.significance import holm
+from didyma.nn import (
+    BlackboxArgmax,
+    FenchelYoungLoss,
+    IdentityArgmax,
+    ImplicitMLE,
+    PerturbedArgmax,
+    PerturbedLoss,
+    PoolLoss,
+    SPOPlusLoss,
+)
+from didyma.report.table import markdown
+from didyma.structures import Hypergraph, Plan, Planned, ShortestPath
+from reproductions import study
+from reproductions.decisions_training import (
+    BATCH,
+    PROBLEMS,
+    SAMPLES,
+    SOLVE_RATIO,
+    Criterion,
+    Problem,
+    Tasks,
+    grid_edges,
+    jointly,
+    of_decisions,
+    separately,
+    squared_error,
+    train,
+)
+from reproductions.kept import Kept
+
+WORKER = Path(__file__).with_name("decisions_worker.py")
+PEER = "PyEPO "
+RATES = (0.01, 0.03, 0.1)
+STEPS = 240
+N_TEST, SIDE = 1000, 5
+DEGREES, NOISES, SIZES = (1, 2, 4, 6), (0.0, 0.5), (100, 1000)
+
+
+class Listed(Planned):
+    """The outputs of a problem, found in a tree of their first parts; sums over them as well."""
+
+    def __init__(self, outputs: NDArray[np.float64]) -> None:
+        self.outputs = [tuple(np.flatnonzero(output).tolist()) for output in outputs]
+
+    def plan(self, shape: tuple[int, ...]) -> Hypergraph:
+        """A vertex for each beginning of an output."""
+        plan = Plan(*shape)
+        slots: dict[tuple[int, ...], int] = {(): plan.zero}
+        for parts in self.outputs:
+            for n in range(len(parts)):
+                if parts[: n + 1] not in slots:
+                    slots[parts[: n + 1]] = plan.add([(slots[parts[:n]], parts[n])])
+        return plan.finish(plan.add([(slots[parts], plan.zero) for parts in self.outputs]))
+
+
+class Counted(didyma.Structure):
+    """The same outputs, with the number of argmaxes that were asked for."""
+
+    def __init__(self, outputs: NDArray[np.float64]) -> None:
+        self.outputs, self.n_calls = outputs, 0
+
+    def argmax(self, scores: Any, **additional: Any) -> Any:
+        """The best of the list."""
+        self.n_calls += 1
+        return np.flatnonzero(self.outputs[(self.outputs @ scores).argmax()])
+
+
+# --- Losses ---------------------------------------------------------------------------------------
+
+
+def of_scores(make: Callable[[Any], Any]) -> Callable[[Any], Criterion]:
+    """A loss of predicted and true scores, which are negative costs."""
+
+    def criterion(structure: Any) -> Criterion:
+        loss = make(structure)
+        return jointly(lambda p, c, w: loss(-p, -c, decision=w))
+
+    return criterion
+
+
+def of_decision(make: Callable[[Any], Any]) -> Callable[[Any], Criterion]:
+    """A loss of predicted scores and the best decision."""
+
+    def criterion(structure: Any) -> Criterion:
+        loss = make(structure)
+        return jointly(lambda p, c, w: loss(-p, w))
+
+    return criterion
+
+
+def after(make: Callable[[Any], Any], remembers: bool = False) -> Callable[[Any], Criterion]:
+    """A layer, and the cost of its decisions."""
+
+    def criterion(structure: Any) -> Criterion:
+        def one(run: int) -> Criterion:
+            layer = make(structure)
+            return of_decisions(lambda predicted: layer(-predicted))
+
+        return separately(one) if remembers else jointly(one(0))
+
+    return criterion
+
+
+def pool(kind: str) -> Callable[[Any], Criterion]:
+    """A loss over a pool of outputs."""
+
+    def criterion(structure: Any) -> Criterion:
+        def one(run: int) -> Criterion:
+            loss = PoolLoss(structure, kind, solve_ratio=SOLVE_RATIO, n_jobs=1)
+            return lambda predicted, costs, decisions: loss(-predicted, -costs)
+
+        return separately(one)
+
+    return criterion
+
+
+TWO_STAGE, SPO, PEER_SPO = "squared error", "SPO+", "PyEPO SPO+"
+SMOOTHED = ("smoothed SPO+, SparseMAP", "smoothed SPO+, entropy")
+CORE: dict[str, Callable[[Any], Criterion]] = {
+    TWO_STAGE: lambda structure: squared_error(),
+    SPO: of_scores(lambda s: SPOPlusLoss(s, n_jobs=1)),
+    SMOOTHED[0]: of_scores(lambda s: SPOPlusLoss(s, "sparsemap", n_jobs=1)),
+    SMOOTHED[1]: of_scores(lambda s: SPOPlusLoss(s, "crf", n_jobs=1)),
+    "SparseMAP": of_decision(lambda s: FenchelYoungLoss(s, "sparsemap", n_jobs=1)),
+    "CRF": of_decision(lambda s: FenchelYoungLoss(s, "crf", n_jobs=1)),
+    "perceptron": of_decision(lambda s: FenchelYoungLoss(s, "perceptron", n_jobs=1)),
+    "PerturbedLoss": of_decision(lambda s: PerturbedLoss(s, n_samples=SAMPLES, n_jobs=1)),
+    "BlackboxArgmax": after(lambda s: BlackboxArgmax(s, n_jobs=1)),
+    "IdentityArgmax": after(lambda s: IdentityArgmax(s, n_jobs=1)),
+}
+OTHERS = {
+    "PerturbedArgmax": after(lambda s: PerturbedArgmax(s, n_samples=SAMPLES, n_jobs=1)),
+    "ImplicitMLE": after(lambda s: ImplicitMLE(s, n_jobs=1)),
+    "ImplicitMLE, adaptive": after(lambda s: ImplicitMLE(s, adaptive=True, n_jobs=1), True),
+    "pool, nce": pool("nce"),
+    "pool, map": pool("map"),
+    "pool, pairwise": pool("pairwise"),
+    "pool, listwise": pool("listwise"),
+}
+METHODS = CORE | OTHERS
+SUMS = (SMOOTHED[1], "CRF")  # need more of a structure than its argmax
+PEER_CORE = (PEER_SPO, "PyEPO PFYL", "PyEPO DBB", "PyEPO NID")
+PEER_OTHERS = (
+    *("PyEPO RFYL", "PyEPO DPO", "PyEPO I-MLE", "PyEPO AI-MLE", "PyEPO NCE", "PyEPO CMAP"),
+    *("PyEPO LTR pairwise", "PyEPO LTR listwise"),
+)
+PUBLISHED = {  # PyEPO 2.2.7, notebook 03: test regret in per cent
+    PEER_SPO: 7.59,
+    "PyEPO PFYL": 7.29,
+    "PyEPO RFYL": 7.79,
+    "PyEPO DBB": 15.12,
+    "PyEPO NID": 8.90,
+    "PyEPO I-MLE": 12.07,
+    "PyEPO AI-MLE": 7.24,
+    "PyEPO NCE": 10.29,
+}
+
+
+# --- Runs -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A problem, how its data are drawn, and how many instances there are to train on."""
+
+    problem: str
+    degree: int
+    noise: float
+    n: int
+
+    def draw(self, seed: int) -> Problem:
+        """Instances for training, validation and test, in this order."""
+        n = self.n + self.n // 4 + N_TEST
+        return PROBLEMS[self.problem](n, self.degree, self.noise, seed)
+
+    @property
+    def name(self) -> str:
+        """As columns are called."""
+        return f"degree {self.degree}, noise {self.noise:g}"
+
+
+def structure_of(problem: str, data: Problem) -> Any:
+    """Its solver."""
+    if problem == "shortest path":
+        return ShortestPath(grid_edges(SIDE), 0, SIDE * SIDE - 1)
+    return Listed(data.outputs)
+
+
+def weights_of(
+    method: str, structure: Any, data: Problem, tasks: Tasks, peer: Peer | None, **how: Any
+) -> tuple[NDArray[np.float64], dict[str, float]]:
+    """Trained weights, as `train` returns them, and what it took; all data have these outputs."""
+    if method.startswith(PEER):
+        assert peer is not None
+        return peer.train(method.removeprefix(PEER), data.outputs, tasks, how)
+    torch.manual_seed(0)
+    start = time.perf_counter()
+    weights = train(tasks, METHODS[method](structure), **how)
+    return weights, {"seconds": time.perf_counter() - start}
+
+
+class Peer:
+    """PyEPO in its own environment, in one process from the first training on."""
+
+    def __init__(self, python: Path) -> None:
+        self.python = python
+
+    @cached_property
+    def process(self) -> Any:
+        """The worker."""
+        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        return subprocess.Popen([self.python, WORKER], env=os.environ | ONE_THREAD, **pipes)
+
+    def train(
+        self, method: str, outputs: Any, tasks: Tasks, how: Mapping[str, Any]
+    ) -> tuple[NDArray[np.float64], dict[str, float]]:
+        """As `weights_of`."""
+        with tempfile.TemporaryDirectory() as folder:
+            tensors = {name: getattr(tasks, name) for name in ("features", "costs", "decisions")}
+            np.savez(Path(folder, "tasks.npz"), outputs=outputs, **tensors)
+            wanted = {"method": method, "seeds": list(tasks.seeds), **how}
+            Path(folder, "settings.json").write_text(json.dumps(wanted))
+            print(folder, file=self.process.stdin, flush=True)
+            if not (answer := self.process.stdout.readline()):
+                raise DataError(f"PyEPO's {method} failed: its worker says why above")
+            return np.load(Path(folder, "weights.npy")), json.loads(answer)
+
+
+def regret(data: Problem, weights: Any, rows: slice) -> float:
+    """Normalised regret of a linear predictor on some instances."""
+    return data.regret(data.features[rows] @ weights[:-1] + weights[-1], rows)
+
+
+def chosen(data: Problem, n: int, weights: Any) -> dict[str, float]:
+    """Test regret of the checkpoint and rate that are best on validation; of equals the first."""
+    held_out, test = slice(n, n + n // 4), slice(n + n // 4, None)
+    values = np.array([[regret(data, w, held_out) for w in by_rate] for by_rate in weights])
+    checkpoint, rate = np.unravel_index(values.argmin(), values.shape)
+    return {"regret": regret(data, weights[checkpoint, rate], test), "rate": RATES[rate]}
+
+
+def run_cell(cell: Cell, method: str, seeds: Sequence[int], peer: Peer | None) -> dict[str, Any]:
+    """Test regret and rate for each seed; data sets with the same outputs are trained at once."""
+    data = [cell.draw(seed) for seed in seeds]
+    shared = cell.problem != "knapsack"
+    found = []
+    for some in [range(len(seeds))] if shared else [[k] for k in range(len(seeds))]:
+        own = [data[k] for k in some]
+        tasks = Tasks.of(own, cell.n, [seeds[k] for k in some])
+        structure = structure_of(cell.problem, own[0])
+        how = {"rates": RATES, "steps": STEPS}
+        weights, _ = weights_of(method, structure, own[0], tasks, peer, **how)
+        found += [chosen(one, cell.n, weights[:, k]) for k, one in enumerate(own)]
+    return {key: [one[key] for one in found] for key in ("regret", "rate")}
+
+
+def warm_up(method: str, peer: Peer | None) -> dict[str, Any]:
+    """The setting of PyEPO's notebook 03, for five first weights and orders of the same data."""
+    n, seeds = 1000, range(42, 47)
+    data = PROBLEMS["shortest path"](2 * n, 4, 0.5, 42)
+    tasks = Tasks.of([data] * len(seeds), n, seeds)
+    structure = structure_of("shortest path", data)
+    how = {"rates": (0.01,), "steps": 20 * -(-n // BATCH)}
+    weights, _ = weights_of(method, structure, data, tasks, peer, **how)
+    return {"regret": [regret(data, w[0], slice(n, None)) for w in weights[-1]]}
+
+
+def cost(method: str, peer: Peer | None) -> dict[str, float]:
+    """Milliseconds of a step of one run by itself, and argmaxes for each instance."""
+    data, steps = PROBLEMS["shortest path"](1000, 4, 0.5, 0), 64
+    tasks = Tasks.of([data], 1000, [0])
+    how: dict[str, Any] = {"rates": (0.01,), "steps": steps}
+    structure = structure_of("shortest path", data)
+    instances = sum(BATCH if step % 32 else 1000 % BATCH for step in range(1, steps + 1))
+    _, took = weights_of(method, structure, data, tasks, peer, **how)
+    calls = took.get("calls", math.nan)
+    if not method.startswith(PEER) and method not in SUMS:
+        counted = Counted(data.outputs)
+        weights_of(method, counted, data, tasks, peer, **how)
+        calls = counted.n_calls
+    return {"ms": 1e3 * took["seconds"] / steps, "calls": calls / instances}
+
+
+# --- Tables ---------------------------------------------------------------------------------------
+
+Results = Mapping[Cell, Mapping[str, Sequence[float]]]
+
+
+def regret_table(results: Results) -> str:
+    """Mean test regret in per cent by method and cell; the lowest of a column is marked."""
+    methods = list(dict.fromkeys(name for found in results.values() for name in found))
+    means = {
+        cell: {name: 100 * float(np.mean(values)) for name, values in found.items()}
+        for cell, found in results.items()
+    }
+    rows = []
+    for name in methods:
+        cells = [
+            ""
+            if name not in found
+            else f"{found[name]:.2f}{'*' * (found[name] == min(found.values()))}"
+            for found in means.values()
+        ]
+        rows.append([name, *cells])
+    return markdown(["loss", *(cell.name for cell in results)], rows)
+
+
+def best_peer(results: Results) -> str | None:
+    """PyEPO's loss with the lowest mean over all cells, of those that every cell has."""
+    everywhere = set.intersection(*(set(found) for found in results.values()))
+    peers = [name for name in PEER_CORE + PEER_OTHERS if name in everywhere]
+    return min(
+        peers, key=lambda name: np.mean([found[name] for found in results.values()]), default=None
+    )
+
+
+def tests_table(results: Results) -> str:
+    """Smoothed SPO+ against SPO+ and the best peer: Wilcoxon's test over seeds, Holm over cells."""
+    rows = []
+    opponents = [name for name in (SPO, best_peer(results)) if name]
+    for smooth, opponent in product(SMOOTHED, opponents):
+        cells = [found for found in results.values() if {smooth, opponent} <= set(found)]
+        if not cells:
+            continue
+        pairs = [(np.array(found[smooth]), np.array(found[opponent])) for found in cells]
+        lower = np.array([(a - b).mean() < 0 for a, b in pairs])
+        significant = holm([wilcoxon(a, b) for a, b in pairs]) < 0.05
+        over_cells = [np.mean([pair[k] for pair in pairs], axis=0) for k in (0, 1)]
+        difference = 100 * float((over_cells[0] - over_cells[1]).mean())
+        rows.append(
+            [
+                smooth,
+                opponent,
+                f"{lower.sum()} of {len(pairs)}",
+                f"{(lower & significant).sum()}",
+                f"{(~lower & significant).sum()}",
+                f"{difference:+.3f}",
+                f"{wilcoxon(*over_cells):.3f}",
+            ]
+        )
+    head = ["loss", "against", "lower", "significantly", "significantly higher"]
+    return markdown([*head, "mean difference", "p of the mean"], rows)
+
+
+def agreement(results: Results) -> str:
+    """How closely our SPO+ and PyEPO's agree, run by run."""
+    pairs = [
+        abs(a - b)
+        for found in results.values()
+        if {SPO, PEER_SPO} <= set(found)
+        for a, b in zip(found[SPO], found[PEER_SPO])
+    ]
+    equal = sum(difference < 1e-9 for difference in pairs)
+    return f"Our SPO+ and PyEPO's have the same test regret in {equal} of {len(pairs)} runs."
+
+
+def sections_of(results: Results) -> dict[str, str]:
+    """A section for each problem."""
+    sections = {}
+    for problem in dict.fromkeys(cell.problem for cell in results):
+        own = {cell: found for cell, found in results.items() if cell.problem == problem}
+        parts = []
+        for n in sorted({cell.n for cell in own}):
+            table = regret_table({cell: found for cell, found in own.items() if cell.n == n})
+            parts.append(f"n = {n:,}:\n\n{table}")
+        parts += [agreement(own), tests_table(own)]
+        sections[f"decisions_{problem.replace(' ', '_')}"] = "\n\n".join(parts)
+    return sections
+
+
+def warm_up_table(results: Mapping[str, Mapping[str, Any]]) -> str:
+    """Published figures beside those of PyEPO here and of ours, the lowest first."""
+    order = sorted(results, key=lambda name: np.mean(results[name]["regret"]))
+    rows = [
+        [name, study.percent(results[name]["regret"]), f"{PUBLISHED.get(name, '')}"]
+        for name in order
+    ]
+    return markdown(["loss", "test regret", "published"], rows)
+
+
+def cost_table(results: Mapping[str, Mapping[str, float]]) -> str:
+    """Argmaxes for an instance and milliseconds of a step."""
+    rows = []
+    for name, found in results.items():
+        calls = "" if math.isnan(found["calls"]) else f"{found['calls']:.1f}"
+        rows.append([name, calls, f"{found['ms']:.2f}"])
+    return markdown(["loss", "argmaxes for an instance", "ms a step"], rows)
+
+
+# --- Command line ---------------------------------------------------------------------------------
+
+
+class NotKept(Exception):
+    """A result that was not computed before."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    options = ("cache", "quick", "seed", "seeds")
+    parser = study.Arguments(__doc__, *options, parts=("warm_up", "cost", "grid"))
+    parser.set_defaults(seeds=10)
+    parser.add_argument("--python", type=Path, help="of an environment with pyepo")
+    parser.add_argument("--problems", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
+    parser.add_argument("--degrees", nargs="+", type=int, default=DEGREES)
+    parser.add_argument("--noises", nargs="+", type=float, default=NOISES)
+    parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
+    parser.add_argument(
+        "--losses", nargs="+", choices=["core", "others"], default=["core", "others"]
+    )
+    parser.add_argument(
+        "--libraries", nargs="+", choices=["ours", "pyepo"], default=["ours", "pyepo"]
+    )
+    parser.add_argument("--kept", action="store_true", help="tables of what the cache has")
+    return parser.run(arguments, reproduce)
+
+
+def methods_of(options: argparse.Namespace, peer: Peer | None) -> list[str]:
+    """Names of the losses that were asked for."""
+    ours = {"core": tuple(CORE), "others": tuple(OTHERS)}
+    peers = {"core": PEER_CORE, "others": PEER_OTHERS}
+    sets = []
+    for losses in options.losses:
+        sets += [ours[losses]] if "ours" in options.libraries else []
+        sets += [peers[losses]] if "pyepo" in options.libraries and peer else []
+    return [name for names in sets for name in names]
+
+
+def reproduce(options: argparse.Namespace) -> None:
+    """Run the parts that were asked for."""
+    torch.set_num_threads(1)
+    python = options.python or environment("pyepo")
+    peer = Peer(python) if python else None
+    if options.quick:
+        options.degrees, options.noises, options.sizes = [4], [0.5], [100]
+        options.seed, options.seeds = 1000, 2
+    kept, methods = Kept(options.cache), methods_of(options, peer)
+
+    def record(key: Any, compute: Callable[[], Mapping[str, Any]]) -> dict[str, Any] | None:
+        def one() -> Mapping[str, Any]:
+            if options.kept:
+                raise NotKept
+            study.say(" ".join(map(str, key)))
+            return compute()
+
+        try:
+            return kept.record(key, one)
+        except NotKept:
+            return None
+
+    sections = {}
+    if "warm_up" in options.parts:
+        found = {name: record(["warm up", name], partial(warm_up, name, peer)) for name in methods}
+        sections["decisions_warm_up"] = warm_up_table({k: v for k, v in found.items() if v})
+    if "cost" in options.parts:
+        found = {name: record(["cost", name], partial(cost, name, peer)) for name in methods}
+        sections["decisions_cost"] = cost_table({k: v for k, v in found.items() if v})
+    if "grid" in options.parts:
+        sections |= sections_of(grid(options, methods, peer, record))
+    study.publish(options, sections, seed=f"{options.seed} to {options.seed + options.seeds - 1}")
+
+
+def grid(
+    options: argparse.Namespace, methods: Iterable[str], peer: Peer | None, record: Any
+) -> dict[Cell, dict[str, list[float]]]:
+    """Test regrets by cell and method, the cells of one problem after those of another."""
+    choices = options.problems, options.sizes, options.noises, options.degrees
+    cells = [Cell(problem, degree, noise, n) for problem, n, noise, degree in product(*choices)]
+    results: dict[Cell, dict[str, list[float]]] = {cell: {} for cell in cells}
+    seeds = list(range(options.seed, options.seed + options.seeds))
+    for cell, method in product(cells, methods):
+        key = [*asdict(cell).values(), method, seeds]
+        found = record(key, partial(run_cell, cell, method, seeds, peer))
+        if found:
+            results[cell][method] = found["regret"]
+    return {cell: found for cell, found in results.items() if found}
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
