@@ -20,7 +20,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
@@ -33,8 +33,6 @@ from numpy.typing import NDArray
 
 import didyma
 from didyma.errors import DataError
-from didyma.metrics import wilcoxon
-from didyma.metrics.significance import holm
 from didyma.nn import (
     BlackboxArgmax,
     FenchelYoungLoss,
@@ -45,9 +43,19 @@ from didyma.nn import (
     PoolLoss,
     SPOPlusLoss,
 )
-from didyma.report.table import markdown
 from didyma.structures import Hypergraph, Plan, Planned, ShortestPath
 from reproductions import study
+from reproductions.decisions_tables import (
+    PEER_CORE,
+    PEER_OTHERS,
+    SMOOTHED,
+    SPO,
+    TWO_STAGE,
+    Cell,
+    cost_table,
+    sections_of,
+    warm_up_table,
+)
 from reproductions.decisions_training import (
     BATCH,
     PROBLEMS,
@@ -69,7 +77,7 @@ WORKER = Path(__file__).with_name("decisions_worker.py")
 PEER = "PyEPO "
 RATES = (0.01, 0.03, 0.1)
 STEPS = 240
-N_TEST, SIDE = 1000, 5
+SIDE = 5
 DEGREES, NOISES, SIZES = (1, 2, 4, 6), (0.0, 0.5), (100, 1000)
 
 
@@ -151,8 +159,6 @@ def pool(kind: str) -> Callable[[Any], Criterion]:
     return criterion
 
 
-TWO_STAGE, SPO, PEER_SPO = "squared error", "SPO+", "PyEPO SPO+"
-SMOOTHED = ("smoothed SPO+, SparseMAP", "smoothed SPO+, entropy")
 CORE: dict[str, Callable[[Any], Criterion]] = {
     TWO_STAGE: lambda structure: squared_error(),
     SPO: of_scores(lambda s: SPOPlusLoss(s, n_jobs=1)),
@@ -176,44 +182,8 @@ OTHERS = {
 }
 METHODS = CORE | OTHERS
 SUMS = (SMOOTHED[1], "CRF")  # need more of a structure than its argmax
-PEER_CORE = (PEER_SPO, "PyEPO PFYL", "PyEPO DBB", "PyEPO NID")
-PEER_OTHERS = (
-    *("PyEPO RFYL", "PyEPO DPO", "PyEPO I-MLE", "PyEPO AI-MLE", "PyEPO NCE", "PyEPO CMAP"),
-    *("PyEPO LTR pairwise", "PyEPO LTR listwise"),
-)
-PUBLISHED = {  # PyEPO 2.2.7, notebook 03: test regret in per cent
-    PEER_SPO: 7.59,
-    "PyEPO PFYL": 7.29,
-    "PyEPO RFYL": 7.79,
-    "PyEPO DBB": 15.12,
-    "PyEPO NID": 8.90,
-    "PyEPO I-MLE": 12.07,
-    "PyEPO AI-MLE": 7.24,
-    "PyEPO NCE": 10.29,
-}
-
 
 # --- Runs -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A problem, how its data are drawn, and how many instances there are to train on."""
-
-    problem: str
-    degree: int
-    noise: float
-    n: int
-
-    def draw(self, seed: int) -> Problem:
-        """Instances for training, validation and test, in this order."""
-        n = self.n + self.n // 4 + N_TEST
-        return PROBLEMS[self.problem](n, self.degree, self.noise, seed)
-
-    @property
-    def name(self) -> str:
-        """As columns are called."""
-        return f"degree {self.degree}, noise {self.noise:g}"
 
 
 def structure_of(problem: str, data: Problem) -> Any:
@@ -316,112 +286,6 @@ def cost(method: str, peer: Peer | None) -> dict[str, float]:
         weights_of(method, counted, data, tasks, peer, **how)
         calls = counted.n_calls
     return {"ms": 1e3 * took["seconds"] / steps, "calls": calls / instances}
-
-
-# --- Tables ---------------------------------------------------------------------------------------
-
-Results = Mapping[Cell, Mapping[str, Sequence[float]]]
-
-
-def regret_table(results: Results) -> str:
-    """Mean test regret in per cent by method and cell; the lowest of a column is marked."""
-    methods = list(dict.fromkeys(name for found in results.values() for name in found))
-    means = {
-        cell: {name: 100 * float(np.mean(values)) for name, values in found.items()}
-        for cell, found in results.items()
-    }
-    rows = []
-    for name in methods:
-        cells = [
-            ""
-            if name not in found
-            else f"{found[name]:.2f}{'*' * (found[name] == min(found.values()))}"
-            for found in means.values()
-        ]
-        rows.append([name, *cells])
-    return markdown(["loss", *(cell.name for cell in results)], rows)
-
-
-def best_peer(results: Results) -> str | None:
-    """PyEPO's loss with the lowest mean over all cells, of those that every cell has."""
-    everywhere = set.intersection(*(set(found) for found in results.values()))
-    peers = [name for name in PEER_CORE + PEER_OTHERS if name in everywhere]
-    return min(
-        peers, key=lambda name: np.mean([found[name] for found in results.values()]), default=None
-    )
-
-
-def tests_table(results: Results) -> str:
-    """Smoothed SPO+ against SPO+ and the best peer: Wilcoxon's test over seeds, Holm over cells."""
-    rows = []
-    opponents = [name for name in (SPO, best_peer(results)) if name]
-    for smooth, opponent in product(SMOOTHED, opponents):
-        cells = [found for found in results.values() if {smooth, opponent} <= set(found)]
-        if not cells:
-            continue
-        pairs = [(np.array(found[smooth]), np.array(found[opponent])) for found in cells]
-        lower = np.array([(a - b).mean() < 0 for a, b in pairs])
-        significant = holm([wilcoxon(a, b) for a, b in pairs]) < 0.05
-        over_cells = [np.mean([pair[k] for pair in pairs], axis=0) for k in (0, 1)]
-        difference = 100 * float((over_cells[0] - over_cells[1]).mean())
-        rows.append(
-            [
-                smooth,
-                opponent,
-                f"{lower.sum()} of {len(pairs)}",
-                f"{(lower & significant).sum()}",
-                f"{(~lower & significant).sum()}",
-                f"{difference:+.3f}",
-                f"{wilcoxon(*over_cells):.3f}",
-            ]
-        )
-    head = ["loss", "against", "lower", "significantly", "significantly higher"]
-    return markdown([*head, "mean difference", "p of the mean"], rows)
-
-
-def agreement(results: Results) -> str:
-    """How closely our SPO+ and PyEPO's agree, run by run."""
-    pairs = [
-        abs(a - b)
-        for found in results.values()
-        if {SPO, PEER_SPO} <= set(found)
-        for a, b in zip(found[SPO], found[PEER_SPO])
-    ]
-    equal = sum(difference < 1e-9 for difference in pairs)
-    return f"Our SPO+ and PyEPO's have the same test regret in {equal} of {len(pairs)} runs."
-
-
-def sections_of(results: Results) -> dict[str, str]:
-    """A section for each problem."""
-    sections = {}
-    for problem in dict.fromkeys(cell.problem for cell in results):
-        own = {cell: found for cell, found in results.items() if cell.problem == problem}
-        parts = []
-        for n in sorted({cell.n for cell in own}):
-            table = regret_table({cell: found for cell, found in own.items() if cell.n == n})
-            parts.append(f"n = {n:,}:\n\n{table}")
-        parts += [agreement(own), tests_table(own)]
-        sections[f"decisions_{problem.replace(' ', '_')}"] = "\n\n".join(parts)
-    return sections
-
-
-def warm_up_table(results: Mapping[str, Mapping[str, Any]]) -> str:
-    """Published figures beside those of PyEPO here and of ours, the lowest first."""
-    order = sorted(results, key=lambda name: np.mean(results[name]["regret"]))
-    rows = [
-        [name, study.percent(results[name]["regret"]), f"{PUBLISHED.get(name, '')}"]
-        for name in order
-    ]
-    return markdown(["loss", "test regret", "published"], rows)
-
-
-def cost_table(results: Mapping[str, Mapping[str, float]]) -> str:
-    """Argmaxes for an instance and milliseconds of a step."""
-    rows = []
-    for name, found in results.items():
-        calls = "" if math.isnan(found["calls"]) else f"{found['calls']:.1f}"
-        rows.append([name, calls, f"{found['ms']:.2f}"])
-    return markdown(["loss", "argmaxes for an instance", "ms a step"], rows)
 
 
 # --- Command line ---------------------------------------------------------------------------------

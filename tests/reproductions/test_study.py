@@ -12,7 +12,7 @@ from reproductions import __main__ as every
 from reproductions import study
 
 MODULES = sorted({each.module for each in every.STUDIES.values()} - {"rerank"})
-NEED_DATA = sorted(set(MODULES) - {"sparsemap_solvers"})
+NEED_DATA = sorted(set(MODULES) - {"sparsemap_solvers", "decisions"})
 QUICK = sorted(set(NEED_DATA) - {"grades", "additive", "svmmap"})
 
 
