@@ -65,14 +65,6 @@ STUDIES = {
     "alignment": Study(
         "sparsemap_models", ("sparsemap_alignment",), ("--part", "nli", "--seeds", "5")
     ),
-    "decisions": Study(
-        "decisions",
-        (
-            *("decisions_warm_up", "decisions_cost", "decisions_shortest_path"),
-            *("decisions_knapsack", "decisions_tour"),
-        ),
-        ("--cache", str(LOGS / "decisions")),
-    ),
     "rerank": Study("rerank", ("rerank_home", "rerank_verdicts", "rerank_abroad", "rerank_curve")),
 }
 
