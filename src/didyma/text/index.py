@@ -7,11 +7,10 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,33 +25,23 @@ from didyma.data.array_folder import (
 from didyma.data.json_lines import parse_json
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, passages_of
-from didyma.data.schema import Schema
 from didyma.data.texts import chunking, corpus
 from didyma.errors import DataError, placed
 from didyma.files import PathName
-from didyma.ranking.explanation import MatchedSpan
 from didyma.ranking.featuriser import check_array
-from didyma.ranking.ranked import Ranked, Ranking
 from didyma.text.dense import GRAPH, DenseVectors, largest, write_graph
 from didyma.text.encoders.fingerprint import Fingerprint
 from didyma.text.encoders.resolution import EncoderLike, resolve
 from didyma.text.features.bm25 import BM25
-from didyma.text.spans import matched_spans
-from didyma.text.steps.step import Step, take_steps
+from didyma.text.features.reading import Reading
+from didyma.text.retrieval.search_engine import Retrieved, SearchEngine, fuse
 from didyma.text.vector_store import VectorStore
-from didyma.values import is_whole
 
-if TYPE_CHECKING:
-    from didyma.text.cascade import Cascade
-    from didyma.text.reranker import Reranker
-
-__all__ = ["CANDIDATES", "KIND", "PassageIndex", "cache_home", "index_of"]
+__all__ = ["KIND", "PassageIndex", "cache_home", "index_of"]
 
 KIND, VERSION = "an index of passages", 3  # 1 had hashes of words, 2 no vectors
 DENSE = ("vectors", "fingerprint")
-RRF = 60.0  # of reciprocal rank fusion
 TEXTS = "passages.jsonl"
-CANDIDATES = 100  # passages that a reranker looks at
 EVERY = 10_000  # passages between two reports
 
 
@@ -67,7 +56,7 @@ class Candidates(NamedTuple):
     stages: dict[str, NDArray[np.float64]]
 
 
-class PassageIndex:
+class PassageIndex(SearchEngine):
     """Passages on disk, found by BM25 and, if wanted, ranked by a reranker.
 
     >>> import tempfile
@@ -81,9 +70,14 @@ class PassageIndex:
     >>> [found.id for found in PassageIndex.open(f"{folder}/index").search("plays")]
     ['faust']
 
+    `search` ranks by BM25, or with vectors by BM25 and cosine fused (`candidates`); a reranker
+    knows these scores as ``bm25`` and ``dense``.
+
     The folder holds the passages as JSON lines, the lists of `didyma.text.BM25` as arrays,
     which are mapped into memory, and a manifest with checksums.
     """
+
+    stages = ("bm25",)
 
     def __init__(self, folder: ArrayFolder) -> None:
         self.path, self.record = folder.path, folder.record
@@ -197,6 +191,11 @@ class PassageIndex:
     def __len__(self) -> int:
         return len(self._offsets) - 1
 
+    @property
+    def title(self) -> str:
+        """What its order is called."""
+        return "BM25" if self.dense is None else "BM25 and meaning"
+
     def __repr__(self) -> str:
         return f"PassageIndex({len(self)} passages in {str(self.path)!r})"
 
@@ -245,9 +244,7 @@ class PassageIndex:
         bm25 = np.zeros(len(self))
         bm25[matching] = weights
         vector = self.dense.encode(query)
-        fused = np.zeros(len(self))
-        for best in (matching[:k], self.dense.nearest(vector, k)):
-            fused[best] += 1 / (RRF + 1 + np.arange(len(best)))
+        fused = fuse((matching[:k], self.dense.nearest(vector, k)), len(self))
         places = largest(fused, int(np.count_nonzero(fused)))
         dense = self.dense.cosines(vector, places).astype(np.float64)
         return Candidates(places, fused[places], {"bm25": bm25[places], "dense": dense})
@@ -258,106 +255,14 @@ class PassageIndex:
         """For each query places and scores of the k best passages by BM25, best first."""
         return self._bm25.top(queries, k)
 
-    def search(
-        self,
-        query: str,
-        k: int = 10,
-        *,
-        reranker: Reranker | Cascade | None = None,
-        candidates: int = CANDIDATES,
-        explain: bool = False,
-        then: Sequence[Step] = (),
-    ) -> Ranking:
-        """The k best passages for a query, best first.
-
-        Parameters
-        ----------
-        query : str
-            What is asked.
-        k : int
-            How many passages to return, at most.
-        reranker : Reranker, optional
-            What ranks them, such as a `didyma.TextReranker`; it is given the first stage's scores
-            if it was trained with such, and the fields that it knows, of which ``bm25`` and
-            ``dense`` are scores of the index. Without one the order is that of BM25, or with
-            vectors that of BM25 and cosine fused (`candidates`).
-        candidates : int
-            How many of each first stage's best the reranker looks at; never fewer than ``k``.
-        explain : bool
-            Say what makes the reranker's scores.
-        then : sequence of Step
-            What follows ranking, as of `didyma.Reranker.rank`.
-        """
-        if not isinstance(query, str):
-            raise DataError(f"expected a text, found {query!r:.40}", field="query")
-        for name, value in (("k", k), ("candidates", candidates)):
-            if not is_whole(value) or value < 1:
-                raise DataError(f"expected a positive number, found {value!r:.40}", field=name)
+    def retrieve(self, query: str, k: int) -> Retrieved:
+        """The k best passages by each first stage, with the scores of all stages."""
         with placed(self.path):
-            wanted = k if reranker is None and not then else max(k, candidates)
-            places, scores, stages = self.candidates(query, wanted)
-        if reranker is None and not then:
-            places, scores = places[:k], scores[:k]
-        passages = [self.passage(place) for place in places.tolist()]
-        ranked = [
-            Ranked(
-                index=place,
-                score=score,
-                id=str(passage.id),
-                text=passage.text,
-                metadata=passage.metadata,
-                raw=score,
-                first_score=score,
-                first_rank=rank,
-            )
-            for rank, (passage, score, place) in enumerate(
-                zip(passages, scores.tolist(), places.tolist()), 1
-            )
-        ]
-        if reranker is None or not ranked:
-            return take_steps(Ranking(ranked), then, k)
-        first = stages["bm25"] if reranker.uses_scores else None
-        again = reranker.rank(
-            query,
-            _documents(passages, stages, reranker),
-            None if then else k,
-            first,
-            explain=explain,
-        )
-        reranked = again.of(
-            replace(
-                one,
-                index=before.index,
-                id=before.id,
-                metadata=before.metadata,
-                first_score=before.first_score,
-                first_rank=before.first_rank,
-            )
-            for one in again
-            for before in [ranked[one.index]]
-        )
-        return take_steps(reranked, then, k)
+            places, scores, stages = self.candidates(query, k)
+        return Retrieved([self.passage(place) for place in places.tolist()], scores, stages, places)
 
-    def spans(self, query: str, texts: Sequence[str]) -> list[list[MatchedSpan]]:
-        """For each text the words that the query has as well."""
-        reading = self._bm25.reader_.read(Lists.of_texts([query], [list(texts)]))
-        return [matched_spans(reading, row) for row in range(len(texts))]
-
-
-def _documents(
-    passages: list[Passage], stages: dict[str, NDArray[np.float64]], reranker: Reranker | Cascade
-) -> list[Passage]:
-    """Passages with what a reranker knows of their fields, and scores of stages among these."""
-    schema: Schema = getattr(reranker, "schema_", Schema())
-    known = {field.name for field in schema.fields}
-    scores = {name: stage for name, stage in stages.items() if name in known}
-    return [
-        passage._replace(
-            metadata={name: value for name, value in passage.metadata.items() if name in known}
-            | {name: float(stage[n]) for name, stage in scores.items()}
-        )
-        for n, passage in enumerate(passages)
-    ]
+    def _read(self, lists: Lists) -> Reading:
+        return self._bm25.reader_.read(lists)
 
 
 def _lines(passages: Iterable[Passage], path: PathName | None) -> Iterator[tuple[str, bytes]]:

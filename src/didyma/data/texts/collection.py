@@ -26,7 +26,7 @@ from didyma.errors import DataError, LeftOutWarning, placed, warn
 from didyma.files import PathName
 
 __all__ = [
-    "IndexedPassages",
+    "Engine",
     "Retriever",
     "TextCollection",
     "read_files",
@@ -47,22 +47,29 @@ class Retriever(Protocol):
         ...
 
 
+class Candidates(Protocol):
+    """Passages that an engine finds, best first, and their scores by each of its searches."""
+
+    @property
+    def passages(self) -> list[Passage]:
+        """The passages, which have ids."""
+        ...
+
+    @property
+    def stages(self) -> dict[str, NDArray[np.float64]]:
+        """Scores by the name of the search."""
+        ...
+
+
 @runtime_checkable
-class IndexedPassages(Protocol):
-    """What has passages of its own and finds candidates among them: a `didyma.PassageIndex`."""
+class Engine(Protocol):
+    """What has passages of its own and finds candidates among them.
 
-    def __len__(self) -> int:
-        """How many passages there are."""
-        ...
+    Such as a `didyma.PassageIndex`, or any `didyma.text.retrieval.SearchEngine`.
+    """
 
-    def passage(self, place: int) -> Passage:
-        """The passage at a place."""
-        ...
-
-    def candidates(
-        self, query: str, k: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64], dict[str, NDArray[np.float64]]]:
-        """Places and scores of passages, best first, and their scores by each first stage."""
+    def retrieve(self, query: str, k: int) -> Candidates:
+        """The k best passages by each of its searches."""
         ...
 
 
@@ -70,7 +77,8 @@ class IndexedPassages(Protocol):
 class TextCollection:
     """Texts by id, and what is known about pairs of them; ``path`` is what messages name.
 
-    ``records`` are passages that are more than a text, by id, ``vectors`` those of queries.
+    ``records`` are passages that are more than a text, by id, ``vectors`` those of queries. If
+    passages are ``from_engine``, there are others that it did not find.
 
     >>> qrels = Qrels(np.array(["q"]), np.array(["d1"]), np.array([1]))
     >>> run = Run(np.array(["q", "q"]), np.array(["d2", "d1"]), np.array([3.0, 2.0]), "bm25")
@@ -87,41 +95,45 @@ class TextCollection:
     runs: tuple[Run, ...]
     records: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     vectors: Mapping[str, Any] = field(default_factory=dict)
+    from_engine: bool = False
 
-    def with_candidates(
-        self, first_stage: Retriever | IndexedPassages, depth: int
-    ) -> TextCollection:
+    def with_candidates(self, first_stage: Retriever | Engine, depth: int) -> TextCollection:
         """The same with the best passages of a first stage as candidates of each query.
 
-        An index finds them among its own passages, which take the place of those that were read;
-        one with vectors has two first stages, each a run.
+        An engine finds them among its own passages, which take the place of those that were read;
+        if it has several searches, each is a run.
         """
-        asked, passages = list(self.queries.values()), self.passages
-        if isinstance(first_stage, IndexedPassages):
-            answers = [first_stage.candidates(query, depth) for query in asked]
-            found = [(places, stages) for places, _, stages in answers]
-        else:
-            retriever = first_stage.fit(list(passages.values()))
-            found = [(own, {"bm25": scores}) for own, scores in retriever.top(asked, depth)]
-        sizes = [len(places) for places, _ in found]
-        places = np.concatenate([np.empty(0, np.int64), *(places for places, _ in found)])
-        names, records = list(passages), dict(self.records)
-        if isinstance(first_stage, IndexedPassages):
-            wanted = set() if self.qrels is None else set(self.qrels.docid.tolist())
-            used, passages, names, records = set(places.tolist()), {}, [], {}
-            for place in range(len(first_stage)):
-                passage = first_stage.passage(place)
-                names.append(str(passage.id))
-                if place in used or names[-1] in wanted:
-                    passages[names[-1]] = passage.text
-                    records |= _records({names[-1]: passage})
-        qid = np.repeat(text_array(list(self.queries)), sizes)
-        docid = text_array(names)[places]
+        if isinstance(first_stage, Engine):
+            return self._retrieved(first_stage, depth)
+        retriever = first_stage.fit(list(self.passages.values()))
+        found = retriever.top(list(self.queries.values()), depth)
+        names = text_array(list(self.passages))
+        asked = self._asked([names[places] for places, _ in found])
+        scores = np.concatenate([np.zeros(0), *(scores for _, scores in found)])
+        return replace(self, runs=(Run(*asked, scores, "bm25"),))
+
+    def _retrieved(self, engine: Engine, depth: int) -> TextCollection:
+        found = [engine.retrieve(query, depth) for query in self.queries.values()]
+        passages: dict[str, Passage] = {}
+        for passage in (passage for one in found for passage in one.passages):
+            if passage.id is None:
+                raise DataError("expected an id of each passage, found none", field="id")
+            passages[str(passage.id)] = passage
+        docid = [text_array([str(passage.id) for passage in one.passages]) for one in found]
+        asked = self._asked(docid)
+        stages = found[0].stages if found else ()
         runs = tuple(
-            Run(qid, docid, np.concatenate([scores[stage] for _, scores in found]), stage)
-            for stage in (found[0][1] if found else ())
+            Run(*asked, np.concatenate([one.stages[stage] for one in found]), stage)
+            for stage in stages
         )
-        return replace(self, passages=passages, runs=runs, records=records)
+        texts = {name: passage.text for name, passage in passages.items()}
+        records = _records(passages)
+        return replace(self, passages=texts, runs=runs, records=records, from_engine=True)
+
+    def _asked(self, docid: list[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Ids of queries and passages of a run, given the passages of each query."""
+        qid = np.repeat(text_array(list(self.queries)), [len(own) for own in docid])
+        return qid, np.concatenate([text_array([]), *docid])
 
     def lists(self, choice: FieldChoice | None = None) -> Lists:
         """The candidates of each query, judged if there are judgements: then of judged queries.
@@ -199,7 +211,7 @@ class TextCollection:
         grades = dict(zip(pairs, qrels.relevance.tolist()))
         candidates, asked = list(zip(qid.tolist(), docid.tolist())), set(qid.tolist())
         missed = grades.keys() - set(candidates)
-        unknown = {pair for pair in missed if pair[1] not in self.passages}
+        unknown = {pair for pair in missed if pair[1] not in self.passages and not self.from_engine}
         left.add(len(unknown), "judgements of unknown passages")
         relevant = sum(pair[0] in asked and grades[pair] > 0 for pair in missed - unknown)
         left.add(relevant, "relevant passages that are no candidates")

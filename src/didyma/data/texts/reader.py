@@ -20,7 +20,7 @@ from didyma.data.schema import Schema
 from didyma.data.texts import collection, folder, msmarco, qa
 from didyma.data.texts import json_lines as json_texts
 from didyma.data.texts import table as text_table
-from didyma.data.texts.collection import IndexedPassages, Retriever
+from didyma.data.texts.collection import Engine, Retriever
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, stream_lines
 
@@ -35,7 +35,7 @@ def read(
     *,
     part: str | None = None,
     run: PathName | Sequence[PathName] | None = None,
-    first_stage: Retriever | IndexedPassages | None = None,
+    first_stage: Retriever | Engine | None = None,
     depth: int = DEPTH,
     fields: Sequence[str] = (),
     signals: Sequence[str] = (),
@@ -68,9 +68,10 @@ def read(
     run : path or several, optional
         Candidates of a folder. Of several runs each is a signal of the first stage, named by its
         tag.
-    first_stage : Retriever or PassageIndex, optional
-        What finds candidates in a folder that has none, such as ``didyma.text.BM25()``. A
-        `didyma.PassageIndex` always does, among its own passages: the folder then needs no others.
+    first_stage : Retriever or SearchEngine, optional
+        What finds candidates in a folder that has none, such as ``didyma.text.BM25()``. An engine
+        of `didyma.text.retrieval`, or a `didyma.PassageIndex`, always does, among its own passages:
+        the folder then needs no others.
     depth : int
         How many it finds for a query.
     fields, signals, ignore : names, optional
@@ -94,12 +95,12 @@ def read(
         _check_nameless(path, roles)
         if any((place / name).exists() for name in qa.FILES):
             return qa.read_trecqa(place)
-        indexed = isinstance(first_stage, IndexedPassages)
+        indexed = isinstance(first_stage, Engine)
         found = folder.read_folder(place, part=part, run=run, indexed=indexed, fields=choice.texts)
         if not found.runs and first_stage is not None:
             found = found.with_candidates(first_stage, depth)
         return found.lists(choice)
-    if isinstance(first_stage, IndexedPassages):
+    if isinstance(first_stage, Engine):
         raise DataError("expected a folder of queries and judgements beside an index", path=path)
     suffix = format_suffix(path)
     if suffix in (".jsonl", ".json", ".ndjson"):
@@ -118,7 +119,7 @@ def read_files(
     passages: PathName | None = None,
     qrels: PathName | None = None,
     run: PathName | Sequence[PathName] | None = None,
-    first_stage: Retriever | IndexedPassages | None = None,
+    first_stage: Retriever | Engine | None = None,
     depth: int = DEPTH,
     fields: Sequence[str] = (),
     signals: Sequence[str] = (),
@@ -131,7 +132,7 @@ def read_files(
     candidates come from a first stage, as in `read`, which may have the passages as well. Runs and
     fields are as there.
     """
-    if passages is None and not isinstance(first_stage, IndexedPassages):
+    if passages is None and not isinstance(first_stage, Engine):
         raise DataError("expected passages, or an index of them", path=queries, field="passages")
     choice = FieldChoice(tuple(fields), tuple(signals), tuple(ignore), schema)
     found = collection.read_files(
