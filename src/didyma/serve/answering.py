@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
@@ -15,6 +16,7 @@ from didyma.serve.dialects import SEARCH, Question, SearchQuestion
 from didyma.serve.documents import first_scores, read_documents, sizes_of
 from didyma.serve.errors import HTTPError
 from didyma.serve.limits import Limits
+from didyma.serve.logs import log
 from didyma.serve.metrics import ServiceMetrics
 from didyma.serve.scores import ScoreQuestion
 from didyma.serve.served import ServedIndexes, ServedModels
@@ -144,12 +146,13 @@ class Answering:
         has_models = question.model is not None or bool(self.models.by_name)
         model = self.models.resolve(question.model) if has_models else None
         if model is None and question.explain:
-            raise HTTPError(SEARCH.invalid, "expected a model for reasons: BM25 has none")
+            raise HTTPError(SEARCH.invalid, "expected a model for reasons: a search has none")
         fields |= {"index": name, "model": model}
         served = None if model is None else self.models.by_name[model]
         if served is not None:
             fields["version"] = served.version
-        with self._measured(question.query, fields, self.metrics.search_seconds, name):
+        histogram = self.metrics.search_seconds
+        with self._measured(question.query, fields, histogram, name), _asked_engine(name):
             ranked = self.indexes.by_name[name].index.search(
                 question.query,
                 question.top_n or min(TOP_N, self.limits.documents),
@@ -204,3 +207,15 @@ def _placed(part: str) -> Iterator[None]:
         if error.path is not None:
             raise
         raise DataError(str(error), field=part) from None
+
+
+@contextmanager
+def _asked_engine(name: str) -> Iterator[None]:
+    """Say 503 if a search engine fails; why is for the log alone, as it may name hosts."""
+    from didyma.text.retrieval.search_engine import EngineError
+
+    try:
+        yield
+    except EngineError as error:
+        log(logging.ERROR, "search engine", index=name, reason=str(error))
+        raise HTTPError(503, "the search engine cannot be asked", retry_after=1) from None

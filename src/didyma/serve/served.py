@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from didyma.data.schema import SchemaField
     from didyma.model import ModelVersion
     from didyma.text.cascade import Cascade
-    from didyma.text.index import PassageIndex
     from didyma.text.reranker import Reranker
+    from didyma.text.retrieval import SearchEngine
 
 __all__ = ["NamedSource", "Served", "ServedIndex", "ServedIndexes", "ServedModel", "ServedModels"]
 
@@ -53,16 +53,17 @@ class NamedSource(NamedTuple):
 
     path: Path
     name: str | None
+    address: str | None = None
 
     @classmethod
     def of(cls, text: str) -> NamedSource:
-        """Read ``NAME=FILE`` or ``FILE``."""
+        """Read ``NAME=FILE`` or ``FILE``, or a search engine's address in the place of a file."""
         name, equals, path = text.partition("=")
         if not equals or Path(text).exists():
             return cls(Path(text), None)
         if not name or not path:
             raise DataError(f"expected NAME=FILE, found {text!r:.80}")
-        return cls(Path(path), name)
+        return cls(Path(path), name, path if "://" in path else None)
 
 
 class Served(ABC, Generic[T]):
@@ -84,6 +85,7 @@ class Served(ABC, Generic[T]):
             raise DataError(f"expected different names, found {', '.join(names)}")
         self._any = nameless[0] if nameless else None
         self._paths = {name: source.path for name, source in zip(names, sources)}
+        self._addresses = {name: source.address for name, source in zip(names, sources)}
         self._seen: dict[str, Stamp | None] = {}
         self.by_name: dict[str, T] = {}
         for name in names:
@@ -247,21 +249,22 @@ class ServedModels(Served[ServedModel]):
 
 @dataclass(frozen=True)
 class ServedIndex:
-    """An index, its folder, and when it was opened."""
+    """An index or another search engine, and when it was opened."""
 
     path: Path
-    index: PassageIndex
+    index: SearchEngine
     loaded: float
 
     @property
     def info(self) -> dict[str, Any]:
-        """What ``/info`` says of it."""
-        return {
-            "folder": self.path.name,
-            "loaded": _date(self.loaded),
-            "passages": len(self.index),
-            "language": self.index.language,
-        }
+        """What ``/info`` says of it; not where an engine is, as addresses have passwords."""
+        from didyma.text.index import PassageIndex
+
+        loaded = {"loaded": _date(self.loaded)}
+        if not isinstance(self.index, PassageIndex):
+            return {"engine": type(self.index).__name__, **loaded}
+        counts = {"passages": len(self.index), "language": self.index.language}
+        return {"folder": self.path.name, **loaded, **counts}
 
 
 class ServedIndexes(Served[ServedIndex]):
@@ -271,8 +274,10 @@ class ServedIndexes(Served[ServedIndex]):
 
     def _load(self, name: str, path: Path) -> ServedIndex:
         from didyma.text.index import PassageIndex
+        from didyma.text.retrieval.resolution import resolve
 
-        index = PassageIndex.open(path)
+        address = self._addresses[name]
+        index = PassageIndex.open(path) if address is None else resolve(address)
         index.search("which")  # so that no request compiles
         return ServedIndex(path, index, time.time())
 

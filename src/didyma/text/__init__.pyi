@@ -1,4 +1,5 @@
 from didyma.text import encoders as encoders
+from didyma.text import retrieval as retrieval
 from didyma.text import teachers as teachers
 from didyma.text.cascade import Cascade as Cascade
 from didyma.text.cascade import CascadeRanking as CascadeRanking

@@ -6,7 +6,7 @@ from typing import Any
 
 from didyma.errors import DataError
 from didyma.text.endpoints import post_json
-from didyma.text.retrieval.search_engine import Retrieved, SearchEngine
+from didyma.text.retrieval.search_engine import EngineError, Retrieved, SearchEngine
 
 __all__ = ["OpenSearchEngine"]
 
@@ -41,14 +41,15 @@ class OpenSearchEngine(SearchEngine):
         """Passages by the engine's own score."""
         match = {"query": query} | ({"fields": self.fields} if self.fields else {})
         body = {"size": k, "query": {"multi_match": match}}
-        answer = post_json(
-            f"{self.address}/_search", body, field="search", key_variable=KEY, timeout=SECONDS
-        )
+        options: dict[str, Any] = {"key_variable": KEY, "timeout": SECONDS, "deadline": SECONDS}
         try:
+            answer = post_json(f"{self.address}/_search", body, field="search", **options)
             return Retrieved.of(map(_row, answer["hits"]["hits"]), "score", **self.roles)
+        except DataError as error:
+            raise EngineError(str(error)) from None
         except (KeyError, TypeError, ValueError):
             problem = "expected hits with _id, _score and _source"
-            raise DataError(problem, field="search") from None
+            raise EngineError(problem, field="search") from None
 
 
 def _row(hit: dict[str, Any]) -> tuple[dict[str, Any], float]:

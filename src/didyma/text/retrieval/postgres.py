@@ -12,7 +12,7 @@ import numpy as np
 from didyma.data.column_roles import known_as
 from didyma.errors import DataError, MissingExtraError
 from didyma.text.encoders.resolution import EncoderLike, resolve
-from didyma.text.retrieval.search_engine import Retrieved, SearchEngine, fuse
+from didyma.text.retrieval.search_engine import EngineError, Retrieved, SearchEngine, fuse
 
 __all__ = ["PostgresEngine"]
 
@@ -175,7 +175,7 @@ class PostgresEngine(SearchEngine):
             yield connection
         except self._psycopg.Error as error:
             said = " ".join(str(error).split())
-            raise DataError(f"PostgreSQL says: {said:.200}") from None
+            raise EngineError(f"PostgreSQL says: {said:.200}") from None
         finally:
             if connection is not None and not connection.closed:
                 self._idle.append(connection)

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
     from didyma.text.cascade import Cascade
     from didyma.text.reranker import Reranker
 
-__all__ = ["CANDIDATES", "Retrieved", "SearchEngine", "fuse"]
+__all__ = ["CANDIDATES", "EngineError", "Retrieved", "SearchEngine", "fuse"]
 
 CANDIDATES = 100  # passages that a reranker looks at
 RRF = 60.0  # of reciprocal rank fusion
+
+
+class EngineError(DataError):
+    """A search engine that cannot be asked, or answers with an error."""
 
 
 class Retrieved(NamedTuple):

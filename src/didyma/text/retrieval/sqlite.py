@@ -11,7 +11,7 @@ from typing import Any
 
 from didyma.errors import DataError
 from didyma.files import PathName
-from didyma.text.retrieval.search_engine import Retrieved, SearchEngine
+from didyma.text.retrieval.search_engine import EngineError, Retrieved, SearchEngine
 
 __all__ = ["SQLiteEngine"]
 
@@ -84,7 +84,7 @@ class SQLiteEngine(SearchEngine):
                 names = [column[0] for column in cursor.description]
                 yield from (dict(zip(names, row)) for row in cursor.fetchall())
         except sqlite3.Error as error:
-            raise DataError(f"SQLite says: {error}", path=self.path) from None
+            raise EngineError(f"SQLite says: {error}", path=self.path) from None
 
 
 def _quoted(name: str) -> str:
