@@ -129,7 +129,7 @@ def test_a_conversation(index, monkeypatch, capsys) -> None:
             raise EOFError from None
 
     monkeypatch.setattr("builtins.input", answer)
-    asking = ask._Asking(didyma.PassageIndex.open(index), None, 10, 100, False)
+    asking = ask._Asking(didyma.PassageIndex.open(index), None, 10, 100, False, [])
     asking.converse()
     found = capsys.readouterr()
     assert found.out.startswith("1. score")
