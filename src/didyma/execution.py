@@ -22,20 +22,6 @@ from typing import Any, Protocol, Self, TypeVar, cast
 from didyma.errors import DataError
 from didyma.values import is_whole
 
-__all__ = [
-    "Executor",
-    "Remote",
-    "is_sharded",
-    "n_cores",
-    "n_threads",
-    "on_cluster",
-    "on_threads",
-    "present_cores",
-    "serial",
-    "shards",
-    "threads",
-]
-
 T = TypeVar("T")
 Method = TypeVar("Method", bound=Callable[..., Any])
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["decimal"]
-
 
 def decimal(value: float | None, *, signed: bool = False) -> str:
     """Four decimals without a leading zero; a dash for what is missing.

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
 
-__all__ = ["check_interruption", "interruptible", "time_left"]
-
 _check: ContextVar[Callable[[], object] | None] = ContextVar("check", default=None)
 _until: ContextVar[float] = ContextVar("until", default=inf)
 

@@ -9,8 +9,6 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Stateful", "array_of", "record_of"]
-
 LARGEST = float(np.finfo(np.float64).max)
 
 Record = TypeVar("Record")

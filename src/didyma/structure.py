@@ -33,8 +33,6 @@ from didyma.structures.oracles import best_outputs, python_argmax, total
 from didyma.structures.partition import k_best_outputs
 from didyma.values import aligned
 
-__all__ = ["Structure", "check_count", "require_structure"]
-
 
 class Structure(ABC):
     """A finite set of outputs; `argmax` is all that a solver asks of it.

@@ -15,8 +15,6 @@ from didyma.structure import Structure, require_structure
 from didyma.structures.layout import Floats, Layout
 from didyma.structures.oracles import best_outputs, total
 
-__all__ = ["check_structure"]
-
 LISTED = 12  # outputs of an instance that are asked for by `k_best`
 STEP = 1e-5  # of differences
 ROUNDING = 1e-9

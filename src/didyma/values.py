@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["aligned", "as_array", "is_whole", "kind_of", "shown"]
-
 
 def is_whole(value: object) -> TypeGuard[int]:
     """Whether this is a whole number; True and False count nothing.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from didyma.text.retrieval import SearchEngine
     from didyma.text.steps import Step
 
-__all__ = ["ask"]
-
 BOLD = ("\x1b[1m", "\x1b[0m")
 PROMPT = "ask: "
 

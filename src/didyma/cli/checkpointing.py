@@ -15,8 +15,6 @@ from didyma.cli import options
 from didyma.cli.output import print_message
 from didyma.errors import DataError
 
-__all__ = ["Checkpointing"]
-
 PANEL = "Checkpoint"
 FREE = ("as_json", "jobs", "resume", "checkpoint_every")  # what a resumed run need not repeat
 

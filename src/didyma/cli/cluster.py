@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from didyma.data.lists import Lists
     from didyma.learning.selection import HeldOut, ModelSelection
 
-__all__ = ["train_on_cluster"]
-
 WAIT = 30  # seconds for a scheduler to answer
 
 

@@ -21,8 +21,6 @@ from didyma.cli.interruption import exit_code, listen
 from didyma.cli.output import explain, print_message, warnings_as_lines
 from didyma.errors import DidymaError
 
-__all__ = ["app", "main"]
-
 # Scikit-learn and NumPy report input that they cannot use as ValueError.
 MISTAKES = (DidymaError, OSError, MemoryError, ValueError)
 

@@ -25,8 +25,6 @@ from didyma.files import format_suffix
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
 
-__all__ = ["convert"]
-
 FORMATS = {
     ".csv": "CSV",
     ".tsv": "TSV",

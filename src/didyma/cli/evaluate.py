@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from didyma.metrics import Evaluation
     from didyma.model import Model
 
-__all__ = ["evaluate", "evaluate_model"]
-
 
 @command
 def evaluate(

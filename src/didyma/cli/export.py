@@ -12,9 +12,6 @@ from didyma.cli.groups import command
 from didyma.cli.inputs import InputColumns, read_data
 from didyma.cli.output import check_output, print_message
 
-__all__ = ["export"]
-
-
 Format = Literal[
     "onnx",
     "elasticsearch",

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from didyma.data.lists import Lists
     from didyma.learning.selection import Candidate, HeldOut, ModelSelection
 
-__all__ = ["fit"]
-
 MODEL = "Model"
 ADDITIVE = "Additive model (with --bins)"
 WITH_BINS = "svm, with --bins"

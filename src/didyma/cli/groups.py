@@ -26,8 +26,6 @@ import typer
 
 from didyma.cli.signature import FLAGS, Parameter, parameters_of
 
-__all__ = ["SEED", "Option", "ParametersOf", "command", "flag_of", "group"]
-
 EMPTY = inspect.Parameter.empty
 
 

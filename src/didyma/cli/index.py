@@ -17,8 +17,6 @@ from didyma.cli.progress import progress_bars
 if TYPE_CHECKING:
     from didyma.text.index import PassageIndex
 
-__all__ = ["index", "open_or_make"]
-
 EVERY = {"passages": 100_000, "vectors": 1000}  # between two lines
 
 

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from didyma.data.lists import Lists
     from didyma.model import Model
 
-__all__ = ["InputColumns", "is_model", "read_data", "read_model", "reader_options"]
-
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 LISTS = ".lists"
 COLUMNS = "Columns of a table (.csv, .tsv, .parquet, .jsonl)"

@@ -15,8 +15,6 @@ from didyma.cli.output import check_output, print_json
 from didyma.errors import DataError
 from didyma.report.columns import aligned, listed
 
-__all__ = ["inspect"]
-
 
 @command
 def inspect(

@@ -10,8 +10,6 @@ import typer
 
 from didyma.cli.output import print_message
 
-__all__ = ["end_if_interrupted", "exit_code", "listen"]
-
 _received: int = signal.SIGINT
 
 

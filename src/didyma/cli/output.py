@@ -18,20 +18,6 @@ from didyma.errors import DataError
 if TYPE_CHECKING:
     from didyma.report.table import ComparisonTable
 
-__all__ = [
-    "check_folder",
-    "check_output",
-    "counting",
-    "explain",
-    "print_json",
-    "print_message",
-    "print_table",
-    "print_warning",
-    "terminal",
-    "waiting",
-    "warnings_as_lines",
-]
-
 
 def print_message(message: str) -> None:
     """One line on stderr."""

@@ -15,8 +15,6 @@ from didyma.cli.scored import is_stdout, scored, written
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
 
-__all__ = ["ModelFile", "predict"]
-
 ModelFile = Annotated[Path, options.argument("MODEL", "A model that didyma fit has saved.")]
 
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from didyma.learning.solution import Progress
 
-__all__ = ["PAUSE", "DevMeasure", "progress_bars", "reporting"]
-
 # The name of the dev measure, and its value for weights.
 DevMeasure: TypeAlias = "tuple[str, Callable[[NDArray[np.float64]], float]]"
 

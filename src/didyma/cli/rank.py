@@ -16,8 +16,6 @@ from didyma.cli.scored import is_stdout, scored, written
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
 
-__all__ = ["rank"]
-
 
 @command
 def rank(

@@ -25,22 +25,6 @@ if TYPE_CHECKING:
     from didyma.text.selection import Progress
     from didyma.text.steps import Step
 
-__all__ = [
-    "PARAMETERS",
-    "Embedding",
-    "Model",
-    "Trust",
-    "Vectors",
-    "check_parameters",
-    "load",
-    "rank_all",
-    "rank_one",
-    "read_passages",
-    "read_vectors",
-    "searching",
-    "warn_of_drift",
-]
-
 EVERY = 100  # texts embedded between two lines
 
 

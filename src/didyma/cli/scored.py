@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from didyma.data.lists import Lists
     from didyma.model import Model
 
-__all__ = ["is_stdout", "scored", "written"]
-
 T = TypeVar("T")
 
 

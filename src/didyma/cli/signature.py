@@ -15,8 +15,6 @@ from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["FLAGS", "Parameter", "parameters_of"]
-
 ENTRY = re.compile(r"(\w+(?:, \w+)*)(?: : (.*))?")  # of a section of numpydoc
 SENTENCE = re.compile(r"(?<=[.])\s+(?=[A-Z`\"])")
 # What the command line has no use for: references to the library, and marks of code.

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from didyma.text.reranker import Reranker
     from didyma.text.teachers import ScoreStore, Teacher
 
-__all__ = ["AskedTeacher", "cascade", "distil"]
-
 PANEL = "Teacher"
 EVERY = 100  # queries between lines
 

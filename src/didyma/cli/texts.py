@@ -18,16 +18,6 @@ if TYPE_CHECKING:
     from didyma.data.lists import Lists
     from didyma.data.schema import Schema
 
-__all__ = [
-    "JudgedTextFiles",
-    "TextFiles",
-    "TrainTextFiles",
-    "lines_of",
-    "names_in",
-    "parse_names",
-    "read_passages",
-]
-
 PANEL = "Texts"
 
 KINDS = (

@@ -16,8 +16,6 @@ from didyma.errors import DataError
 from didyma.learning.solution import Solution
 from didyma.protocol import check_is_fitted, seed_of
 
-__all__ = ["posed", "predict", "score", "solve"]
-
 
 def solve(
     learner: Any, examples: Any, labels: Any, sample_weight: Any, watch: Any, **start: Any

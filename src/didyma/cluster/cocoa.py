@@ -33,8 +33,6 @@ from didyma.learning.problem import Cut
 from didyma.learning.solution import Callback, Clock, Progress, Result, Solution
 from didyma.learning.solver import drive
 
-__all__ = ["CoCoA"]
-
 Vector = NDArray[np.float64]
 
 PASSES = 3  # of a worker in a round: more save few rounds

@@ -18,8 +18,6 @@ from didyma.learning.perceptron import Perceptron, PerceptronState
 from didyma.learning.solution import Callback, Clock, Progress, Result, Solution
 from didyma.learning.solver import drive
 
-__all__ = ["MixedPerceptron"]
-
 Vector = NDArray[np.float64]
 
 

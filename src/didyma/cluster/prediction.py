@@ -17,13 +17,6 @@ from didyma.protocol import check_is_fitted
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
 
-__all__ = [
-    "evaluate_texts_on_cluster",
-    "predict_on_cluster",
-    "predict_texts_on_cluster",
-    "score_on_cluster",
-]
-
 
 def predict_on_cluster(ranker: Any, X: Any) -> Any:
     """Scores of a Dask array or data frame, as lazy as it is; of `Shards`, an array.

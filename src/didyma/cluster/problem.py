@@ -20,8 +20,6 @@ from didyma.learning.cutting_plane import PRECISION, TOWARDS_MODEL
 from didyma.learning.problem import Cut, PythonProblem
 from didyma.learning.solution import Clock
 
-__all__ = ["ShardState", "ShardedLatentProblem", "ShardedLine", "ShardedProblem", "added"]
-
 Vector = NDArray[np.float64]
 
 SPREAD = np.array([0.1, 0.3, 0.6, 0.8, 1.0, 1.25, 1.7, 3.0])  # tried first, times the last step

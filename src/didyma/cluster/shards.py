@@ -21,10 +21,8 @@ from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import is_sparse
 from didyma.data.row_blocks import concatenate, slice_rows
 from didyma.errors import DataError, placed
-from didyma.execution import Remote, is_sharded
+from didyma.execution import Remote
 from didyma.files import PathName
-
-__all__ = ["RemoteRows", "Shards", "is_sharded", "shards_of", "text_shards_of"]
 
 
 @dataclass(frozen=True)

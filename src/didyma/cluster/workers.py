@@ -16,8 +16,6 @@ from typing import Any, Protocol, Self, TypeVar
 
 from didyma.errors import DataError, MissingExtraError
 
-__all__ = ["Workers", "active_client", "refuse_on_cluster"]
-
 T = TypeVar("T")
 RecipeStep = Callable[[Any], Any]
 

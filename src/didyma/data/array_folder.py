@@ -25,16 +25,6 @@ from didyma import __version__
 from didyma.errors import DataError
 from didyma.files import PathName, read_regular, replace_folder_when_done, restore_folder
 
-__all__ = [
-    "ArrayFolder",
-    "FolderWriter",
-    "check_replaceable",
-    "is_folder",
-    "mapped",
-    "open_folder",
-    "replace_folder",
-]
-
 MANIFEST = "manifest.json"
 
 

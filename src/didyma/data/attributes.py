@@ -14,8 +14,6 @@ from didyma.errors import DataError
 if TYPE_CHECKING:
     from didyma.data.schema import Schema
 
-__all__ = ["Attributes"]
-
 
 @dataclass(frozen=True, eq=False)
 class Attributes:

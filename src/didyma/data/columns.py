@@ -16,8 +16,6 @@ from didyma.values import kind_of
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
 
-__all__ = ["Columns"]
-
 
 @dataclass(frozen=True)
 class Columns:

@@ -19,8 +19,6 @@ from didyma.data.text_columns import text_array
 from didyma.errors import DataError
 from didyma.values import shown
 
-__all__ = ["Documents", "query_of", "read_documents", "read_queries", "stacked"]
-
 
 class Documents(NamedTuple):
     """Texts of documents and what else is known of each; None where nothing is."""

@@ -10,8 +10,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["read_records", "sort_records"]
-
 CHUNK = 1 << 20  # records that are in memory at a time
 
 Records: TypeAlias = NDArray[np.int64]

@@ -11,8 +11,6 @@ from didyma.data.schema import Schema
 from didyma.errors import LeftOutWarning, warn
 from didyma.files import PathName
 
-__all__ = ["FieldChoice"]
-
 
 class FieldChoice(NamedTuple):
     """What a caller says about fields of documents, or the schema that a model was trained with."""

@@ -15,15 +15,6 @@ from numpy.typing import NDArray
 from didyma.data.field_kinds import FailInRow, is_missing, number_in, text_in, vector_in
 from didyma.data.records import Fail
 
-__all__ = [
-    "category_column",
-    "column_of",
-    "fail_in_field",
-    "number_column",
-    "text_column",
-    "vector_column",
-]
-
 NUMBERS = {float, int, bool, type(None)}
 VECTORS = {list, tuple, np.ndarray}
 

@@ -15,22 +15,6 @@ from numpy.typing import NDArray
 
 from didyma.values import kind_of
 
-__all__ = [
-    "FIRST_STAGE",
-    "MAIN",
-    "TITLE",
-    "Column",
-    "FailInRow",
-    "FieldKind",
-    "classify",
-    "date_of",
-    "days_since_1970",
-    "is_missing",
-    "number_in",
-    "text_in",
-    "vector_in",
-]
-
 FailInRow = Callable[[int, str], NoReturn]  # raises the error about a row and a problem
 
 MAIN, TITLE, FIRST_STAGE = "main", "title", "first stage"  # kinds of texts and of signals

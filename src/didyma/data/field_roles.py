@@ -22,8 +22,6 @@ from didyma.data.field_kinds import (
 from didyma.data.records import TEXT, Fail
 from didyma.errors import DataError
 
-__all__ = ["BESIDE", "ID_NAMES", "JUDGED", "infer_kinds"]
-
 JUDGED = "judged"  # how a label came about: never to be learned from
 BESIDE = "given beside the documents"
 ROLES = {"passage": MAIN, "title": TITLE}

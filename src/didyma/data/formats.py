@@ -14,8 +14,6 @@ from didyma.data.text_columns import is_text
 from didyma.errors import DataError, LeftOutWarning, warn
 from didyma.files import PathName, format_suffix
 
-__all__ = ["blocks", "format_of", "read", "write", "write_blocks"]
-
 BY_SUFFIX = {
     **dict.fromkeys((".csv", ".tsv", ".parquet"), table),
     ".jsonl": json_table,

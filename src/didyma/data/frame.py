@@ -12,14 +12,6 @@ from didyma.data.text_columns import text_array
 from didyma.errors import DataError, MissingExtraError
 from didyma.values import kind_of
 
-__all__ = [
-    "ids",
-    "numbers",
-    "opened",
-    "require",
-    "texts",
-]
-
 
 def require(module: str, purpose: str) -> Any:
     """A module of the extra for tables."""

@@ -18,8 +18,6 @@ from didyma.errors import DataError, placed
 from didyma.files import PathName, replace_when_done
 from didyma.values import is_whole
 
-__all__ = ["blocks", "read", "write", "write_blocks"]
-
 BLOCK = 4096  # rows that are held as objects
 
 

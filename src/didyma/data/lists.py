@@ -18,8 +18,6 @@ from didyma.errors import DataError
 from didyma.lazy import cached_property
 from didyma.values import as_array, shown
 
-__all__ = ["Groups", "Lists", "group_rows", "joined", "judgements"]
-
 Rows: TypeAlias = "Sequence[int] | NDArray[Any]"
 
 

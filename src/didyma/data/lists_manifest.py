@@ -15,8 +15,6 @@ from didyma.data.text_columns import WIDEST
 from didyma.errors import DataError
 from didyma.values import is_whole
 
-__all__ = ["KIND", "NUMBERS", "VERSION", "ListsManifest"]
-
 KIND, VERSION = "lists of rows", 1
 NUMBERS = ("labels", "scores", "losses")  # of rows, where they are known
 FLOATS, WIDE, INTEGERS = ("<f4", "<f8"), ("<i8",), ("<i4", "<i8")

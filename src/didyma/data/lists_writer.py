@@ -25,8 +25,6 @@ from didyma.data.npy_file import BLOCK, NpyWriter, read_rows
 from didyma.data.text_columns import WIDEST
 from didyma.errors import DataError
 
-__all__ = ["ListsWriter"]
-
 
 class ListsWriter:
     """The files of a folder as they grow."""

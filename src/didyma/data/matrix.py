@@ -15,8 +15,6 @@ from didyma.errors import DataError
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["MappedFiles", "Matrix", "as_csr", "is_sparse", "plain", "widened"]
-
 BLOCK = 1 << 22  # entries that are looked at at a time
 _CHECKED = "_didyma_checked"
 

@@ -12,8 +12,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from didyma.errors import DataError
 
-__all__ = ["BLOCK", "NpyWriter", "read_rows"]
-
 BLOCK = 1 << 22  # bytes of features that are in memory at a time
 HEADER = 128  # bytes; fixed, as the number of rows is known in the end only
 _MAGIC = b"\x93NUMPY\x01\x00"

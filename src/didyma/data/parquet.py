@@ -11,8 +11,6 @@ from didyma.data.frame import require
 from didyma.errors import DataError
 from didyma.files import PathName, check_unpacked, read_bytes, unpack_limit
 
-__all__ = ["ParquetFile", "blocks", "open_parquet", "read"]
-
 BLOCK = 1 << 24  # bytes of numbers that are in memory at a time
 BUFFER = 1 << 16  # and of a column as it is stored
 ROWS = 1 << 16  # with texts, that are read at a time

@@ -10,8 +10,6 @@ from didyma.data.column_roles import REMEMBERED, assign
 from didyma.errors import DataError
 from didyma.values import is_whole, kind_of
 
-__all__ = ["Passage", "flattened", "id_of", "passages_of"]
-
 
 class Passage(NamedTuple):
     """The text of a passage, its id if it has one, all other fields, and what the text is made of.

@@ -9,8 +9,6 @@ from didyma.data.passage import Passage, flattened
 from didyma.errors import DataError
 from didyma.values import kind_of
 
-__all__ = ["TEXT", "Fail", "fail_in_document", "records_of"]
-
 TEXT = "text"  # what the text of a document is called that is nothing else
 Fail = Callable[[int, str, str], NoReturn]  # raises the error about a row, a field and a problem
 

@@ -15,16 +15,6 @@ from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import is_sparse
 from didyma.errors import DataError
 
-__all__ = [
-    "QueryCount",
-    "ScatteredError",
-    "collect",
-    "concatenate",
-    "rebatch",
-    "slice_rows",
-    "whole_queries",
-]
-
 
 class ScatteredError(DataError):
     """Rows of a query that do not stand together, where they must."""

@@ -24,8 +24,6 @@ from didyma.data.records import TEXT, Fail, fail_in_document, records_of
 from didyma.errors import LeftOutWarning, warn
 from didyma.files import PathName
 
-__all__ = ["RUN", "ReadDocuments", "Schema", "SchemaField", "SchemaReport"]
-
 RUN = "the scores of a run"  # why a signal is one
 Names = Iterable[str] | None
 

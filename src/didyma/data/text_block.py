@@ -14,8 +14,6 @@ from didyma.data.text_columns import WIDEST, text_array
 from didyma.errors import DataError
 from didyma.files import PathName, read_text, stream_text
 
-__all__ = ["TextBlock"]
-
 BLOCK = 1 << 22  # bytes
 
 _WORD = re.compile(rb"[^\s#]*")

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WIDEST", "distinct", "first_repeated", "is_text", "text_array"]
-
 WIDEST = 256
 
 

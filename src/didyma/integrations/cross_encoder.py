@@ -12,8 +12,6 @@ from didyma.errors import DataError
 from didyma.integrations.loading import GivenReranker, reranker_of
 from didyma.values import shown
 
-__all__ = ["RerankEncoder"]
-
 TextPair: TypeAlias = "tuple[str, str] | list[str]"
 
 

@@ -10,8 +10,6 @@ from didyma.integrations.loading import GivenReranker, reranker_of
 from didyma.integrations.retrieved import Retrieved, rank_retrieved
 from didyma.text.text_reranker import TextReranker
 
-__all__ = ["RerankComponent"]
-
 
 @component
 class RerankComponent:

@@ -13,8 +13,6 @@ from didyma.integrations.loading import reranker_of
 from didyma.integrations.retrieved import Retrieved, rank_retrieved
 from didyma.text.text_reranker import TextReranker
 
-__all__ = ["RerankCompressor"]
-
 
 class RerankCompressor(BaseDocumentCompressor):
     """Keeps the best documents, the best first; their metadata get a ``relevance_score``.

@@ -13,8 +13,6 @@ from didyma.integrations.loading import reranker_of
 from didyma.integrations.retrieved import Retrieved, rank_retrieved
 from didyma.text.text_reranker import TextReranker
 
-__all__ = ["RerankPostprocessor"]
-
 
 class RerankPostprocessor(BaseNodePostprocessor):
     """Keeps the best nodes, the best first; their scores are chances of relevance.

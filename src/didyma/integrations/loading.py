@@ -8,8 +8,6 @@ from typing import TypeAlias
 from didyma.files import PathName
 from didyma.text.text_reranker import TextReranker
 
-__all__ = ["GivenReranker", "reranker_of"]
-
 GivenReranker: TypeAlias = TextReranker | PathName
 
 

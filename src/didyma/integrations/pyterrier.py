@@ -16,8 +16,6 @@ from didyma.integrations.loading import GivenReranker, reranker_of
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["RerankTransformer"]
-
 
 class RerankTransformer(pyterrier.Estimator):
     """Reranks results that have texts; scores are raw, as runs of other systems have them.

@@ -10,8 +10,6 @@ from didyma.errors import DataError, LeftOutWarning, warn
 from didyma.ranking.ranked import Ranking
 from didyma.text.text_reranker import TextReranker
 
-__all__ = ["Retrieved", "rank_retrieved"]
-
 
 class Retrieved(NamedTuple):
     """A document, its score by the retriever, and its embedding, if there are any."""

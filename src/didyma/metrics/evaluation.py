@@ -20,8 +20,6 @@ from didyma.errors import DataError
 from didyma.metrics.measures import Measure, is_native, parse, parse_all
 from didyma.metrics.ranking import rank, read_labels, read_scores, tie_break, tie_order
 
-__all__ = ["Evaluation", "Evaluator", "Measures", "evaluate", "expected"]
-
 Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"
 
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 import didyma._core.measures as kernels
 from didyma.metrics.measures import Measure
 
-__all__ = ["Judgements", "Ranking", "per_query"]
-
 Vector = NDArray[np.float64]
 
 

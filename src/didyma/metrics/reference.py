@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from didyma.errors import DataError
 from didyma.metrics.measures import Measure
 
-__all__ = ["per_query"]
-
 
 def per_query(
     measures: Sequence[Measure],

@@ -13,13 +13,6 @@ from didyma.metrics.evaluation import Evaluation, Measures
 from didyma.metrics.measures import Measure, is_native, parse_all
 from didyma.metrics.ranking import one_per_row, rank, read_labels, read_scores, tie_break, tie_order
 
-__all__ = [
-    "JudgedDocuments",
-    "RetrievedDocuments",
-    "RunEvaluator",
-    "evaluate_run",
-]
-
 
 class RetrievedDocuments(Protocol):
     """Columns of retrieved documents."""

@@ -16,18 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError
 
-__all__ = [
-    "TESTS",
-    "Comparison",
-    "PairedTest",
-    "compare",
-    "holm",
-    "randomisation",
-    "t_test",
-    "wilcoxon",
-    "wins_losses",
-]
-
 PairedTest: TypeAlias = Callable[[ArrayLike, ArrayLike], float]
 
 DECIMALS = 12

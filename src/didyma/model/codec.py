@@ -22,8 +22,6 @@ from didyma.model.serialisable import (
 )
 from didyma.values import is_whole
 
-__all__ = ["check", "decode", "encode", "lost_parts", "record_of"]
-
 KEYS = {
     *("class", "parameters", "lost", "attributes", "parts", "arrays", "steps", "state"),
     *("n_features", "feature_names", "zero_based"),

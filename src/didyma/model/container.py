@@ -14,8 +14,6 @@ from didyma.errors import DataError, ModelFileError
 from didyma.files import read_regular, replace_when_done
 from didyma.model.serialisable import Tensors
 
-__all__ = ["FORMAT_VERSION", "checksum", "read_container", "write_container"]
-
 FORMAT = "didyma"
 FORMAT_VERSION = 2  # 1: didyma 0.2.0, whose rerankers of texts have hashes instead of words
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from didyma.protocol import Estimator
 from didyma.values import is_whole
 
-__all__ = ["REQUIRED", "Field", "Saved", "check_parameters", "convert", "fields_of", "options"]
-
 REQUIRED: Any = object()  # the default of a field that has none
 
 

@@ -11,10 +11,6 @@ import numpy as np
 
 from didyma.errors import DataError
 
-__all__ = [
-    *("Lost", "called", "checked_plain", "is_plain", "plain", "summary_of", "text_of", "tuples"),
-]
-
 # Values that have a text, by their root class, and the function that reads the text.
 READERS = {
     "didyma.ranking.losses.ItemwiseLoss": "didyma.ranking.losses.parse_loss",

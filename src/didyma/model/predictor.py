@@ -28,8 +28,6 @@ from didyma.model.serialisable import Record, Serialisable, State, Tensors, over
 from didyma.model.version import ModelVersion, now
 from didyma.protocol import call_routed, check_is_fitted
 
-__all__ = ["Model", "Savable", "describe", "load", "restoring", "save", "version_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Model(Serialisable):

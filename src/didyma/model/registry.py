@@ -19,11 +19,6 @@ from numpy.typing import NDArray
 from didyma.errors import DataError
 from didyma.model.fields import Saved
 
-__all__ = [
-    *("CLASSES", "INNER", "Trusted", "check_trust", "class_of", "declaration", "is_own"),
-    *("name_of", "trusting"),
-]
-
 HOMES = {
     "didyma.ranking.additive": ["AdditiveSVMRanker"],
     "didyma.ranking.svm": ["SVMRanker"],

@@ -12,16 +12,6 @@ from didyma.model.fields import REQUIRED, Field, fields_of, options
 from didyma.model.plain import checked_plain
 from didyma.model.registry import class_of, name_of
 
-__all__ = [
-    "Record",
-    "Serialisable",
-    "State",
-    "Tensors",
-    "over",
-    "pop_under",
-    "under",
-]
-
 Record: TypeAlias = dict[str, Any]
 Tensors: TypeAlias = dict[str, NDArray[Any]]
 State: TypeAlias = tuple[Tensors, Record]

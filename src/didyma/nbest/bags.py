@@ -26,8 +26,6 @@ from didyma.model import Saved
 from didyma.protocol import check_is_fitted
 from didyma.ranking.featuriser import LearnedFeatures
 
-__all__ = ["KINDS", "Bag", "FeatureColumns", "Memory", "character_pieces", "ngrams", "suffixes"]
-
 TokenText: TypeAlias = "str | Sequence[str]"
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")

@@ -24,8 +24,6 @@ from didyma.nbest.candidates import read_lists
 from didyma.protocol import Estimator, check_is_fitted
 from didyma.stateful import Stateful, record_of
 
-__all__ = ["BoostingReranker", "BoostingRound"]
-
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
 CandidateVectors = Sequence[Any] | Lists

@@ -13,8 +13,6 @@ from didyma.data.lists import Groups, Lists, joined
 from didyma.data.matrix import Matrix, as_csr
 from didyma.errors import DataError
 
-__all__ = ["read_candidates", "read_lists", "read_view"]
-
 
 def read_lists(
     candidates: Lists | Sequence[Any],

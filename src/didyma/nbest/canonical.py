@@ -31,8 +31,6 @@ from didyma.checkpoints import remember
 from didyma.data.matrix import Matrix
 from didyma.stateful import array_of, record_of
 
-__all__ = ["CanonicalCorrelations", "Covariance", "Directions", "leading_subspace", "transpose"]
-
 Array = NDArray[np.float64]
 
 LARGE = 16_000  # most dimensions that are ever factored: 2 GB

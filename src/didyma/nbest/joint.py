@@ -34,8 +34,6 @@ from didyma.nbest.formats import Output, inputs_of, outputs_of
 from didyma.protocol import check_is_fitted
 from didyma.ranking.featuriser import LearnedFeatures
 
-__all__ = ["SETS", "JointFeatures", "ngram_features", "suffix_features"]
-
 Window: TypeAlias = "tuple[str, ...]"
 Vector: TypeAlias = "NDArray[np.float64]"
 Code = TypeVar("Code", str, int)  # what rows are made of: names or columns

@@ -13,16 +13,6 @@ from didyma.data.lists import Lists
 from didyma.errors import DataError, check_choice
 from didyma.nbest.formats.outputs import inputs_of, outputs_of
 
-__all__ = [
-    "LOSSES",
-    "edit",
-    "hamming",
-    "label_best",
-    "least_losses",
-    "loss_measure",
-    "losses",
-]
-
 TokenLoss: TypeAlias = "Callable[[Sequence[str], Sequence[str]], float]"
 
 

@@ -25,8 +25,6 @@ from didyma.nbest.projections import (
 )
 from didyma.protocol import Estimator, check_is_fitted, warn_of_convergence
 
-__all__ = ["FeaturePair", "LowRankReranker", "SimilarityExplanation"]
-
 Vector = NDArray[np.float64]
 Bases = tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]
 

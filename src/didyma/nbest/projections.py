@@ -27,15 +27,6 @@ from numpy.typing import NDArray
 from didyma.data.matrix import Matrix
 from didyma.nbest.canonical import CanonicalCorrelations, Directions
 
-__all__ = [
-    "Discriminative",
-    "Learned",
-    "LowRankRound",
-    "RerankingProblem",
-    "cosines",
-    "similarities",
-]
-
 Vector = NDArray[np.float64]
 Array = NDArray[np.float64]
 

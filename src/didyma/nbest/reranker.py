@@ -40,8 +40,6 @@ from didyma.values import kind_of
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
 
-__all__ = ["DECODERS_OWN", "MODELS", "NBestReranker"]
-
 Vector = NDArray[np.float64]
 
 # What each model is, and how it differs from the defaults of its class.

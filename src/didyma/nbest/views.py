@@ -16,8 +16,6 @@ from didyma.nbest.formats import Input, Output, inputs_of, outputs_of
 from didyma.protocol import check_is_fitted
 from didyma.ranking.featuriser import LearnedFeatures
 
-__all__ = ["VECTORS", "GivenVectors", "View", "learn_views", "written_inputs"]
-
 VECTORS = "vectors"
 
 

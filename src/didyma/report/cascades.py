@@ -8,8 +8,6 @@ from didyma.report.figures import COLOURS
 from didyma.report.plots import require_matplotlib
 from didyma.text.cascade_curve import CascadeCurve
 
-__all__ = ["draw_curve"]
-
 
 def draw_curve(curve: CascadeCurve) -> Any:
     """The measure over the mean number of documents asked about: by margin, and by depth."""

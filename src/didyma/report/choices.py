@@ -15,9 +15,6 @@ from didyma.nbest.formats import inputs_of, outputs_of
 from didyma.nbest.loss import hamming, loss_measure, losses
 from didyma.report.table import Row
 
-__all__ = ["Judge", "first_choices"]
-
-
 Choices: TypeAlias = NDArray[np.int64]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-__all__ = ["aligned", "listed"]
-
 
 def aligned(rows: Sequence[Sequence[str]], *, indent: str = "") -> str:
     """Rows of cells as columns, the first flush left and the others flush right.

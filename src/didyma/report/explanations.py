@@ -9,8 +9,6 @@ from didyma.report.columns import aligned
 if TYPE_CHECKING:
     from didyma.ranking.explanation import PassageExplanation
 
-__all__ = ["explained", "marked", "printable", "reasons", "shortened"]
-
 SHOWN = 10  # features
 WIDTH = 24  # characters of the longest bar
 LONGEST = 500  # characters of a text that is shown

@@ -16,17 +16,6 @@ from didyma.ranking.additive import AdditiveSVMRanker
 from didyma.ranking.bins import LEVELS
 from didyma.report.plots import require_matplotlib
 
-__all__ = [
-    "SUFFIXES",
-    "AdditiveTerm",
-    "Colours",
-    "check_picture",
-    "draw_functions",
-    "terms",
-    "write_functions",
-    "write_picture",
-]
-
 SUFFIXES = (".png", ".svg", ".pdf")
 TOP = 24
 COLUMNS, WIDTH, HEIGHT = 4, 2.9, 2.2  # of the grid, and inches of a picture

@@ -13,8 +13,6 @@ from didyma.data.text_columns import distinct
 from didyma.model import Model
 from didyma.text.notes import OLD_FILE
 
-__all__ = ["data_summary", "model_summary"]
-
 
 def model_summary(path: Path, top: int) -> dict[str, Any]:
     """What a model file says, and the ``top`` weights or importances, ready for JSON."""

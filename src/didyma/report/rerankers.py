@@ -16,8 +16,6 @@ from didyma.report.table import ComparisonTable, comparison
 from didyma.text.judgements import Target
 from didyma.text.reranker import Reranker
 
-__all__ = ["RerankerComparison"]
-
 MEASURES = "AP, RR, nDCG@10"
 LEARNED = "reranker"
 

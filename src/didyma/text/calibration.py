@@ -14,16 +14,6 @@ from didyma.errors import DataError
 from didyma.model import Saved, Serialisable, State
 from didyma.text.nested import nested_choice
 
-__all__ = [
-    "Calibration",
-    "HeldOutError",
-    "Reliability",
-    "Threshold",
-    "least_logistic_loss",
-    "platt_targets",
-    "wilson",
-]
-
 FOLDS = 5
 BINS = 10  # of reliability
 FEWEST = 10  # passages above a threshold that its precision is read off

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from didyma.text.training_data import TrainingData
     from didyma.text.verdict import Verdict
 
-__all__ = ["Cascade", "CascadeRanking"]
-
 AT_ONCE = 8  # questions to a teacher that may be open
 RERANKERS = ("Reranker", "TextReranker")
 SETTINGS = ("budget", "top", "threshold", "timeout")

@@ -21,8 +21,6 @@ from didyma.text.verdict import lower_bound
 if TYPE_CHECKING:
     from didyma.text.teachers.score_store import ScoreStore
 
-__all__ = ["CascadeCurve", "CascadePoint"]
-
 STEPS = 20  # thresholds that are tried
 
 

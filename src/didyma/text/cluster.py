@@ -19,8 +19,6 @@ from didyma.errors import DataError
 from didyma.model import Model
 from didyma.ranking.featuriser import Featuriser
 
-__all__ = ["SAMPLE", "fit_on_cluster", "refuse"]
-
 SAMPLE = 100_000  # passages that features are learned from
 
 

@@ -20,8 +20,6 @@ from didyma.text.encoders.fingerprint import Fingerprint
 from didyma.text.encoders.packages import is_installed
 from didyma.text.encoders.resolution import EncoderLike, restore
 
-__all__ = ["GRAPH", "DenseVectors", "largest", "write_graph"]
-
 BLOCK = 16_384  # vectors that are multiplied at once
 EXACT = 100_000  # passages beyond which neighbours are looked up
 GRAPH = "neighbours.usearch"

@@ -20,8 +20,6 @@ from didyma.text.teachers.score_store import ScoreStore
 from didyma.text.teachers.scoring import score_rows
 from didyma.text.text_reranker import TextReranker
 
-__all__ = ["Distillation", "KeptGain", "distil"]
-
 STUDENT, TEACHER = "student", "teacher"
 BY_CHANCE = math.log(1e6)  # orders that agree by chance less often than once in a million
 

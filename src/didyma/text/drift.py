@@ -13,8 +13,6 @@ from didyma.data.lists import Groups
 from didyma.errors import DataError
 from didyma.model import Saved, Serialisable, State
 
-__all__ = ["Drift", "FeatureDrift", "Ranges", "departures"]
-
 QUANTILES = 33
 RISK = 0.01  # that a batch like training is said to differ
 SURE = 2.33  # standard errors that a mean exceeds with this risk

@@ -14,8 +14,6 @@ from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from didyma.errors import DataError
 
-__all__ = ["post_json"]
-
 TRIES, PAUSE, LONGEST_PAUSE = 4, 0.5, 30.0  # seconds, doubled after each
 LARGEST = 1 << 28  # bytes of an answer
 PASSING = {408, 429, 500, 502, 503, 504}  # codes of what may go by

@@ -19,8 +19,6 @@ from didyma.ranking.binned import Binned
 from didyma.ranking.svm import SVMRanker
 from didyma.text.opponents import Opponent
 
-__all__ = ["DEVIATIONS", "AdditiveFit", "Fit", "LinearFit", "clipping"]
-
 SCALER = "MinMaxScaler"
 DEVIATIONS = 4.0  # from the mean: what is farther off counts as that
 BINS = 32

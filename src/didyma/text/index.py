@@ -37,8 +37,6 @@ from didyma.text.features.reading import Reading
 from didyma.text.retrieval.search_engine import Retrieved, SearchEngine, fuse
 from didyma.text.vector_store import VectorStore
 
-__all__ = ["KIND", "PassageIndex", "cache_home", "index_of"]
-
 KIND, VERSION = "an index of passages", 3  # 1 had hashes of words, 2 no vectors
 DENSE = ("vectors", "fingerprint")
 TEXTS = "passages.jsonl"

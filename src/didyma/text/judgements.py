@@ -14,8 +14,6 @@ from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
 from didyma.values import shown
 
-__all__ = ["Target", "check_queries", "read_judged"]
-
 GREATEST_GRADE = 10  # whole numbers beyond are a teacher's scores
 LEVELS = 4  # grades above 0 that a teacher's scores become
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["contested", "rearranged"]
-
 
 def contested(
     raw: NDArray[np.float64], top: int, threshold: float | None, budget: int

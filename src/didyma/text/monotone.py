@@ -8,8 +8,6 @@ from didyma.errors import DataError
 from didyma.text.features.in_lists import IN_LIST, RRF
 from didyma.text.features.signals import RANK, SIGNAL
 
-__all__ = ["signs_of"]
-
 
 def signs_of(
     increasing: Sequence[str], decreasing: Sequence[str], numbers: Sequence[str]

@@ -8,8 +8,6 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["NestedChoice", "nested_choice"]
-
 Mask: TypeAlias = NDArray[np.bool_]
 T = TypeVar("T")
 

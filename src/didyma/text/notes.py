@@ -12,8 +12,6 @@ from didyma.data.passage import Passage
 from didyma.data.schema import Schema
 from didyma.text.features.signals import Signals
 
-__all__ = ["OLD_FILE", "imputed", "unknown", "without_vectors"]
-
 OLD_FILE = (
     "probability: as the model's file is of before 0.3, it depends on the other documents, as the "
     "score does; train the model anew"

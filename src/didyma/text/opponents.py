@@ -16,8 +16,6 @@ from didyma.text.features.meaning import MEANING
 from didyma.text.features.part import FirstStage
 from didyma.text.features.signals import SIGNAL, NumberSignal
 
-__all__ = ["RECIPROCAL_RANKS", "Z_SUM", "Opponent", "opponents", "retrieval_columns"]
-
 LEXICAL = ("stem_bm25", "bm25")
 Z_SUM, RECIPROCAL_RANKS = "z-sum", "RRF"
 

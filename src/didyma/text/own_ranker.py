@@ -21,8 +21,6 @@ from didyma.text.opponents import Opponent
 from didyma.text.selection import SINGLE, Candidate, CrossValidation, JudgedFeatures, Trial
 from didyma.text.verdict import Verdict
 
-__all__ = ["Gated", "RankerCandidate", "UnsavedModel", "fit_gated", "fit_ranker"]
-
 
 @dataclass(frozen=True, eq=False)
 class UnsavedModel(Serialisable):

@@ -17,8 +17,6 @@ from didyma.text.nested import nested_choice
 if TYPE_CHECKING:
     from didyma.text.selection import JudgedFeatures
 
-__all__ = ["RelevanceModel"]
-
 RIDGES = (0.1, 0.01, 0.001)
 DEVIATIONS = 4.0  # from the mean: what is farther off counts as that
 MOST = 6000  # rows to learn from: a few dozen weights need no more

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from didyma.text.own_ranker import Gated
     from didyma.text.verdict import Verdict
 
-__all__ = ["MEASURES", "Reranker", "load_reranker"]
-
 MEASURES = "AP, RR, nDCG@10"
 
 

@@ -26,8 +26,6 @@ from didyma.text.judgements import Target
 from didyma.text.opponents import Opponent
 from didyma.text.verdict import Verdict, decide, select
 
-__all__ = ["Candidate", "CrossValidation", "JudgedFeatures", "Progress", "Trial", "candidates"]
-
 FOLDS = 5
 FEWEST, SOME, MANY = 8, 50, 200  # queries to learn from
 CS = (0.01, 0.1, 1.0, 10.0, 100.0)

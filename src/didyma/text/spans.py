@@ -9,8 +9,6 @@ import numpy as np
 from didyma.ranking.explanation import MatchedSpan
 from didyma.text.features.reading import Reading
 
-__all__ = ["matched_spans"]
-
 
 def matched_spans(
     reading: Reading, row: int, window: tuple[int, int] | None = None

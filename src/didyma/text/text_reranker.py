@@ -44,8 +44,6 @@ from didyma.text.reranker import Reranker
 from didyma.text.training_data import TrainingData
 from didyma.text.verdict import Verdict
 
-__all__ = ["TextReranker"]
-
 WINDOW = 200  # words
 VECTOR = "vector"  # the field of documents that were embedded by the same encoder
 SAMPLE = 1000  # queries that tell how important features are

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from didyma.errors import DataError
 from didyma.files import locked
 
-__all__ = ["KEY_SIZE", "VectorFile", "VectorType"]
-
 VectorType: TypeAlias = Literal["float16", "int8"]
 NUMBERS: dict[str, str] = {"float16": "<f2", "float64": "<f8", "int8": "i1"}
 KEY_SIZE = 16  # bytes of a key

@@ -22,8 +22,6 @@ from didyma.text.encoders.resolution import EncoderLike, resolve
 from didyma.text.vector_file import KEY_SIZE, VectorFile, VectorType
 from didyma.values import is_whole
 
-__all__ = ["VectorStore"]
-
 KIND, VERSION = "vectors of texts", 1
 DESCRIPTION = "encoder.json"
 CHUNK = 1024  # texts that are looked up at once

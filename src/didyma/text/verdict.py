@@ -15,8 +15,6 @@ from didyma.text.opponents import Opponent
 if TYPE_CHECKING:
     from didyma.text.selection import Trial
 
-__all__ = ["Verdict", "decide", "select"]
-
 
 @dataclass(frozen=True)
 class Verdict(Serialisable):

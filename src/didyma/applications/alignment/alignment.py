@@ -18,15 +18,6 @@ from didyma.nn import sparsemap
 from didyma.polytope import Distributions
 from didyma.structures import Chain, DistanceBins, Matching
 
-__all__ = [
-    "ALIGNMENTS",
-    "Aligned",
-    "MatchingAlignment",
-    "SequentialAlignment",
-    "SoftmaxAlignment",
-    "alignment_layer",
-]
-
 
 class Aligned(NamedTuple):
     """Weights (B, M, N) of hypothesis words for each premise word, and the other way round.

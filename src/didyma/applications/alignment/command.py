@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from didyma.applications.alignment.esim import Alignment, EntailmentClassifier
     from didyma.applications.alignment.reader import Pair
 
-__all__ = ["app"]
-
 app = cli.group(
     """Tell whether a premise entails a hypothesis, contradicts it, or neither.
 

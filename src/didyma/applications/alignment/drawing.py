@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from didyma.applications.alignment.esim import Alignment, Selected
     from didyma.applications.alignment.reader import Pair
 
-__all__ = ["heat_maps", "write", "write_lines"]
-
 Floats = NDArray[np.float64]
 
 TO_HYPOTHESIS, TO_PREMISE = "premise to hypothesis", "hypothesis to premise"

@@ -24,8 +24,6 @@ from didyma.applications.networks.word_vectors import Vectors, as_vectors, start
 from didyma.model import Saved
 from didyma.polytope import Distributions
 
-__all__ = ["ESIM", "Alignment", "EntailmentClassifier", "Selected", "nonzero_share"]
-
 Floats: TypeAlias = NDArray[np.float64]
 SentencePair: TypeAlias = "Pair | tuple[str | Sequence[str], str | Sequence[str]]"
 Words: TypeAlias = tuple[str, ...]

@@ -23,8 +23,6 @@ from didyma import DataError
 from didyma.data.json_lines import parse_json
 from didyma.files import PathName, read_lines, replace_when_done
 
-__all__ = ["Pair", "labelled", "read", "tokenize", "write_predictions"]
-
 NUMBERED = ("entailment", "neutral", "contradiction")
 UNDECIDED = "-"
 SENTENCES = ("sentence1", "sentence2")

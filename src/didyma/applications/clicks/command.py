@@ -12,8 +12,6 @@ from didyma.cli import options
 from didyma.errors import placed
 from didyma.report import aligned, listed
 
-__all__ = ["clicks"]
-
 TEXTS = "Texts"  # a panel of the help
 
 MODEL = cli.ParametersOf(

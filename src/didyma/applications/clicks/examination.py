@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from didyma import DataError
 from didyma.applications.clicks.log import ClickLog
 
-__all__ = ["METHODS", "Climb", "Examination", "estimate", "sums"]
-
 Vector: TypeAlias = NDArray[np.float64]
 
 STEPS = 2000

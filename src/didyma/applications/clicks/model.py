@@ -16,8 +16,6 @@ from didyma.applications.clicks.log import ClickLog
 from didyma.data import Lists, text_array
 from didyma.errors import LeftOutWarning, warn
 
-__all__ = ["ClickJudgements", "ClickModel"]
-
 Vector: TypeAlias = NDArray[np.float64]
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from didyma.applications.clicks.log import ClickLog
     from didyma.applications.clicks.model import ClickJudgements
 
-__all__ = ["position_records", "position_rows", "write_click_report"]
-
 TEMPLATE = Path(__file__).with_name("report.html.j2")
 MOST_TICKS = 20
 EDGES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)

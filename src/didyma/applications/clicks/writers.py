@@ -18,8 +18,6 @@ from didyma.data.trec import Qrels, write_qrels
 from didyma.files import format_suffix
 from didyma.text import Target
 
-__all__ = ["writer_of"]
-
 
 def writer_of(
     output: Path, rows: Path | None, log: ClickLog, report: Callable[[str], None]

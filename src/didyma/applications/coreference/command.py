@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from didyma.applications.coreference.reader import Document
     from didyma.learning.solution import Progress
 
-__all__ = ["app"]
-
 app = cli.group(
     """Find which mentions of a text refer to the same thing.
 

@@ -26,18 +26,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma import DataError
 
-__all__ = [
-    "Score",
-    "b_cubed",
-    "ceaf_e",
-    "ceaf_m",
-    "conll",
-    "evaluate",
-    "mitre_loss",
-    "muc",
-    "pair_loss",
-]
-
 Table = NDArray[np.int64]  # mentions of each gold (row) and predicted (column) cluster
 
 

@@ -32,8 +32,6 @@ from numpy.typing import ArrayLike, NDArray
 from didyma import DataError
 from didyma.files import PathName, read_lines, replace_when_done, stream_lines
 
-__all__ = ["Document", "Mention", "find", "read", "write"]
-
 NONE = ("", "-", "_")
 SPEAKER = 9
 FEWEST = 5  # document, part, number, word, brackets

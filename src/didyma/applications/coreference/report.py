@@ -10,8 +10,6 @@ from didyma import DataError
 from didyma.applications.coreference.reader import Document
 from didyma.report import aligned, decimal
 
-__all__ = ["labels_of", "scores_dict", "scores_text"]
-
 
 def labels_of(
     path: Path, predicted: Sequence[Document], gold: Sequence[Document]

@@ -27,8 +27,6 @@ from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted
 
-__all__ = ["CoreferenceResolver"]
-
 
 @dataclass(eq=False, repr=False)
 class CoreferenceResolver(Savable, Estimator):

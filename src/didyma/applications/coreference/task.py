@@ -34,14 +34,6 @@ from didyma._core.applications import add_pairs, agglomerate, score_pairs, spann
 from didyma.learning import Cut
 from didyma.structured import Task, TaskProblem
 
-__all__ = [
-    "Clustering",
-    "CoreferenceTask",
-    "CorrelationClusteringTask",
-    "MentionPairs",
-    "PairProblem",
-]
-
 Vector = NDArray[np.float64]
 Integers = NDArray[np.int64]
 

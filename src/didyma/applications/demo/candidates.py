@@ -11,8 +11,6 @@ from didyma.applications.demo.corpus import Corpus, Topic
 from didyma.data import Lists
 from didyma.text import BM25
 
-__all__ = ["Candidates", "retrieve", "split"]
-
 DEPTH = 50
 PARTS = {"train": 0.6, "test": 0.4}
 

@@ -11,8 +11,6 @@ import typer
 from didyma import cli
 from didyma.cli import options
 
-__all__ = ["demo"]
-
 N_ANSWERS, N_PASSAGES, WIDTH = 2, 3, 72
 
 

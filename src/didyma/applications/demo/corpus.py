@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-__all__ = ["Corpus", "Topic", "language_reference", "read_corpus"]
-
 SHORT = 8  # words below which a paragraph says too little by itself
 UNDERLINES = "*=-~^"  # of headings, from pages down to the smallest section
 

@@ -13,8 +13,6 @@ from didyma.metrics.ranking import order, tie_break
 from didyma.report import decimal
 from didyma.report.html import Example, RankedPassage
 
-__all__ = ["examples"]
-
 N_PASSAGES = 5
 N_LETTERS = 220
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from didyma.applications.motif.finder import MotifFinder
     from didyma.learning.solution import Progress
 
-__all__ = ["app"]
-
 app = cli.group(
     """Find the motif that some DNA sequences share and others lack.
 

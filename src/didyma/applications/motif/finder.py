@@ -20,8 +20,6 @@ from didyma.learning.solution import Callback, Progress, Result, check_C
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, check_random_state
 
-__all__ = ["Hit", "MotifFinder"]
-
 Vector = NDArray[np.float64]
 
 SWEEPS = 20  # of the sampler that chooses the first sites

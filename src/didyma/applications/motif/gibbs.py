@@ -16,8 +16,6 @@ from didyma.applications.motif.meme import Motif
 from didyma.applications.motif.task import DNA, Windows
 from didyma.protocol import Estimator, check_is_fitted
 
-__all__ = ["GibbsMotifSampler", "read_labelled", "site_counts"]
-
 Vector = NDArray[np.float64]
 
 SHIFT_EVERY, FARTHEST = 10, 3  # sweeps between attempts to move all sites, and how many bases

@@ -14,8 +14,6 @@ from didyma.files import PathName, format_suffix, replace_when_done
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["logo", "save_logo"]
-
 # Okabe and Ito's, told apart by colour-blind readers.
 COLOURS = {"A": "#009e73", "C": "#0072b2", "G": "#e69f00", "T": "#d55e00"}
 INK = "#1c2430"

@@ -9,8 +9,6 @@ import numpy as np
 from didyma.applications.motif.fasta import FastaRecord
 from didyma.applications.motif.finder import MotifFinder
 
-__all__ = ["errors_of", "hits_of"]
-
 
 def hits_of(finder: MotifFinder, record: FastaRecord, threshold: float, best: bool) -> list[Any]:
     """The sites of a sequence above a threshold, or the best one, whatever its score is."""

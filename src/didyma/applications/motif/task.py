@@ -23,8 +23,6 @@ from didyma.applications.motif.fasta import UNKNOWN, encode
 from didyma.learning import Cut
 from didyma.structured import Task, TaskProblem
 
-__all__ = ["MotifProblem", "MotifTask", "Site", "Windows", "scan"]
-
 Vector = NDArray[np.float64]
 Codes = NDArray[np.uint8]
 DNA: TypeAlias = str | Codes

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-__all__ = ["BiLSTM"]
-
 
 class BiLSTM(nn.Module):
     """States (B, n, 2 · hidden) of inputs (B, n, size): each word read from both sides.

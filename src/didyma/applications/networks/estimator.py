@@ -18,8 +18,6 @@ from didyma.errors import ModelFileError
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted
 
-__all__ = ["NetworkEstimator", "device_of"]
-
 Network = TypeVar("Network", bound=nn.Module)
 
 

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["PADDING", "UNKNOWN", "Numbering", "pad"]
-
 PADDING, UNKNOWN = 0, 1
 RESERVED = 2
 

@@ -18,18 +18,6 @@ from didyma.report import decimal, listed
 if TYPE_CHECKING:
     from didyma.applications.networks.trainer import Step
 
-__all__ = [
-    "FIXED_VECTORS",
-    "TRAINING",
-    "Device",
-    "Vectors",
-    "check_files",
-    "check_shown",
-    "network_options",
-    "save_trained",
-    "training",
-]
-
 EVERY = 10.0  # seconds between lines within an epoch
 PAUSE = 0.2  # seconds between updates of the bar
 # Of all networks.

@@ -25,8 +25,6 @@ from didyma.checkpoints import check_same, fingerprint, restoring
 from didyma.errors import ModelFileError
 from didyma.files import replace_when_done
 
-__all__ = ["History", "Step", "Trainer", "choose_device"]
-
 OPTIMIZERS = {"adam": torch.optim.AdamW, "sgd": torch.optim.SGD}
 MOMENTS = ("exp_avg", "exp_avg_sq")  # of each parameter, with Adam's number of steps
 DEVICES = ("auto", "cpu", "cuda", "mps")

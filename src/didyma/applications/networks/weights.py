@@ -10,8 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-__all__ = ["restore"]
-
 Module = TypeVar("Module", bound=nn.Module)
 
 

@@ -12,8 +12,6 @@ from torch import nn
 
 from didyma import DataError
 
-__all__ = ["Vectors", "as_vectors", "start_from"]
-
 # Words and the vector of each, as `didyma.data.word_vectors.read` gives them.
 Vectors: TypeAlias = "tuple[Sequence[str], ArrayLike]"
 

@@ -9,8 +9,6 @@ from torch import Tensor, nn
 
 from didyma.applications.networks.bilstm import BiLSTM
 
-__all__ = ["ArcFactored", "Batch"]
-
 
 @dataclass(frozen=True, eq=False)
 class Batch:

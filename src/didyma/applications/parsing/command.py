@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from didyma.applications.parsing.trees import Ambiguity
     from didyma.data.conll import Sentence
 
-__all__ = ["app"]
-
 app = cli.group(
     """Find the head of each word of a sentence, and its relation to it.
 

@@ -30,8 +30,6 @@ from didyma.report.figures import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw_trees"]
-
 Floats = NDArray[np.float64]
 
 

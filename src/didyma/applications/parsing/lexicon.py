@@ -16,8 +16,6 @@ from didyma.applications.networks.numbering import PADDING, UNKNOWN, Numbering, 
 from didyma.applications.parsing.arc_factored import Batch
 from didyma.data.conll import Field, Sentence
 
-__all__ = ["NumberedSentence", "ParserLexicon", "buckets", "collate"]
-
 DIGIT = re.compile(r"\d")
 MOST_ARCS = 40_000  # of a batch, so that a hidden layer over all of them fits into a cache
 

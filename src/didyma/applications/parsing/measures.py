@@ -24,8 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma import DataError
 
-__all__ = ["Attachment", "LabelledTree", "evaluate"]
-
 LabelledTree: TypeAlias = tuple[ArrayLike, Sequence[str]]
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

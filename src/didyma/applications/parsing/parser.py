@@ -26,8 +26,6 @@ from didyma.polytope import Distribution
 from didyma.protocol import check_is_fitted
 from didyma.structures import ProjectiveTree, Tree
 
-__all__ = ["LOSSES", "DependencyParser"]
-
 # The regulariser of a loss, and whether a wrong head has a cost in it.
 LOSSES = {
     "sparsemap": ("sparsemap", False),

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from didyma.applications.parsing.parser import DependencyParser
     from didyma.data.conll import Sentence
 
-__all__ = ["Ambiguity", "ambiguities", "write", "write_lines"]
-
 GAP = 10  # points between the pictures of two sentences
 SHOWN = 5  # trees of a sentence that a page puts into words
 SIZE = re.compile(r'width="([\d.]+)pt" height="([\d.]+)pt"')

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from didyma.applications.passages.ranker import PassageRanker
     from didyma.data import Lists
 
-__all__ = ["app"]
-
 app = cli.group(
     """Rank passages by how well they answer a question, from their words.
 

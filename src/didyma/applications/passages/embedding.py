@@ -12,8 +12,6 @@ from didyma.data import Lists
 from didyma.model import Model, State
 from didyma.ranking import Featuriser
 
-__all__ = ["PassageEmbedding"]
-
 
 class PassageEmbedding(Featuriser):
     """[φ(q), φ(d)] of a trained `PassageRanker`, 2 · filters columns.

@@ -29,8 +29,6 @@ from didyma.nn import RankingLoss
 from didyma.ranking import losses
 from didyma.ranking.feature_maps import FeatureMap
 
-__all__ = ["PassageNetwork", "PassageRanker", "ScoredPassage"]
-
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 

@@ -16,8 +16,6 @@ from didyma.applications.networks.numbering import Numbering
 from didyma.data import Lists
 from didyma.text import fold, stems_of, stop_words
 
-__all__ = ["N_OVERLAPS", "PairBatch", "TextPairs", "Texts", "shape", "tokenize"]
-
 Integers: TypeAlias = NDArray[np.int64]
 
 # Does the other text have the word? 0 pads.

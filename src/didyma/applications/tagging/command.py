@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from didyma.applications.tagging.sentences import TaggedSentences
     from didyma.applications.tagging.tagger import TrigramTagger
 
-__all__ = ["app"]
-
 app = cli.group(
     """Tag words by a second-order hidden Markov model.
 

@@ -14,8 +14,6 @@ from didyma.data.conll import Sentence
 from didyma.files import format_suffix, read_lines, replace_when_done
 from didyma.nbest import Input, hamming, of_outputs
 
-__all__ = ["TaggedSentences", "accuracies"]
-
 
 @dataclass(frozen=True)
 class TaggedSentences:

@@ -19,8 +19,6 @@ from didyma._core.applications import best_tags, n_best_tags
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, check_random_state, clone
 
-__all__ = ["TrigramTagger"]
-
 Guess: TypeAlias = tuple[list[str], float]
 Integers: TypeAlias = NDArray[np.int64]
 Vector: TypeAlias = NDArray[np.float64]

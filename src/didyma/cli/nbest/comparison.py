@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from didyma.report.choices import Judge
     from didyma.report.table import Row
 
-__all__ = ["compare", "evaluate", "oracle"]
-
 COUNTS = ("n", "lists")
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from didyma.data.lists import Lists
     from didyma.nbest.reranker import NBestReranker
 
-__all__ = ["explain"]
-
 
 def explain(
     model: Model,

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from didyma.data.lists import Lists
     from didyma.nbest.reranker import NBestReranker
 
-__all__ = ["fit"]
-
 EVERY = {"low-rank": 1, "boosting": 100, "ridge-boosting": 100}  # rounds between lines
 
 

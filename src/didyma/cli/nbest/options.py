@@ -13,8 +13,6 @@ from didyma.cli.output import print_message, waiting
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
 
-__all__ = ["RERANKER", "Data", "Inputs", "ListFiles", "Model", "read_lists"]
-
 DATA = "N-best lists: JSON lines, or Moses style (id ||| text ||| features ||| total)."
 PANEL = "Lists"
 LOSS = Option("loss", sentences=2)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from didyma.data.lists import Lists
 
-__all__ = ["rerank"]
-
 DECODER_SCORE = "decoder_score"
 
 

@@ -17,8 +17,6 @@ from didyma.data.passage import Passage
 from didyma.errors import DataError, LeftOutWarning, warn
 from didyma.files import PathName, read_lines
 
-__all__ = ["LONGEST", "SUFFIXES", "files", "passages", "read", "read_folder"]
-
 LONGEST = 200  # words, as many as a reranker reads at a time
 SUFFIXES = (".txt", ".text", ".md", ".markdown", ".rst")
 

@@ -25,13 +25,6 @@ from didyma.data.trec import Qrels, Run, read_qrels
 from didyma.errors import DataError, LeftOutWarning, placed, warn
 from didyma.files import PathName
 
-__all__ = [
-    "Engine",
-    "Retriever",
-    "TextCollection",
-    "read_files",
-]
-
 
 class Retriever(Protocol):
     """What finds candidates among all passages, such as `didyma.text.BM25`."""

@@ -25,8 +25,6 @@ from didyma.data.texts import chunking, folder
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, stream_lines
 
-__all__ = ["read", "source"]
-
 
 def read(path: PathName) -> Iterator[Passage]:
     """The passages at a path, one after the other; those without an id have None.

@@ -29,8 +29,6 @@ from didyma.data.trec import Qrels
 from didyma.errors import DataError
 from didyma.files import PathName, format_suffix
 
-__all__ = ["corpus_of", "read_folder"]
-
 PASSAGES = ("corpus", "collection", "passages", "documents")
 CANDIDATES = ("candidates", "run", "top1000")
 SUFFIXES = ("", ".tsv", ".jsonl", ".txt", ".trec")

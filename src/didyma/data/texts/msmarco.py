@@ -19,8 +19,6 @@ from didyma.data.trec import Run
 from didyma.errors import DataError
 from didyma.files import PathName, stream_lines
 
-__all__ = ["has_texts", "read_top", "read_triples"]
-
 TOP = ("qid", "docid", "query", "passage")
 TRIPLE = ("query", "positive", "negative")
 

@@ -24,8 +24,6 @@ from didyma.data.texts.collection import Engine, Retriever
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix, stream_lines
 
-__all__ = ["from_frame", "read", "read_files"]
-
 DEPTH = 50
 KNOWN = "JSON lines, a table with columns query and passage, question, sentence and label"
 

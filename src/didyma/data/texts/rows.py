@@ -15,8 +15,6 @@ from didyma.data.text_columns import text_array
 from didyma.errors import DataError, LeftOutWarning, warn
 from didyma.files import PathName
 
-__all__ = ["TextRows"]
-
 
 class TextRows:
     """Queries and passages of a file, or of a data frame where there is no path.

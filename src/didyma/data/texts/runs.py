@@ -17,8 +17,6 @@ from didyma.data.trec import Run, read_run
 from didyma.errors import DataError, LeftOutWarning, warn
 from didyma.files import PathName
 
-__all__ = ["files_of", "join_runs", "read_runs", "with_runs"]
-
 
 def files_of(run: PathName | Sequence[PathName] | None) -> list[PathName]:
     """No file, one, or several."""

@@ -24,8 +24,6 @@ from didyma.data.texts.rows import TextRows
 from didyma.errors import DataError, placed
 from didyma.files import PathName, format_suffix
 
-__all__ = ["from_frame", "read"]
-
 NUMBERS = ("label", "score")
 QUERY_VECTOR = "query_vector"
 

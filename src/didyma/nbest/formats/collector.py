@@ -13,8 +13,6 @@ from didyma.errors import DataError
 from didyma.nbest.formats.lines import Lines
 from didyma.nbest.formats.outputs import Input, Output
 
-__all__ = ["Collector"]
-
 Vector: TypeAlias = "NDArray[np.float64]"
 
 

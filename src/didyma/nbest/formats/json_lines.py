@@ -22,8 +22,6 @@ from didyma.nbest.formats.collector import Collector
 from didyma.nbest.formats.lines import Lines, kind_of
 from didyma.nbest.formats.outputs import Input, Output, inputs_of, outputs_of
 
-__all__ = ["collect", "lines_of"]
-
 
 def collect(lines: Lines, loss: str, collector: Collector) -> None:
     """Read all lists of a file."""

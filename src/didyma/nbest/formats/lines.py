@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from didyma.errors import DataError
 from didyma.files import PathName, read_lines
 
-__all__ = ["Lines", "kind_of"]
-
 Vector: TypeAlias = "NDArray[np.float64]"
 
 

@@ -18,8 +18,6 @@ from didyma.nbest.formats.collector import Collector
 from didyma.nbest.formats.lines import Lines
 from didyma.nbest.formats.outputs import Input, Output, outputs_of
 
-__all__ = ["collect", "lines_of"]
-
 SEPARATOR = "|||"
 ALIGNMENT = "alignment"
 

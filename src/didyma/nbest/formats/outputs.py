@@ -15,8 +15,6 @@ from didyma.data.passage import Passage
 from didyma.errors import DataError
 from didyma.values import kind_of
 
-__all__ = ["Input", "Output", "inputs_of", "of_outputs", "output_of", "outputs_of", "passage_of"]
-
 Vector: TypeAlias = "NDArray[np.float64]"
 
 

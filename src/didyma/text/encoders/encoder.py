@@ -15,8 +15,6 @@ from didyma.lazy import cached_property
 from didyma.text.encoders.fingerprint import PROBES, Fingerprint
 from didyma.values import kind_of
 
-__all__ = ["Encoder", "Side"]
-
 Side: TypeAlias = Literal["query", "document"]
 
 

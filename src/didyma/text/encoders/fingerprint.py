@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from didyma.model import Saved, Serialisable
 
-__all__ = ["PROBES", "Fingerprint"]
-
 # Short and long, several scripts, a number and a sign: what tokenisers and prefixes disagree about.
 PROBES = (
     "when do swifts sleep?",

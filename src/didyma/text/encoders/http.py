@@ -11,8 +11,6 @@ from didyma.text.encoders.encoder import Encoder, Side
 from didyma.text.encoders.prefixes import prefixes_of
 from didyma.text.endpoints import post_json
 
-__all__ = ["KEY_VARIABLE", "HTTPEncoder"]
-
 KEY_VARIABLE = "DIDYMA_ENCODER_KEY"
 
 

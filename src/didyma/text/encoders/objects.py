@@ -10,8 +10,6 @@ from didyma.text.encoders.encoder import Encoder, Side
 from didyma.text.encoders.prefixes import Prefixes, prefixes_of
 from didyma.values import kind_of
 
-__all__ = ["ObjectEncoder"]
-
 # Methods that encode several queries and several documents, in the order in which they are looked
 # for: sentence-transformers since 5, fastembed; then one for both: sentence-transformers,
 # model2vec, fastembed.

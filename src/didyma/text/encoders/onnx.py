@@ -14,8 +14,6 @@ from didyma.files import PathName
 from didyma.text.encoders.encoder import Encoder, Side
 from didyma.text.encoders.prefixes import Prefixes, prefixes_of
 
-__all__ = ["ONNXEncoder"]
-
 TOKENISER = "tokenizer.json"
 POOLING = {"pooling_mode_cls_token": "first", "pooling_mode_mean_tokens": "mean"}
 

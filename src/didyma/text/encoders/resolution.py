@@ -15,8 +15,6 @@ from didyma.text.encoders.onnx import ONNXEncoder
 from didyma.text.encoders.packages import BUNDLED, FETCHING, MiniLM, fetched, is_installed
 from didyma.text.encoders.static import WordLlama
 
-__all__ = ["AUTO", "EncoderLike", "resolve", "restore"]
-
 AUTO = "auto"
 # What "auto" looks for, in this order: packages that carry their weights, and their modules.
 CARRYING: dict[str, tuple[Callable[[], Encoder], tuple[str, ...]]] = {

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from didyma.text.encoders.encoder import Encoder, Side
 from didyma.text.encoders.subword_table import SPACE, SubwordTable
 
-__all__ = ["WordLlama"]
-
 WORD = re.compile(r" *[^ ]+| +$")
 REMEMBERED = 1 << 18  # words whose pieces are remembered
 

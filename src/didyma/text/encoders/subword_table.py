@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from didyma.errors import MissingExtraError
 
-__all__ = ["SPACE", "SubwordTable"]
-
 WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
 TOKENISER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
 SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # stands before a word

@@ -19,8 +19,6 @@ from didyma.text.features.postings import Postings
 from didyma.text.features.reading import SAMPLE, Reader, language_of
 from didyma.text.features.vocabulary import Vocabulary
 
-__all__ = ["BM25"]
-
 BLOCK = 10_000  # passages whose texts are held at a time
 LISTS = ("starts", "passages", "counts", "lengths")
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 import didyma._core.text as core
 
-__all__ = ["code_points", "fold", "fold_lines", "kind_of", "properties_of", "without_accents"]
-
 BLOCK = 1 << 15  # characters folded at once
 
 # Scripts that put no spaces between words, or, as Korean, glue particles to them.

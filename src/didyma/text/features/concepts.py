@@ -13,8 +13,6 @@ from didyma.lazy import cached_property
 from didyma.model import Saved, Serialisable
 from didyma.text.features.reading import Reading
 
-__all__ = ["MOST_CONCEPTS", "Concepts"]
-
 # So that a saved model stays small. Keeping the strongest entries also makes the cosines better:
 # what a common stem has in all other concepts is noise.
 MOST_CONCEPTS = 1024

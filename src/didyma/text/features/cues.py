@@ -17,8 +17,6 @@ import numpy as np
 import didyma._core.text as core
 from didyma.text.features.languages import several, stop_words
 
-__all__ = ["QUESTION_KINDS", "TRAITS", "Cues", "cues", "listed", "trait_table", "traits_of"]
-
 QUESTION_KINDS = (
     *("person", "time", "place", "reason", "quantity"),
     *("manner", "definition", "thing", "other"),

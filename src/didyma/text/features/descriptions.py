@@ -8,8 +8,6 @@ from didyma.text.features.in_lists import IN_LIST, RRF
 from didyma.text.features.meaning import MEANING
 from didyma.text.features.signals import MISSING, RANK, SIGNAL
 
-__all__ = ["described"]
-
 WORDS = {
     # Of the small set
     "bm25": "BM25 of the words",

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from didyma.ranking.featuriser import State, check_array
 
-__all__ = ["DIGEST_SIZE", "concepts_with_places", "digests_of", "with_places"]
-
 DIGEST_SIZE = 8  # bytes
 
 

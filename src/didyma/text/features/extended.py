@@ -18,8 +18,6 @@ from didyma.text.features.part import Part
 from didyma.text.features.reading import Reading
 from didyma.text.features.small import SmallFeatures
 
-__all__ = ["LONGEST_PASSAGE", "ExtendedFeatures"]
-
 LONGEST_PASSAGE = 1024  # words; what a passage has beyond them only the small set looks at
 
 SHORTEST_TILE, DECAY = 2, 0.5  # words of a tile; what a gap costs in the gappy kernel

@@ -13,8 +13,6 @@ from didyma.text.features.part import Part
 from didyma.text.features.reading import Reader, Reading
 from didyma.text.features.small import NAMES
 
-__all__ = ["OVERLAPS", "FieldOverlaps"]
-
 # Of the small set, those that a short text is compared by.
 OVERLAPS = (
     *("stem_bm25", "stem_coverage", "stem_idf_coverage", "stem_idf_jaccard"),

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Groups
 
-__all__ = ["IN_LIST", "RRF", "RRF_CONSTANT", "places", "reciprocal_ranks"]
-
 IN_LIST = " in list"  # ends the names of columns that compare passages with those beside them
 RRF = " rrf"  # ends the names of columns to add up for reciprocal rank fusion
 RRF_CONSTANT = 60  # of Cormack, Clarke and Büttcher (2009)

@@ -10,17 +10,6 @@ from importlib.resources import files
 from didyma.errors import DataError
 from didyma.text.features.characters import fold, without_accents
 
-__all__ = [
-    "LANGUAGES",
-    "LEAST_SHARE",
-    "check_language",
-    "detect",
-    "several",
-    "stem_lines",
-    "stems_of",
-    "stop_words",
-]
-
 LANGUAGES = (
     *("arabic", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hindi"),
     *("hungarian", "indonesian", "italian", "norwegian", "polish", "portuguese", "romanian"),

@@ -19,8 +19,6 @@ from didyma.text.features.languages import several, stem_lines
 from didyma.text.features.term_languages import TermLanguages
 from didyma.text.features.vocabulary import Vocabulary
 
-__all__ = ["Lexicon", "Tokens"]
-
 CHUNK = 1 << 18  # code points split at once, so that memory stays small beside the texts
 _NOTHING = (*(np.zeros(0, np.int32) for _ in range(3)), np.zeros(0, np.bool_))
 

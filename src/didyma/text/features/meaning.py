@@ -20,8 +20,6 @@ from didyma.text.features.reading import Reading
 from didyma.text.features.small import NAMES
 from didyma.text.vector_store import VectorStore
 
-__all__ = ["AGREEMENT", "MEANING", "NO_VECTOR", "Meaning", "texts_too_late"]
-
 MEANING, AGREEMENT, NO_VECTOR = "meaning", "meaning agreement", "meaning missing"
 COVERAGE = NAMES.index("stem_idf_coverage")
 SAMPLE = 64  # rows that the median is read off

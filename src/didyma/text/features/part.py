@@ -13,8 +13,6 @@ from didyma.model import Serialisable
 from didyma.text.features.in_lists import places
 from didyma.text.features.reading import Reading
 
-__all__ = ["FirstStage", "Part"]
-
 
 class Part(Serialisable, ABC):
     """Columns of features. Most learn nothing; what one learns, it learns from a reading.

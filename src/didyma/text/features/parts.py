@@ -17,8 +17,6 @@ from didyma.text.features.signals import Signals
 from didyma.text.features.union import TextFeatures
 from didyma.text.features.word_vectors import WORDLLAMA, WordVectors
 
-__all__ = ["further_columns", "part_of", "parts_of"]
-
 SHORT = 80  # characters of a text field that is embedded beside the whole text
 
 AnyPart = TypeVar("AnyPart", bound=Part)

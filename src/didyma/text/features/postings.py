@@ -16,8 +16,6 @@ from didyma.text.features.lexicon import Lexicon
 from didyma.text.features.reading import K1, B
 from didyma.text.features.vocabulary import Vocabulary
 
-__all__ = ["Postings"]
-
 
 @dataclass(frozen=True, eq=False)
 class Postings:

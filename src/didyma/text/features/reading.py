@@ -19,18 +19,6 @@ from didyma.text.features.lexicon import Lexicon, Tokens
 from didyma.text.features.term_languages import TermLanguages, detect_all
 from didyma.text.features.vocabulary import Counts, Vocabulary
 
-__all__ = [
-    "K1",
-    "LONGEST_QUERY",
-    "SAMPLE",
-    "B",
-    "Reader",
-    "Reading",
-    "cut",
-    "language_of",
-    "sample",
-]
-
 K1, B = 1.2, 0.75  # of BM25
 LONGEST_QUERY = 512  # words; what a longer query has beyond them is not looked at
 SAMPLE = 1000  # texts that tell the language

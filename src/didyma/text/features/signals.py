@@ -18,16 +18,6 @@ from didyma.text.features.in_lists import IN_LIST, RRF, RRF_CONSTANT, places
 from didyma.text.features.part import Part
 from didyma.text.features.reading import Reading
 
-__all__ = [
-    "MISSING",
-    "RANK",
-    "SIGNAL",
-    "CategorySignal",
-    "NumberSignal",
-    "Signals",
-    "with_given",
-]
-
 SIGNAL, RANK, MISSING = "signal.", " rank", " missing"  # begins and ends names of columns
 LINEAR = 3.0  # deviations from the median within which a column is linear in its signal
 NORMAL_RANGE = 1.3489795  # between the quartiles of a standard normal distribution

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from didyma.text.features.part import Part
 from didyma.text.features.reading import Reading
 
-__all__ = ["NAMES", "SmallFeatures"]
-
 NAMES = (
     "bm25",
     "tfidf_cosine",

@@ -15,8 +15,6 @@ from didyma.lazy import cached_property
 from didyma.text.features.cues import trait_table, traits_of
 from didyma.text.features.languages import stems_of, stop_words
 
-__all__ = ["TermLanguages", "detect_all", "language_of_texts", "script_of"]
-
 LEAST_TEXTS, LEAST_PART = 10, 0.05  # texts of a further language, and their share of all texts
 LEAST_STOP_WORDS, LEAST_RATIO = 2, 2.0  # different ones in such a text; times those of the first
 SCRIPTS = {

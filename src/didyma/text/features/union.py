@@ -23,8 +23,6 @@ from didyma.text.features.part import FirstStage, Part
 from didyma.text.features.reading import Reader, Reading, cut
 from didyma.text.features.small import SmallFeatures
 
-__all__ = ["TextFeatures"]
-
 
 class TextFeatures(Featuriser):
     """Features of queries and passages.

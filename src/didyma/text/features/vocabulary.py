@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from didyma.text.features.lexicon import Lexicon
     from didyma.text.features.term_languages import TermLanguages
 
-__all__ = ["Counts", "Vocabulary"]
-
 
 @dataclass(frozen=True, eq=False)
 class Counts:

@@ -18,8 +18,6 @@ from didyma.text.features.reading import Reading
 from didyma.text.features.vocabulary import Vocabulary
 from didyma.values import kind_of
 
-__all__ = ["WORDLLAMA", "WordVectors"]
-
 WORDLLAMA = "wordllama"
 SAMPLE = 32  # words whose vectors a saved model remembers, to know its table again
 

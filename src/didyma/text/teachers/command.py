@@ -15,8 +15,6 @@ from typing import Any
 from didyma.text.teachers.patience import within
 from didyma.text.teachers.teacher import Teacher
 
-__all__ = ["CommandTeacher"]
-
 
 class CommandTeacher(Teacher):
     """A program that reads queries with documents and writes scores.

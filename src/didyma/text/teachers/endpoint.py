@@ -13,8 +13,6 @@ from didyma.text.endpoints import post_json
 from didyma.text.teachers.teacher import Teacher
 from didyma.values import is_whole
 
-__all__ = ["DIALECTS", "KEY_VARIABLE", "Dialect", "EndpointTeacher"]
-
 KEY_VARIABLE = "DIDYMA_TEACHER_KEY"
 Dialect: TypeAlias = Literal["cohere", "jina", "tei"]
 DIALECTS: dict[Dialect, str] = {"cohere": "/v2/rerank", "jina": "/v1/rerank", "tei": "/rerank"}

@@ -11,8 +11,6 @@ from didyma.errors import DataError
 from didyma.text.teachers.teacher import Teacher
 from didyma.values import kind_of
 
-__all__ = ["ObjectTeacher"]
-
 INDEX, SCORE = ("corpus_id", "index", "doc_id"), ("raw", "score", "relevance_score")
 
 

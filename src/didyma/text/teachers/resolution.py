@@ -10,8 +10,6 @@ from didyma.text.teachers.endpoint import Dialect, EndpointTeacher
 from didyma.text.teachers.objects import ObjectTeacher
 from didyma.text.teachers.teacher import Teacher
 
-__all__ = ["TeacherLike", "resolve"]
-
 TeacherLike: TypeAlias = Any
 """A `Teacher`, an address, a command, a cross-encoder, or a function."""
 

@@ -17,8 +17,6 @@ from didyma.files import PathName, locked, replace_when_done
 from didyma.text.teachers.teacher import Teacher
 from didyma.text.vector_file import KEY_SIZE, VectorFile
 
-__all__ = ["ScoreStore"]
-
 KIND, VERSION = "scores of a teacher", 1
 DESCRIPTION = "teacher.json"
 CLOSE = 0.01  # to which scores of the same pairs agree, relative to the greatest

@@ -14,8 +14,6 @@ from didyma.text.teachers.teacher import Teacher
 if TYPE_CHECKING:
     from didyma.text.teachers.score_store import ScoreStore
 
-__all__ = ["score_rows"]
-
 
 def score_rows(
     teacher: Teacher,

@@ -13,8 +13,6 @@ from didyma.errors import DataError
 from didyma.interruption import check_interruption
 from didyma.lazy import cached_property
 
-__all__ = ["Teacher"]
-
 PROBES = (
     "who wrote the novel Emma?",
     ["Jane Austen wrote Emma in 1815.", "Emma is a name.", "The river rises in spring."],

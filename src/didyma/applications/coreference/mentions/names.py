@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise, product
 
-__all__ = ["FEATURES"]
-
 SENTENCES = (0, 1, 2, 3, 5, 9, 17)  # least distance of each bin
 MENTIONS = (1, 2, 3, 5, 9, 17, 33, 65)
 

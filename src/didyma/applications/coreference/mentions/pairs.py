@@ -28,8 +28,6 @@ from didyma.applications.coreference.mentions.reading import Integers, Mentions,
 from didyma.applications.coreference.reader import Document
 from didyma.applications.coreference.task import MentionPairs
 
-__all__ = ["pair_features"]
-
 Flags = NDArray[np.bool_]
 
 

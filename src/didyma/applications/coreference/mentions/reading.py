@@ -13,8 +13,6 @@ from didyma.applications.coreference.mentions import english
 from didyma.applications.coreference.mentions.names import DEFINITE, NAME, OTHER, POSSESSIVE
 from didyma.applications.coreference.reader import Document
 
-__all__ = ["Mentions", "read"]
-
 Integers = NDArray[np.int64]
 
 
