@@ -24,7 +24,7 @@ from didyma.applications.passages.ranker import SPREAD, PassageRanker
 from didyma.applications.passages.text_pairs import shape, tokenize
 from didyma.data.lists import Lists
 from didyma.report.table import markdown
-from didyma.text.encoders.subword_table import SubwordTable
+from didyma.text.encoders.static import SubwordTable
 from reproductions import latent_reranking as reranking
 from reproductions import study
 from reproductions.kept import Kept

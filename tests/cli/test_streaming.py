@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from didyma.cli.inputs import InputColumns
-from didyma.cli.scored import scored
+from didyma.cli.inputs import InputColumns, scored
 from didyma.data import delimited, formats, json_table, letor, lists_folder, parquet
 from didyma.data.lists import Lists
 from didyma.data.text_block import TextBlock

@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from didyma import DataError, Lists, TextReranker, load
 from didyma.data import Schema
-from didyma.data.field_columns import number_column, vector_column
-from didyma.data.field_kinds import is_missing, number_in, vector_in
-from didyma.data.passage import Passage, flattened
-from didyma.data.records import fail_in_document
+from didyma.data.field_kinds import is_missing, number_column, number_in, vector_column, vector_in
+from didyma.data.passage import Passage, fail_in_document, flattened
 from didyma.data.schema import SchemaField
 from didyma.errors import LeftOutWarning
 from tests.text.texts import made

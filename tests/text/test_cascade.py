@@ -15,7 +15,7 @@ from didyma import Lists, TextReranker
 from didyma.errors import DataError
 from didyma.metrics import evaluate
 from didyma.text import Cascade
-from didyma.text.margins import contested, rearranged
+from didyma.text.cascade_curve import contested, rearranged
 from tests.text.teachers.standin import reranking, serving
 from tests.text.texts import made
 

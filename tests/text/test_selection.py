@@ -18,6 +18,7 @@ from didyma.text.selection import (
     LINEAR,
     ORDER,
     SINGLE,
+    Aim,
     Candidate,
     CrossValidation,
     JudgedFeatures,
@@ -101,7 +102,7 @@ def test_additive_rankers_are_scored_as_their_models_score(search, blend):
     for fold in range(search.n_folds):
         train = search.fold[codes] != fold
         given = lists.with_items(rows, COLUMNS).select(train)
-        fits = trial.candidate.fits(given, "ap", search.baseline)
+        fits = trial.candidate.fits(given, Aim("ap", search.baseline))
         model = fits[trial.candidate.settings.index((1.0, blend))].model
         assert model.name == "AdditiveSVMRanker"
         held_out = Lists(rows[~train], feature_names=COLUMNS)
@@ -112,7 +113,7 @@ def test_an_order_becomes_steps_of_its_means(search):
     rows, _ = search.judged.columns(COLUMNS)
     lists = search.judged.lists.with_items(rows, COLUMNS)
     candidate = Candidate("few", COLUMNS, (0.1,), additive=True)
-    own, mixed, _ = candidate.fits(lists, "ap", Opponent.single("bm25"))
+    own, mixed, _ = candidate.fits(lists, Aim("ap", Opponent.single("bm25")))
     bins = own.lists.X.bins[:, 0]
     means = np.array([rows[bins == b, 0].mean() for b in bins])
     added = own.lists.X @ (mixed.coef - own.coef / own._deviation(own.coef) / 2)

@@ -67,12 +67,7 @@ def ask(
     ] = None,
     output: Annotated[
         Path | None,
-        options.file(
-            "JSON lines (.jsonl), a table (.tsv), or else a TREC run.",
-            "--output",
-            "-o",
-            default="stdout, for people",
-        ),
+        options.file(options.RANKINGS, "--output", "-o", default="stdout, for people"),
     ] = None,
     with_reasons: Annotated[
         bool, options.flag("--explain", "Show what each feature adds to a score.")

@@ -10,9 +10,8 @@ import typer
 
 from didyma.cli import options
 from didyma.cli.groups import command
-from didyma.cli.inputs import InputColumns, is_model, read_model
+from didyma.cli.inputs import InputColumns, is_model, read_model, scored
 from didyma.cli.output import print_json
-from didyma.cli.scored import scored
 from didyma.formatting import decimal
 from didyma.report.columns import aligned
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any, TypeVar
 
 from didyma.cli import options
 from didyma.errors import DataError, ModelFileError
-from didyma.files import format_suffix
+from didyma.files import format_suffix, replace_when_done
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists
     from didyma.model import Model
+
 
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 LISTS = ".lists"
@@ -92,3 +96,48 @@ def read_model(path: Path) -> Model:
     if not model.ranks:
         raise ModelFileError(f"{path}: holds a {model.name}, which does not rank")
     return model
+
+
+T = TypeVar("T")
+
+
+def scored(
+    model: Model,
+    path: Path,
+    columns: InputColumns,
+    use: Callable[[Iterator[Lists]], T],
+    *,
+    judged: bool = True,
+    by_query: bool = True,
+    again: bool = True,
+) -> T:
+    """What ``use`` makes of the rows of a file, with a score as their only feature, in constant
+    memory.
+
+    They come in blocks, of whole queries with ``by_query``. Where queries are needed and their rows
+    do not stand together, ``use`` is called again with all rows at once, unless it must not be.
+    """
+    from didyma.data.formats import blocks
+    from didyma.data.row_blocks import ScatteredError, whole_queries
+    from didyma.errors import placed
+
+    options = reader_options(path, columns, judged)
+    try:
+        parts = model.predict_blocks(blocks(path, like=model, **options))
+        return use(whole_queries(parts) if by_query else parts)
+    except ScatteredError as error:
+        if not again:
+            with placed(path):
+                raise error
+    rows = read_data(path, columns, like=model, judged=judged)
+    return use(iter([rows.with_items(model.predict(rows)[:, None])]))
+
+
+def is_stdout(output: Path | None) -> bool:
+    """Whether results go to stdout: there is no file, or it is called ``-``."""
+    return output is None or str(output) == "-"
+
+
+def written(output: Path | None) -> AbstractContextManager[IO[Any]]:
+    """Where results are written as they come: a file that is whole or not there, or stdout."""
+    return nullcontext(sys.stdout) if is_stdout(output) else replace_when_done(str(output))

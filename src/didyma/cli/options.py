@@ -95,6 +95,7 @@ def _limit(jobs: int | None) -> int | None:
     return jobs
 
 
+RANKINGS = "JSON lines (.jsonl), a table (.tsv), or else a TREC run."
 DATA = "Judged results: LETOR, .csv, .tsv, .parquet, .jsonl, .npz or a .lists folder."
 
 Data = Annotated[Path, argument("DATA", DATA)]

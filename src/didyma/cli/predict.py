@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from didyma.cli import options
 from didyma.cli.groups import command
-from didyma.cli.inputs import InputColumns, read_model
+from didyma.cli.inputs import InputColumns, is_stdout, read_model, scored, written
 from didyma.cli.output import check_output
-from didyma.cli.scored import is_stdout, scored, written
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists

@@ -180,12 +180,7 @@ def rank(
     ] = None,
     output: Annotated[
         Path | None,
-        options.file(
-            "JSON lines (.jsonl), a table (.tsv), or else a TREC run.",
-            "--output",
-            "-o",
-            default="a table on stdout",
-        ),
+        options.file(options.RANKINGS, "--output", "-o", default="a table on stdout"),
     ] = None,
     top_k: Annotated[
         int | None, options.number("Passages for each query, at most.", min=1, metavar="K")

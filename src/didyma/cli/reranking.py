@@ -134,9 +134,14 @@ def check_parameters(parameters: dict[str, Any], embedding: Embedding) -> None:
 def load(path: Path, embedding: Embedding, trust: Trust = None) -> Reranker:
     """A saved reranker, with the word vectors and the encoder that it was trained with."""
     from didyma.text.reranker import load_reranker
+
+    return attached(load_reranker(path, trust or ()), path, embedding)
+
+
+def attached(reranker: Reranker, path: Path, embedding: Embedding) -> Reranker:
+    """The reranker of a file with what embeds words and texts for it."""
     from didyma.text.text_reranker import TextReranker
 
-    reranker = load_reranker(path, trust or ())
     if isinstance(reranker, TextReranker):
         return reranker.attach(**embedding.parameters)
     if embedding.vectors is not None:

@@ -98,16 +98,16 @@ class AskedTeacher:
         """A reranker; with a teacher a cascade, also one that was tuned (`rerank cascade`)."""
         from didyma.model import load
         from didyma.text.cascade import Cascade
+        from didyma.text.reranker import check_reranker
         from didyma.text.teachers import resolve
-        from didyma.text.text_reranker import TextReranker
 
         model = load(path, trust or ())
         if not isinstance(model, Cascade):
-            reranker = reranking.load(path, embedding, trust)
+            reranker = reranking.attached(check_reranker(model, path), path, embedding)
             if self.teacher is None:
                 return reranker
-            asked = resolve(self.teacher, self.dialect)
-            return Cascade(reranker, asked, self.teacher_budget, timeout=self.teacher_timeout)
+            teacher = resolve(self.teacher, self.dialect)
+            return Cascade(reranker, teacher, self.teacher_budget, timeout=self.teacher_timeout)
         if self.teacher is None:
             raise DataError(
                 f"it asks a teacher ({model.teacher_name}): expected one that you name, since no "
@@ -115,8 +115,7 @@ class AskedTeacher:
                 path=path,
                 field="--teacher",
             )
-        if isinstance(model.reranker, TextReranker):
-            model.reranker.attach(**embedding.parameters)
+        reranking.attached(model.reranker, path, embedding)
         model.timeout = self.teacher_timeout
         return model.attach(resolve(self.teacher, self.dialect))
 

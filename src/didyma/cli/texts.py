@@ -90,6 +90,7 @@ class TextFiles:
     ] = ""
 
     qrels: ClassVar[Path | None] = None
+    needs_labels: ClassVar[bool] = False
 
     def check(self) -> None:
         """Refuse files that do not go together."""
@@ -150,6 +151,9 @@ class TextFiles:
                 lists = texts.read_files(
                     queries=self.queries, passages=self.passages, qrels=self.qrels, **search
                 )
+        if self.needs_labels and lists.labels is None:
+            problem = "expected labels, found none (--names tells how they are called)"
+            raise DataError(problem, path=self.path, field="label")
         judged = "" if lists.labels is not None else ", not judged"
         first = "" if lists.scores is None else ", with scores of the first stage"
         if schema is None and lists.attributes is not None:
@@ -207,22 +211,7 @@ class JudgedTextFiles(TextFiles):
     """Queries with passages and judgements."""
 
     qrels: Qrels = None  # type: ignore[misc]
-
-    def read(
-        self,
-        language: str | None = "auto",
-        schema: Schema | None = None,
-        encoder: str | None = None,
-    ) -> Lists:
-        """The lists of texts, which must have labels."""
-        lists = super().read(language, schema, encoder)
-        if lists.labels is None:
-            raise DataError(
-                "expected labels, found none (--names tells how they are called)",
-                path=self.path,
-                field="label",
-            )
-        return lists
+    needs_labels: ClassVar[bool] = True
 
 
 def names_in(text: str) -> list[str]:

@@ -12,8 +12,7 @@ from didyma.data.attributes import Attributes
 from didyma.data.column_roles import known_as
 from didyma.data.field_roles import BESIDE
 from didyma.data.json_lines import number_of
-from didyma.data.passage import Passage, flattened, id_of
-from didyma.data.records import TEXT
+from didyma.data.passage import TEXT, Passage, flattened, id_of
 from didyma.data.schema import Schema
 from didyma.data.text_columns import text_array
 from didyma.errors import DataError

@@ -1,4 +1,8 @@
-"""What a field of documents is, by its values: numbers, categories, texts, a vector, or none."""
+"""What a field of documents is, by its values, and its values as a column.
+
+Most columns are of one type, which is read at once; all others value by value, which tells what is
+wrong and where.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data.passage import Fail
 from didyma.values import kind_of
 
 FailInRow = Callable[[int, str], NoReturn]  # raises the error about a row and a problem
@@ -22,8 +27,10 @@ MAIN, TITLE, FIRST_STAGE = "main", "title", "first stage"  # kinds of texts and 
 MOST_CATEGORIES = 50  # distinct values
 LEAST_COUNT = 3  # of a category, in the mean
 LONGEST_ID = 64
-VECTORS = ("vector", "vectors", "embedding", "embeddings", "densevector")
+VECTOR_NAMES = ("vector", "vectors", "embedding", "embeddings", "densevector")
 TRUTH = {"true": 1.0, "false": 0.0}
+NUMBERS = {float, int, bool, type(None)}  # types of columns that are read at once
+VECTORS = {list, tuple, np.ndarray}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _ID = re.compile(r"(?i:(?:^|[_\-\s.])(?:id|uid|uuid|guid|doi|isbn|pmid))$|[a-z](?:Id|ID)$")
@@ -161,7 +168,7 @@ def _lists(column: Column) -> FieldKind:
 
 def _vectors(column: Column) -> FieldKind:
     sizes = [len(value) for value in column.values]
-    is_named = column.name.lower().replace("_", "").replace("-", "") in VECTORS
+    is_named = column.name.lower().replace("_", "").replace("-", "") in VECTOR_NAMES
     if (other := next((n for n, size in enumerate(sizes) if size != sizes[0]), None)) is not None:
         if is_named:
             column.fail(
@@ -260,3 +267,73 @@ def text_in(value: Any, fail: FailInRow, row: int) -> str:
     if not isinstance(value, (Real, Decimal, date)):
         fail(row, f"expected a text, found {kind_of(value)} {value!r:.40}")
     return str(value)
+
+
+def column_of(name: str, records: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """The value of each record, None where it has none."""
+    return [record.get(name) for record in records]
+
+
+def fail_in_field(fail: Fail, name: str) -> FailInRow:
+    """What raises errors about one field."""
+
+    def failed(row: int, problem: str) -> NoReturn:
+        fail(row, name, problem)
+
+    return failed
+
+
+def text_column(values: Sequence[Any], name: str, fail: Fail) -> list[str]:
+    """Texts, empty ones where there are none."""
+    if set(map(type, values)) <= {str}:
+        return list(values)
+    failed = fail_in_field(fail, name)
+    return ["" if own is None else text_in(own, failed, row) for row, own in enumerate(values)]
+
+
+def number_column(values: Sequence[Any], name: str, kind: str, fail: Fail) -> NDArray[np.float64]:
+    """Numbers, NaN where there are none."""
+    if set(map(type, values)) <= NUMBERS:
+        try:
+            numbers = np.array(values, np.float64)
+        except OverflowError:
+            numbers = np.array([np.inf])
+        if not np.isinf(numbers).any():
+            return numbers
+    failed = fail_in_field(fail, name)
+    return np.array(
+        [
+            np.nan if is_missing(own) else number_in(own, failed, row, kind)
+            for row, own in enumerate(values)
+        ],
+        np.float64,
+    )
+
+
+def category_column(values: Sequence[Any], name: str, fail: Fail) -> NDArray[Any]:
+    """Texts without spaces around them, None where there are none."""
+    failed = fail_in_field(fail, name)
+    column = np.empty(len(values), object)
+    for row, own in enumerate(values):
+        column[row] = None if is_missing(own) else text_in(own, failed, row).strip()
+    return column
+
+
+def vector_column(
+    values: Sequence[Any], name: str, dimension: int, fail: Fail
+) -> NDArray[np.float32]:
+    """Vectors as rows, NaN where there are none."""
+    if set(map(type, values)) <= VECTORS:
+        try:
+            with np.errstate(over="ignore"):  # what is too great is told below
+                vectors = np.array(values, np.float32)
+        except (TypeError, ValueError, OverflowError):
+            vectors = np.empty(0, np.float32)
+        if vectors.shape == (len(values), dimension) and np.isfinite(vectors).all():
+            return vectors
+    failed = fail_in_field(fail, name)
+    vectors = np.full((len(values), dimension), np.nan, np.float32)
+    for row, own in enumerate(values):
+        if not is_missing(own):
+            vectors[row] = vector_in(own, failed, row, dimension)
+    return vectors

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from didyma.data.column_roles import assign, known_as
-from didyma.data.field_columns import fail_in_field
 from didyma.data.field_kinds import (
     FIRST_STAGE,
     MAIN,
@@ -15,11 +14,12 @@ from didyma.data.field_kinds import (
     Column,
     FieldKind,
     classify,
+    fail_in_field,
     is_missing,
     number_in,
     text_in,
 )
-from didyma.data.records import TEXT, Fail
+from didyma.data.passage import TEXT, Fail
 from didyma.errors import DataError
 
 JUDGED = "judged"  # how a label came about: never to be learned from

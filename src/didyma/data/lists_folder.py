@@ -20,13 +20,18 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from didyma.data.array_folder import is_folder, mapped, open_folder, replace_folder
+from didyma.data.array_folder import (
+    BLOCK,
+    is_folder,
+    mapped,
+    open_folder,
+    read_rows,
+    replace_folder,
+)
 from didyma.data.columns import Columns
 from didyma.data.lists import Groups, Lists
-from didyma.data.lists_manifest import KIND, VERSION, ListsManifest
-from didyma.data.lists_writer import ListsWriter
+from didyma.data.lists_writer import KIND, VERSION, ListsManifest, ListsWriter
 from didyma.data.matrix import Matrix, is_sparse
-from didyma.data.npy_file import BLOCK, read_rows
 from didyma.data.text_columns import is_text
 from didyma.errors import DataError, placed
 from didyma.files import PathName
@@ -246,7 +251,7 @@ class _Folder:
                 indptr = indptr.astype(np.int32)
             arrays = parts["data"], parts["indices"], indptr
             X = csr_array(arrays, shape=(n_rows, self.features.count))
-        try:
+        with placed(self.path):
             return Lists(
                 X,
                 parts.get("labels"),
@@ -258,5 +263,3 @@ class _Folder:
                 losses=parts.get("losses"),
                 grouping=groups,
             )
-        except DataError as error:
-            raise DataError(error.problem, path=self.path, field=error.field) from None

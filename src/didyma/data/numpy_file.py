@@ -13,7 +13,7 @@ from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix, is_sparse, plain
 from didyma.data.row_blocks import concatenate
 from didyma.data.text_columns import is_text
-from didyma.errors import DataError
+from didyma.errors import DataError, placed
 from didyma.files import PathName, check_unpacked, replace_when_done
 
 __all__ = ["blocks", "read", "write", "write_blocks"]
@@ -32,7 +32,7 @@ def read(path: PathName) -> Lists:
             raise DataError(f"no such array among {', '.join(arrays)}", path=path, field=name)
     if "X" not in arrays and not set(SPARSE) <= set(arrays):
         raise DataError(f"no such array among {', '.join(arrays)}", path=path, field="X")
-    try:
+    with placed(path):
         X = arrays["X"] if "X" in arrays else _csr(*(arrays[name] for name in SPARSE))
         return Lists(
             _finite(X, "X") if isinstance(X, np.ndarray) else X,
@@ -42,8 +42,6 @@ def read(path: PathName) -> Lists:
             _names(arrays["feature_names"]) if "feature_names" in arrays else None,
             bool(arrays["zero_based"].all()) if "zero_based" in arrays else None,
         )
-    except DataError as error:
-        raise DataError(error.problem, path=path, field=error.field) from None
 
 
 def blocks(path: PathName) -> Iterator[Lists]:

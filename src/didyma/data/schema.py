@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.attributes import Attributes
 from didyma.data.column_roles import assign, known_as
-from didyma.data.field_columns import (
+from didyma.data.field_kinds import (
+    FIRST_STAGE,
+    MAIN,
+    TITLE,
+    FieldKind,
     category_column,
     column_of,
     number_column,
     text_column,
     vector_column,
 )
-from didyma.data.field_kinds import FIRST_STAGE, MAIN, TITLE, FieldKind
 from didyma.data.field_roles import ID_NAMES, infer_kinds
-from didyma.data.records import TEXT, Fail, fail_in_document, records_of
+from didyma.data.passage import TEXT, Fail, fail_in_document, records_of
 from didyma.errors import LeftOutWarning, warn
 from didyma.files import PathName
 
@@ -252,3 +255,58 @@ def _ordered(found: Mapping[str, FieldKind]) -> tuple[SchemaField, ...]:
         found, key=lambda name: place.get(found[name].kind, 2 if found[name].role == "text" else 3)
     )
     return tuple(SchemaField(name, *found[name]) for name in order)  # type: ignore[arg-type]
+
+
+class FieldOptions(TypedDict, total=False):
+    """What readers take of a `FieldChoice`, as keywords."""
+
+    fields: Sequence[str]
+    signals: Sequence[str]
+    ignore: Sequence[str]
+    schema: Schema | None
+
+
+class FieldChoice(NamedTuple):
+    """What a caller says about fields of documents, or the schema that a model was trained with."""
+
+    fields: Sequence[str] = ()
+    signals: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    schema: Schema | None = None
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Names of fields that are texts whatever they are called."""
+        if self.schema is None:
+            return tuple(self.fields)
+        return tuple(field.name for field in self.schema.of_role("text"))
+
+    def read(
+        self,
+        documents: Sequence[Any],
+        *,
+        names: Mapping[str, str] | None = None,
+        taken: Mapping[str, str] | None = None,
+        path: PathName | None = None,
+        fail: Fail = fail_in_document,
+    ) -> tuple[list[str], Attributes | None]:
+        """Whole texts, and attributes if there are any; a warning says what does not count."""
+        schema = self.schema
+        if schema is None:
+            fields, signals, ignore, _ = self
+            schema = Schema.infer(
+                documents,
+                fields=fields,
+                signals=signals,
+                ignore=ignore,
+                names=names,
+                taken=taken,
+                fail=fail,
+            )
+            schema.warn_of_ignored(path)
+        texts, attributes, report = schema.read(documents, fail=fail)
+        if self.schema is not None and report.unknown:
+            place = "" if path is None else f"{path}: "
+            unknown = ", ".join(report.unknown)
+            warn(f"{place}fields that the model does not know: {unknown}", LeftOutWarning)
+        return texts, attributes if schema.has_attributes else None

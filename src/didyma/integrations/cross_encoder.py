@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.integrations.loading import GivenReranker, reranker_of
+from didyma.integrations.retrieved import GivenReranker, reranker_of
 from didyma.values import shown
 
 TextPair: TypeAlias = "tuple[str, str] | list[str]"

@@ -6,8 +6,7 @@ from typing import Any
 from haystack import Document, component, default_to_dict
 
 from didyma.errors import DataError
-from didyma.integrations.loading import GivenReranker, reranker_of
-from didyma.integrations.retrieved import Retrieved, rank_retrieved
+from didyma.integrations.retrieved import GivenReranker, Retrieved, rank_retrieved, reranker_of
 from didyma.text.text_reranker import TextReranker
 
 

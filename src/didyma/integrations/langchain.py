@@ -9,8 +9,7 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict, field_validator
 
-from didyma.integrations.loading import reranker_of
-from didyma.integrations.retrieved import Retrieved, rank_retrieved
+from didyma.integrations.retrieved import Retrieved, rank_retrieved, reranker_of
 from didyma.text.text_reranker import TextReranker
 
 

@@ -9,8 +9,7 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 
 from didyma.errors import DataError
-from didyma.integrations.loading import reranker_of
-from didyma.integrations.retrieved import Retrieved, rank_retrieved
+from didyma.integrations.retrieved import Retrieved, rank_retrieved, reranker_of
 from didyma.text.text_reranker import TextReranker
 
 

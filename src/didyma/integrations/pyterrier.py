@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pyterrier
 
 from didyma.data.lists import Lists
-from didyma.data.records import TEXT
+from didyma.data.passage import TEXT
 from didyma.data.schema import Schema
 from didyma.errors import DataError
-from didyma.integrations.loading import GivenReranker, reranker_of
+from didyma.integrations.retrieved import GivenReranker, reranker_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from didyma.data.field_kinds import FIRST_STAGE
 from didyma.errors import DataError, LeftOutWarning, warn
+from didyma.files import PathName
 from didyma.ranking.ranked import Ranking
 from didyma.text.text_reranker import TextReranker
 
@@ -76,3 +78,11 @@ def _score_signal(reranker: TextReranker, documents: Sequence[Retrieved]) -> str
         and not any(field.name in document.metadata for document in documents)
     ]
     return names[0] if len(names) == 1 else None
+
+
+GivenReranker: TypeAlias = TextReranker | PathName
+
+
+def reranker_of(given: GivenReranker) -> TextReranker:
+    """The reranker itself, or loaded from its file."""
+    return TextReranker.load(given) if isinstance(given, (str, os.PathLike)) else given

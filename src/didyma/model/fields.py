@@ -25,7 +25,8 @@ class Saved:
     ``shape`` is that of an array: each size is a number, "n_features", the name of a parameter, the
     name of a list, which has this length, or any other word, which is one size wherever it stands
     in the class. ``key`` is the name in the file, by default that of the attribute without "_"; an
-    ``inline`` object has its fields among those of the object that it belongs to.
+    ``inline`` object has its fields among those of the object that it belongs to. A file has
+    nothing of an attribute that is its ``default``, as files from before there was one have not.
 
     >>> class Line:
     ...     slopes_: Annotated[NDArray[np.float64], Saved("n_features")]
@@ -34,8 +35,14 @@ class Saved:
     ['slopes_', 'n_points_']
     """
 
-    def __init__(self, *shape: str | int, key: str | None = None, inline: bool = False) -> None:
-        self.shape, self.key, self.inline = shape, key, inline
+    def __init__(
+        self,
+        *shape: str | int,
+        key: str | None = None,
+        inline: bool = False,
+        default: Any = REQUIRED,
+    ) -> None:
+        self.shape, self.key, self.inline, self.default = shape, key, inline, default
 
 
 class Field(NamedTuple):
@@ -47,6 +54,13 @@ class Field(NamedTuple):
     shape: tuple[str | int, ...]
     inline: bool
     default: Any
+    is_brief: bool  # a file does not have the default
+
+    def is_left_out(self, value: Any) -> bool:
+        """Whether a file needs nothing of this value."""
+        return self.is_brief and (
+            value is self.default or (type(value) is type(self.default) and value == self.default)
+        )
 
     def check_array(self, array: NDArray[Any], sizes: dict[Any, Any]) -> NDArray[Any]:
         """The array, if type and shape are those of the field; ``sizes`` learns new words."""
@@ -99,9 +113,10 @@ def fields_of(cls: Any) -> dict[str, Field]:
             kind = _evaluated(annotation, vars(sys.modules[base.__module__]))
             kind, *marks = get_args(kind) if get_origin(kind) is Annotated else (kind,)
             if isinstance(mark := marks[0] if marks else Saved(), Saved) and (marks or is_value):
-                default = vars(base).get(name, REQUIRED) if is_value else REQUIRED
+                default = vars(base).get(name, REQUIRED) if is_value else mark.default
                 place, key = f"{cls.__name__.strip('_')}.{name}", mark.key or name.strip("_")
-                found[name] = Field(place, key, kind, mark.shape, mark.inline, default)
+                is_brief = mark.default is not REQUIRED
+                found[name] = Field(place, key, kind, mark.shape, mark.inline, default, is_brief)
             elif marks:
                 found.pop(name, None)
     return found

@@ -58,7 +58,7 @@ CLASSES = {name: home for home, names in HOMES.items() for name in names}
 # What stands only inside one of these.
 INNER = {
     "ExtendedFeatures": "didyma.text.features.extended",
-    "FieldOverlaps": "didyma.text.features.fields",
+    "FieldOverlaps": "didyma.text.features.small",
     "FirstStage": "didyma.text.features.part",
     "Meaning": "didyma.text.features.meaning",
     "Signals": "didyma.text.features.signals",

@@ -45,6 +45,8 @@ class Serialisable:
         cls: Any = type(self)
         for name, field in fields_of(cls).items():
             key, value = field.key, getattr(self, name)
+            if field.is_left_out(value):
+                continue
             if isinstance(value, np.ndarray):
                 arrays[key] = value
             elif isinstance(value, Serialisable):

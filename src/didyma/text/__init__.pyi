@@ -10,12 +10,12 @@ from didyma.text.encoders.encoder import Encoder as Encoder
 from didyma.text.features.bm25 import BM25 as BM25
 from didyma.text.features.characters import fold as fold
 from didyma.text.features.extended import ExtendedFeatures as ExtendedFeatures
-from didyma.text.features.fields import FieldOverlaps as FieldOverlaps
 from didyma.text.features.languages import stems_of as stems_of
 from didyma.text.features.languages import stop_words as stop_words
 from didyma.text.features.meaning import Meaning as Meaning
 from didyma.text.features.part import FirstStage as FirstStage
 from didyma.text.features.signals import Signals as Signals
+from didyma.text.features.small import FieldOverlaps as FieldOverlaps
 from didyma.text.features.small import SmallFeatures as SmallFeatures
 from didyma.text.features.union import TextFeatures as TextFeatures
 from didyma.text.features.word_vectors import WordVectors as WordVectors

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Groups
 from didyma.errors import DataError
-from didyma.model import Saved, Serialisable, State
+from didyma.model import Saved, Serialisable
 from didyma.text.nested import nested_choice
 
 FOLDS = 5
@@ -125,7 +125,7 @@ class Calibration(Serialisable):
     relevant: float
     n_queries: int
     bins: tuple[Reliability, ...]
-    held_out: tuple[HeldOutError, ...] = ()
+    held_out: Annotated[tuple[HeldOutError, ...], Saved(default=())] = ()
 
     @classmethod
     def fit(cls, scores: ArrayLike, relevance: ArrayLike, groups: Groups) -> Self:
@@ -234,13 +234,6 @@ class Calibration(Serialisable):
             "held_out": [own._asdict() for own in self.held_out],
             "bins": [bin._asdict() for bin in self.bins],
         }
-
-    def state(self) -> State:
-        """All of it, as files of 0.2 have it where there are no held-out errors."""
-        arrays, values = super().state()
-        if not self.held_out:
-            del values["held_out"]
-        return arrays, values
 
     def _check_state(self) -> None:
         shapes = {"platt": (3,), "isotonic": (2, self.parameters.size // 2)}

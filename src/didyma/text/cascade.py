@@ -19,14 +19,12 @@ from didyma.model.codec import decode, encode
 from didyma.model.serialisable import over, pop_under
 from didyma.ranking.explanation import PassageExplanation
 from didyma.ranking.ranked import Ranked, Ranking
-from didyma.text.cascade_curve import CascadeCurve
-from didyma.text.margins import contested, rearranged
-from didyma.text.reranker import MEASURES, Reranker
+from didyma.text.cascade_curve import CascadeCurve, contested, rearranged
+from didyma.text.reranker import MEASURES, Reranker, measured
 from didyma.text.steps.step import Step, check_top_k, take_steps
 from didyma.text.teachers.endpoint import EndpointTeacher
-from didyma.text.teachers.patience import within
 from didyma.text.teachers.resolution import TeacherLike, resolve
-from didyma.text.teachers.teacher import Teacher
+from didyma.text.teachers.teacher import Teacher, within
 from didyma.values import is_whole
 
 if TYPE_CHECKING:
@@ -215,10 +213,7 @@ class Cascade(Serialisable, Savable):
 
     def evaluate(self, lists: Lists, measures: Any = MEASURES) -> Evaluation:
         """Measures of the rankings of judged lists, one value for each query."""
-        from didyma.metrics import evaluate
-
-        full = lists.select(np.arange(len(lists)))  # without empty ones
-        return evaluate(self.predict(full), full.y, full.groups, measures, docid=full.docid)
+        return measured(self.predict, lists, measures)
 
     def tune(
         self,

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 from didyma.ranking.featuriser import check_array
-from didyma.text.encoders.encoder import Encoder
-from didyma.text.encoders.fingerprint import Fingerprint
+from didyma.text.encoders.encoder import Encoder, Fingerprint
 from didyma.text.encoders.packages import is_installed
 from didyma.text.encoders.resolution import EncoderLike, restore
 

@@ -17,7 +17,7 @@ from didyma.metrics import Evaluation, evaluate
 from didyma.text.judgements import Target
 from didyma.text.teachers.resolution import TeacherLike, resolve
 from didyma.text.teachers.score_store import ScoreStore
-from didyma.text.teachers.scoring import score_rows
+from didyma.text.teachers.teacher import score_rows
 from didyma.text.text_reranker import TextReranker
 
 STUDENT, TEACHER = "student", "teacher"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Groups
 from didyma.errors import DataError
-from didyma.model import Saved, Serialisable, State
+from didyma.model import Saved, Serialisable
 
 QUANTILES = 33
 RISK = 0.01  # that a batch like training is said to differ
@@ -208,7 +208,7 @@ class Ranges(Serialisable):
     importance: Annotated[Vector, Saved("features")]
     n_queries: int
     departure: tuple[float, float] = (1.0, 0.0)
-    inputs: Annotated[Vector | None, Saved("features")] = None
+    inputs: Annotated[Vector | None, Saved("features", default=None)] = None
 
     @classmethod
     def fit(
@@ -279,13 +279,6 @@ class Ranges(Serialisable):
         weighed = tuple(drifts[n] for n in order if self.inputs[n] > 0)
         apart = float(self.inputs @ np.where(values > threshold, values, 0.0))
         return replace(drift, inputs=weighed, inputs_distance=apart)
-
-    def state(self) -> State:
-        """All of it, as files of 0.2 have it where nothing is known of probabilities."""
-        arrays, values = super().state()
-        if self.inputs is None:
-            del values["inputs"]
-        return arrays, values
 
     def _check_state(self) -> None:
         if len(self.names) != 2 * len(self.importance) + 1:

@@ -30,7 +30,7 @@ from didyma.errors import DataError, placed
 from didyma.files import PathName
 from didyma.ranking.featuriser import check_array
 from didyma.text.dense import GRAPH, DenseVectors, largest, write_graph
-from didyma.text.encoders.fingerprint import Fingerprint
+from didyma.text.encoders.encoder import Fingerprint
 from didyma.text.encoders.resolution import EncoderLike, resolve
 from didyma.text.features.bm25 import BM25
 from didyma.text.features.reading import Reading

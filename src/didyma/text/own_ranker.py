@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +17,7 @@ from didyma.ranking.featuriser import Featuriser
 from didyma.text.calibration import Calibration
 from didyma.text.judgements import Target
 from didyma.text.opponents import Opponent
-from didyma.text.selection import SINGLE, Candidate, CrossValidation, JudgedFeatures, Trial
+from didyma.text.selection import SINGLE, Aim, Candidate, CrossValidation, JudgedFeatures, Trial
 from didyma.text.verdict import Verdict
 
 
@@ -89,25 +88,11 @@ class RankerCandidate(Candidate):
         """The only one."""
         return [(0.0, SINGLE)]
 
-    def scores(
-        self,
-        lists: Lists,
-        held_out: Lists,
-        loss: str,
-        order: Opponent,
-        signs: Mapping[str, int] | None,
-    ) -> NDArray[np.float64]:
+    def scores(self, lists: Lists, held_out: Lists, aim: Aim) -> NDArray[np.float64]:
         """Scores of held-out rows by a copy of the ranker that has learned from lists."""
         return fit_ranker(clone(self.ranker), lists).predict(held_out)[None]
 
-    def model(
-        self,
-        trial: Trial,
-        lists: Lists,
-        loss: str,
-        order: Opponent,
-        signs: Mapping[str, int] | None,
-    ) -> Model:
+    def model(self, trial: Trial, lists: Lists, aim: Aim) -> Model:
         """The ranker itself, which has learned from lists."""
         return fit_ranker(self.ranker, lists)
 
@@ -133,10 +118,6 @@ def fit_gated(
     target = Target.of(lists.y, lists.groups)
     judged = JudgedFeatures.of(lists, featuriser.windowed(lists), names, target, by=gate)
     search = CrossValidation(judged, target, [Opponent.single(gate)])
-    if not len(search.usable):
-        raise DataError(
-            "expected a query with a relevant and an irrelevant passage, found none", field="labels"
-        )
     search.run([RankerCandidate(type(ranker).__name__, names, (), ranker=ranker)])
     verdict, model, held_out = search.settle()
     calibration = Calibration.fit(held_out, target.relevance, lists.groups)

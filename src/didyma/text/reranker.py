@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -251,10 +251,7 @@ class Reranker(Serialisable, Savable):
     @on_cluster("didyma.cluster.prediction:evaluate_texts_on_cluster")
     def evaluate(self, lists: Any, measures: Any = MEASURES) -> Evaluation:
         """Measures of the rankings of judged lists, one value for each query; texts as in `fit`."""
-        from didyma.metrics import evaluate
-
-        full = lists.select(np.arange(len(lists)))  # without empty ones
-        return evaluate(self.predict(full), full.y, full.groups, measures, docid=full.docid)
+        return measured(self.predict, lists, measures)
 
     def _read_file(self, path: PathName) -> Lists:
         """The lists of a file of `Shards`."""
@@ -367,9 +364,23 @@ class Reranker(Serialisable, Savable):
             raise ValueError("the ranker asks for features that the featuriser does not have")
 
 
+def measured(
+    predict: Callable[[Lists], NDArray[np.float64]], lists: Lists, measures: Any
+) -> Evaluation:
+    """Measures of the rankings by predicted scores, one value for each list that has rows."""
+    from didyma.metrics import evaluate
+
+    full = lists.select(np.arange(len(lists)))
+    return evaluate(predict(full), full.y, full.groups, measures, docid=full.docid)
+
+
 def load_reranker(path: PathName, trust: Iterable[str] = ()) -> Reranker:
     """The reranker of texts that a file holds, whichever its features; see `didyma.load`."""
-    reranker = load(path, trust)
+    return check_reranker(load(path, trust), path)
+
+
+def check_reranker(reranker: Any, path: PathName) -> Reranker:
+    """What a file holds, if that is a reranker of texts."""
     if not isinstance(reranker, Reranker) or isinstance(reranker, Estimator):
         raise ModelFileError(f"{path}: holds a {type(reranker).__name__}, not a TextReranker")
     return reranker

@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.checkpoints import remember
 from didyma.data.lists import Lists
+from didyma.errors import DataError
 from didyma.execution import on_threads
 from didyma.metrics import Evaluator
 from didyma.model import Model
@@ -37,6 +38,17 @@ IN_LISTS = " in lists"  # ends the names of sets with columns that compare a lis
 Vector: TypeAlias = NDArray[np.float64]
 
 
+class Aim(NamedTuple):
+    """The loss to learn by, the order to blend with, and signs that weights must have.
+
+    ``signs`` are 1 or −1 for columns with which scores must not fall, or not rise.
+    """
+
+    loss: str
+    order: Opponent
+    signs: Mapping[str, int] | None = None
+
+
 @dataclass(frozen=True)
 class Candidate:
     """Some columns, and a path over C of linear or additive rankers of them."""
@@ -55,38 +67,19 @@ class Candidate:
         blends = (SINGLE, ORDER, LINEAR) if self.additive else (SINGLE, ORDER)
         return [(C, blend) for C in self.Cs for blend in blends]
 
-    def scores(
-        self,
-        lists: Lists,
-        held_out: Lists,
-        loss: str,
-        order: Opponent,
-        signs: Mapping[str, int] | None,
-    ) -> NDArray[np.float64]:
+    def scores(self, lists: Lists, held_out: Lists, aim: Aim) -> NDArray[np.float64]:
         """Of each setting, learned from lists, the scores of others; shape (n_settings, n_rows)."""
-        return Fit.scores(self.fits(lists, loss, order, signs), held_out)
+        return Fit.scores(self.fits(lists, aim), held_out)
 
-    def model(
-        self,
-        trial: Trial,
-        lists: Lists,
-        loss: str,
-        order: Opponent,
-        signs: Mapping[str, int] | None,
-    ) -> Model:
+    def model(self, trial: Trial, lists: Lists, aim: Aim) -> Model:
         """The model of a trial, learned from lists."""
         upto = tuple(C for C in self.Cs if C <= trial.C)  # each begins where one ended
         path = replace(self, Cs=upto)
-        fits = path.fits(lists, loss, order, signs)
-        return fits[path.settings.index((trial.C, trial.blend))].model
+        return path.fits(lists, aim)[path.settings.index((trial.C, trial.blend))].model
 
-    def fits(
-        self, lists: Lists, loss: str, order: Opponent, signs: Mapping[str, int] | None = None
-    ) -> list[Fit]:
-        """Fitted rankers: single, blended with an order, and additive with linear.
-
-        ``signs`` are 1 or −1 for columns with which scores must not fall, or not rise.
-        """
+    def fits(self, lists: Lists, aim: Aim) -> list[Fit]:
+        """Fitted rankers: single, blended with an order, and additive with linear."""
+        loss, order, signs = aim
         Cs = CS[: len(self.Cs)] if self.additive else self.Cs
         linear = LinearFit.path(lists, loss, Cs, signs)
         old = linear[0].order(order)
@@ -244,24 +237,26 @@ class CrossValidation:
         random_state: int = 0,
         signs: Mapping[str, int] | None = None,
     ) -> None:
-        self.judged, self.target, self.signs = judged, target, signs
+        self.judged, self.target = judged, target
         groups = judged.lists.groups
         self.usable = np.flatnonzero(groups.mixed(target.grades > _least(target, groups)))
-        n_folds = min(FOLDS, len(self.usable))
-        self.fold = np.random.default_rng(random_state).permutation(len(groups)) % max(n_folds, 1)
+        if not len(self.usable):
+            problem = "expected a query with a relevant and an irrelevant passage, found none"
+            raise DataError(problem, field="labels")
+        self.n_folds = min(FOLDS, len(self.usable))
+        self.fold = np.random.default_rng(random_state).permutation(len(groups)) % self.n_folds
         order = np.random.default_rng(random_state).permutation(len(self.usable))
-        self.fold[self.usable] = order % max(n_folds, 1)  # as even as can be where it matters
-        self.n_folds = n_folds
+        self.fold[self.usable] = order % self.n_folds  # as even as can be where it matters
         self.trials: list[Trial] = []
         self.untried: tuple[Candidate, ...] = ()
         self.interrupted = False
-        values = [self.values(judged.best(order)) for order in opponents] if n_folds else []
+        values = [self.values(judged.best(order)) for order in opponents]
         self.opponents = tuple(
             order._replace(value=float(own.mean())) for order, own in zip(opponents, values)
         )
-        best = int(np.argmax([order.value for order in self.opponents])) if n_folds else 0
-        self.baseline = self.opponents[best] if n_folds else opponents[0]
-        self.baseline_values = values[best] if n_folds else np.zeros(0)
+        best = int(np.argmax([order.value for order in self.opponents]))
+        self.baseline, self.baseline_values = self.opponents[best], values[best]
+        self.aim = Aim(target.loss, self.baseline, signs)
 
     def values(self, scores: Vector) -> Vector:
         """The measure for each usable query."""
@@ -322,8 +317,7 @@ class CrossValidation:
             lists = self.judged.lists.with_items(rows, candidate.columns).select(train)
             held_out = self.judged.lists.select(item[test])
             held_out = held_out.with_items(windows[test], candidate.columns)
-            learned_by = self.target.loss, self.baseline, self.signs
-            scores[:, test] = candidate.scores(lists, held_out, *learned_by)
+            scores[:, test] = candidate.scores(lists, held_out, self.aim)
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a fold may teach nothing
@@ -346,8 +340,7 @@ class CrossValidation:
         """The model of a trial, learned from all queries."""
         rows, _ = self.judged.columns(trial.candidate.columns)
         lists = self.judged.lists.with_items(rows, trial.candidate.columns)
-        usable, loss = lists.select_lists(self.usable), self.target.loss
-        return trial.candidate.model(trial, usable, loss, self.baseline, self.signs)
+        return trial.candidate.model(trial, lists.select_lists(self.usable), self.aim)
 
     @property
     def best(self) -> Trial | None:

@@ -34,9 +34,8 @@ from didyma.text.features import (
 from didyma.text.features.in_lists import IN_LIST, RRF
 from didyma.text.features.meaning import NO_VECTOR, texts_too_late
 from didyma.text.features.parts import further_columns, part_of, parts_of
-from didyma.text.features.signals import SIGNAL, with_given
+from didyma.text.features.signals import SIGNAL, signs_of, with_given
 from didyma.text.judgements import Target, check_queries, read_judged
-from didyma.text.monotone import signs_of
 from didyma.text.notes import OLD_FILE, imputed, unknown, without_vectors
 from didyma.text.opponents import LEXICAL, Z_SUM, Opponent, opponents, retrieval_columns
 from didyma.text.relevance import RelevanceModel
@@ -132,10 +131,10 @@ class TextReranker(Reranker):
         Whether Ctrl-C ended the search. Not saved.
     """
 
-    schema_: Annotated[Schema, Saved()]
+    schema_: Annotated[Schema, Saved(default=Schema())]
     gate_: Annotated[Verdict, Saved()]
     trials_: Annotated[list[dict[str, Any]], Saved()]
-    relevance_: Annotated[RelevanceModel | None, Saved()]
+    relevance_: Annotated[RelevanceModel | None, Saved(default=None)]
     order_calibration_: Annotated[Calibration, Saved(key="calibration")]
     ranges_: Annotated[Ranges, Saved()]
     out_of_fold_: NDArray[np.float64]
@@ -230,11 +229,6 @@ class TextReranker(Reranker):
             return self
         judged = JudgedFeatures.of(lists, windowed, everything.names, target, by=LEXICAL[0])
         search = CrossValidation(judged, target, orders, self.random_state, signs)
-        if not len(search.usable):
-            raise DataError(
-                "expected a query with a relevant and an irrelevant passage, found none",
-                field="labels",
-            )
         sets = ("extended set",) if self.features == "extended" and not self.quick else None
         tried = candidates(
             everything.names,
@@ -470,16 +464,12 @@ class TextReranker(Reranker):
         later = {name: getattr(self, name) for name in LATER}
         changed = {name: value for name, value in later.items() if value != LATER[name]}
         parameters = {name: getattr(self, name) for name in PARAMETERS} | changed
-        if not self.schema_.fields:  # as files of 0.2 have it
-            del values["schema"]
-        if self.relevance_ is None:
-            del values["relevance"]
         return arrays, {**values, "parameters": parameters}
 
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The reranker that has this state."""
-        others = {"schema": Schema(), "relevance": None, **values}  # files of 0.2 have neither
+        others = dict(values)
         parameters = others.pop("parameters")
         check_parameters(cls, parameters, (*PARAMETERS, *LATER))
         reranker = super().from_state(arrays, others)

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError, check_choice
 from didyma.files import PathName, locked, replace_when_done
-from didyma.text.encoders.encoder import Encoder, Side
-from didyma.text.encoders.fingerprint import Fingerprint
+from didyma.text.encoders.encoder import Encoder, Fingerprint, Side
 from didyma.text.encoders.resolution import EncoderLike, resolve
 from didyma.text.vector_file import KEY_SIZE, VectorFile, VectorType
 from didyma.values import is_whole

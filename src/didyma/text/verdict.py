@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.model import Serialisable, State
+from didyma.model import Saved, Serialisable
 from didyma.text.opponents import Opponent
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Verdict(Serialisable):
     p_value: float
     passed: bool
     verdict: str
-    opponents: tuple[Opponent, ...] = ()
+    opponents: Annotated[tuple[Opponent, ...], Saved(default=())] = ()
 
     @property
     def baseline_order(self) -> Opponent:
@@ -75,13 +75,6 @@ class Verdict(Serialisable):
         """All of it, ready for JSON."""
         opponents = {order.name: order.value for order in self.opponents}
         return {**asdict(replace(self, opponents=())), "opponents": opponents}
-
-    def state(self) -> State:
-        """All of it, as files of 0.2 have it where there are no opponents."""
-        arrays, values = super().state()
-        if not self.opponents:
-            del values["opponents"]
-        return arrays, values
 
 
 def select(trials: Sequence[Trial], base: NDArray[np.float64]) -> Trial | None:

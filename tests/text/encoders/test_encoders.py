@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from didyma.errors import DataError, MissingExtraError, MissingPackageError
 from didyma.text.encoders import Fingerprint, ObjectEncoder, packages, resolution, resolve, restore
-from didyma.text.encoders.fingerprint import PROBES
+from didyma.text.encoders.encoder import PROBES
 from tests.text.encoders.models import (
     LangChainEmbeddings,
     SentenceTransformer3,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from didyma.text.encoders import resolve, static
-from didyma.text.encoders.subword_table import SubwordTable
+from didyma.text.encoders.static import SubwordTable
 
 ALPHABET = "ab  ▁é河\n.,ther"
 

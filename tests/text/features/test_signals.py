@@ -10,8 +10,8 @@ import pytest
 from didyma.data.attributes import Attributes
 from didyma.data.lists import Lists
 from didyma.text import ExtendedFeatures, FieldOverlaps, Signals, SmallFeatures, TextFeatures
-from didyma.text.features.fields import OVERLAPS
 from didyma.text.features.in_lists import places, reciprocal_ranks
+from didyma.text.features.small import OVERLAPS
 
 SIZES = [4, 1, 6, 3]
 

@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError, MissingExtraError
-from didyma.text.encoders.subword_table import TOKENISER, WEIGHTS, SubwordTable
+from didyma.text.encoders.static import TOKENISER, WEIGHTS, SubwordTable
 from didyma.text.features.union import TextFeatures
 from didyma.text.features.word_vectors import WordVectors
 from tests.text.features import reference
@@ -180,6 +180,6 @@ def test_a_table_with_a_name_is_found_again(package):
 
 
 def test_a_package_that_is_not_installed(monkeypatch):
-    monkeypatch.setattr("didyma.text.encoders.subword_table.find_spec", lambda name: None)
+    monkeypatch.setattr("didyma.text.encoders.static.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"\.\[vectors\]"):
         WordVectors("wordllama")

@@ -17,8 +17,7 @@ import pytest
 from didyma import Lists
 from didyma.errors import DataError
 from didyma.text.teachers import ObjectTeacher, ScoreStore
-from didyma.text.teachers.scoring import score_rows
-from didyma.text.teachers.teacher import PROBES
+from didyma.text.teachers.teacher import PROBES, score_rows
 
 LISTS = Lists.of_texts(["a b", "b c", "a b"], [["x", "y y", "x"], ["x"], ["z", "x"]])
 ROOT = Path(__file__).parents[3]
@@ -87,7 +86,7 @@ KILLED = """
 import os, signal, sys
 import numpy as np
 from didyma.text.teachers import ObjectTeacher, ScoreStore
-from didyma.text.teachers.scoring import score_rows
+from didyma.text.teachers.teacher import score_rows
 from tests.text.teachers.test_score_store import LISTS, Pi
 
 class Dying(Pi):

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from didyma.data.attributes import Attributes
 from didyma.data.column_roles import known_as
 from didyma.data.documents import stacked
-from didyma.data.field_choice import FieldChoice
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, flattened
+from didyma.data.schema import FieldChoice
 from didyma.data.text_columns import text_array
 from didyma.data.texts import by_id, msmarco
 from didyma.data.texts.runs import files_of, join_runs, read_runs, with_runs

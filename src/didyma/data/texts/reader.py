@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from didyma.data.column_roles import Roles
-from didyma.data.field_choice import FieldChoice
 from didyma.data.lists import Lists
-from didyma.data.schema import Schema
+from didyma.data.schema import FieldChoice, FieldOptions, Schema
 from didyma.data.texts import collection, folder, msmarco, qa
 from didyma.data.texts import json_lines as json_texts
 from didyma.data.texts import table as text_table
@@ -88,7 +87,7 @@ def read(
     Lists(1 rows of str, 1 queries)
     """
     place, roles = Path(path), Roles(**names)
-    choice = FieldChoice(tuple(fields), tuple(signals), tuple(ignore), schema)
+    choice = FieldChoice(fields, signals, ignore, schema)
     if place.is_dir():
         _check_nameless(path, roles)
         if any((place / name).exists() for name in qa.FILES):
@@ -119,10 +118,7 @@ def read_files(
     run: PathName | Sequence[PathName] | None = None,
     first_stage: Retriever | Engine | None = None,
     depth: int = DEPTH,
-    fields: Sequence[str] = (),
-    signals: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    schema: Schema | None = None,
+    **options: Unpack[FieldOptions],
 ) -> Lists:
     """Read the files of a collection, such as one of TREC: texts by id, judgements, candidates.
 
@@ -132,7 +128,7 @@ def read_files(
     """
     if passages is None and not isinstance(first_stage, Engine):
         raise DataError("expected passages, or an index of them", path=queries, field="passages")
-    choice = FieldChoice(tuple(fields), tuple(signals), tuple(ignore), schema)
+    choice = FieldChoice(**options)
     found = collection.read_files(
         queries=queries, passages=passages, qrels=qrels, run=run, fields=choice.texts
     )
@@ -141,24 +137,18 @@ def read_files(
     return found.lists(choice)
 
 
-def from_frame(
-    frame: Any,
-    *,
-    fields: Sequence[str] = (),
-    signals: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    schema: Schema | None = None,
-    **names: str | None,
-) -> Lists:
-    """Texts of a data frame: columns ``query``, ``passage``, ``label``, …; all else as in `read`.
+def from_frame(frame: Any, **options: Any) -> Lists:
+    """Texts of a data frame with columns ``query``, ``passage``, ``label`` and so on.
+
+    ``options`` are those of `read`: fields, signals, ignore, schema, and names of columns.
 
     >>> import polars
     >>> table = {"query": ["who?", "who?"], "passage": ["Jane Austen.", "Late."], "label": [1, 0]}
     >>> from_frame(polars.DataFrame(table))
     Lists(2 rows of str, 1 queries)
     """
-    choice = FieldChoice(tuple(fields), tuple(signals), tuple(ignore), schema)
-    return text_table.from_frame(frame, Roles(**names), choice)
+    fields = {name: options.pop(name) for name in FieldChoice._fields if name in options}
+    return text_table.from_frame(frame, Roles(**options), FieldChoice(**fields))
 
 
 def _read_tabs(path: PathName, roles: Roles, choice: FieldChoice) -> Lists:

@@ -9,8 +9,8 @@ import numpy as np
 
 from didyma.data.attributes import Attributes
 from didyma.data.documents import stacked
-from didyma.data.field_choice import FieldChoice
 from didyma.data.lists import Lists
+from didyma.data.schema import FieldChoice
 from didyma.data.text_columns import text_array
 from didyma.errors import DataError, LeftOutWarning, warn
 from didyma.files import PathName

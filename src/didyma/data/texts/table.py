@@ -16,9 +16,9 @@ from typing import Any
 
 from didyma.data import delimited, frame, parquet
 from didyma.data.column_roles import Roles
-from didyma.data.field_choice import FieldChoice
 from didyma.data.json_lines import parse_json
 from didyma.data.lists import Lists
+from didyma.data.schema import FieldChoice
 from didyma.data.texts.json_lines import QUERY_VECTORS, TAKEN
 from didyma.data.texts.rows import TextRows
 from didyma.errors import DataError, placed

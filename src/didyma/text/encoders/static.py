@@ -2,15 +2,91 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
-from typing import Any
+from importlib.util import find_spec
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.errors import MissingExtraError
 from didyma.text.encoders.encoder import Encoder, Side
-from didyma.text.encoders.subword_table import SPACE, SubwordTable
+
+WEIGHTS = Path("weights", "l2_supercat_256.safetensors")
+TOKENISER = Path("tokenizers", "l2_supercat_tokenizer_config.json")
+SPACE = "\N{LOWER ONE EIGHTH BLOCK}"  # stands before a word
+
+
+class SubwordTable:
+    """Vectors of pieces of words; that of a word is the mean of those of its pieces.
+
+    A word is cut by byte pair encoding: of all pairs of neighbouring pieces the one that comes
+    first in ``merges`` is joined, until none is in it. A character that is no piece is its bytes.
+    """
+
+    def __init__(
+        self, numbers: dict[str, int], merges: list[str], vectors: NDArray[np.float16]
+    ) -> None:
+        self._numbers, self._vectors = numbers, vectors
+        self._rank = {merge: rank for rank, merge in enumerate(merges)}
+
+    @classmethod
+    def installed(cls) -> Self:
+        """The table of the installed package."""
+        spec = find_spec("wordllama")
+        folder = None if spec is None or spec.origin is None else Path(spec.origin).parent
+        if folder is None or not (folder / WEIGHTS).is_file() or not (folder / TOKENISER).is_file():
+            raise MissingExtraError("the table of word vectors", "vectors")
+        from safetensors.numpy import load_file
+
+        model = json.loads((folder / TOKENISER).read_text(encoding="utf-8"))["model"]
+        merges = [pair if isinstance(pair, str) else " ".join(pair) for pair in model["merges"]]
+        return cls(model["vocab"], merges, load_file(folder / WEIGHTS)["embedding.weight"])
+
+    def __call__(self, terms: list[str]) -> NDArray[np.float32]:
+        """Vector of each term; shape (n_terms, dimension)."""
+        vectors = np.zeros((len(terms), self._vectors.shape[1]), np.float32)
+        for vector, term in zip(vectors, terms):
+            vector[:] = self.mean(self.numbers(f" {term}"))
+        return vectors
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return int(self._vectors.shape[1])
+
+    def mean(self, numbers: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Mean of the vectors of some pieces."""
+        return self._vectors[numbers].astype(np.float32).mean(axis=0)
+
+    def numbers(self, text: str) -> NDArray[np.int32]:
+        """The numbers of the pieces of a text, in which the spaces count."""
+        return np.array([self._numbers[piece] for piece in self._cut(text)], np.int32)
+
+    def pieces(self, term: str) -> list[str]:
+        """The pieces of a term, the first with the space before it."""
+        return self._cut(f" {term}")
+
+    def _cut(self, text: str) -> list[str]:
+        letters = text.replace(" ", SPACE)
+        parts = [part for character in letters for part in self._least(character)]
+        while len(parts) > 1:
+            ranks = [self._rank.get(f"{a} {b}", len(self._rank)) for a, b in pairwise(parts)]
+            if (least := min(ranks)) == len(self._rank):
+                break
+            at = ranks.index(least)
+            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        return parts
+
+    def _least(self, character: str) -> list[str]:
+        if character in self._numbers:
+            return [character]
+        return [f"<0x{byte:02X}>" for byte in character.encode("utf-8", "surrogatepass")]
+
 
 WORD = re.compile(r" *[^ ]+| +$")
 REMEMBERED = 1 << 18  # words whose pieces are remembered

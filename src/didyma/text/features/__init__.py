@@ -7,11 +7,10 @@ how rare it is. Parts make columns of a `Reading`: `SmallFeatures`, `ExtendedFea
 """
 
 from didyma.text.features.extended import ExtendedFeatures
-from didyma.text.features.fields import FieldOverlaps
 from didyma.text.features.meaning import Meaning
 from didyma.text.features.part import FirstStage, Part
 from didyma.text.features.signals import Signals
-from didyma.text.features.small import SmallFeatures
+from didyma.text.features.small import FieldOverlaps, SmallFeatures
 from didyma.text.features.union import TextFeatures
 from didyma.text.features.word_vectors import WordVectors
 

@@ -70,8 +70,8 @@ class Meaning(Part):
     _name: Annotated[str, Saved(key="encoder")]
     _fingerprint: Annotated[Fingerprint, Saved()]
     median_: Annotated[float, Saved()]
-    fields: Annotated[tuple[str, ...], Saved()]
-    field_medians_: Annotated[tuple[float, ...], Saved()]
+    fields: Annotated[tuple[str, ...], Saved(default=())]
+    field_medians_: Annotated[tuple[float, ...], Saved(default=())]
     encoder: Encoder | None = None
     store: VectorStore | None = None
     budget: int | None = None
@@ -228,11 +228,6 @@ class Meaning(Part):
             if self.on_encoded is not None:
                 self.on_encoded(start + len(batch))
         return vectors
-
-    @classmethod
-    def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
-        """The part that has learned this; there were no fields at first."""
-        return super().from_state(arrays, {"fields": [], "field_medians": [], **values})
 
     def _check_state(self) -> None:
         if len(self.fields) != len(self.field_medians_):

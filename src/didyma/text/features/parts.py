@@ -10,10 +10,10 @@ import numpy as np
 from didyma.data.attributes import Attributes
 from didyma.data.lists import Lists
 from didyma.data.schema import Schema
-from didyma.text.features.fields import FieldOverlaps
 from didyma.text.features.meaning import NO_VECTOR, Meaning
 from didyma.text.features.part import FirstStage, Part
 from didyma.text.features.signals import Signals
+from didyma.text.features.small import FieldOverlaps
 from didyma.text.features.union import TextFeatures
 from didyma.text.features.word_vectors import WORDLLAMA, WordVectors
 

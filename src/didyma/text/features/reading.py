@@ -12,17 +12,16 @@ import didyma._core.text as core
 from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.lazy import cached_property
-from didyma.model import Saved, Serialisable, State
-from didyma.text.features.digests import DIGEST_SIZE, with_places
-from didyma.text.features.languages import LANGUAGES, LEAST_SHARE, check_language, detect, several
+from didyma.model import Saved, Serialisable
+from didyma.text.features.digests import with_places
+from didyma.text.features.languages import LANGUAGES, LEAST_SHARE, check_language, detect
 from didyma.text.features.lexicon import Lexicon, Tokens
-from didyma.text.features.term_languages import TermLanguages, detect_all
-from didyma.text.features.vocabulary import Counts, Vocabulary
+from didyma.text.features.term_languages import detect_all
+from didyma.text.features.vocabulary import Vocabulary
 
 K1, B = 1.2, 0.75  # of BM25
 LONGEST_QUERY = 512  # words; what a longer query has beyond them is not looked at
 SAMPLE = 1000  # texts that tell the language
-NEWLINE = ord("\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,8 +122,15 @@ class Reader(Serialisable):
     [[0, 3], [4, 9], [10, 14]]
     """
 
-    def __init__(self, language: str | None, vocabulary: Vocabulary) -> None:
-        self.language, self.vocabulary = check_language(language), vocabulary
+    vocabulary: Annotated[Vocabulary, Saved(inline=True)]
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
+
+    @property
+    def language(self) -> str | None:
+        """Of stop words and stems."""
+        return self.vocabulary.language
 
     @classmethod
     def fit(cls, lists: Lists, language: str | None = "auto") -> Self:
@@ -133,10 +139,9 @@ class Reader(Serialisable):
         if language == "auto":
             asked = list(dict.fromkeys(lists.query_texts))
             language = language_of([*sample(texts), *sample(asked)])
-        language = check_language(language)
-        lexicon = Lexicon(language)
+        lexicon = Lexicon(check_language(language))
         tokens = lexicon.read(texts)
-        return cls(language, Vocabulary.of(lexicon, tokens.terms, tokens.begins))
+        return cls(Vocabulary.of(lexicon, tokens.terms, tokens.begins))
 
     def read(self, lists: Lists) -> Reading:
         """The words of each query and of its passages."""
@@ -172,83 +177,10 @@ class Reader(Serialisable):
             document=np.arange(len(rows)),
         )
 
-    def state(self) -> State:
-        """What was learned, as arrays and plain values."""
-        terms, stems = self.vocabulary.terms, self.vocabulary.stems
-        arrays, values = _Words(
-            self.language,
-            terms.n_texts,
-            self.vocabulary.mean_length,
-            terms.texts,
-            terms.counts,
-            stems.texts,
-            stems.counts,
-            self.vocabulary.stem_of,
-            self.vocabulary.digest_size,
-            np.zeros(0, np.int8),
-        ).state()
-        if not values["digest_size"]:
-            del values["digest_size"]
-        if languages := self.vocabulary.languages:
-            arrays["term_languages"] = languages.numbers
-        else:
-            del arrays["term_languages"]
-        return arrays, values
-
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The reader that has learned this."""
-        words = _Words.from_state(*with_places(arrays, values))
-        terms = Counts(words.terms, words.term_counts, words.n_texts)
-        stems = Counts(words.stems, words.stem_counts, words.n_texts)
-        lengths = words.mean_length, words.digest_size
-        languages = words.languages()
-        return cls(words.language, Vocabulary(terms, stems, words.stem_of, *lengths, languages))
-
-
-@dataclass(frozen=True, eq=False)
-class _Words(Serialisable):
-    """What files have of a reader."""
-
-    language: str | None
-    n_texts: int
-    mean_length: float
-    terms: Annotated[NDArray[np.uint8], Saved("letters of terms")]
-    term_counts: Annotated[NDArray[np.int32], Saved("terms")]
-    stems: Annotated[NDArray[np.uint8], Saved("letters of stems")]
-    stem_counts: Annotated[NDArray[np.int32], Saved("stems")]
-    stem_of: Annotated[NDArray[np.int32], Saved("terms")]
-    digest_size: int = 0
-    term_languages: Annotated[NDArray[np.int8] | None, Saved("terms")] = None
-
-    def languages(self) -> TermLanguages | None:
-        """The languages of terms, if there are several."""
-        if self.term_languages is None:
-            return None
-        texts = self.terms.tobytes().decode().split("\n")[:-1]
-        return TermLanguages(several(self.language), texts, self.term_languages)
-
-    def _check_state(self) -> None:
-        size = self.digest_size
-        if size not in (0, DIGEST_SIZE):
-            raise ValueError(f"expected digests of {DIGEST_SIZE} bytes")
-        for kind in ("term", "stem"):
-            texts, counts = getattr(self, f"{kind}s"), getattr(self, f"{kind}_counts")
-            is_ended = size or not len(texts) or texts[-1] == NEWLINE
-            n_texts = len(texts) / size if size else np.count_nonzero(texts == NEWLINE)
-            if n_texts != len(counts) or not is_ended or (counts < 0).any():
-                raise ValueError(f"expected a count for each of the {kind}s")
-        names = several(check_language(self.language))
-        if (self.term_languages is None) != (not names) or (names and size):
-            raise ValueError("expected the language of each term where there are several")
-        numbers = self.term_languages
-        if numbers is not None and not (-1 <= numbers.min() <= numbers.max() < len(names)):
-            raise ValueError(f"expected languages of terms among {len(names)}")
-        n_stems = len(self.stem_counts)
-        if len(self.stem_of) and not 0 <= self.stem_of.min() <= self.stem_of.max() < n_stems:
-            raise ValueError(f"expected each term's stem among {n_stems}")
-        if not 0 < self.mean_length < np.inf:
-            raise ValueError("expected a number of texts and their mean length")
+        return super().from_state(*with_places(arrays, values))
 
 
 def cut(reading: Reading, size: int) -> tuple[Reading, NDArray[np.int64], NDArray[np.int32]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from didyma.data.attributes import Attributes
 from didyma.data.lists import Groups
+from didyma.errors import DataError
 from didyma.learning.scoring import standard_in_query
 from didyma.model import Saved
 from didyma.ranking.explanation import PassageExplanation
@@ -219,3 +221,32 @@ def _least(values: Vector, groups: Groups) -> Vector:
     full = groups.sizes > 0
     least[full] = np.fmin.reduceat(values, groups.starts[:-1][full])
     return least
+
+
+def signs_of(
+    increasing: Sequence[str], decreasing: Sequence[str], numbers: Sequence[str]
+) -> dict[str, int]:
+    """1 or −1 for columns with which scores must rise or fall; ``numbers`` are signals there are.
+
+    >>> sorted(signs_of(["clicks"], ["price"], ["price", "clicks"]).items())[::4]
+    [('signal.clicks', 1), ('signal.price', -1)]
+    """
+    for field, names, others in (
+        ("increasing", increasing, decreasing),
+        ("decreasing", decreasing, ()),
+    ):
+        for name in names:
+            if name not in numbers:
+                present = ", ".join(numbers) or "none"
+                raise DataError(
+                    f"expected signals of numbers (there are {present}), found {name!r}",
+                    field=field,
+                )
+            if name in others:
+                raise DataError(f"{name!r} is both increasing and decreasing", field=field)
+    return {
+        SIGNAL + name + end: sign
+        for names, sign in ((increasing, 1), (decreasing, -1))
+        for name in names
+        for end in ("", RANK, IN_LIST, RRF)
+    }

@@ -60,7 +60,7 @@ class TextFeatures(Featuriser):
     language: Annotated[str | None, Saved()]
     window: Annotated[int | None, Saved()]
     relative: Annotated[tuple[str, ...], Saved()]
-    reciprocal: Annotated[tuple[str, ...], Saved()]
+    reciprocal: Annotated[tuple[str, ...], Saved(default=())]
     reader_: Annotated[Reader, Saved()]
 
     def __init__(
@@ -159,16 +159,13 @@ class TextFeatures(Featuriser):
         """What was learned; a part stands as the name of its class and its state."""
         self._reader()
         arrays, values = super().state()
-        if not self.reciprocal:  # as files of 0.2 have it
-            del values["reciprocal"]
         return arrays, {**values, "parts": [[*part.values()] for part in values["parts"]]}
 
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The features that have learned this."""
         parts = [{"class": name, "state": own} for name, own in values["parts"]]
-        values = {"reciprocal": [], **values, "parts": parts}
-        return super().from_state(concepts_with_places(arrays), values)
+        return super().from_state(concepts_with_places(arrays), {**values, "parts": parts})
 
     def _check_state(self) -> None:
         if not self.parts:

@@ -163,7 +163,7 @@ class _Remembered:
         return _Vectors(rows, *table[1:], answers[~is_listed], norms[~is_listed])
 
     def _empty(self, width: int) -> _Table:
-        n_terms = len(self.vocabulary.terms.counts)
+        n_terms = len(self.vocabulary.term_counts)
         vectors = np.zeros((n_terms, width), np.float32)
         return _Table(np.zeros(n_terms, np.bool_), vectors, np.zeros(n_terms, np.float32))
 
@@ -173,7 +173,7 @@ def _lookup(source: Any) -> Lookup:
     if isinstance(source, str):
         if source != WORDLLAMA:
             raise DataError(f"expected {WORDLLAMA!r} or a table, found {source!r}", field="vectors")
-        from didyma.text.encoders.subword_table import SubwordTable
+        from didyma.text.encoders.static import SubwordTable
 
         return SubwordTable.installed()
     if isinstance(source, Mapping):

@@ -12,8 +12,7 @@ import weakref
 from contextlib import suppress
 from typing import Any
 
-from didyma.text.teachers.patience import within
-from didyma.text.teachers.teacher import Teacher
+from didyma.text.teachers.teacher import Teacher, within
 
 
 class CommandTeacher(Teacher):

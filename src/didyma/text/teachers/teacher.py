@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.interruption import check_interruption
 from didyma.lazy import cached_property
+
+if TYPE_CHECKING:
+    from didyma.text.teachers.score_store import ScoreStore
+
 
 PROBES = (
     "who wrote the novel Emma?",
@@ -89,3 +95,68 @@ class Teacher(ABC):
 
     def _error(self, problem: str) -> DataError:
         return DataError(problem, field=f"teacher {self.name:.80}")
+
+
+T = TypeVar("T")
+
+
+def within(seconds: float | None, function: Callable[[], T]) -> T:
+    """What a function returns or raises; TimeoutError if that takes longer than so many seconds.
+
+    A function that is waited for no longer runs to its end on a thread that ends with the process.
+
+    >>> within(60.0, lambda: 7)
+    7
+    """
+    if seconds is None:
+        return function()
+    answer: dict[str, Any] = {}
+
+    def run() -> None:
+        try:
+            answer["value"] = function()
+        except BaseException as error:
+            answer["error"] = error
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if "error" in answer:
+        raise answer["error"]
+    if "value" not in answer:
+        raise TimeoutError(f"no answer after {seconds:g} s")
+    value: T = answer["value"]
+    return value
+
+
+def score_rows(
+    teacher: Teacher,
+    lists: Lists,
+    is_asked: NDArray[np.bool_],
+    store: ScoreStore | None = None,
+    callback: Callable[[int, int], object] | None = None,
+) -> NDArray[np.float64]:
+    """The teacher's score of each row that is asked about; NaN for the others.
+
+    What the store has is not asked for again, and new scores are in it after each list.
+    ``callback`` is told how many lists are done, and how many there are.
+
+    >>> from didyma.text.teachers import resolve
+    >>> teacher = resolve(lambda query, documents: [len(document) for document in documents])
+    >>> lists = Lists.of_texts(["a", "b"], [["x", "yy"], ["zzz"]])
+    >>> score_rows(teacher, lists, np.array([False, True, True]))
+    array([nan,  2.,  3.])
+    """
+    scores, texts, groups = np.full(len(lists), np.nan), lists.texts, lists.groups
+    for n, query in enumerate(lists.query_texts):
+        rows = groups.rows_of(n)
+        rows = rows[is_asked[rows]]
+        documents = [texts[row] for row in rows.tolist()]
+        scores[rows] = (
+            teacher.score(query, documents)
+            if store is None
+            else store.score(teacher, query, documents)
+        )
+        if callback is not None:
+            callback(n + 1, len(groups))
+    return scores
