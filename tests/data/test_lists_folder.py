@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from didyma.data import external_sort, formats, letor, lists_folder, npy_file
+from didyma.data import array_folder, external_sort, formats, letor, lists_folder
 from didyma.data.array_folder import replace_folder
 from didyma.data.lists import Lists
 from didyma.data.text_block import TextBlock
@@ -53,7 +53,7 @@ def assert_same(found: Lists, expected: Lists) -> None:
 def _sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test is of files that fit into memory, and of files that do not."""
     if request.param == "many blocks":
-        for module in (lists_folder, npy_file):
+        for module in (lists_folder, array_folder):
             monkeypatch.setattr(module, "BLOCK", 200)
 
 
