@@ -75,8 +75,8 @@ from didyma.text.encoders import resolve
 from didyma.text.features import FirstStage, WordVectors
 from tests.laws.test_distributions import HARD
 from tests.laws.test_sparsemap import CASES, instance_of
+from tests.model.test_sizes import FITTED, LISTS, QID, TEXTS, VECTORS, X, Y
 from tests.solvers.cases import CASES as SOLVED
-from tests.test_model_sizes import FITTED, LISTS, QID, TEXTS, VECTORS, X, Y
 from tests.text.texts import made
 
 torch = pytest.importorskip("torch")

@@ -1,6 +1,6 @@
 """Files that 0.2.0 has written, one of each class, are read, and answer as they did then.
 
-They are the models of `tests.test_model_sizes.FITTED` and, in answers.json, what `answers` gave,
+They are the models of `tests.model.test_sizes.FITTED` and, in answers.json, what `answers` gave,
 as the code of 0.2.0 wrote both.
 """
 
@@ -15,9 +15,9 @@ import pytest
 
 import didyma
 from didyma.model import CLASSES, Model
-from tests.test_model_sizes import LISTS, TEXTS, VECTORS
+from tests.model.test_sizes import LISTS, TEXTS, VECTORS
 
-FOLDER = Path(__file__).parent / "model_files"
+FOLDER = Path(__file__).parents[1] / "model_files"
 QUERY, PASSAGES = "who rings ?", ["They ring .", "It is late .", "A bell ."]
 
 NEW = {"Cascade"}  # which 0.2 has not
