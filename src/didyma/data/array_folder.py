@@ -40,8 +40,8 @@ class ArrayFolder:
 
     def verify(self) -> None:
         """Read every file, and refuse one that is not what was written."""
-        for name, known in self.files.items():
-            if _record_of(self.path / name) != known:
+        for name, record in self.files.items():
+            if _record_of(self.path / name) != record:
                 raise DataError("is damaged: its checksum differs", path=self.path / name)
 
 
@@ -97,10 +97,10 @@ def is_folder(path: PathName, kind: str) -> bool:
     if not os.path.exists(path):
         restore_folder(path)
     try:
-        found = json.loads(read_regular(Path(path, MANIFEST)))
+        manifest = json.loads(read_regular(Path(path, MANIFEST)))
     except (OSError, ValueError, RecursionError, DataError):
         return False
-    return isinstance(found, dict) and found.get("kind") == kind
+    return isinstance(manifest, dict) and manifest.get("kind") == kind
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def replace_folder(path: PathName, kind: str, version: int) -> Iterator[FolderWr
     ([0, 1, 2], {'made': 'by hand'})
     """
     check_replaceable(path, kind)
-    with replace_folder_when_done(path, lambda found: is_folder(found, kind)) as folder:
+    with replace_folder_when_done(path, lambda place: is_folder(place, kind)) as folder:
         writer = FolderWriter(folder)
         yield writer
         manifest = {
@@ -156,15 +156,15 @@ def open_folder(path: PathName, kind: str, version: int) -> ArrayFolder:
     if not manifest.is_file():
         raise DataError(f"expected a folder with {kind} and a {MANIFEST}", path=path)
     try:
-        found = json.loads(read_regular(manifest))
-        own, files = found["kind"], found["files"]
-        sizes = {str(name): int(known["bytes"]) for name, known in files.items()}
-        _ = [known["sha256"] for known in files.values()]
-        written = int(found["version"])
+        described = json.loads(read_regular(manifest))
+        kind_here, files = described["kind"], described["files"]
+        sizes = {str(name): int(entry["bytes"]) for name, entry in files.items()}
+        _ = [entry["sha256"] for entry in files.values()]
+        written = int(described["version"])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         raise DataError("is damaged", path=manifest) from None
-    if own != kind:
-        raise DataError(f"expected {kind}, found {own!r:.40}", path=path)
+    if kind_here != kind:
+        raise DataError(f"expected {kind}, found {kind_here!r:.40}", path=path)
     if written > version:
         raise DataError("was written by a newer version of didyma", path=path)
     arrays = {}
@@ -177,7 +177,7 @@ def open_folder(path: PathName, kind: str, version: int) -> ArrayFolder:
             arrays[name.removesuffix(".npy")] = mapped(place / name)
     record = {
         name: value
-        for name, value in found.items()
+        for name, value in described.items()
         if name not in ("kind", "version", "didyma", "files")
     }
     return ArrayFolder(place, arrays, record, files)
@@ -186,9 +186,9 @@ def open_folder(path: PathName, kind: str, version: int) -> ArrayFolder:
 def mapped(path: Path) -> NDArray[Any]:
     """The array in a file, in memory only where it is looked at; it cannot be written."""
     with suppress(Exception):  # what NumPy raises at damage has no common base
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
-        if isinstance(found, np.ndarray):
-            return found
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        if isinstance(array, np.ndarray):
+            return array
     raise DataError("is damaged: expected an array", path=path)
 
 
@@ -251,7 +251,7 @@ def read_rows(array: NDArray[Any], start: int, stop: int) -> NDArray[Any]:
     width = math.prod(array.shape[1:])
     count, offset = (stop - start) * width, start * width * array.itemsize
     path = Path(str(array.filename))
-    found = np.fromfile(path, array.dtype, count, offset=array.offset + offset)
-    if len(found) != count:
+    values = np.fromfile(path, array.dtype, count, offset=array.offset + offset)
+    if len(values) != count:
         raise DataError("cut short while it was being read", path=path)
-    return found.reshape(stop - start, *array.shape[1:])
+    return values.reshape(stop - start, *array.shape[1:])

@@ -125,12 +125,12 @@ class Attributes:
         >>> Attributes({"title": ["Emma"]}, {"year": np.array([np.nan])}).document(0)
         {'title': 'Emma'}
         """
-        found: dict[str, Any] = {name: texts[row] for name, texts in self.fields.items()}
+        document: dict[str, Any] = {name: texts[row] for name, texts in self.fields.items()}
         for name, values in self.signals.items():
             value = values[row]
             if value is not None and value == value:
-                found[name] = value if isinstance(value, str) else float(value)
+                document[name] = value if isinstance(value, str) else float(value)
         if self.vectors is not None and not np.isnan(self.vectors[row]).any():
             rows = () if self.schema is None else self.schema.of_role("vector")
-            found[next((field.name for field in rows), "vector")] = self.vectors[row].tolist()
-        return found
+            document[next((field.name for field in rows), "vector")] = self.vectors[row].tolist()
+        return document

@@ -64,7 +64,7 @@ def assign(
     >>> assign(["text", "score"], ["passage", "label", "score"], {"label": "score"})
     {'passage': 'text', 'label': 'score'}
     """
-    more = tuple((role, tuple(own)) for role, own in (others or {}).items())
+    more = tuple((role, tuple(names_of_role)) for role, names_of_role in (others or {}).items())
     return dict(_assigned(tuple(names), tuple(roles), tuple(given.items()), more))
 
 

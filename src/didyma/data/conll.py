@@ -89,8 +89,8 @@ class Sentence:
         'w-1'
         """
         for line in self.lines:
-            key, found, value = line.removeprefix("#").partition("=")
-            if line.startswith("#") and found and key.strip() == "sent_id":
+            key, equals, value = line.removeprefix("#").partition("=")
+            if line.startswith("#") and equals and key.strip() == "sent_id":
                 return value.strip()
         return None
 

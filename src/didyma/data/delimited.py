@@ -143,9 +143,9 @@ class DelimitedFile:
         if math.isfinite(number):
             return number
         row, column = divmod(k, len(names))
-        found = f"{word!r:.40}" if word.strip() else "none"
+        word_shown = f"{word!r:.40}" if word.strip() else "none"
         raise DataError(
-            f"expected a finite number, found {found}",
+            f"expected a finite number, found {word_shown}",
             path=self.path,
             line=block[row][0],
             field=names[column],

@@ -62,8 +62,8 @@ def read_documents(documents: Sequence[Any], beside: Mapping[str, Any] | None = 
     schema.warn_of_ignored()
     texts, attributes, _ = schema.read(documents)
     _check_texts(texts, documents, schema)
-    known = attributes if schema.has_attributes else None
-    return Documents(texts, known, columns.get("label"), columns.get("score"), columns.get("id"))
+    further = attributes if schema.has_attributes else None
+    return Documents(texts, further, columns.get("label"), columns.get("score"), columns.get("id"))
 
 
 def _value(document: Any, name: str) -> Any:
@@ -90,14 +90,14 @@ def read_queries(
     (['who?', 'why?'], [[1.0, 0.0], [nan, nan]])
     """
     texts: list[Any] = []
-    found: list[Any] = []
+    own_vectors: list[Any] = []
     for n, query in enumerate(queries):
         text, vector = query_of(query, f"query {n}")
         texts.append(text)
-        found.append(vector)
+        own_vectors.append(vector)
     if vectors is None:
-        return texts, stacked(found, lambda n: f"query {n}, vector")
-    if any(vector is not None for vector in found):
+        return texts, stacked(own_vectors, lambda n: f"query {n}, vector")
+    if any(vector is not None for vector in own_vectors):
         raise DataError("queries have vectors already: give no others", field="query_vectors")
     return texts, stacked(list(np.asarray(vectors)), lambda n: f"query_vectors, {n}")
 

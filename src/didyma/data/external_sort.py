@@ -53,19 +53,19 @@ def _merge(path: Path, width: int, sizes: list[int], buffer: int) -> Iterator[Re
     places = (ends - sizes).tolist()
     held = [np.empty((0, width), np.int64) for _ in sizes]
     while True:
-        for k, own in enumerate(held):
-            if not len(own) and places[k] < ends[k]:
+        for k, chunk in enumerate(held):
+            if not len(chunk) and places[k] < ends[k]:
                 count = min(buffer, int(ends[k]) - places[k])
-                own = np.fromfile(path, np.int64, count * width, offset=8 * width * places[k])
-                held[k], places[k] = own.reshape(-1, width), places[k] + count
-        more = [own[-1] for own, place, end in zip(held, places, ends) if place < end]
+                chunk = np.fromfile(path, np.int64, count * width, offset=8 * width * places[k])
+                held[k], places[k] = chunk.reshape(-1, width), places[k] + count
+        more = [chunk[-1] for chunk, place, end in zip(held, places, ends) if place < end]
         if not more:
             yield _sorted(np.concatenate(held))
             return
         bound = min(tuple(last[:2]) for last in more)
-        counts = [_up_to(own, *bound) for own in held]
-        yield _sorted(np.concatenate([own[:count] for own, count in zip(held, counts)]))
-        held = [own[count:] for own, count in zip(held, counts)]
+        counts = [_up_to(chunk, *bound) for chunk in held]
+        yield _sorted(np.concatenate([chunk[:count] for chunk, count in zip(held, counts)]))
+        held = [chunk[count:] for chunk, count in zip(held, counts)]
 
 
 def _up_to(records: Records, first: int, second: int) -> int:

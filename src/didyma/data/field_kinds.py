@@ -246,8 +246,8 @@ def number_in(value: Any, fail: FailInRow, row: int, kind: str = "") -> float:
 def vector_in(value: Any, fail: FailInRow, row: int, dimension: int) -> NDArray[np.float32]:
     """A vector of a document."""
     if not isinstance(value, (list, tuple, np.ndarray)) or len(value) != dimension:
-        found = len(value) if isinstance(value, (list, tuple, np.ndarray)) else f"{value!r:.40}"
-        fail(row, f"expected a vector of {dimension} numbers, found {found}")
+        size = len(value) if isinstance(value, (list, tuple, np.ndarray)) else f"{value!r:.40}"
+        fail(row, f"expected a vector of {dimension} numbers, found {size}")
     try:
         with np.errstate(over="ignore"):  # what is too great is told below
             vector = np.asarray(value, np.float32)
@@ -288,7 +288,9 @@ def text_column(values: Sequence[Any], name: str, fail: Fail) -> list[str]:
     if set(map(type, values)) <= {str}:
         return list(values)
     failed = fail_in_field(fail, name)
-    return ["" if own is None else text_in(own, failed, row) for row, own in enumerate(values)]
+    return [
+        "" if value is None else text_in(value, failed, row) for row, value in enumerate(values)
+    ]
 
 
 def number_column(values: Sequence[Any], name: str, kind: str, fail: Fail) -> NDArray[np.float64]:
@@ -303,8 +305,8 @@ def number_column(values: Sequence[Any], name: str, kind: str, fail: Fail) -> ND
     failed = fail_in_field(fail, name)
     return np.array(
         [
-            np.nan if is_missing(own) else number_in(own, failed, row, kind)
-            for row, own in enumerate(values)
+            np.nan if is_missing(value) else number_in(value, failed, row, kind)
+            for row, value in enumerate(values)
         ],
         np.float64,
     )
@@ -314,8 +316,8 @@ def category_column(values: Sequence[Any], name: str, fail: Fail) -> NDArray[Any
     """Texts without spaces around them, None where there are none."""
     failed = fail_in_field(fail, name)
     column = np.empty(len(values), object)
-    for row, own in enumerate(values):
-        column[row] = None if is_missing(own) else text_in(own, failed, row).strip()
+    for row, value in enumerate(values):
+        column[row] = None if is_missing(value) else text_in(value, failed, row).strip()
     return column
 
 
@@ -333,7 +335,7 @@ def vector_column(
             return vectors
     failed = fail_in_field(fail, name)
     vectors = np.full((len(values), dimension), np.nan, np.float32)
-    for row, own in enumerate(values):
-        if not is_missing(own):
-            vectors[row] = vector_in(own, failed, row, dimension)
+    for row, value in enumerate(values):
+        if not is_missing(value):
+            vectors[row] = vector_in(value, failed, row, dimension)
     return vectors

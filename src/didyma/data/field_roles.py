@@ -48,35 +48,35 @@ def infer_kinds(
     for row, document in enumerate(documents):
         for name in document:
             columns.setdefault(name, []).append(row)
-    asked = _asked(wanted, [*columns, *(taken or {})])
-    free = [name for name in columns if asked.get(name, "text") == "text"]
-    own = {role: name for role, name in names.items() if name in columns}
-    roles = assign(free, DOCUMENT_ROLES if taken is None else PARTS, own, ID_NAMES)
+    role_asked = _asked(wanted, [*columns, *(taken or {})])
+    free = [name for name in columns if role_asked.get(name, "text") == "text"]
+    named = {role: name for role, name in names.items() if name in columns}
+    roles = assign(free, DOCUMENT_ROLES if taken is None else PARTS, named, ID_NAMES)
     role_of = {name: role for role, name in roles.items()}
     n_texts = len({str(document.get(roles.get("passage", TEXT))) for document in documents})
-    found: dict[str, FieldKind] = {}
+    kinds: dict[str, FieldKind] = {}
     for name, rows in columns.items():
         rows = [row for row in rows if not is_missing(documents[row][name])]
         values = [documents[row][name] for row in rows]
         place = fail_in_field(fail, name)
         column = Column(name, rows, values, len(documents), n_texts, place)
-        found[name] = _kind_of(column, asked.get(name), role_of.get(name))
+        kinds[name] = _kind_of(column, role_asked.get(name), role_of.get(name))
     for name, role in (taken or {}).items():
         reason = BESIDE if role == "ignored" else "by its name"
-        found.setdefault(name, FieldKind(role, reason, "asked"))
-    return _one_vector(found)
+        kinds.setdefault(name, FieldKind(role, reason, "asked"))
+    return _one_vector(kinds)
 
 
 def _asked(wanted: Mapping[str, Iterable[str] | None], present: Sequence[str]) -> dict[str, str]:
     """The role that the caller gives to each field."""
-    asked: dict[str, str] = {}
+    role_of: dict[str, str] = {}
     for role, names in wanted.items():
         for name in names or ():
             if name not in present:
                 raise DataError(f"no such field among {', '.join(present) or 'texts'}", field=name)
-            if asked.setdefault(name, role) != role:
-                raise DataError(f"expected one role, found {asked[name]} and {role}", field=name)
-    return asked
+            if role_of.setdefault(name, role) != role:
+                raise DataError(f"expected one role, found {role_of[name]} and {role}", field=name)
+    return role_of
 
 
 def _kind_of(column: Column, asked: str | None, role: str | None) -> FieldKind:
@@ -103,18 +103,20 @@ def _kind_of(column: Column, asked: str | None, role: str | None) -> FieldKind:
     return _first_stage(column.name, classify(column))
 
 
-def _first_stage(name: str, found: FieldKind) -> FieldKind:
-    if found.role == "signal" and found.reason == "numbers" and RETRIEVAL.search(name):
-        return found._replace(reason="numbers, the score of a retrieval", kind=FIRST_STAGE)
-    return found
+def _first_stage(name: str, kind: FieldKind) -> FieldKind:
+    if kind.role == "signal" and kind.reason == "numbers" and RETRIEVAL.search(name):
+        return kind._replace(reason="numbers, the score of a retrieval", kind=FIRST_STAGE)
+    return kind
 
 
 def _signal_kind(column: Column) -> FieldKind:
     """That of a field which the caller calls a signal, though it may be constant, or an id."""
     if column.values and all(isinstance(value, str) for value in column.values):
-        found = classify(column._replace(name="", n_documents=-1, n_texts=-1))
-        if found.role == "signal":
-            return _first_stage(column.name, found._replace(reason=f"as you say: {found.reason}"))
+        by_value = classify(column._replace(name="", n_documents=-1, n_texts=-1))
+        if by_value.role == "signal":
+            return _first_stage(
+                column.name, by_value._replace(reason=f"as you say: {by_value.reason}")
+            )
         return FieldKind("category", "as you say")
     for row, value in zip(column.rows, column.values):
         number_in(value, column.fail, row)
@@ -122,8 +124,8 @@ def _signal_kind(column: Column) -> FieldKind:
     return FieldKind("signal", "as you say", kind)
 
 
-def _one_vector(found: dict[str, FieldKind]) -> dict[str, FieldKind]:
+def _one_vector(kinds: dict[str, FieldKind]) -> dict[str, FieldKind]:
     """The same with one vector: the one that is called so, or the first."""
-    vectors = [name for name, own in found.items() if own.role == "vector"]
-    first, *others = sorted(vectors, key=lambda name: not found[name].kind) or [""]
-    return found | {name: FieldKind("ignored", f"a vector beside {first}") for name in others}
+    vectors = [name for name, kind in kinds.items() if kind.role == "vector"]
+    first, *others = sorted(vectors, key=lambda name: not kinds[name].kind) or [""]
+    return kinds | {name: FieldKind("ignored", f"a vector beside {first}") for name in others}

@@ -124,14 +124,14 @@ def write_blocks(parts: Iterable[Lists], path: PathName) -> None:
 
 def _alike(parts: Iterable[Lists], path: PathName) -> Iterator[Lists]:
     """The same, if all have the columns of the first."""
-    known = None
+    first = None
     for part in parts:
         columns = part.features, part.docid is None
-        if known not in (None, columns):
+        if first not in (None, columns):
             raise DataError("expected the columns of the first rows, found others", path=path)
-        if known is None:
+        if first is None:
             _warn_of_attributes(part, path)
-        known = columns
+        first = columns
         _check_ids(part, path)
         yield part
 

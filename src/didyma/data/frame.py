@@ -77,12 +77,12 @@ def ids(series: Any, before: int = 0) -> NDArray[Any]:
 def texts(series: Any) -> list[str]:
     """A column of texts."""
     _check_no_null(series, "text")
-    found = series.to_list()
-    for row, value in enumerate(found, 1):
+    values = series.to_list()
+    for row, value in enumerate(values, 1):
         if not isinstance(value, str):
             problem = f"expected a text, found {value!r:.40} in row {row}"
             raise DataError(problem, field=series.name)
-    return list(found)
+    return list(values)
 
 
 def _check_no_null(series: Any, expected: str, before: int = 0) -> None:

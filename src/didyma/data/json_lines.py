@@ -57,5 +57,5 @@ def number_of(value: Any, field: str) -> float:
                 return number
         except OverflowError:
             pass
-    found = "none" if value is None else f"{value!r:.40}"
-    raise DataError(f"expected a finite number, found {found}", field=field)
+    value_shown = "none" if value is None else f"{value!r:.40}"
+    raise DataError(f"expected a finite number, found {value_shown}", field=field)

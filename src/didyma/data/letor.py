@@ -133,9 +133,9 @@ def write_blocks(parts: Iterable[Lists], path: PathName) -> None:
             docids = [""] * len(part) if part.docid is None else part.docid.astype(str).tolist()
             _check_writable(part, docids, path)
             entries = _entries(part, first=number == 0)
-            for label, qid, own, docid in zip(part.y.tolist(), part.qid, entries, docids):
+            for label, qid, features, docid in zip(part.y.tolist(), part.qid, entries, docids):
                 comment = f" # {docid}" if docid else ""
-                file.write(f"{repr(label).removesuffix('.0')} qid:{qid}{own}{comment}\n")
+                file.write(f"{repr(label).removesuffix('.0')} qid:{qid}{features}{comment}\n")
 
 
 @dataclass(frozen=True)
@@ -187,8 +187,8 @@ class _Part:
 
 def _sources(path: PathName) -> Callable[[], Iterable[TextBlock]]:
     """The blocks of a file, as often as they are asked for; an only one is read once."""
-    found = list(islice(TextBlock.blocks(path), 2))
-    return (lambda: TextBlock.blocks(path)) if len(found) > 1 else (lambda: found)
+    first_blocks = list(islice(TextBlock.blocks(path), 2))
+    return (lambda: TextBlock.blocks(path)) if len(first_blocks) > 1 else (lambda: first_blocks)
 
 
 def _measure(
@@ -199,8 +199,8 @@ def _measure(
     pieces, least, greatest, named = [], 2**31, -1, 0
     for source in sources:
         spans = list(source.pieces(PIECE))
-        found = [*pool.map(lambda span, codes=source.codes: scan(codes, *span), spans)]
-        counts = np.array(found, np.int64).reshape(-1, 5)
+        scanned = [*pool.map(lambda span, codes=source.codes: scan(codes, *span), spans)]
+        counts = np.array(scanned, np.int64).reshape(-1, 5)
         pieces.append(np.hstack([np.array(spans, np.int64), counts[:, :2]]))
         least, greatest = min(least, counts[:, 2].min()), max(greatest, counts[:, 3].max())
         named += int(counts[:, 4].sum())
@@ -410,8 +410,8 @@ class _Queries:
 def _group_file(path: Path) -> Path:
     stem = path.with_suffix("") if path.suffix == ".gz" else path
     for suffix in GROUP_SUFFIXES:
-        if (found := stem.with_name(stem.name + suffix)).is_file():
-            return found
+        if (sizes := stem.with_name(stem.name + suffix)).is_file():
+            return sizes
     raise DataError(
         f"no line has a query id: expected 'label qid:TEXT ...', or the sizes of the queries "
         f"as group= or in {stem.name}{GROUP_SUFFIXES[0]}",
@@ -425,9 +425,9 @@ def _read_sizes(path: PathName) -> list[int]:
     for line, text in enumerate(stream_lines(path), 1):
         if text.strip():
             if not text.strip().isdigit() or len(text.strip()) > LONGEST_SIZE:
-                found = text.strip().decode(errors="backslashreplace")
+                word = text.strip().decode(errors="backslashreplace")
                 raise DataError(
-                    f"expected a number of rows, found {found!r:.40}",
+                    f"expected a number of rows, found {word!r:.40}",
                     path=path,
                     line=line,
                     field="group",

@@ -245,8 +245,8 @@ class Lists:
             raise DataError("only the columns of a matrix have names", field="feature_names")
         n_rows = len(self)
         if self.grouping is not None and len(self.grouping.rows) != n_rows:
-            found = len(self.grouping.rows)
-            raise DataError(f"expected {n_rows} rows, found {found}", field="grouping")
+            n_grouped = len(self.grouping.rows)
+            raise DataError(f"expected {n_rows} rows, found {n_grouped}", field="grouping")
         if self.qid is None:
             groups = self.grouping or group_rows(n_rows)
             object.__setattr__(self, "qid", groups.names[groups.codes])
@@ -423,8 +423,8 @@ class Lists:
         )
 
 
-def _expected_text(found: object) -> str:
-    return f"expected a text, found {shown(found)}"
+def _expected_text(value: object) -> str:
+    return f"expected a text, found {shown(value)}"
 
 
 def _are_finite(column: NDArray[Any]) -> bool:
@@ -447,8 +447,10 @@ def joined(
         except (TypeError, ValueError):
             raise DataError(f"expected numbers in list {number}", field=field) from None
         if part.shape != (size,):
-            found = part.shape[0] if part.ndim == 1 else f"shape {part.shape}"
-            raise DataError(f"expected {size} values in list {number}, found {found}", field=field)
+            size_found = part.shape[0] if part.ndim == 1 else f"shape {part.shape}"
+            raise DataError(
+                f"expected {size} values in list {number}, found {size_found}", field=field
+            )
         if not _are_finite(part):
             raise DataError(f"expected finite numbers in list {number}", field=field)
         parts.append(part)

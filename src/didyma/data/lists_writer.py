@@ -64,18 +64,18 @@ class ListsManifest:
     def open(cls, path: Path) -> tuple[ListsManifest, ArrayFolder]:
         """That of a folder, and the folder, if it holds the lists that its manifest describes."""
         folder = open_folder(path, KIND, VERSION)
-        found, place = folder.record, path / MANIFEST
-        rows, lists, width = (_count(found, name, place) for name in ("rows", "lists", "features"))
+        record, place = folder.record, path / MANIFEST
+        rows, lists, width = (_count(record, name, place) for name in ("rows", "lists", "features"))
         if not 0 < lists <= rows:
             raise DataError(f"expected 1 to {rows}, found {lists}", path=place, field="lists")
-        names = found.get("feature_names")
+        names = record.get("feature_names")
         if names is not None and not (
             isinstance(names, list)
             and len(names) == width
             and all(isinstance(name, str) for name in names)
         ):
             raise DataError(f"expected {width} names or null", path=place, field="feature_names")
-        zero_based, missing = found.get("zero_based", 0), found.get("missing_values")
+        zero_based, missing = record.get("zero_based", 0), record.get("missing_values")
         if not (zero_based is None or isinstance(zero_based, bool)) or not isinstance(
             missing, bool
         ):
@@ -87,8 +87,8 @@ class ListsManifest:
         return cls(rows, lists, features, missing), folder
 
 
-def _count(found: Mapping[str, Any], name: str, place: Path) -> int:
-    value = found.get(name)
+def _count(record: Mapping[str, Any], name: str, place: Path) -> int:
+    value = record.get(name)
     if is_whole(value) and 0 <= value < 2**48:
         return value
     raise DataError(f"expected a number, found {value!r:.20}", path=place, field=name)
@@ -109,18 +109,18 @@ def _check_arrays(
         needed["indptr"] = (WIDE, (rows + 1,))
     else:
         needed["X"] = (FLOATS, (rows, width))
-    known = needed | dict.fromkeys(NUMBERS, (("<f8",), (rows,))) | {"docid": (TEXTS, (rows,))}
+    allowed = needed | dict.fromkeys(NUMBERS, (("<f8",), (rows,))) | {"docid": (TEXTS, (rows,))}
     for name in (*needed, *arrays):
         place = path / f"{name}.npy"
-        if name not in known:
+        if name not in allowed:
             raise DataError("expected no such file", path=place)
-        types, shape = known[name]
-        found = arrays.get(name)
+        types, shape = allowed[name]
+        array = arrays.get(name)
         if (
-            found is None
-            or found.dtype.str not in types
-            or found.shape != shape
-            or not found.flags.c_contiguous
+            array is None
+            or array.dtype.str not in types
+            or array.shape != shape
+            or not array.flags.c_contiguous
         ):
             raise DataError(
                 f"expected an array of {' or '.join(types[:2])} of shape {shape}", path=place
@@ -312,7 +312,9 @@ class ListsWriter:
         if self.sparse and self._entries >= 2**31 > self.features.count:
             _widen(self.place / "indices.npy", self._entries)
         matrix = ("data", "indices", "indptr") if self.sparse else ("X",)
-        texts = [name for name, own in self._texts.items() if name != "docid" or own.widest > 0]
+        texts = [
+            name for name, column in self._texts.items() if name != "docid" or column.widest > 0
+        ]
         files = [f"{name}.npy" for name in (*matrix, *self._kinds, *texts, "starts")]
         return files, ListsManifest(self.n_rows, self.n_lists, self.features, self.missing)
 

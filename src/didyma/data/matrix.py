@@ -33,9 +33,9 @@ def plain(X: Any) -> Any:
     >>> plain(np.ones((1, 1), np.float16)).dtype, plain(np.ones((1, 1), bool)).dtype
     (dtype('float32'), dtype('uint8'))
     """
-    known = {np.dtype("?"): "u1", np.dtype("e"): "f4", np.dtype("g"): "f8"}
+    common = {np.dtype("?"): "u1", np.dtype("e"): "f4", np.dtype("g"): "f8"}
     native = X.dtype.newbyteorder("=")
-    dtype = np.dtype(known.get(native, native))
+    dtype = np.dtype(common.get(native, native))
     if X.dtype == dtype:
         return X
     with np.errstate(over="ignore"):
@@ -168,9 +168,9 @@ class MappedFiles:
 
     def check(self) -> None:
         """Refuse to go on with a file that has changed since."""
-        for path, (own, contents) in self._known.items():
-            now, found = _stamp(path)
-            if now == own and found != contents:
+        for path, (file_then, contents) in self._known.items():
+            now, contents_now = _stamp(path)
+            if now == file_then and contents_now != contents:
                 raise DataError("has changed while it was learned from: begin anew", path=path)
 
 
@@ -186,7 +186,7 @@ def _mapped(array: Any) -> str | None:
 def _stamp(path: str) -> tuple[Any, Any]:
     """Which file a path names, and when and how long it was written."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None, None
-    return (found.st_dev, found.st_ino), (found.st_size, found.st_mtime_ns)
+    return (status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns)

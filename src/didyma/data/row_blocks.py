@@ -180,9 +180,9 @@ class _Seen:
     def add(self, names: NDArray[Any]) -> None:
         texts = names.tolist()
         numbers = np.fromiter(map(hash, texts), np.int64, len(texts))
-        for own in self._sorted:
-            if (known := _among(numbers, own)).any():
-                self._fail(texts[int(known.argmax())])
+        for ordered_before in self._sorted:
+            if (is_repeated := _among(numbers, ordered_before)).any():
+                self._fail(texts[int(is_repeated.argmax())])
         ordered, first = np.unique(numbers, return_index=True)
         if len(ordered) < len(texts):
             self._fail(texts[int(np.setdiff1d(np.arange(len(texts)), first)[0])])

@@ -110,8 +110,8 @@ class Schema(NamedTuple):
             Raises the error about a document, a field and a problem.
         """
         wanted = {"text": fields, "signal": signals, "ignored": ignore}
-        found = infer_kinds(records_of(records, fail), wanted, names or {}, taken, fail)
-        return cls(_ordered(found))
+        kinds = infer_kinds(records_of(records, fail), wanted, names or {}, taken, fail)
+        return cls(_ordered(kinds))
 
     @classmethod
     def of(cls, attributes: Attributes | None) -> Schema:
@@ -121,18 +121,18 @@ class Schema(NamedTuple):
         if attributes.schema is not None:
             return attributes.schema
         vectors = attributes.vectors
-        found = {name: FieldKind("text", "given") for name in attributes.fields}
+        kinds = {name: FieldKind("text", "given") for name in attributes.fields}
         for name, values in attributes.signals.items():
             kind = FIRST_STAGE if name in attributes.first_stages else ""
             role = "signal" if values.dtype == np.float64 else "category"
-            found[name] = FieldKind(role, "given", kind)
+            kinds[name] = FieldKind(role, "given", kind)
         if vectors is not None:
-            found["vector"] = FieldKind("vector", "given", "named", vectors.shape[1])
+            kinds["vector"] = FieldKind("vector", "given", "named", vectors.shape[1])
         text, title = known_as("passage", attributes.fields), known_as("title", attributes.fields)
-        for own, kind in ((text, MAIN), (title, TITLE)):
-            if own is not None:
-                found[own] = found[own]._replace(kind=kind)
-        return cls(_ordered(found))
+        for name_of_text, kind in ((text, MAIN), (title, TITLE)):
+            if name_of_text is not None:
+                kinds[name_of_text] = kinds[name_of_text]._replace(kind=kind)
+        return cls(_ordered(kinds))
 
     def of_role(self, *roles: str) -> list[SchemaField]:
         """The fields of some roles."""
@@ -248,13 +248,13 @@ class Schema(NamedTuple):
         )
 
 
-def _ordered(found: Mapping[str, FieldKind]) -> tuple[SchemaField, ...]:
+def _ordered(kinds: Mapping[str, FieldKind]) -> tuple[SchemaField, ...]:
     """Title, text and other texts, in the order of the whole text; then all others."""
     place = {TITLE: 0, MAIN: 1}
     order = sorted(
-        found, key=lambda name: place.get(found[name].kind, 2 if found[name].role == "text" else 3)
+        kinds, key=lambda name: place.get(kinds[name].kind, 2 if kinds[name].role == "text" else 3)
     )
-    return tuple(SchemaField(name, *found[name]) for name in order)  # type: ignore[arg-type]
+    return tuple(SchemaField(name, *kinds[name]) for name in order)  # type: ignore[arg-type]
 
 
 class FieldOptions(TypedDict, total=False):

@@ -54,8 +54,8 @@ class TextBlock:
 
     def word(self, at: int) -> bytes:
         """The word at a place, up to white space or a comment."""
-        found = _WORD.match(self.text, at)
-        return found.group() if found else b""
+        match = _WORD.match(self.text, at)
+        return match.group() if match else b""
 
     def line(self, at: int) -> int:
         """The number of the line, from 1, of a place."""
@@ -98,6 +98,6 @@ class TextBlock:
         infinite = np.flatnonzero(np.isinf(values[: wrong if wrong >= 0 else None]))
         if wrong >= 0 or len(infinite):
             start, stop = spans[infinite[0] if len(infinite) else wrong].tolist()
-            found = self.text[start:stop].decode(errors="backslashreplace")
-            self.fail(start, field, f"expected a finite number, found {found!r}")
+            word = self.text[start:stop].decode(errors="backslashreplace")
+            self.fail(start, field, f"expected a finite number, found {word!r}")
         return values

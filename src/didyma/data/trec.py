@@ -89,8 +89,8 @@ def read_qrels(path: PathName) -> Qrels:
     relevance = source.numbers(columns["relevance"], "relevance")
     if np.any(wrong := (relevance != np.floor(relevance)) | (np.abs(relevance) >= 2**53)):
         start = int(columns["relevance"][wrong.argmax(), 0])
-        found = source.word(start).decode()
-        source.fail(start, "relevance", f"expected an integer, found {found!r}")
+        word = source.word(start).decode()
+        source.fail(start, "relevance", f"expected an integer, found {word!r}")
     return Qrels(qid, docid, relevance.astype(np.int64))
 
 
@@ -169,30 +169,30 @@ def join(runs: Sequence[Run], qrels: Qrels, *, missing: float | None = None) -> 
     query, first_of_query = distinct(qid)
     n_queries = int(np.count_nonzero(first_of_query < len(qrels)))
     query_judged, query = query[: len(qrels)], query[len(qrels) :]
-    kept = np.flatnonzero(query < n_queries)
-    if not len(kept):
+    of_judged = np.flatnonzero(query < n_queries)
+    if not len(of_judged):
         raise DataError("expected runs with documents of judged queries, found none")
-    query = query[kept]
-    docid = np.concatenate([run.docid for run in runs])[kept]
+    query = query[of_judged]
+    docid = np.concatenate([run.docid for run in runs])[of_judged]
     row, first = distinct(
         np.concatenate([query, query_judged]), np.concatenate([docid, qrels.docid])
     )
-    first = first[first < len(kept)]
-    row, row_judged = row[: len(kept)], row[len(kept) :]
+    first = first[first < len(of_judged)]
+    row, row_judged = row[: len(of_judged)], row[len(of_judged) :]
 
     X = np.empty((len(first), len(runs)))
     begin = np.cumsum([0, *map(len, runs)])
     for run, scores, start in zip(runs, X.T, begin.tolist()):
-        span = slice(*np.searchsorted(kept, [start, start + len(run)]))
-        given = run.score[kept[span] - start]
+        span = slice(*np.searchsorted(of_judged, [start, start + len(run)]))
+        scores_here = run.score[of_judged[span] - start]
         if missing is None:
             least = np.full(n_queries, np.inf)
-            np.minimum.at(least, query[span], given)
+            np.minimum.at(least, query[span], scores_here)
             least[np.isinf(least)] = run.score.min(initial=np.inf)
             scores[:] = least[query[first]]
         else:
             scores[:] = missing
-        scores[row[span]] = given
+        scores[row[span]] = scores_here
     y = np.zeros(len(first))
     retrieved = row_judged < len(first)
     y[row_judged[retrieved]] = qrels.relevance[retrieved]
@@ -227,11 +227,11 @@ def _columns(
     width = len(source.text.lstrip().partition(b"\n")[0].split())
     names = next((layout for layout in shorter if len(layout) == width), names)
     spans = np.empty((source.text.count(b"\n"), len(names), 2), np.int64)
-    rows, found = fields(source.codes, spans)
+    rows, n_fields = fields(source.codes, spans)
     form = f"'{' '.join(names)}'"
-    if found:
+    if n_fields:
         source.fail(
-            int(spans[rows, 0, 0]), None, f"expected {len(names)} fields {form}, found {found}"
+            int(spans[rows, 0, 0]), None, f"expected {len(names)} fields {form}, found {n_fields}"
         )
     if not rows:
         raise DataError(f"expected lines {form}, found none", path=source.path)

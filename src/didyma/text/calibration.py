@@ -60,7 +60,7 @@ class HeldOutError(NamedTuple):
         """The errors of these scores."""
         order = np.argsort(image, kind="stable")
         bins = np.array_split(order, BINS)
-        apart = sum(abs(float((image[own] - share[own]).sum())) for own in bins)
+        apart = sum(abs(float((image[bin] - share[bin]).sum())) for bin in bins)
         brier = float(np.mean((image - share) ** 2))
         return cls(kind, _log_loss(image, share), brier, apart / len(image))
 
@@ -163,10 +163,13 @@ class Calibration(Serialisable):
         choice = nested_choice(learn, loss, fold)
         for n, (chosen, all_kinds) in enumerate(zip(choice.held_out, choice.settings)):
             test = fold == n
-            for kind, learned in ((CHOSEN, chosen), *((own[0], own) for own in all_kinds)):
+            for kind, learned in (
+                (CHOSEN, chosen),
+                *((learned_kind[0], learned_kind) for learned_kind in all_kinds),
+            ):
                 images[kind][test] = _image(*learned, raw[test])
         errors = [HeldOutError.of(kind, image, share) for kind, image in images.items()]
-        losses = {own.kind: own.log_loss for own in errors[:-1]}
+        losses = {learned_kind.kind: learned_kind.log_loss for learned_kind in errors[:-1]}
         kind = min(losses, key=losses.__getitem__)
         image = images[CHOSEN]
         return cls(
@@ -231,7 +234,7 @@ class Calibration(Serialisable):
             "kind": self.kind,
             "log_losses": self.log_losses,
             "expected_calibration_error": self.error,
-            "held_out": [own._asdict() for own in self.held_out],
+            "held_out": [error._asdict() for error in self.held_out],
             "bins": [bin._asdict() for bin in self.bins],
         }
 
@@ -363,7 +366,7 @@ def _products(columns: Vector, weights: Vector) -> Vector:
     whole = n - n % BLOCK
     weighted = columns * weights
     first, second = (
-        own[:, :whole].reshape(width, -1, BLOCK).transpose(1, 0, 2) for own in (weighted, columns)
+        rows[:, :whole].reshape(width, -1, BLOCK).transpose(1, 0, 2) for rows in (weighted, columns)
     )
     blocks = first @ second.transpose(0, 2, 1)
     sums: Vector = blocks.sum(axis=0) + weighted[:, whole:] @ columns[:, whole:].T

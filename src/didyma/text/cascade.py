@@ -168,13 +168,13 @@ class Cascade(Serialisable, Savable):
         raw = np.array([one.raw for one in ranking])
         answer = self._ask(query, raw, [one.text for one in ranking])
         order, raw = rearranged(raw, answer.places, answer.scores)
-        told = dict(zip(answer.places.tolist(), answer.scores.tolist()))
+        teacher_scores = dict(zip(answer.places.tolist(), answer.scores.tolist()))
         ranked = [
             replace(
                 ranking[place],
                 score=ranking[n].score,
                 raw=float(raw[n]),
-                teacher_score=told.get(place),
+                teacher_score=teacher_scores.get(place),
             )
             for n, place in enumerate(order.tolist())
         ]
@@ -182,8 +182,8 @@ class Cascade(Serialisable, Savable):
         if answer.failure is not None:
             notes.append(f"the order is the reranker's, not the teacher's: {answer.failure}")
         elif len(order):
-            notes.append(f"teacher: asked about {len(told)} of {len(order)} documents")
-        answered = CascadeRanking(ranked, notes, len(told), answer.failure)
+            notes.append(f"teacher: asked about {len(teacher_scores)} of {len(order)} documents")
+        answered = CascadeRanking(ranked, notes, len(teacher_scores), answer.failure)
         return take_steps(answered, then, top_k)
 
     def predict(self, lists: Lists) -> NDArray[np.float64]:

@@ -152,16 +152,16 @@ class CascadeCurve:
         by_depth = [point(None, depth)[0] for depth in (0, *range(2, budget + 1))]
         (_, base), (_, best) = by_margin[0], max(by_margin, key=lambda pair: pair[0].value)
         is_sure = len(base) > 1 and lower_bound(best, base) > 0
-        points = tuple(own for own, _ in by_margin)
+        points = tuple(point_here for point_here, _ in by_margin)
         return cls(target.measure, len(groups), points, tuple(by_depth), is_sure)
 
     def threshold(self, share: float = 0.95) -> float | None:
         """The least that keeps a share of the greatest gain; 0 if no gain is sure."""
-        base, best = self.by_margin[0].value, max(own.value for own in self.by_margin)
+        base, best = self.by_margin[0].value, max(point.value for point in self.by_margin)
         if not self.gain_is_sure:
             return 0.0
         least = base + share * (best - base)
-        return next(own.threshold for own in self.by_margin if own.value >= least)
+        return next(point.threshold for point in self.by_margin if point.value >= least)
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
@@ -169,8 +169,8 @@ class CascadeCurve:
             "measure": self.measure,
             "n_queries": self.n_queries,
             "gain_is_sure": self.gain_is_sure,
-            "by_margin": [own._asdict() for own in self.by_margin],
-            "by_depth": [own._asdict() for own in self.by_depth],
+            "by_margin": [point._asdict() for point in self.by_margin],
+            "by_depth": [point._asdict() for point in self.by_depth],
         }
 
     def text(self) -> str:
@@ -178,15 +178,16 @@ class CascadeCurve:
         head = ("threshold", "asked", "queries", self.measure, "", "first", "asked", self.measure)
         rows = [
             (
-                "none" if own.threshold is None else f"{own.threshold:.3g}",
-                f"{own.asked:.2f}",
-                f"{own.queries:.0%}",
-                decimal(own.value),
+                "none" if point.threshold is None else f"{point.threshold:.3g}",
+                f"{point.asked:.2f}",
+                f"{point.queries:.0%}",
+                decimal(point.value),
             )
-            for own in self.by_margin
+            for point in self.by_margin
         ]
         beside = [
-            ("", str(own.budget), f"{own.asked:.2f}", decimal(own.value)) for own in self.by_depth
+            ("", str(point.budget), f"{point.asked:.2f}", decimal(point.value))
+            for point in self.by_depth
         ]
         n = max(len(rows), len(beside))
         rows += [("",) * 4] * (n - len(rows))
@@ -212,6 +213,6 @@ def _values(scores: NDArray[np.float64], target: Target, lists: Lists) -> NDArra
     """The measure of each list."""
     from didyma.metrics import evaluate
 
-    found = evaluate(scores, target.grades, lists.groups, target.measure, docid=lists.docid)
-    (values,) = found.values.values()
+    evaluation = evaluate(scores, target.grades, lists.groups, target.measure, docid=lists.docid)
+    (values,) = evaluation.values.values()
     return values

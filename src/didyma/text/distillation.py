@@ -45,7 +45,9 @@ class KeptGain:
     @property
     def means(self) -> dict[str, float]:
         """Mean of the measure, by system."""
-        return {name: own.mean(self.measure) for name, own in self.evaluations.items()}
+        return {
+            name: evaluation.mean(self.measure) for name, evaluation in self.evaluations.items()
+        }
 
     @property
     def share(self) -> float | None:
@@ -64,8 +66,8 @@ class KeptGain:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
-        own = {"judged_by": self.judged_by, "measure": self.measure, "n_queries": self.n_queries}
-        return {**own, "means": self.means, "share": self.share}
+        record = {"judged_by": self.judged_by, "measure": self.measure, "n_queries": self.n_queries}
+        return {**record, "means": self.means, "share": self.share}
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +245,7 @@ def _agree(column: NDArray[np.float64], taught: NDArray[np.float64], groups: Gro
         rows = groups.rows_of(n)
         rows = rows[~np.isnan(taught[rows])]
         ranks, of_teacher = (
-            np.unique(own[rows], return_inverse=True)[1] for own in (column, taught)
+            np.unique(column_here[rows], return_inverse=True)[1] for column_here in (column, taught)
         )
         if not np.array_equal(ranks, of_teacher):
             return False
@@ -263,8 +265,8 @@ def _together(lists: Lists, judged: Lists) -> Lists:
     if (lists.scores is None) != (judged.scores is None):
         raise DataError("expected first-stage scores as in the lists, or none", field="judged")
     labels = np.zeros(len(lists)) if lists.labels is None else parts[0].y
-    scores = [own for part in parts if (own := part.scores) is not None]
-    docid = [own.astype(str) for part in parts if (own := part.docid) is not None]
+    scores = [values for part in parts if (values := part.scores) is not None]
+    docid = [values.astype(str) for part in parts if (values := part.docid) is not None]
     return Lists(
         [*parts[0].texts, *parts[1].texts],
         np.concatenate([labels, parts[1].y]),

@@ -74,8 +74,8 @@ def post_json(
             problem = f"answers {error.code} {error.reason}: {said}"
             if error.code not in PASSING:
                 raise DataError(problem, field=field) from None
-            asked = error.headers.get("Retry-After", "")
-            pause = float(asked) if asked.isdigit() else pause
+            retry_after = error.headers.get("Retry-After", "")
+            pause = float(retry_after) if retry_after.isdigit() else pause
         except (URLError, HTTPException, OSError) as error:
             problem = f"cannot be reached ({getattr(error, 'reason', None) or error!s:.120})"
         pause = min(pause, LONGEST_PAUSE)

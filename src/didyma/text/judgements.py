@@ -32,7 +32,7 @@ def read_judged(
     [(['a', 'b'], [2, 1]), (['a', 'b'], [2, 1])]
     """
     if isinstance(queries, Lists):
-        if not all(own is None for own in (passages, labels, scores, query_vectors)):
+        if not all(value is None for value in (passages, labels, scores, query_vectors)):
             raise DataError("lists have passages, labels and scores already: give no others")
         lists = queries
     else:

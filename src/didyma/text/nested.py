@@ -44,13 +44,13 @@ def nested_choice(
     """
     n_folds = int(fold.max()) + 1
     outer = [learn(fold != n) for n in range(n_folds)]
-    losses = np.array([[loss(own, fold == n) for own in outer[n]] for n in range(n_folds)])
+    losses = np.array([[loss(learned, fold == n) for learned in outer[n]] for n in range(n_folds)])
     inner = np.zeros_like(losses)  # of each fold, the losses of others without it
     if n_folds > 2:
         for first in range(n_folds):
             for second in range(first):
-                own = learn((fold != first) & (fold != second))
-                inner[first] += [loss(one, fold == second) for one in own]
-                inner[second] += [loss(one, fold == first) for one in own]
-    chosen = [own[int(np.argmin(sums))] for own, sums in zip(outer, inner)]
+                learned = learn((fold != first) & (fold != second))
+                inner[first] += [loss(one, fold == second) for one in learned]
+                inner[second] += [loss(one, fold == first) for one in learned]
+    chosen = [learned[int(np.argmin(sums))] for learned, sums in zip(outer, inner)]
     return NestedChoice(chosen, outer, losses.sum(axis=0), int(np.argmin(losses.sum(axis=0))))

@@ -23,15 +23,15 @@ LONGEST = 60  # characters of a name
 
 def imputed(part: Signals, lists: Lists) -> Iterator[str]:
     """Signals that the model looks at and that documents lack."""
-    given = {} if lists.attributes is None else lists.attributes.signals
+    signals = {} if lists.attributes is None else lists.attributes.signals
     for number in part.numbers_:
-        values = given.get(number.name)
+        values = signals.get(number.name)
         is_there = values is not None and values.dtype == np.float64
         n_missing = int(np.isnan(values).sum()) if is_there else len(lists)  # type: ignore[arg-type]
         if n_missing:
             yield f"{_missing(number.name, n_missing, lists)}, counted as {number.imputed:.3g}"
     for category in part.categories_:
-        texts = given.get(category.name, np.full(len(lists), None))
+        texts = signals.get(category.name, np.full(len(lists), None))
         if n_missing := sum(not isinstance(text, str) for text in texts.tolist()):
             yield _missing(category.name, n_missing, lists)
 
@@ -42,8 +42,8 @@ def _missing(name: str, n_missing: int, lists: Lists) -> str:
 
 def unknown(schema: Schema, passages: list[Passage]) -> Iterator[str]:
     """Fields of documents that training has not seen, or has left out."""
-    known = {field.name for field in schema.fields}
-    counts = Counter(name for passage in passages for name in passage.metadata if name not in known)
+    names = {field.name for field in schema.fields}
+    counts = Counter(name for passage in passages for name in passage.metadata if name not in names)
     for name, n in counts.most_common(NAMED):
         yield f"{name!s:.{LONGEST}}: not known from training, ignored in {_of(n, len(passages))}"
     if len(counts) > NAMED:

@@ -62,8 +62,8 @@ def retrieval_columns(
     They are what fusion adds up: scores of first stages, stemmed BM25, and meaning.
     """
     first = [(SIGNAL + signal.name, signal.name) for signal in signals if signal.is_first_stage]
-    own = [(FirstStage().names[0], ""), *first, (LEXICAL[0], ""), (MEANING, "")]
-    return [pair for pair in own if pair[0] in names]
+    columns = [(FirstStage().names[0], ""), *first, (LEXICAL[0], ""), (MEANING, "")]
+    return [pair for pair in columns if pair[0] in names]
 
 
 def opponents(

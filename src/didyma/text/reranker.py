@@ -109,8 +109,8 @@ class Reranker(Serialisable, Savable):
             return self
         if eval_set is not None:
             raise DataError("is for a ranker without a gate: leave it out", field="eval_set")
-        own = self.featuriser, self.ranker, self.gate
-        self.model_, gated, self.out_of_fold_ = fit_gated(*own, lists)
+        settings = self.featuriser, self.ranker, self.gate
+        self.model_, gated, self.out_of_fold_ = fit_gated(*settings, lists)
         self._remember(gated)
         return self
 

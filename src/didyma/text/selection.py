@@ -252,7 +252,8 @@ class CrossValidation:
         self.interrupted = False
         values = [self.values(judged.best(order)) for order in opponents]
         self.opponents = tuple(
-            order._replace(value=float(own.mean())) for order, own in zip(opponents, values)
+            order._replace(value=float(values_of_order.mean()))
+            for order, values_of_order in zip(opponents, values)
         )
         best = int(np.argmax([order.value for order in self.opponents]))
         self.baseline, self.baseline_values = self.opponents[best], values[best]

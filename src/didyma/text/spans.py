@@ -30,17 +30,18 @@ def matched_spans(
     """
     query = reading.queries[np.searchsorted(reading.bounds, row, side="right") - 1]
     text = reading.rows[row]
-    asked = np.arange(reading.begins[query], reading.ends[query])
-    content = asked[~reading.is_stop[reading.terms[asked]]]
-    asked = content if len(content) else asked
+    query_tokens = np.arange(reading.begins[query], reading.ends[query])
+    content = query_tokens[~reading.is_stop[reading.terms[query_tokens]]]
+    query_tokens = content if len(content) else query_tokens
     written = [
-        reading.texts[query][reading.tokens.starts[t] : reading.tokens.stops[t]] for t in asked
+        reading.texts[query][reading.tokens.starts[t] : reading.tokens.stops[t]]
+        for t in query_tokens
     ]
-    of_term = dict(zip(reading.terms[asked].tolist(), written))
-    of_stem = dict(zip(reading.stems[asked].tolist(), written))
+    of_term = dict(zip(reading.terms[query_tokens].tolist(), written))
+    of_stem = dict(zip(reading.stems[query_tokens].tolist(), written))
     tokens = np.arange(reading.begins[text], reading.ends[text])
     words = []
-    for token in tokens[np.isin(reading.stems[tokens], reading.stems[asked])].tolist():
+    for token in tokens[np.isin(reading.stems[tokens], reading.stems[query_tokens])].tolist():
         start, stop = int(reading.tokens.starts[token]), int(reading.tokens.stops[token])
         if window is None or (window[0] <= start and stop <= window[1]):
             exact = of_term.get(int(reading.terms[token]))

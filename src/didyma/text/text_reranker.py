@@ -389,9 +389,9 @@ class TextReranker(Reranker):
         lists = super()._lists(query, documents, scores)
         check_queries(lists)
         if lists.query_vectors is not None:
-            found, expected = lists.query_vectors.shape[1], self.vector_dimension
-            if expected and found != expected:
-                problem = f"expected a vector of {expected} numbers, found {found}"
+            dimension, expected = lists.query_vectors.shape[1], self.vector_dimension
+            if expected and dimension != expected:
+                problem = f"expected a vector of {expected} numbers, found {dimension}"
                 raise DataError(problem, field="query")
         return lists
 

@@ -144,9 +144,9 @@ class _Places:
     def rows_of(self, keys: Sequence[bytes]) -> NDArray[np.int64]:
         rows = np.array([self._recent.get(key, -1) for key in keys], np.int64)
         if len(self._sorted) and len(keys):
-            asked = np.frombuffer(b"".join(keys), f"S{KEY_SIZE}")
-            places = np.minimum(np.searchsorted(self._sorted, asked), len(self._sorted) - 1)
-            there = self._sorted[places] == asked
+            wanted = np.frombuffer(b"".join(keys), f"S{KEY_SIZE}")
+            places = np.minimum(np.searchsorted(self._sorted, wanted), len(self._sorted) - 1)
+            there = self._sorted[places] == wanted
             rows[there] = self._rows[places[there]]
         return rows
 

@@ -167,8 +167,8 @@ class VectorStore:
         """The vectors of an encoder, None if there are none yet."""
         fingerprint = encoder.fingerprint
         for _ in range(2):
-            for known, file in self._files:
-                if known.matches(fingerprint):
+            for known_print, file in self._files:
+                if known_print.matches(fingerprint):
                     return file
             self._look()
         return None
@@ -202,13 +202,13 @@ class VectorStore:
             if path.parent.name in self._seen:
                 continue
             try:
-                found = json.loads(path.read_bytes())
-                if found["kind"] != KIND or found["version"] > VERSION:
+                description = json.loads(path.read_bytes())
+                if description["kind"] != KIND or description["version"] > VERSION:
                     raise DataError(f"expected {KIND} of version {VERSION} or before", path=path)
-                fingerprint = Fingerprint(np.array(found["fingerprint"], np.float32))
-                check_choice(found["dtype"], ("float16", "int8"), "dtype")
+                fingerprint = Fingerprint(np.array(description["fingerprint"], np.float32))
+                check_choice(description["dtype"], ("float16", "int8"), "dtype")
                 dimension = fingerprint.vectors.shape[1]
-                file = VectorFile(path.parent, dimension, found["dtype"])
+                file = VectorFile(path.parent, dimension, description["dtype"])
             except (ValueError, TypeError, KeyError, IndexError) as error:
                 if isinstance(error, DataError):
                     raise

@@ -41,34 +41,34 @@ def files(folder: PathName) -> tuple[list[Path], int]:
 
     What is hidden, its name beginning with a dot, is left out.
     """
-    found, others = [], 0
+    texts, others = [], 0
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(name for name in names if not name.startswith(".")):
             if Path(name).suffix.lower() in SUFFIXES:
-                found.append(Path(root, name))
+                texts.append(Path(root, name))
             else:
                 others += 1
-    return found, others
+    return texts, others
 
 
 def read_folder(folder: PathName) -> Iterator[Passage]:
     """The passages of all text files below a folder."""
-    found, others = files(folder)
-    if not found:
+    paths, others = files(folder)
+    if not paths:
         raise DataError(f"expected a corpus, or text files ({', '.join(SUFFIXES)})", path=folder)
     if others:
         warn(f"{folder}: left out {others} files that are no texts by name", LeftOutWarning)
-    for path in found:
+    for path in paths:
         yield from read(path, path.relative_to(folder).as_posix())
 
 
 def read(path: PathName, name: str | None = None) -> Iterator[Passage]:
     """The passages of a document, whose ids are its ``name`` and their number."""
     name = Path(path).name if name is None else name
-    for number, found in enumerate(passages(read_lines(path)), 1):
-        text = "\n\n".join(filter(None, [" › ".join(found.titles), found.text]))
-        yield Passage(text, f"{name}#{number}", {"file": name, "line": found.line})
+    for number, paragraph in enumerate(passages(read_lines(path)), 1):
+        text = "\n\n".join(filter(None, [" › ".join(paragraph.titles), paragraph.text]))
+        yield Passage(text, f"{name}#{number}", {"file": name, "line": paragraph.line})
 
 
 def passages(lines: list[str]) -> Iterator[Paragraph]:
@@ -113,7 +113,7 @@ def _paragraphs(lines: list[str]) -> Iterator[Paragraph]:
             held.clear()
 
     def begin(level: int, title: str) -> None:
-        titles[:] = [*(known for known in titles if known[0] < level), (level, title)]
+        titles[:] = [*(above for above in titles if above[0] < level), (level, title)]
 
     for number, line in enumerate(lines, 1):
         fenced = _FENCE.match(line)
@@ -141,8 +141,8 @@ def _underline(held: list[str], line: str) -> str | None:
     """The sign that makes a heading of the one line that is held, which may have a line above."""
     if len(held) == 2 and _UNDERLINE.fullmatch(held[0]):
         held = held[1:]
-    found = _UNDERLINE.fullmatch(line)
-    return found[1][0] if found and len(held) == 1 and len(found[1]) > 2 else None
+    match = _UNDERLINE.fullmatch(line)
+    return match[1][0] if match and len(held) == 1 and len(match[1]) > 2 else None
 
 
 def _pieces(paragraph: Paragraph) -> Iterator[Paragraph]:
@@ -164,8 +164,8 @@ def _pieces(paragraph: Paragraph) -> Iterator[Paragraph]:
 def _cuts(text: str) -> Iterator[int]:
     """Places after sentences, and within one that is too long after words."""
     begin = 0
-    for end in [*(found.start() for found in _SENTENCE.finditer(text)), len(text)]:
-        words = [found.end() for found in _WORD.finditer(text, begin, end)]
+    for end in [*(match.start() for match in _SENTENCE.finditer(text)), len(text)]:
+        words = [match.end() for match in _WORD.finditer(text, begin, end)]
         yield from words[LONGEST - 1 : -1 : LONGEST]
         if end > begin:
             yield end

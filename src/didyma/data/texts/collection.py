@@ -148,22 +148,24 @@ class TextCollection:
         place = {name: n for n, name in enumerate(wanted)}
         run, signals = join_runs(self.runs, self.path, None if choice is None else choice.schema)
         query = np.array([place.get(name, -1) for name in run.qid.tolist()], np.int64)
-        known = np.array([name in self.passages for name in run.docid.tolist()], bool)
-        left.add(int(np.sum((query >= 0) & ~known)), "candidates that are unknown passages")
-        rows = np.flatnonzero((query >= 0) & known)
+        is_known = np.array([name in self.passages for name in run.docid.tolist()], bool)
+        left.add(int(np.sum((query >= 0) & ~is_known)), "candidates that are unknown passages")
+        rows = np.flatnonzero((query >= 0) & is_known)
         rows = rows[np.argsort(query[rows], kind="stable")]
         if not len(rows):
             raise DataError("expected candidates of some query, found none", path=self.path)
-        asked = np.unique(query[rows])
-        left.add(len(wanted) - len(asked), "queries without candidates")
+        numbers = np.unique(query[rows])
+        left.add(len(wanted) - len(numbers), "queries without candidates")
         qid, docid, scores = run.qid[rows], run.docid[rows], run.score[rows]
         labels = None if self.qrels is None else self._labels(self.qrels, qid, docid, left)
         left.say(self.path)
         texts, attributes = self._documents(docid.tolist(), choice or FieldChoice())
         if signals:
-            attributes = with_runs(attributes, {name: own[rows] for name, own in signals.items()})
+            attributes = with_runs(
+                attributes, {name: scores[rows] for name, scores in signals.items()}
+            )
             scores = np.zeros(1)
-        names = [wanted[n] for n in asked.tolist()]
+        names = [wanted[n] for n in numbers.tolist()]
         return Lists(
             texts,
             labels,
@@ -202,11 +204,11 @@ class TextCollection:
         """The judgement of each candidate."""
         pairs = zip(qrels.qid.tolist(), qrels.docid.tolist())
         grades = dict(zip(pairs, qrels.relevance.tolist()))
-        candidates, asked = list(zip(qid.tolist(), docid.tolist())), set(qid.tolist())
+        candidates, queries = list(zip(qid.tolist(), docid.tolist())), set(qid.tolist())
         missed = grades.keys() - set(candidates)
         unknown = {pair for pair in missed if pair[1] not in self.passages and not self.from_engine}
         left.add(len(unknown), "judgements of unknown passages")
-        relevant = sum(pair[0] in asked and grades[pair] > 0 for pair in missed - unknown)
+        relevant = sum(pair[0] in queries and grades[pair] > 0 for pair in missed - unknown)
         left.add(relevant, "relevant passages that are no candidates")
         return np.array([grades.get(pair, 0) for pair in candidates], np.float64)
 
@@ -254,8 +256,8 @@ def read_files(
     place = path or passages or (files[0] if files else None) or queries or "the collection"
     judged = None if qrels is None else read_qrels(qrels)
     if len(files) == 1 and msmarco.has_texts(files[0]):
-        asked, texts, candidates = msmarco.read_top(files[0])
-        return TextCollection(place, asked, texts, judged, (candidates,))
+        query_texts, texts, candidates = msmarco.read_top(files[0])
+        return TextCollection(place, query_texts, texts, judged, (candidates,))
     if queries is None or (passages is None and files):
         raise DataError("expected both queries and passages", path=place)
     runs = read_runs(files)
@@ -263,13 +265,13 @@ def read_files(
     if runs:
         wanted = {name for run in runs for name in run.docid.tolist()}
         wanted |= set() if judged is None else set(judged.docid.tolist())
-    own = None if judged is None else set(judged.qid.tolist())
+    judged_queries = None if judged is None else set(judged.qid.tolist())
     read = {} if passages is None else by_id.read_passages(passages, wanted, fields)
     texts = {name: one.text for name, one in read.items()}
-    found = by_id.read_passages(queries, own)
-    asking = {name: one.text for name, one in found.items()}
+    query_passages = by_id.read_passages(queries, judged_queries)
+    asking = {name: one.text for name, one in query_passages.items()}
     return TextCollection(
-        place, asking, texts, judged, runs, _records(read), _query_vectors(found, queries)
+        place, asking, texts, judged, runs, _records(read), _query_vectors(query_passages, queries)
     )
 
 
@@ -281,7 +283,9 @@ def _query_vectors(queries: Mapping[str, Passage], path: PathName) -> dict[str, 
         vector = known_as("vector", query.metadata)
         if vector is not None and query.metadata[vector] is not None:
             vectors[name] = query.metadata[vector]
-        unread |= dict.fromkeys(key for key, own in query.metadata.items() if own and key != vector)
+        unread |= dict.fromkeys(
+            key for key, value in query.metadata.items() if value and key != vector
+        )
     if unread:
         names = ", ".join(unread)
         warn(f"{path}: fields of queries that are left out: {names}", LeftOutWarning)

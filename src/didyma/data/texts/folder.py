@@ -50,8 +50,8 @@ def read_folder(
     root = Path(folder)
     queries = _found(root, ("queries",), part)
     passages = None if indexed else _found(root, PASSAGES, part)
-    found = _found(root, CANDIDATES, part)
-    candidates = files_of(run) or ([] if found is None else [found])
+    in_folder = _found(root, CANDIDATES, part)
+    candidates = files_of(run) or ([] if in_folder is None else [in_folder])
     candidates = [] if indexed else candidates
     qrels = _qrels(root, part)
     whole = len(candidates) == 1 and msmarco.has_texts(candidates[0])
@@ -70,17 +70,17 @@ def read_folder(
     if part is None or splits is None:
         return collection
     names = by_id.read(splits)
-    own = {name: text for name, text in collection.queries.items() if names.get(name) == part}
-    if not own:
-        known = ", ".join(dict.fromkeys(names.values()))
-        raise DataError(f"expected one of {known}, found {part!r}", path=splits, field="part")
-    return replace(collection, queries=own, qrels=_of(collection.qrels, own))
+    texts = {name: text for name, text in collection.queries.items() if names.get(name) == part}
+    if not texts:
+        parts = ", ".join(dict.fromkeys(names.values()))
+        raise DataError(f"expected one of {parts}, found {part!r}", path=splits, field="part")
+    return replace(collection, queries=texts, qrels=_of(collection.qrels, texts))
 
 
 def corpus_of(folder: PathName) -> Path | None:
     """The file of a folder that has its passages, if there is one."""
-    found = _found(Path(folder), PASSAGES, None)
-    return found if found and format_suffix(found) in (".tsv", ".jsonl") else None
+    file = _found(Path(folder), PASSAGES, None)
+    return file if file and format_suffix(file) in (".tsv", ".jsonl") else None
 
 
 def _found(root: Path, names: Sequence[str], part: str | None) -> Path | None:
@@ -96,8 +96,8 @@ def _found(root: Path, names: Sequence[str], part: str | None) -> Path | None:
 
 def _qrels(root: Path, part: str | None) -> Path | None:
     """The judgements of a part; without one, those that are there if there are no others."""
-    if (found := _found(root, ("qrels",), part)) is not None:
-        return found
+    if (file := _found(root, ("qrels",), part)) is not None:
+        return file
     folder = root / "qrels"
     if folder.is_dir():
         parts = {path.name.partition(".")[0]: path for path in sorted(folder.iterdir())}
@@ -115,5 +115,5 @@ def _qrels(root: Path, part: str | None) -> Path | None:
 def _of(qrels: Qrels | None, queries: dict[str, str]) -> Qrels | None:
     if qrels is None:
         return None
-    kept = np.array([name in queries for name in qrels.qid.tolist()], bool)
-    return Qrels(qrels.qid[kept], qrels.docid[kept], qrels.relevance[kept])
+    is_kept = np.array([name in queries for name in qrels.qid.tolist()], bool)
+    return Qrels(qrels.qid[is_kept], qrels.docid[is_kept], qrels.relevance[is_kept])

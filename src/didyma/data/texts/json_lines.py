@@ -52,14 +52,14 @@ _SIDE = re.compile(r"(pos|neg)(?:itive|ative)?s?(?:_passages|_\d+)?")
 
 def read(path: PathName, roles: Roles | None = None, choice: FieldChoice | None = None) -> Lists:
     """Read judged texts, or texts without labels; see above."""
-    asked = roles or Roles()
-    rows = TextRows(path, choice=choice, names=asked.given)
+    role_names = roles or Roles()
+    rows = TextRows(path, choice=choice, names=role_names.given)
     texts = () if choice is None else choice.texts
     for line, record in objects(path):
         with placed(path, line):
-            found = list(_rows_of(record, asked, texts, rows.unread))
-        rows.n_empty += not found
-        for row in found:
+            passages = list(_rows_of(record, role_names, texts, rows.unread))
+        rows.n_empty += not passages
+        for row in passages:
             add = rows.add_once if "side" in row else rows.add
             add(line, **{"label" if name == "side" else name: row[name] for name in row})
     return rows.lists()
@@ -73,10 +73,10 @@ def write(lists: Lists, path: PathName, **columns: ArrayLike) -> None:
     Ids that are the texts themselves are left out.
     """
     queries, texts, groups = lists.query_texts, lists.texts, lists.groups
-    known = {"label": lists.labels, "score": lists.scores}
+    row_numbers = {"label": lists.labels, "score": lists.scores}
     numbers, judged = (
-        {name: np.asarray(own).tolist() for name, own in values.items() if own is not None}
-        for values in (known, columns)
+        {name: np.asarray(column).tolist() for name, column in values.items() if column is not None}
+        for values in (row_numbers, columns)
     )
     docid = texts if lists.docid is None else lists.docid.tolist()
     for name in ("id", "label", "score", JUDGED):
@@ -87,8 +87,8 @@ def write(lists: Lists, path: PathName, **columns: ArrayLike) -> None:
             passages = [
                 ({} if docid[row] == texts[row] else {"id": docid[row]})
                 | lists.document(row)
-                | {key: own[row] for key, own in numbers.items()}
-                | ({JUDGED: {key: own[row] for key, own in judged.items()}} if judged else {})
+                | {key: column[row] for key, column in numbers.items()}
+                | ({JUDGED: {key: column[row] for key, column in judged.items()}} if judged else {})
                 for row in groups.rows_of(n).tolist()
             ]
             record = ({} if name == query else {"qid": str(name)}) | {"query": query}
@@ -99,20 +99,20 @@ def write(lists: Lists, path: PathName, **columns: ArrayLike) -> None:
 
 
 def _rows_of(
-    record: Mapping[str, Any], asked: Roles, texts: tuple[str, ...], unread: dict[str, None]
+    record: Mapping[str, Any], roles: Roles, texts: tuple[str, ...], unread: dict[str, None]
 ) -> Iterator[dict[str, Any]]:
     """What `TextRows.add` is told about each passage of an object.
 
     ``texts`` are fields that are texts whatever they are called; ``unread`` is told of fields that
     belong to no passage.
     """
-    given = asked.given
+    given = roles.given
     is_list = isinstance(record.get(given.get("passage", "")), list)
     free = [name for name in record if name not in given.values()]
     passages = given["passage"] if is_list else next((n for n in PASSAGES if n in free), None)
     sides = {name: SIDES[match[1]] for name in free if (match := _SIDE.fullmatch(name))}
     if passages is None and not sides:
-        yield _pair(record, asked, texts)
+        yield _pair(record, roles, texts)
         return
     names = assign(record, ("query", "qid", "vector"), given, {"qid": ("id", "_id")})
     owner = _query(record, names)
@@ -174,7 +174,7 @@ def _listed(
 def _take(row: dict[str, Any], taken: Mapping[str, str]) -> None:
     """Take fields out of a document, which have been read in these roles."""
     if taken:
-        document = {name: own for name, own in row["document"].items() if name not in taken}
+        document = {name: value for name, value in row["document"].items() if name not in taken}
         row |= {"document": document, "taken": {**row["taken"], **taken}}
 
 
@@ -193,8 +193,8 @@ def _beside(
     return {role: (name, _list(record, name)) for role, name in names.items()}
 
 
-def _pair(record: Mapping[str, Any], asked: Roles, texts: tuple[str, ...]) -> dict[str, Any]:
-    names = asked.among(record)
+def _pair(record: Mapping[str, Any], roles: Roles, texts: tuple[str, ...]) -> dict[str, Any]:
+    names = roles.among(record)
     beside = next((name for name in QUERY_VECTORS if name in record), None)
     names |= {} if beside is None else {"vector": beside}
     row = _query(record, names)
@@ -206,7 +206,7 @@ def _pair(record: Mapping[str, Any], asked: Roles, texts: tuple[str, ...]) -> di
     for role in NUMBERS:
         if (name := names.get(role)) is not None:
             row[role] = number_of(record[name], name)
-    taken = {names[role]: own for role, own in TAKEN.items() if role in names}
+    taken = {names[role]: role_taken for role, role_taken in TAKEN.items() if role in names}
     mine = (names.get("query"), names.get("qid"), names.get("vector"), *taken)
     document = {name: value for name, value in record.items() if name not in mine}
     given = {"passage": names["passage"]} if "passage" in names else None
@@ -247,7 +247,7 @@ def _passage(
     if not isinstance(value, Mapping):
         return row
     names = {*(passage.fields or ("text",)), *passage.metadata}
-    document = {name: own for name, own in value.items() if name in names}
+    document = {name: inner for name, inner in value.items() if name in names}
     _check_finite(document, f"{field}, ")
     taken = {name: "id" for name in value if name not in document}
     return {**row, "document": flattened(document), "taken": taken, "place": field}

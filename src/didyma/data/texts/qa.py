@@ -56,13 +56,13 @@ class _Row(NamedTuple):
 
 
 def _lists(rows: Iterable[_Row]) -> Lists:
-    asked, sentences, labels = [], [], []
+    question_texts, sentences, labels = [], [], []
     for _, group in groupby(rows, key=lambda row: row.key):
-        _, questions, told, judged = zip(*group)
-        asked.append(questions[0])
-        sentences.append(told)
+        _, questions, group_sentences, judged = zip(*group)
+        question_texts.append(questions[0])
+        sentences.append(group_sentences)
         labels.append(judged)
-    return Lists.of_texts(asked, sentences, labels)
+    return Lists.of_texts(question_texts, sentences, labels)
 
 
 def _rows(path: PathName) -> Iterator[_Row]:

@@ -129,12 +129,12 @@ def read_files(
     if passages is None and not isinstance(first_stage, Engine):
         raise DataError("expected passages, or an index of them", path=queries, field="passages")
     choice = FieldChoice(**options)
-    found = collection.read_files(
+    texts = collection.read_files(
         queries=queries, passages=passages, qrels=qrels, run=run, fields=choice.texts
     )
-    if not found.runs and first_stage is not None:
-        found = found.with_candidates(first_stage, depth)
-    return found.lists(choice)
+    if not texts.runs and first_stage is not None:
+        texts = texts.with_candidates(first_stage, depth)
+    return texts.lists(choice)
 
 
 def from_frame(frame: Any, **options: Any) -> Lists:
@@ -159,8 +159,8 @@ def _read_tabs(path: PathName, roles: Roles, choice: FieldChoice) -> Lists:
         return json_texts.read(path, roles, choice)
     header = first.decode(errors="replace").split("\t")
     with placed(path, 1):
-        found = roles.among(header)
-    if "query" in found and ("passage" in found or set(choice.texts) & set(header)):
+        columns = roles.among(header)
+    if "query" in columns and ("passage" in columns or set(choice.texts) & set(header)):
         return text_table.read(path, roles, choice)
     if len(header) == len(qa.COLUMNS):
         _check_nameless(path, roles)

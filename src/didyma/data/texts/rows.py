@@ -80,10 +80,10 @@ class TextRows:
         A passage that is more than a text is a ``document``, without the fields that were
         ``taken`` as ids, labels and scores; ``place`` is where it stands in the line.
         """
-        known = {"qid": qid, "label": label, "score": score, "docid": docid}
+        values = {"qid": qid, "label": label, "score": score, "docid": docid}
         if not self._texts:
-            self._first, self._first_line = known, line
-        for name, value in known.items():
+            self._first, self._first_line = values, line
+        for name, value in values.items():
             if (value is None) != (self._first[name] is None):
                 has = "none" if value is not None else "one"
                 first = f"{self._unit} {self._first_line}"
@@ -102,7 +102,7 @@ class TextRows:
         self._query_of_row.append(number)
         self._texts.append(passage)
         for name, column in self._columns.items():
-            column.append(known[name])
+            column.append(values[name])
 
     def add_once(
         self,

@@ -85,8 +85,8 @@ def with_runs(attributes: Attributes | None, signals: dict[str, NDArray[np.float
     before = attributes or Attributes()
     for name in signals:
         if name in before.signals or name in before.fields:
-            known = Schema.of(attributes)
-            if all(own.name != name or own.reason != RUN for own in known.fields):
+            schema_before = Schema.of(attributes)
+            if all(field.name != name or field.reason != RUN for field in schema_before.fields):
                 raise DataError("expected a tag that is no field of passages", field=name)
     schema = Schema.of(attributes).with_runs(list(signals))
     return replace(

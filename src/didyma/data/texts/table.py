@@ -134,11 +134,11 @@ def _lists(
 ) -> Lists:
     given = {"passage": names["passage"]} if "passage" in names else {}
     rows = TextRows(path, "row", choice, given, line_of)
-    taken = {names[role]: own for role, own in TAKEN.items() if role in names}
+    taken = {names[role]: column for role, column in TAKEN.items() if role in names}
     for number, values in enumerate(zip(*columns.values()), 1):
         row = dict(zip(columns, values))
         if further:
-            document = {name: own[number - 1] for name, own in further.items()}
+            document = {name: column[number - 1] for name, column in further.items()}
             if given:
                 document[names["passage"]] = row["passage"]
             row |= {"passage": row.get("passage", ""), "document": document, "taken": taken}

@@ -65,8 +65,8 @@ class HTTPEncoder(Encoder):
         body: dict[str, Any] = {"input": inputs, "encoding_format": "float"}
         answer = self._ask(body | ({"model": self._model} if self._model else {}))
         try:
-            found = sorted(answer["data"], key=lambda item: item["index"])
-            return [item["embedding"] for item in found]
+            items = sorted(answer["data"], key=lambda item: item["index"])
+            return [item["embedding"] for item in items]
         except (KeyError, TypeError):
             problem = "expected {'data': [{'index': …, 'embedding': […]}, …]}"
             raise self._error(f"{problem}, found {json.dumps(answer):.80}") from None

@@ -107,13 +107,13 @@ class ONNXEncoder(Encoder):
         }
         outputs = self._session.run(None, {name: named[name] for name in self._inputs})
         # Of several, such as the hidden states and what the model itself makes of them, the first.
-        found: NDArray[np.float32] = np.asarray(outputs[0], np.float32)
-        if found.ndim != 3:
-            return found
+        vectors: NDArray[np.float32] = np.asarray(outputs[0], np.float32)
+        if vectors.ndim != 3:
+            return vectors
         if self.pooling == "first":
-            return found[:, 0]
+            return vectors[:, 0]
         weights = mask[:, :, None].astype(np.float32)
-        return (found * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
+        return (vectors * weights).sum(axis=1) / np.maximum(weights.sum(axis=1), 1)
 
     def __getstate__(self) -> dict[str, Any]:
         return {n: v for n, v in vars(self).items() if n not in ("_session", "_tokenizer")}
@@ -129,9 +129,9 @@ def _settings(folders: list[Path], name: Path) -> dict[str, Any]:
     if path is None:
         return {}
     try:
-        found = json.loads(path.read_bytes())
-        if isinstance(found, dict):
-            return found
+        settings = json.loads(path.read_bytes())
+        if isinstance(settings, dict):
+            return settings
     except (ValueError, RecursionError):
         pass
     raise DataError("is damaged: expected an object of JSON", path=path)

@@ -39,4 +39,4 @@ def prefixes_of(model: str) -> Prefixes:
     Prefixes(query='', document='')
     """
     name = model.lower()
-    return next((found for rule, found in KNOWN.items() if re.search(rule, name)), Prefixes())
+    return next((prefixes for rule, prefixes in KNOWN.items() if re.search(rule, name)), Prefixes())

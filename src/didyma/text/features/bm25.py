@@ -190,14 +190,14 @@ class BM25:
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The index that has this state; its arrays may be mapped from files."""
-        found = cls(values["language"])
+        index = cls(values["language"])
         words = {name: array for name, array in arrays.items() if name not in LISTS}
-        found.reader_ = Reader.from_state(words, values)
-        vocabulary = found.reader_.vocabulary
+        index.reader_ = Reader.from_state(words, values)
+        vocabulary = index.reader_.vocabulary
         lists = {name: arrays[name] for name in LISTS}
-        found.postings_ = Postings(**lists, mean_length=vocabulary.mean_length)
-        found.postings_.check(len(vocabulary.stem_counts))
-        return found
+        index.postings_ = Postings(**lists, mean_length=vocabulary.mean_length)
+        index.postings_.check(len(vocabulary.stem_counts))
+        return index
 
 
 def _read(

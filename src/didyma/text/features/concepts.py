@@ -75,12 +75,12 @@ class Concepts(Serialisable):
             most //= 2
         order = np.lexsort((-weights, place))
         strongest = np.arange(len(order)) - np.repeat(np.cumsum(df) - df, df) < most
-        kept = np.sort(order[strongest])
-        steps = 255 * weights[kept] / weights.max(initial=0.0)
+        entries_kept = np.sort(order[strongest])
+        steps = 255 * weights[entries_kept] / weights.max(initial=0.0)
         return cls(
             present.astype(np.int32),
             np.concatenate([[0], np.cumsum(np.minimum(df, most))]).astype(np.int32),
-            concept[kept].astype(np.int16),
+            concept[entries_kept].astype(np.int16),
             np.maximum(np.rint(steps), 1).astype(np.uint8),
         )
 

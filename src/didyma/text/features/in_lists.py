@@ -47,7 +47,7 @@ def reciprocal_ranks(values: Vector, document: NDArray[np.int64], groups: Groups
     rank = np.empty(len(values))
     bounds = np.searchsorted(document, groups.starts)
     for q in range(len(groups)):
-        own = slice(bounds[q], bounds[q + 1])
+        of_list = slice(bounds[q], bounds[q + 1])
         ranked = np.sort(best[groups.starts[q] : groups.starts[q + 1]])
-        rank[own] = 1 + len(ranked) - np.searchsorted(ranked, values[own], side="right")
+        rank[of_list] = 1 + len(ranked) - np.searchsorted(ranked, values[of_list], side="right")
     return 1 / (RRF_CONSTANT + rank)

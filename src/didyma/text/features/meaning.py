@@ -138,21 +138,21 @@ class Meaning(Part):
         if queries is None:
             return cosines
         attributes = reading.lists.attributes
-        given = None if attributes is None else attributes.vectors
-        if given is not None:
-            if given.shape[1] != queries.shape[1]:
+        document_vectors = None if attributes is None else attributes.vectors
+        if document_vectors is not None:
+            if document_vectors.shape[1] != queries.shape[1]:
                 raise DataError(
                     f"expected vectors of {queries.shape[1]} numbers, as queries have, found "
-                    f"{given.shape[1]}",
+                    f"{document_vectors.shape[1]}",
                     field="vectors",
                 )
-            cosines[0] = _cosines(given[document], queries[query])
+            cosines[0] = _cosines(document_vectors[document], queries[query])
         if self.encoder is None or (self.budget == 0 and self.store is None):
             return cosines
         columns = [[reading.texts[n] for n in reading.rows[rows].tolist()]]
         for field in self.fields:
-            own = () if attributes is None else attributes.fields.get(field, ())
-            columns.append([own[n] if len(own) else "" for n in document.tolist()])
+            field_texts = () if attributes is None else attributes.fields.get(field, ())
+            columns.append([field_texts[n] if len(field_texts) else "" for n in document.tolist()])
         is_asked = np.isfinite(queries[query, 0])
         spent: dict[int, int] = {}
         for number, texts in enumerate(columns):
@@ -166,44 +166,44 @@ class Meaning(Part):
 
     def _query_vectors(self, reading: Reading) -> Vectors | None:
         """A vector for each list, those given with the lists first; None if there are none."""
-        given = reading.lists.query_vectors
-        if given is not None and np.isfinite(given).all():
-            return given
+        brought = reading.lists.query_vectors
+        if brought is not None and np.isfinite(brought).all():
+            return brought
         if self.encoder is None:
-            return given
+            return brought
         texts = [reading.texts[n] for n in reading.queries.tolist()]
         distinct = {text: n for n, text in enumerate(dict.fromkeys(texts))}
         vectors = self.encoder.encode_queries(list(distinct))
-        own: Vectors = vectors[[distinct[text] for text in texts]]
-        if given is None:
-            return own
-        return np.where(np.isfinite(given).all(axis=1, keepdims=True), given, own)
+        encoded: Vectors = vectors[[distinct[text] for text in texts]]
+        if brought is None:
+            return encoded
+        return np.where(np.isfinite(brought).all(axis=1, keepdims=True), brought, encoded)
 
     def _document_vectors(
         self, texts: list[str], lists: list[int], spent: dict[int, int]
     ) -> Vectors:
         """Vectors of texts; NaN for those beyond what is left of the budget of their list."""
         assert self.encoder is not None
-        known = dict(self._sample)
+        vector_of = dict(self._sample)
         if self.store is not None:
             distinct = list(dict.fromkeys(texts))
             stored = self.store.get(self.encoder, distinct, "document", budget=0)
-            known |= {
+            vector_of |= {
                 text: vector for text, vector in zip(distinct, stored) if np.isfinite(vector[0])
             }
         wanted: dict[str, None] = {}
         for text, number in zip(texts, lists):
-            if text in known or text in wanted:
+            if text in vector_of or text in wanted:
                 continue
             if self.budget is None or spent.get(number, 0) < self.budget:
                 spent[number] = spent.get(number, 0) + 1
                 wanted[text] = None
         if wanted:
-            known |= dict(zip(wanted, self._encoded(self.encoder, list(wanted))))
+            vector_of |= dict(zip(wanted, self._encoded(self.encoder, list(wanted))))
         if self.budget is None and not hasattr(self, "median_"):
-            self._sample = known  # which are not embedded twice
+            self._sample = vector_of  # which are not embedded twice
         missing = np.full(self.encoder.dimension, np.nan, np.float32)
-        return np.stack([known.get(text, missing) for text in texts])
+        return np.stack([vector_of.get(text, missing) for text in texts])
 
     def _encoded(self, encoder: Encoder, texts: list[str]) -> Vectors:
         """Vectors of texts, made in batches, and kept if there is a store; NaN if time is over."""

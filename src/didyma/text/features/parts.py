@@ -38,8 +38,8 @@ def parts_of(
         texts = list(lists.items)
         parts += [
             FieldOverlaps(name)
-            for name, own in attributes.fields.items()
-            if any(text.strip() for text in own) and list(own) != texts
+            for name, field_texts in attributes.fields.items()
+            if any(text.strip() for text in field_texts) and list(field_texts) != texts
         ]
         parts += [Signals()] * bool(attributes.signals)
     has_vectors = attributes is not None and attributes.vectors is not None

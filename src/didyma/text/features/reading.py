@@ -137,8 +137,8 @@ class Reader(Serialisable):
         """Count the words of the distinct passages."""
         texts = list(dict.fromkeys(lists.texts))
         if language == "auto":
-            asked = list(dict.fromkeys(lists.query_texts))
-            language = language_of([*sample(texts), *sample(asked)])
+            distinct_queries = list(dict.fromkeys(lists.query_texts))
+            language = language_of([*sample(texts), *sample(distinct_queries)])
         lexicon = Lexicon(check_language(language))
         tokens = lexicon.read(texts)
         return cls(Vocabulary.of(lexicon, tokens.terms, tokens.begins))
@@ -146,13 +146,15 @@ class Reader(Serialisable):
     def read(self, lists: Lists) -> Reading:
         """The words of each query and of its passages."""
         queries, passages, groups = lists.query_texts, lists.texts, lists.groups
-        asked = {query: n for n, query in enumerate(dict.fromkeys(queries))}
-        number = {text: n for n, text in enumerate(dict.fromkeys(passages), start=len(asked))}
-        texts = [*asked, *number]
+        number_of_query = {query: n for n, query in enumerate(dict.fromkeys(queries))}
+        number = {
+            text: n for n, text in enumerate(dict.fromkeys(passages), start=len(number_of_query))
+        }
+        texts = [*number_of_query, *number]
         lexicon, tables = Lexicon(self.language, self.vocabulary), self.vocabulary.tables
         tokens = lexicon.read(texts)
         begins, ends = tokens.begins[:-1], tokens.begins[1:].copy()
-        is_query = np.arange(len(texts)) < len(asked)
+        is_query = np.arange(len(texts)) < len(number_of_query)
         ends[is_query] = np.minimum(ends, begins + LONGEST_QUERY)[is_query]
         rows = np.array([number[text] for text in passages], np.int64)
         return Reading(
@@ -162,7 +164,7 @@ class Reader(Serialisable):
             tokens=tokens,
             begins=begins,
             ends=ends,
-            queries=np.array([asked[query] for query in queries], np.int64),
+            queries=np.array([number_of_query[query] for query in queries], np.int64),
             bounds=groups.starts,
             rows=rows[groups.rows],
             terms=tokens.terms,

@@ -147,11 +147,11 @@ class Signals(Part):
     @property
     def absolute(self) -> tuple[str, ...]:
         """Numbers, whether they are missing, and categories."""
-        missing = [own.name for own in self.numbers_ if own.was_missing]
+        missing = [signal.name for signal in self.numbers_ if signal.was_missing]
         return (
-            *(SIGNAL + own.name for own in self.numbers_),
+            *(SIGNAL + signal.name for signal in self.numbers_),
             *(SIGNAL + name + MISSING for name in missing),
-            *(name for own in self.categories_ for name in own.columns),
+            *(name for signal in self.categories_ for name in signal.columns),
         )
 
     @property
@@ -179,10 +179,10 @@ class Signals(Part):
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Columns of each row; shape (n_rows, n_columns)."""
         lists, columns = reading.lists, [np.zeros((0, len(reading.lists)))]
-        given = {} if lists.attributes is None else lists.attributes.signals
+        signals = {} if lists.attributes is None else lists.attributes.signals
         for signal in self._signals:
             dtype = np.float64 if isinstance(signal, NumberSignal) else np.object_
-            values = given.get(signal.name)
+            values = signals.get(signal.name)
             if values is None or values.dtype != dtype:  # as if all were missing
                 fill = np.nan if dtype is np.float64 else None
                 values = np.full(len(lists), fill, dtype)
@@ -203,13 +203,13 @@ def with_given(
     explanation: PassageExplanation, attributes: Attributes, row: int
 ) -> PassageExplanation:
     """An explanation with the values of signals as they came, none where they were missing."""
-    given = {
+    value_of = {
         SIGNAL + name: None if np.isnan(values[row]) else float(values[row])
         for name, values in attributes.signals.items()
         if values.dtype == np.float64
     }
     contributions = tuple(
-        part._replace(value=given[part.name]) if part.name in given else part
+        part._replace(value=value_of[part.name]) if part.name in value_of else part
         for part in explanation.contributions
     )
     return replace(explanation, contributions=contributions)

@@ -120,9 +120,9 @@ class FieldOverlaps(Part):
 
     def columns(self, reading: Reading) -> NDArray[np.float64]:
         """Overlaps of each row; shape (n_rows, n_columns)."""
-        own = self.reader_.read(reading.lists.with_items(self._texts(reading)))
+        field_reading = self.reader_.read(reading.lists.with_items(self._texts(reading)))
         places = [NAMES.index(name) for name in OVERLAPS]
-        overlaps: NDArray[np.float64] = own.overlaps[:, places][reading.document]
+        overlaps: NDArray[np.float64] = field_reading.overlaps[:, places][reading.document]
         return overlaps
 
     def _texts(self, reading: Reading) -> Sequence[str]:

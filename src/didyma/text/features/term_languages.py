@@ -116,12 +116,12 @@ class TermLanguages:
     @cached_property
     def traits(self) -> dict[str, int]:
         """Bits of the words that are cues or stop words, each in its own language."""
-        known = dict(zip(self.terms, self.numbers.tolist()))
+        number_of = dict(zip(self.terms, self.numbers.tolist()))
         bits: dict[str, int] = {}
         for number, language in enumerate(self.names):
-            for word, own in traits_of(language).items():
-                if known.get(word, number) == number:
-                    bits[word] = bits.get(word, 0) | own
+            for word, traits in traits_of(language).items():
+                if number_of.get(word, number) == number:
+                    bits[word] = bits.get(word, 0) | traits
         return bits
 
     @cached_property
@@ -221,8 +221,8 @@ def detect_all(
     )
     votes = Counter(others[n] for n in winner[is_other].tolist())
     least = max(LEAST_TEXTS, LEAST_PART * len(lengths))
-    found = [language for language, n_texts in votes.most_common() if n_texts >= least]
-    return (*([] if first is None else [first]), *found)
+    further = [language for language, n_texts in votes.most_common() if n_texts >= least]
+    return (*([] if first is None else [first]), *further)
 
 
 def _distinct(

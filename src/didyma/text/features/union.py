@@ -84,8 +84,8 @@ class TextFeatures(Featuriser):
     @property
     def absolute(self) -> tuple[str, ...]:
         """Names of columns that mean the same whatever else is in the list."""
-        own = Counter(self._own_names)  # a signal may be called as the rank of another
-        return tuple(name for part in self.parts for name in part.absolute if own[name] == 1)
+        count_of = Counter(self._own_names)  # a signal may be called as the rank of another
+        return tuple(name for part in self.parts for name in part.absolute if count_of[name] == 1)
 
     @property
     def uses_scores(self) -> bool:
@@ -124,22 +124,22 @@ class TextFeatures(Featuriser):
             columns.append(part.columns(reading))
         X = np.hstack(columns)
         columns = [X]
-        own = self._own_names
+        names = self._own_names
         if self.relative:
             sizes = np.diff(reading.bounds)
-            compared = X[:, [own.index(name) for name in self.relative]]
+            compared = X[:, [names.index(name) for name in self.relative]]
             columns.append(standard_in_query(compared, Groups.from_lists(sizes[sizes > 0])))
         for name in self.reciprocal:
-            values, groups = X[:, own.index(name)], reading.lists.groups
+            values, groups = X[:, names.index(name)], reading.lists.groups
             columns.append(reciprocal_ranks(values, reading.document, groups)[:, None])
         return np.hstack(columns)
 
     def with_columns(self, names: Iterable[str]) -> TextFeatures:
         """The same reader with the parts that these columns need, and those of them in lists."""
         compared: dict[str, list[str]] = {IN_LIST: [], RRF: []}
-        own, wanted = set(self._own_names), set()
+        own_names, wanted = set(self._own_names), set()
         for name in names:
-            suffix = "" if name in own else IN_LIST if name.endswith(IN_LIST) else RRF
+            suffix = "" if name in own_names else IN_LIST if name.endswith(IN_LIST) else RRF
             wanted.add(name.removesuffix(suffix))
             if suffix:
                 compared[suffix].append(name.removesuffix(suffix))
@@ -164,7 +164,7 @@ class TextFeatures(Featuriser):
     @classmethod
     def from_state(cls, arrays: dict[str, NDArray[Any]], values: dict[str, Any]) -> Self:
         """The features that have learned this."""
-        parts = [{"class": name, "state": own} for name, own in values["parts"]]
+        parts = [{"class": name, "state": state} for name, state in values["parts"]]
         return super().from_state(concepts_with_places(arrays), {**values, "parts": parts})
 
     def _check_state(self) -> None:

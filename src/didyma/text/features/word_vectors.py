@@ -148,17 +148,17 @@ class _Remembered:
     def vectors_of(self, lexicon: Lexicon, lookup: Lookup) -> _Vectors:
         """The vectors of the terms of a lexicon."""
         table, places = self._table, lexicon.term_places
-        asked = np.flatnonzero((places < 0) | ~table.is_there[places])
-        terms = lexicon.terms if len(asked) else []
-        answers = lookup([terms[n] for n in asked.tolist()])
+        unknown = np.flatnonzero((places < 0) | ~table.is_there[places])
+        terms = lexicon.terms if len(unknown) else []
+        answers = lookup([terms[n] for n in unknown.tolist()])
         norms = np.sqrt((answers**2).sum(axis=1))
         if not table.vectors.shape[1]:
             table = self._table = self._empty(answers.shape[1])
-        is_listed = places[asked] >= 0
-        listed = places[asked[is_listed]]
+        is_listed = places[unknown] >= 0
+        listed = places[unknown[is_listed]]
         table.vectors[listed], table.norms[listed] = answers[is_listed], norms[is_listed]
         table.is_there[listed] = True
-        rows, others = places.copy(), asked[~is_listed]
+        rows, others = places.copy(), unknown[~is_listed]
         rows[others] = ~np.arange(len(others), dtype=np.int32)
         return _Vectors(rows, *table[1:], answers[~is_listed], norms[~is_listed])
 
@@ -199,8 +199,8 @@ class _Mapped:
         self._table, self._zero = table, np.zeros(shapes.pop(), np.float32)
 
     def __call__(self, terms: list[str]) -> NDArray[np.float32]:
-        found = [self._table.get(term, self._zero) for term in terms]
-        return _checked(np.reshape(found, (len(terms), len(self._zero))), len(terms))
+        vectors = [self._table.get(term, self._zero) for term in terms]
+        return _checked(np.reshape(vectors, (len(terms), len(self._zero))), len(terms))
 
 
 def _ask(source: Callable[[list[str]], Any], terms: list[str]) -> NDArray[np.float32]:
@@ -208,9 +208,9 @@ def _ask(source: Callable[[list[str]], Any], terms: list[str]) -> NDArray[np.flo
 
 
 def _checked(vectors: Any, n: int) -> NDArray[np.float32]:
-    found = np.asarray(vectors, np.float32)
-    if found.ndim != 2 or len(found) != n or not np.isfinite(found).all():
+    array = np.asarray(vectors, np.float32)
+    if array.ndim != 2 or len(array) != n or not np.isfinite(array).all():
         raise DataError(
-            f"expected {n} finite vectors, found an array of shape {found.shape}", field="vectors"
+            f"expected {n} finite vectors, found an array of shape {array.shape}", field="vectors"
         )
-    return found
+    return array

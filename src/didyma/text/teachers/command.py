@@ -53,11 +53,11 @@ class CommandTeacher(Teacher):
         self._process: subprocess.Popen[bytes] | None = None
 
     def _score(self, query: str, documents: list[str], timeout: float | None) -> Any:
-        asked = json.dumps({"query": query, "documents": documents}).encode() + b"\n"
+        question = json.dumps({"query": query, "documents": documents}).encode() + b"\n"
         if not self._lock.acquire(timeout=-1 if timeout is None else timeout):
             raise self._error("is busy with another query")
         try:  # answers come in the order of questions
-            line = within(timeout, lambda: self._exchange(asked))
+            line = within(timeout, lambda: self._exchange(question))
         except OSError as error:  # which a timeout is, too
             self.close()
             raise self._error(f"{error.strerror or error}") from None
@@ -73,7 +73,7 @@ class CommandTeacher(Teacher):
             raise self._error(f"expected a line of JSON, found {line[:80]!r}") from None
         return answer.get("scores") if isinstance(answer, dict) else answer
 
-    def _exchange(self, asked: bytes) -> bytes:
+    def _exchange(self, question: bytes) -> bytes:
         process = self._process
         if process is None or process.poll() is not None:
             pipe = subprocess.PIPE
@@ -85,7 +85,7 @@ class CommandTeacher(Teacher):
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            process.stdin.write(asked)
+            process.stdin.write(question)
             process.stdin.flush()
         except BrokenPipeError:
             raise OSError(f"ended with code {process.wait()}") from None

@@ -51,7 +51,7 @@ class EndpointTeacher(Teacher):
             raise self._error("expected an address that begins with http:// or https://")
         if dialect is None:
             path = parts.path.rstrip("/")
-            dialect = next((own for own, end in DIALECTS.items() if path.endswith(end)), None)
+            dialect = next((name for name, end in DIALECTS.items() if path.endswith(end)), None)
             if dialect is None:
                 raise self._error(
                     f"expected an address that ends in one of {', '.join(DIALECTS.values())}, or a "
@@ -93,6 +93,6 @@ class EndpointTeacher(Teacher):
             expected = f"expected results with index and {name}, one for each of {n} documents"
             raise self._error(f"{expected}, found {json.dumps(answer):.120}") from None
         if np.isnan(scores).any():
-            found = len(results)
-            raise self._error(f"expected a score for each of {n} documents, found {found}")
+            n_scores = len(results)
+            raise self._error(f"expected a score for each of {n} documents, found {n_scores}")
         return scores

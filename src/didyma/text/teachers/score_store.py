@@ -100,10 +100,10 @@ class ScoreStore:
 def _check(path: Path, name: str, probes: NDArray[np.float64]) -> None:
     """Refuse the folder of another teacher."""
     try:
-        found = json.loads(path.read_bytes())
-        if found["kind"] != KIND or found["version"] > VERSION:
+        description = json.loads(path.read_bytes())
+        if description["kind"] != KIND or description["version"] > VERSION:
             raise DataError(f"expected {KIND} of version {VERSION} or before", path=path)
-        before = np.array(found["fingerprint"], np.float64)
+        before = np.array(description["fingerprint"], np.float64)
         if before.shape != probes.shape or not np.isfinite(before).all():
             raise ValueError("its fingerprint")
     except (ValueError, TypeError, KeyError) as error:
