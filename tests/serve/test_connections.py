@@ -73,17 +73,22 @@ def test_no_connection_waits_for_ever_for_its_client(brief):
         assert second.startswith(b"HTTP/1.1 200")
 
 
+def is_ended(slow):
+    """Whether the server ends a connection on which bytes keep coming, one at a time."""
+    slow.settimeout(0.05)
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        slow.sendall(b"a")
+        with suppress(TimeoutError):
+            if not slow.recv(1 << 16):
+                return True
+    return False
+
+
 @pytest.mark.parametrize("sent", [b"POST /v2/rer", REQUEST + b"GET /hea", HEAD + b"1\r\nX-Slow: "])
 def test_a_head_that_comes_bit_by_bit_is_ended(brief, sent):
     with connected(brief, sent) as slow, suppress(ConnectionResetError, BrokenPipeError):
-        slow.settimeout(0.05)
-        until = time.monotonic() + 20
-        while time.monotonic() < until:
-            slow.sendall(b"a")
-            with suppress(TimeoutError):
-                if not slow.recv(1 << 16):
-                    break
-        assert time.monotonic() < until
+        assert is_ended(slow)
 
 
 def test_the_rest_of_a_refused_body_is_not_read_for_ever(brief):
@@ -92,14 +97,7 @@ def test_the_rest_of_a_refused_body_is_not_read_for_ever(brief):
         suppress(ConnectionResetError, BrokenPipeError),
     ):
         assert slow.recv(1000).startswith(b"HTTP/1.1 413")
-        slow.settimeout(0.05)
-        until = time.monotonic() + 20
-        while time.monotonic() < until:
-            slow.sendall(b"a")
-            with suppress(TimeoutError):
-                if not slow.recv(1 << 16):
-                    break
-        assert time.monotonic() < until
+        assert is_ended(slow)
 
 
 def test_an_answer_that_nobody_takes_is_given_up(model):

@@ -126,20 +126,20 @@ def ask(
     if query is None and queries is None and output is None and not as_json and sys.stdin.isatty():
         asking.converse()
         return
-    asked = [("1", query)] if query is not None else list(_read_queries(queries))
+    numbered = [("1", query)] if query is not None else list(_read_queries(queries))
     if output is not None:
         from didyma.ranking import ranked as rankings
         from didyma.ranking.ranked import PassageRanking
 
-        answered = [PassageRanking(name, text, asking.found(text)) for name, text in asked]
+        answered = [PassageRanking(name, text, asking.found(text)) for name, text in numbered]
         rankings.write(answered, output)
         n_passages = sum(len(ranking.passages) for ranking in answered)
         print_message(f"{output}: {n_passages} passages, {len(answered)} queries")
     elif as_json:
-        answers = [{"qid": name, **asking.answer(text)} for name, text in asked]
+        answers = [{"qid": name, **asking.answer(text)} for name, text in numbered]
         print_json(asking.answer(query) if query is not None else {"queries": answers})
     else:
-        for name, text in asked:
+        for name, text in numbered:
             asking.show(text, None if query is not None else f"{name}: {text}")
 
 
@@ -253,7 +253,7 @@ def _read_queries(path: Path | None) -> Iterator[tuple[str, str]]:
         yield from by_id.read(path).items()
         return
     path, lines = texts.lines_of(path)
-    asked = [line.strip() for line in lines if line.strip()]
-    if not asked:
+    queries = [line.strip() for line in lines if line.strip()]
+    if not queries:
         raise DataError("expected queries, one a line, found none", path=path)
-    yield from ((str(number), line) for number, line in enumerate(asked, 1))
+    yield from ((str(number), line) for number, line in enumerate(queries, 1))

@@ -186,8 +186,8 @@ def fit(
             "--patience": "patience" in parameters,
             "--label, --qid, --docid, --group, --missing": columns != InputColumns() or missing,
         }
-        for option, given in refused.items():
-            if given:
+        for option, is_given in refused.items():
+            if is_given:
                 raise typer.BadParameter("is not for --dask", param_hint=option)
         ranker = _ranker(ranker_type, parameters)
         results, held_out = train_on_cluster(dask, ranker, train, dev, Cs, measure)

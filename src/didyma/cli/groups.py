@@ -84,7 +84,9 @@ class ParametersOf:
     def takers(self, name: str) -> dict[str, Parameter]:
         """The parameter of this name, by the labels of the classes that have one."""
         described = {label: parameters_of(path) for label, path in self.classes.items()}
-        return {label: found[name] for label, found in described.items() if name in found}
+        return {
+            label: parameters[name] for label, parameters in described.items() if name in parameters
+        }
 
     def members(self) -> list[inspect.Parameter]:
         """The options, as parameters of a function of Typer's."""

@@ -107,7 +107,9 @@ def _model_text(record: Mapping[str, Any]) -> str:
     if errors := record.get("calibration"):
         numbers = ("log_loss", "brier", "error")
         rows = [["", "", "log loss", "Brier", "error"]]
-        rows += [[own["of"], own["kind"], *(f"{own[n]:.4f}" for n in numbers)] for own in errors]
+        rows += [
+            [error["of"], error["kind"], *(f"{error[n]:.4f}" for n in numbers)] for error in errors
+        ]
         sections.append("calibration on held-out queries\n" + aligned(rows, indent="  "))
     return "\n\n".join(sections)
 

@@ -85,13 +85,13 @@ class Embedding:
     @property
     def parameters(self) -> dict[str, Any]:
         """What was given, as parameters of `TextReranker` and of its `attach`."""
-        given = {
+        values = {
             "vectors": read_vectors(self.vectors),
             "encoder": self.encoder,
             "store": self.store,
             "embed_budget": self.embed_budget,
         }
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 PARAMETERS = ParametersOf(
@@ -232,10 +232,10 @@ def rank_all(reranker: Reranker, lists: Lists, then: Sequence[Step] = ()) -> lis
             document |= {name: date_of(document[name]) for name in dates if name in document}
         first_stage = lists.scores if reranker.uses_scores else None
         scores = None if first_stage is None else first_stage[rows]
-        asked: Any = query
+        question: Any = query
         if lists.query_vectors is not None and not np.isnan(lists.query_vectors[n]).any():
-            asked = {"text": query, "vector": lists.query_vectors[n]}
-        ranked = reranker.rank(asked, documents, scores=scores, then=then)
+            question = {"text": query, "vector": lists.query_vectors[n]}
+        ranked = reranker.rank(question, documents, scores=scores, then=then)
         rankings.append(PassageRanking(str(groups.names[n]), query, ranked))
         notes += [f"query {groups.names[n]}: {note}" for note in ranked.notes]
     if notes:

@@ -206,7 +206,7 @@ def distil(
                 "teacher": teacher.name,
                 "n_taught": done.n_taught,
                 "n_judged": done.n_judged,
-                "kept": [own.to_dict() for own in done.kept],
+                "kept": [gain.to_dict() for gain in done.kept],
                 "gate": student.gate_.to_dict(),
                 "scores": str(store.folder),
                 "interrupted": student.interrupted_,
@@ -214,8 +214,8 @@ def distil(
             }
         )
     else:
-        for own in done.kept:
-            print_table(comparison(own.evaluations, measure=own.measure))
+        for gain in done.kept:
+            print_table(comparison(gain.evaluations, measure=gain.measure))
         typer.echo(f"\n{done}\n\n{student.gate_}\n")
         size = f"{output.stat().st_size / 1e6:.2f} MB, after {time.perf_counter() - began:.1f} s"
         typer.echo(listed({"teacher's scores": str(store.folder), "saved to": f"{output}, {size}"}))

@@ -36,22 +36,22 @@ def rank_retrieved(
     What the reranker looks at and documents lack is told as a warning.
     """
     schema = reranker.schema_
-    known = {field.name for field in schema.of_role("text", "signal", "category", "vector")}
+    names = {field.name for field in schema.of_role("text", "signal", "category", "vector")}
     vector = next((field.name for field in schema.of_role("vector")), None)
     signal = None if reranker.uses_scores else _score_signal(reranker, documents)
     scores = _scores(documents) if reranker.uses_scores else None
     records = []
     for document in documents:
-        record = {name: value for name, value in document.metadata.items() if name in known}
+        record = {name: value for name, value in document.metadata.items() if name in names}
         if signal is not None and document.score is not None:
             record[signal] = document.score
         if vector is not None and document.vector is not None:
             record.setdefault(vector, document.vector)
         records.append({**record, schema.main: document.text})
-    asked: Any = query
+    question: Any = query
     if query_vector is not None and vector is not None:
-        asked = {"text": query, "vector": query_vector}
-    ranked = reranker.rank(asked, records, top_k, scores)
+        question = {"text": query, "vector": query_vector}
+    ranked = reranker.rank(question, records, top_k, scores)
     for note in ranked.notes:
         warn(note, LeftOutWarning)
     return ranked

@@ -74,13 +74,15 @@ class Field(NamedTuple):
             sizes.setdefault(word, word if isinstance(word, int) else size)
         expected_shape = tuple(sizes.get(word, word) for word in self.shape)
         if array.shape != expected_shape:
-            declared, found = ("×".join(map(str, own)) for own in (expected_shape, array.shape))
-            raise ValueError(f"{self.place} should be {declared}, but is {found or 'one number'}")
+            declared, actual = (
+                "×".join(map(str, shape)) for shape in (expected_shape, array.shape)
+            )
+            raise ValueError(f"{self.place} should be {declared}, but is {actual or 'one number'}")
         return array
 
     def check_part(self, part: Any) -> Any:
         """The object, if it is of the field's class."""
-        if not any(own is Any or type(part) is own for own in options(self.kind)):
+        if not any(option is Any or type(part) is option for option in options(self.kind)):
             name = type(part).__name__
             raise ValueError(f"{self.place} should be {_spelled(self.kind)}, but is a {name}")
         return part
@@ -102,13 +104,13 @@ def fields_of(cls: Any) -> dict[str, Field]:
     Of data classes that are no estimators, all fields are kept.
     A subclass may mark an attribute of its base anew, or with None if it does not keep it.
     """
-    found: dict[str, Field] = {}
+    fields: dict[str, Field] = {}
     for base in reversed(cls.__mro__):
         is_value = "__dataclass_fields__" in vars(base) and not issubclass(base, Estimator)
         annotations = inspect.get_annotations(base)
-        for name, own in vars(base).items():
-            if isinstance(own, property) and own.fset is not None:
-                annotations[name] = own.fget.__annotations__.get("return", Any)
+        for name, member in vars(base).items():
+            if isinstance(member, property) and member.fset is not None:
+                annotations[name] = member.fget.__annotations__.get("return", Any)
         for name, annotation in annotations.items():
             kind = _evaluated(annotation, vars(sys.modules[base.__module__]))
             kind, *marks = get_args(kind) if get_origin(kind) is Annotated else (kind,)
@@ -116,23 +118,23 @@ def fields_of(cls: Any) -> dict[str, Field]:
                 default = vars(base).get(name, REQUIRED) if is_value else mark.default
                 place, key = f"{cls.__name__.strip('_')}.{name}", mark.key or name.strip("_")
                 is_brief = mark.default is not REQUIRED
-                found[name] = Field(place, key, kind, mark.shape, mark.inline, default, is_brief)
+                fields[name] = Field(place, key, kind, mark.shape, mark.inline, default, is_brief)
             elif marks:
-                found.pop(name, None)
-    return found
+                fields.pop(name, None)
+    return fields
 
 
 def check_parameters(
     cls: Any, values: Mapping[str, Any], names: Sequence[str] | None = None
 ) -> None:
     """Raise ValueError if values are not those of a class's parameters, or of these of them."""
-    known, owner = _parameters_of(cls), cls.__name__.strip("_")
+    kind_of, owner = _parameters_of(cls), cls.__name__.strip("_")
     for name, value in values.items():
-        if name not in (known if names is None else names):
+        if name not in (kind_of if names is None else names):
             raise ValueError(f"{owner}.{name}: there is no such parameter")
-        kinds = [own for own in options(known[name]) if own not in SCALARS]
-        if not (isinstance(value, str) and any(isinstance(own, type) for own in kinds)):
-            convert(f"{owner}.{name}", value, known[name])  # others are texts that users type
+        kinds = [option for option in options(kind_of[name]) if option not in SCALARS]
+        if not (isinstance(value, str) and any(isinstance(option, type) for option in kinds)):
+            convert(f"{owner}.{name}", value, kind_of[name])  # others are texts that users type
 
 
 @cache
@@ -144,7 +146,7 @@ def _parameters_of(cls: Any) -> dict[str, Any]:
     namespace: dict[str, Any] = {}  # fields of a data class are annotated where they are declared
     for base in reversed(cls.__mro__):
         namespace |= vars(sys.modules[base.__module__])
-    return {own.name: _evaluated(own.annotation, namespace) for own in parameters}
+    return {parameter.name: _evaluated(parameter.annotation, namespace) for parameter in parameters}
 
 
 def _evaluated(annotation: Any, namespace: dict[str, Any]) -> Any:
@@ -200,13 +202,13 @@ def _converted(value: Any, kind: Any) -> Any:
         raise _Misfit
     if origin in (dict, Mapping):
         _require(isinstance(value, Mapping))
-        return {_converted(k, inner[0]): _converted(own, inner[1]) for k, own in value.items()}
+        return {_converted(k, inner[0]): _converted(item, inner[1]) for k, item in value.items()}
     is_record = isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_make")
     if is_record or origin in (list, tuple, Sequence):
         _require(isinstance(value, (list, tuple)))
         if is_record:
             space = vars(sys.modules[kind.__module__])
-            kinds = [_evaluated(own, space) for own in inspect.get_annotations(kind).values()]
+            kinds = [_evaluated(item, space) for item in inspect.get_annotations(kind).values()]
         else:
             fixed = origin is tuple and inner[-1] is not ...
             kinds = list(inner) if fixed else [inner[0]] * len(value)
@@ -232,7 +234,7 @@ def _spelled(kind: Any) -> str:
     ('a number or null', 'a list')
     """
     kinds = [get_origin(option) or option for option in options(kind)]
-    words = (WORDS.get(own) or str(getattr(own, "__name__", "another value")) for own in kinds)
+    words = (WORDS.get(each) or str(getattr(each, "__name__", "another value")) for each in kinds)
     return " or ".join(dict.fromkeys(words))
 
 

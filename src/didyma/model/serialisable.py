@@ -50,12 +50,12 @@ class Serialisable:
             if isinstance(value, np.ndarray):
                 arrays[key] = value
             elif isinstance(value, Serialisable):
-                inner, own = _state(value, field.kind)
+                inner, record = _state(value, field.kind)
                 arrays |= inner if field.inline else over(f"{key}/", inner)
-                values |= own if field.inline else {key: own}
+                values |= record if field.inline else {key: record}
             elif kind := _kind_of_items(field.kind):
                 states = [_state(item, kind) for item in value]
-                values[key] = [own for _, own in states]
+                values[key] = [record for _, record in states]
                 for n, (inner, _) in enumerate(states):
                     arrays |= over(f"{n}/", inner)
             else:
@@ -66,7 +66,9 @@ class Serialisable:
     def from_state(cls, arrays: Tensors, values: Record) -> Self:
         """The object that has this state; ValueError if it does not fit together."""
         arrays, values, declared = dict(arrays), dict(values), fields_of(cls)  # type: ignore[arg-type]
-        sizes: Record = {key: len(own) for key, own in values.items() if isinstance(own, list)}
+        sizes: Record = {
+            key: len(entry) for key, entry in values.items() if isinstance(entry, list)
+        }
         learned = {
             name: _taken(field, arrays, values, sizes)
             for name, field in sorted(declared.items(), key=lambda item: item[1].inline)
@@ -74,7 +76,7 @@ class Serialisable:
         if unknown := [*arrays, *values]:
             raise ValueError(f"{cls.__name__} has no {', '.join(unknown)}")
         parameters = inspect.signature(cls).parameters
-        needed = {name for name, own in parameters.items() if own.default is own.empty}
+        needed = {name for name, entry in parameters.items() if entry.default is entry.empty}
         if needed <= learned.keys():
             made = cls(**{name: learned.pop(name) for name in [*learned] if name in parameters})
         else:  # such as an estimator to fit, of which a file has what it has learned
@@ -102,31 +104,31 @@ def _taken(field: Field, arrays: Tensors, values: Record, sizes: Record) -> Any:
             raise ValueError(f"{field.place} is missing")
         return field.default
     value = values.pop(key)
-    part = next((own for own in options(kind) if _is_part(own)), None)
+    part = next((item for item in options(kind) if _is_part(item)), None)
     if part is not None and value is not None:
         return _restored(pop_under(f"{key}/", arrays), value, part)
     if inner := _kind_of_items(kind):
-        states = [(pop_under(f"{n}/", arrays), own) for n, own in enumerate(value)]
+        states = [(pop_under(f"{n}/", arrays), item) for n, item in enumerate(value)]
         return tuple(_restored(*state, inner) for state in states)
     return field.check_plain(value)
 
 
 def _state(value: Serialisable, kind: Any) -> State:
     """The state of an object, with the name of its class where only an abstract one is declared."""
-    arrays, own = value.state()
+    arrays, record = value.state()
     if not inspect.isabstract(kind):
-        return arrays, own
-    return arrays, {"class": name_of(type(value)), "state": own}
+        return arrays, record
+    return arrays, {"class": name_of(type(value)), "state": record}
 
 
-def _restored(arrays: Tensors, own: Any, kind: Any) -> Any:
+def _restored(arrays: Tensors, record: Any, kind: Any) -> Any:
     if not inspect.isabstract(kind):
-        return kind.from_state(arrays, own)
-    cls = class_of(own["class"])
+        return kind.from_state(arrays, record)
+    cls = class_of(record["class"])
     is_kind = isinstance(cls, type) and issubclass(cls, kind)
     if not is_kind:
-        raise ValueError(f"{own['class']} is no {kind.__name__}")
-    return cls.from_state(arrays, own["state"])
+        raise ValueError(f"{record['class']} is no {kind.__name__}")
+    return cls.from_state(arrays, record["state"])
 
 
 def _kind_of_items(kind: Any) -> Any:
@@ -150,10 +152,10 @@ def under(prefix: str, arrays: Tensors) -> Tensors:
 
 def pop_under(prefix: str, arrays: Tensors) -> Tensors:
     """The same, which are removed from ``arrays``."""
-    found = under(prefix, arrays)
-    for name in found:
+    chosen = under(prefix, arrays)
+    for name in chosen:
         del arrays[prefix + name]
-    return found
+    return chosen
 
 
 def over(prefix: str, arrays: Tensors) -> Tensors:

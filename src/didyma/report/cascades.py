@@ -18,8 +18,8 @@ def draw_curve(curve: CascadeCurve) -> Any:
     axes = figure.subplots()
     series = {"unsure documents": curve.by_margin, "first of every query": curve.by_depth}
     for (name, points), colour, style in zip(series.items(), COLOURS, ("o-", "s--")):
-        asked, values = [own.asked for own in points], [own.value for own in points]
-        axes.plot(asked, values, style, color=colour, label=name, markersize=4)
+        n_asked, values = [point.asked for point in points], [point.value for point in points]
+        axes.plot(n_asked, values, style, color=colour, label=name, markersize=4)
     axes.set(xlabel="documents asked about, mean over queries", ylabel=curve.measure)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
