@@ -33,7 +33,7 @@ def resolver() -> Any:
 
 def finder() -> Any:
     strings = ["ACGATTACA", "GGGATTACC", "ACACACACA", "CCCCGGGGA"]
-    return didyma.MotifFinder(4, 1, n_restarts=1).fit(strings, [1, 1, -1, -1])
+    return didyma.MotifFinder(4, 0, n_restarts=1).fit(strings, [1, 1, -1, -1])
 
 
 # Where sizes are enough for other tests, these are trained.

@@ -100,7 +100,7 @@ def test_a_sequence_of_weight_two_is_a_sequence_given_twice() -> None:
     sequences = ["CCGATTCC", "GGGATTGG", "ACCAGATT", "CCCCCCCC", "GAGAGTGA"]
     labels = [1, 1, 1, -1, -1]
     copies = np.array([2, 1, 1, 3, 1])
-    finder = MotifFinder(length=4, order=1, tol=1e-6)
+    finder = MotifFinder(length=4, order=0, tol=1e-6)
     weighted = finder.fit(sequences, labels, sample_weight=copies).result_.value
     again = np.repeat(np.arange(5), copies)
     repeated = finder.fit([sequences[i] for i in again], np.array(labels)[again]).result_.value

@@ -28,9 +28,15 @@ def objective(task, w, examples, labels, C):
     return 0.5 * w @ w + C * risk / len(examples)
 
 
-@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
-def test_cccp_never_increases_its_objective(parts, C):
-    model = LatentStructuredSVM(Parts(), C, tol=1e-4).fit(*parts)
+@pytest.mark.parametrize(
+    ("C", "solver"),
+    [
+        *((0.1, "one-slack"), (10.0, "one-slack"), (1000.0, "one-slack")),
+        *((1.0, "bundle"), (1.0, "n-slack")),
+    ],
+)
+def test_cccp_never_increases_its_objective(parts, C, solver):
+    model = LatentStructuredSVM(Parts(), C, tol=1e-4, solver=solver).fit(*parts)
     trace = np.array(model.objective_trace_)
     assert np.all(np.diff(trace) <= 1e-9 * np.abs(trace[:-1]))
     assert trace[-1] == pytest.approx(objective(Parts(), model.coef_, *parts, C))

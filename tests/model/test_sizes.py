@@ -146,7 +146,7 @@ FITTED: dict[str, Callable[[], Any]] = {
         feature_names_in_=np.array(FEATURES, dtype=object),
     ),
     "MotifFinder": lambda: weighted(
-        MotifFinder(length=3, order=2),
+        MotifFinder(length=3, order=1),
         coef_=np.ones(28),
         counts_=np.ones((3, 4)),
         frequencies_=np.full(4, 0.25),

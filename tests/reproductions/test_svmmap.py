@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from didyma.data import trec
 from didyma.metrics import evaluate_run
 from didyma.ranking.classification import ClassificationRanker
-from reproductions import study, svmmap
+from reproductions import study, svmmap, svmmap_models, svmmap_mq2008, svmmap_trials
 
 OLD, NEW = range(301, 351), range(601, 651)
 
@@ -48,13 +48,13 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_documents_that_were_not_retrieved_come_last_among_all_candidates() -> None:
     scores, sizes = np.array([[5.0, -2.0], [3.0, np.nan], [np.nan, np.nan]]), np.array([2, 1])
     np.testing.assert_array_equal(
-        svmmap.completed(scores, sizes), [[5.0, -2.0], [3.0, -2.0], [0.0, 0.0]]
+        svmmap_models.completed(scores, sizes), [[5.0, -2.0], [3.0, -2.0], [0.0, 0.0]]
     )
 
 
 def test_every_topic_plays_each_role_equally_often() -> None:
     roles = np.zeros((3, 50), dtype=int)
-    for split in svmmap.splits(50, seed=4):
+    for split in svmmap_trials.splits(50, seed=4):
         assert [len(topics) for topics in split] == [10, 5, 35]
         assert sorted(np.concatenate(split)) == list(range(50))
         for role, topics in zip(roles, split):
@@ -65,7 +65,7 @@ def test_every_topic_plays_each_role_equally_often() -> None:
 def test_thresholds_are_even_in_the_logarithm_of_rank() -> None:
     rank = np.arange(1, 998)
     scores = np.column_stack([-(rank**3.0), np.where(rank <= 10, 1.0 / rank, np.nan)])
-    features = svmmap.indicators(svmmap.sensitive_region(scores, 1)).toarray()
+    features = svmmap_models.indicators(svmmap_models.sensitive_region(scores, 1)).toarray()
     levels = np.arange(1, 51) / 51
     above = rank[:, None] < 997 ** (1 - levels)
     np.testing.assert_array_equal(features[:, :50], above)
@@ -76,7 +76,7 @@ def test_thresholds_are_even_in_the_logarithm_of_rank() -> None:
 def test_average_precision_is_that_of_a_submission(data: Path) -> None:
     runs = [trec.read_run(path) for path in sorted((data / "robust03" / "runs").glob("*.gz"))]
     qrels = trec.read_qrels(data / "robust03" / "qrels.txt")
-    collection = svmmap.Collection.join("topics", runs, qrels)
+    collection = svmmap_trials.Collection.join("topics", runs, qrels)
     topics = np.array([7, 2, 99])
     rows = collection.rows(topics)
     scores = np.random.default_rng(0).normal(size=len(rows)).round(1)
@@ -96,7 +96,7 @@ def test_the_intercept_is_hardly_penalised(loss: str, sparse: bool) -> None:
     y = np.zeros(400)
     y[:40:4] = 1  # 10 of the 100 rows that have the feature, and none of the others
     rows = sp.csr_array(X) if sparse else X
-    weights = svmmap.classification(loss=loss)(rows, y, np.array([400]), (1.0, 10.0))
+    weights = svmmap_models.classification(loss=loss)(rows, y, np.array([400]), (1.0, 10.0))
     assert weights.shape == (2, 1)
     assert (weights > 0).all()
     penalised = ClassificationRanker(1.0, loss=loss).fit(X, y)
@@ -112,7 +112,7 @@ def test_a_trial_in_small(
     page = tmp_path / "RESULTS.md"
     page.write_text("<!-- robust: begin -->\n<!-- robust: end -->\n")
     monkeypatch.setattr(study, "RESULTS", page)
-    monkeypatch.setattr(svmmap, "CS", (0.1, 10.0))
+    monkeypatch.setattr(svmmap_trials, "CS", (0.1, 10.0))
     command = ["--part", "robust", "--trials", "1", "--data", str(data), "--write", "--json"]
     reports = []
     for name in ("first.json", "second.json"):
@@ -126,7 +126,7 @@ def test_a_trial_in_small(
     everything, without_best = reports[0]["robust"]["settings"]
     for collection in ("old topics", "new topics"):
         found = everything["collections"][collection]
-        names = [model.name for model in svmmap.ROBUST_MODELS] + ["good", "fair", "noise"]
+        names = [model.name for model in svmmap_models.ROBUST_MODELS] + ["good", "fair", "noise"]
         assert list(found["judged"]) == names
         assert {len(values) for values in found["AP"].values()} == {35}
         fewer = without_best["collections"][collection]
@@ -142,7 +142,7 @@ def test_a_trial_in_small(
 def test_mq2008_in_short(
     shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(svmmap, "CS_OF_FEATURES", (0.1, 10.0))
+    monkeypatch.setattr(svmmap_mq2008, "CS_OF_FEATURES", (0.1, 10.0))
     report = tmp_path / "report.json"
     command = ["--part", "mq2008", "--models", "SVMacc2", "--json", str(report)]
     assert svmmap.main([*command, "--data", str(shared_data)]) == 0

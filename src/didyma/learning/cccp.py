@@ -28,21 +28,23 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from didyma.errors import check_choice
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cut_pool import CutPool
-from didyma.learning.cutting_plane import OneSlack
+from didyma.learning.cutting_plane import NSlack, OneSlack, ProximalBundle
 from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Problem
 from didyma.learning.row_bcfw import RowBCFW, RowDual
 from didyma.learning.solution import Callback, Clock, Progress, Result, Solution
 from didyma.learning.solver import drive
 
-__all__ = ["CCCP", "LatentProblem", "LatentResult", "Round", "Rounds", "best_of"]
+__all__ = ["CCCP", "LatentProblem", "LatentResult", "Round", "Rounds", "best_of", "inner_solver"]
 
 Vector = NDArray[np.float64]
 
 LOOSEST = 0.05  # relative gap of the first round
 SHARE = 0.1  # gap of a round, as a share of what the round before gained
+INNER = {"one-slack": OneSlack, "bundle": ProximalBundle, "n-slack": NSlack}
 NEARBY = 0.01  # how far completions that are tried look, as a share of ‖w‖
 
 
@@ -210,6 +212,16 @@ class CCCP:
         if isinstance(self.inner, RowBCFW):
             return problem.gold_rows()
         return problem.golds() if isinstance(self.inner, BCFW) else total
+
+
+def inner_solver(name: str) -> Any:
+    """The solver of a round's convex problem, by name; its tolerance is that of the round.
+
+    >>> inner_solver("bundle")
+    ProximalBundle(tol=0.001, max_iter=1000, mu=1.0)
+    """
+    check_choice(name, INNER, "solver")
+    return INNER[name]()
 
 
 @dataclass(frozen=True)

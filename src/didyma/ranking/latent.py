@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from didyma.checkpoints import remember
 from didyma.data.lists import Lists
 from didyma.errors import DataError, NothingLearnedWarning, check_choice
-from didyma.learning.cccp import CCCP, LatentResult, best_of
+from didyma.learning.cccp import CCCP, LatentResult, best_of, inner_solver
 from didyma.learning.monitor import Monitor, gain_over_zero
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
@@ -205,6 +205,8 @@ class LatentSVMRanker(_LatentRanker):
         classifier each query counts the same (rows weigh 1/#documents; C by its accuracy on
         ``eval_set``, or on the training rows). Where relevance is hard to tell, runs end at w = 0,
         a local minimum: mostly from random rankings, less often from the classifier.
+    solver : {"one-slack", "bundle", "n-slack"}
+        What solves the convex problem of a round; "bundle" is that of Yu & Joachims.
     tol : float
         CCCP stops when a round gains less, relative to the objective.
     max_iter : int
@@ -247,6 +249,7 @@ class LatentSVMRanker(_LatentRanker):
     positions: str = "relevant"
     feature_map: str | FeatureMap | None = None
     start: str = "classifier"
+    solver: str = "one-slack"
     tol: float = 1e-3
     max_iter: int = 100
     n_restarts: int = 1
@@ -304,7 +307,9 @@ class LatentSVMRanker(_LatentRanker):
     ) -> None:
         self.start_coef_ = np.zeros(problem.n_features) if start is None else start
         monitor = Monitor(evaluation, self.measure, self.patience, self.callback)
-        solver = CCCP(tol=self.tol, max_iter=self.max_iter, ties=self.ties)
+        solver = CCCP(
+            tol=self.tol, max_iter=self.max_iter, inner=inner_solver(self.solver), ties=self.ties
+        )
         seed = seed_of(self.random_state)
         starts = [start, *[None] * (self.n_restarts - 1)]
         solution = best_of(

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError, ModelFileError
 from didyma.execution import on_cluster
-from didyma.learning.cccp import CCCP, LatentResult, best_of
+from didyma.learning.cccp import CCCP, LatentResult, best_of, inner_solver
 from didyma.learning.monitor import Watch, gain_over_zero, warn_of_zero
 from didyma.learning.perceptron import Perceptron
 from didyma.learning.solution import Callback, Result, Solution, check_C
@@ -316,6 +316,8 @@ class LatentStructuredSVM(StructuredLearner):
     ----------
     C : float
         Weight of the loss against the norm.
+    solver : {"one-slack", "bundle", "n-slack"}
+        What solves the convex problem of a round; "bundle" is the paper's.
     tol : float
         Stop when a round lowers the objective by less, relative to it.
     max_iter : int
@@ -351,6 +353,7 @@ class LatentStructuredSVM(StructuredLearner):
     max_iter: int = 100
     n_restarts: int = 1
     ties: int = 4
+    solver: str = "one-slack"
 
     objective_trace_: list[float] = field(init=False)
     result_: LatentResult = field(init=False)
@@ -393,7 +396,9 @@ class LatentStructuredSVM(StructuredLearner):
         if self.n_restarts < 1:
             raise DataError(f"expected at least 1, found {self.n_restarts}", field="n_restarts")
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_restarts)
-        solver = CCCP(tol=self.tol, max_iter=self.max_iter, ties=self.ties)
+        solver = CCCP(
+            tol=self.tol, max_iter=self.max_iter, inner=inner_solver(self.solver), ties=self.ties
+        )
         starts = [first, *[None] * (self.n_restarts - 1)]
         problem = task.problem(examples, labels, weights / weights.sum())
         best = best_of(

@@ -44,7 +44,7 @@ def fasta(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def finder(fasta: Path) -> MotifFinder:
     sequences = [[r.sequence for r in read(fasta / f"{name}.fa")] for name in ("pos", "neg")]
     labels = np.repeat([1, -1], 40)
-    return MotifFinder(10, 3, n_restarts=3).fit(sequences[0] + sequences[1], labels)
+    return MotifFinder(10, 2, n_restarts=3).fit(sequences[0] + sequences[1], labels)
 
 
 def test_fit_scan_eval(run: Run, fasta: Path, tmp_path: Path) -> None:
@@ -122,11 +122,11 @@ def test_files_keep_a_finder(finder: MotifFinder, fasta: Path, tmp_path: Path) -
 
 
 def test_scan_finds_both_strands() -> None:
-    finder = MotifFinder(10, 1)
+    finder = MotifFinder(10, 0)
     matrix = np.full((10, 4), -0.9)
     matrix[range(10), ["ACGT".index(base) for base in MOTIF]] = 0.1  # an exact match scores 1
     finder.coef_ = np.concatenate([matrix.ravel(), np.zeros(4)])
-    both = MotifFinder(10, 1, both_strands=True)
+    both = MotifFinder(10, 0, both_strands=True)
     both.coef_ = finder.coef_
     turned = MOTIF[::-1].translate(str.maketrans("ACGT", "TGCA"))
     text = f"NCGCG{MOTIF}GCGNCC{turned}GCGCG"

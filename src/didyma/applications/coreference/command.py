@@ -39,7 +39,7 @@ EVERY = 10  # cuts between lines
 Measure = Literal["conll", "muc", "b_cubed", "ceaf_m", "ceaf_e"]
 RESOLVER = cli.ParametersOf(
     "didyma.applications.coreference.resolver.CoreferenceResolver",
-    {None: [cli.Option("model", ("--model-type",)), "r", "tol", "max_iter"]},
+    {None: [cli.Option("model", ("--model-type",)), "r", "solver", "tol", "max_iter"]},
 )
 
 

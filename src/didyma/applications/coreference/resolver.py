@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from os import PathLike
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -21,7 +21,7 @@ from didyma.applications.coreference.task import (
     PairTask,
 )
 from didyma.errors import ModelFileError
-from didyma.learning import CCCP, OneSlack
+from didyma.learning import CCCP, inner_solver
 from didyma.learning.monitor import Watch
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.model import Savable, Saved
@@ -44,6 +44,8 @@ class CoreferenceResolver(Savable, Estimator):
         Spanning forests, or all pairs of a cluster. "latent" is a latent structural SVM over
         forests (Yu & Joachims 2009), whose inference is exact; "correlation" a structural SVM over
         pairs (Finley & Joachims 2005), whose inference is greedy, hence approximate.
+    solver : {"one-slack", "bundle", "n-slack"}
+        What solves the convex problem: of a round of "latent" ("bundle" is the paper's), or of all.
     tol : float >= 0
         Relative gain of a round at which "latent" stops, relative gap of "correlation".
     max_iter : int >= 1
@@ -72,6 +74,7 @@ class CoreferenceResolver(Savable, Estimator):
     r: float = 0.1
     model: Literal["latent", "correlation"] = "latent"
     _: KW_ONLY
+    solver: str = "one-slack"
     tol: float = 1e-3
     max_iter: int = 100
     callback: Callback | None = None
@@ -98,13 +101,10 @@ class CoreferenceResolver(Savable, Estimator):
         watch = Watch(None, "", None, self.callback)
         task = self._task()
         problem = task.problem(examples, labels, np.full(len(examples), 1.0 / len(examples)))
-        solution: Solution
-        if task.latent:
-            solver = CCCP(tol=self.tol, max_iter=self.max_iter)
-            solution = solver.solve(problem, self.C, callback=watch)
-        else:
-            cuts = OneSlack(tol=self.tol, max_iter=self.max_iter)
-            solution = cuts.solve(problem, self.C, callback=watch)
+        inner = inner_solver(self.solver)
+        solver = CCCP(inner=inner) if task.latent else inner
+        solver = replace(solver, tol=self.tol, max_iter=self.max_iter)
+        solution: Solution = solver.solve(problem, self.C, callback=watch)
         self.coef_, self.result_ = solution.w, solution.result
         self.objective_trace_ = [record["value"] for record in watch.history]
         self.n_documents_ = len(examples)

@@ -52,6 +52,8 @@ FINDER = cli.ParametersOf(
             ),
             cli.Option("n_restarts", ("--restarts",)),
             cli.SEED,
+            "solver",
+            "ties",
             "tol",
         ]
     },

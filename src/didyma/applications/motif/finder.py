@@ -15,7 +15,7 @@ from didyma.applications.motif.gibbs import GibbsMotifSampler, read_labelled, si
 from didyma.applications.motif.meme import Motif
 from didyma.applications.motif.task import DNA, MotifTask, Site, Windows
 from didyma.checkpoints import array_of, remember
-from didyma.learning import CCCP
+from didyma.learning import CCCP, inner_solver
 from didyma.learning.solution import Callback, Progress, Result, check_C
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, check_random_state
@@ -47,8 +47,9 @@ class MotifFinder(Savable, Estimator):
     ----------
     length : int >= 1
         Bases of the motif.
-    order : int in [1, 6]
-        Length of the background's k-mers.
+    order : int in [0, 5]
+        Order of the background's Markov chain: how many bases before a base it looks at. Its
+        weights are those of words of ``order + 1`` bases. The paper's is 3.
     both_strands : bool
         Look at the other strand too, for the motif's reverse complement.
     C : float
@@ -56,6 +57,11 @@ class MotifFinder(Savable, Estimator):
     init : {"sample", "random"}
         First sites: after a few sweeps of a Gibbs sampler, or uniformly at random as in the paper.
         In long sequences w = 0 can be a local optimum that random sites never leave.
+    solver : {"one-slack", "bundle", "n-slack"}
+        What solves the convex problem of a round; "bundle" is the paper's.
+    ties : int >= 0
+        Where a run would end, so many sites that are tied with the last ones, or nearly so, are
+        tried; see `didyma.learning.cccp`. The published procedure is 0.
     tol : float >= 0
         Relative gain to stop at: a run ends when a round lowers the objective by less.
     max_iter : int
@@ -69,7 +75,7 @@ class MotifFinder(Savable, Estimator):
 
     Attributes
     ----------
-    coef_ : array of shape (4 length + 4^order,)
+    coef_ : array of shape (4 length + 4^(order + 1),)
         The matrix, position by position in the order A, C, G, T, and the background.
     counts_ : array of shape (length, 4)
         Bases of the best sites in the positive sequences.
@@ -82,7 +88,7 @@ class MotifFinder(Savable, Estimator):
     n_rounds_ : list of int
         Rounds of each run.
 
-    >>> finder = MotifFinder(length=4, order=1, C=100.0)
+    >>> finder = MotifFinder(length=4, order=0, C=100.0)
     >>> finder = finder.fit(["CCGATTCC", "GGGATTGG", "ACCAGATT", "CCCCCCCC", "GAGAGTGA"],
     ...                     [1, 1, 1, -1, -1])
     >>> finder.predict(["CGATTC", "CGAGAC"]).tolist()
@@ -90,11 +96,13 @@ class MotifFinder(Savable, Estimator):
     """
 
     length: int = 11
-    order: int = 3
+    order: int = 2
     both_strands: bool = False
     C: float = 100.0
     _: KW_ONLY
     init: str = "sample"
+    solver: str = "one-slack"
+    ties: int = 0
     tol: float = 1e-3
     max_iter: int = 100
     n_restarts: int = 10
@@ -131,7 +139,9 @@ class MotifFinder(Savable, Estimator):
         if self.init not in ("sample", "random"):
             raise DataError(f"expected 'sample' or 'random', found {self.init!r}", field="init")
         problem = self.task.problem(codes, signs.tolist(), weight / weight.sum())
-        solver = CCCP(tol=self.tol, max_iter=self.max_iter)
+        solver = CCCP(
+            tol=self.tol, max_iter=self.max_iter, inner=inner_solver(self.solver), ties=self.ties
+        )
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=self.n_restarts)
         self.objectives_, self.n_rounds_ = [], []
         for seed in seeds.tolist():
@@ -209,6 +219,9 @@ class MotifFinder(Savable, Estimator):
         raise DataError(f"expected 'sites' or 'weights', found {source!r}", field="source")
 
     def _check_state(self) -> None:
+        words = len(self.coef_) - 4 * self.length
+        if 1 <= self.order <= 6 and words == 4**self.order:
+            self.order -= 1  # in files of 0.2 the length of the background's words was meant
         if len(self.coef_) != self.task.n_features:
             raise ValueError(f"coef_ should be {self.task.n_features}, but is {len(self.coef_)}")
 
@@ -235,7 +248,7 @@ class MotifFinder(Savable, Estimator):
         sampler.fit(codes, signs, weight)
         matrix = np.log(2.0) * sampler.motif().log_odds
         threshold = np.clip(sampler.threshold_, 0.0, None) / self.length
-        return np.concatenate([(matrix - threshold).ravel(), np.zeros(4**self.order)])
+        return np.concatenate([(matrix - threshold).ravel(), np.zeros(4 ** (self.order + 1))])
 
     def _scan(self, sequences: Sequence[DNA]) -> tuple[Windows, Vector]:
         check_is_fitted(self)

@@ -27,13 +27,13 @@ class GibbsMotifSampler(Estimator):
 
     A sweep draws a new site for each positive sequence with probability proportional to
 
-        Π_j p_j(x_{h+j}) / q(x_{h+j} | the order − 1 bases before)
+        Π_j p_j(x_{h+j}) / q(x_{h+j} | the bases before)
 
     where p are the shares of bases in the other sequences' sites, with pseudocounts, and q the
-    conditional probabilities of k-mers of length ``order`` in all sequences. Every few sweeps all
-    sites may move a little together. Of ``n_restarts`` chains the most likely alignment is kept. A
-    sequence is positive if the log odds of its best window exceed a threshold, the one with the
-    least (weighted) error on the training sequences.
+    conditional probabilities of a Markov chain of that ``order`` in all sequences. Every few sweeps
+    all sites may move a little together. Of ``n_restarts`` chains the most likely alignment is
+    kept. A sequence is positive if the log odds of its best window exceed a threshold, the one with
+    the least (weighted) error on the training sequences.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class GibbsMotifSampler(Estimator):
     """
 
     length: int = 11
-    order: int = 3
+    order: int = 2
     both_strands: bool = False
     _: KW_ONLY
     n_sweeps: int = 100
@@ -93,11 +93,11 @@ class GibbsMotifSampler(Estimator):
         return Motif.from_counts(name, self.counts_, self.frequencies_, self.pseudocount)
 
     def _windows(self, sequences: Sequence[DNA]) -> Windows:
-        return Windows(sequences, self.length, self.order, 2 if self.both_strands else 1)
+        return Windows(sequences, self.length, self.order + 1, 2 if self.both_strands else 1)
 
     def _conditional(self, windows: Windows) -> Vector:
         """Log q(last base | the bases before) of each k-mer, and 0 for those that are unknown."""
-        n_kmers = 4**self.order
+        n_kmers = 4 ** (self.order + 1)
         counts = np.bincount(windows.kmers, minlength=n_kmers + 1)[:n_kmers] + self.pseudocount
         shares = counts.reshape(-1, 4) / counts.reshape(-1, 4).sum(axis=1, keepdims=True)
         return np.append(np.log(shares).ravel(), 0.0)
@@ -105,13 +105,15 @@ class GibbsMotifSampler(Estimator):
     def _expected(self, windows: Windows) -> Vector:
         """Log probability of the bases before each position; those without context by frequency."""
         each = np.append(np.log(self.frequencies_), 0.0)[windows.codes]
-        known = np.flatnonzero(windows.kmers < 4**self.order)
-        each[known + self.order - 1] = self._background[windows.kmers[known]]
+        known = np.flatnonzero(windows.kmers < 4 ** (self.order + 1))
+        each[known + self.order] = self._background[windows.kmers[known]]
         return np.concatenate([[0.0], np.cumsum(each)])
 
     def _scores(self, windows: Windows, expected: Vector, counts: Vector) -> Vector:
         probabilities = Motif.from_counts("", counts, self.frequencies_, self.pseudocount)
-        scores = windows.scores(np.log(probabilities.probabilities), np.zeros(4**self.order))
+        scores = windows.scores(
+            np.log(probabilities.probabilities), np.zeros(4 ** (self.order + 1))
+        )
         return scores - (expected[windows.places + self.length] - expected[windows.places])
 
     def _sample(

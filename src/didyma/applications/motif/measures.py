@@ -17,7 +17,7 @@ def hits_of(finder: MotifFinder, record: FastaRecord, threshold: float, best: bo
     (site,) = finder.sites([record.sequence])
     if site is None:
         return []
-    piece = record.sequence[site.start : site.start + finder.length + finder.order - 1]
+    piece = record.sequence[site.start : site.start + finder.length + finder.order]
     (hit,) = (
         hit
         for hit in finder.scan(piece, float("-inf"))

@@ -4,8 +4,9 @@
     Ψ(x, −1)    = nothing;                                k-mers of the whole sequence
 
 The weights are a position-specific matrix of l × 4 numbers and one for each of the 4^k k-mers of
-the background. Labels are +1 and −1; where the site is, h, is latent. All that matters is the score
-of a window relative to background in its place, so that an oracle is a scan.
+the background, a Markov chain of order k − 1. Labels are +1 and −1; where the site is, h, is
+latent. All that matters is the score of a window relative to background in its place, so that an
+oracle is a scan.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ Codes = NDArray[np.uint8]
 DNA: TypeAlias = str | Codes
 
 WORD = 5  # bases of a look-up, at least: tables over 4^5 words fit in a cache
-LONGEST = 6  # k-mers
+HIGHEST = 5  # order of the background
 
 
 class Site(NamedTuple):
@@ -45,18 +46,18 @@ class Windows:
     given strand. ``codes`` are the sequences one after the other, ``begins`` where each begins.
     """
 
-    def __init__(self, sequences: Sequence[DNA], length: int, order: int, strands: int) -> None:
-        self.length, self.order, self.strands = length, order, strands
+    def __init__(self, sequences: Sequence[DNA], length: int, k: int, strands: int) -> None:
+        self.length, self.k, self.strands = length, k, strands
         encoded = [encode(sequence) for sequence in sequences]
         self.sizes = np.array([len(codes) for codes in encoded], dtype=np.int64)
         self.begins = np.concatenate([[0], np.cumsum(self.sizes + 1)])[:-1]
         end = np.array([UNKNOWN], dtype=np.uint8)
         self.codes: Codes = np.concatenate([part for codes in encoded for part in (codes, end)])
-        self._width = max(1, WORD - order + 1)
+        self._width = max(1, WORD - k + 1)
         self._words = np.empty(len(self.codes), dtype=np.uint16)
         self.kmers = np.empty(len(self.codes), dtype=np.uint16)
-        core.number_words(self.codes, self._width + order - 1, self._words)
-        core.number_words(self.codes, order, self.kmers)
+        core.number_words(self.codes, self._width + k - 1, self._words)
+        core.number_words(self.codes, k, self.kmers)
         self._arrange()
 
     def _arrange(self) -> None:
@@ -89,12 +90,12 @@ class Windows:
         # One more k-mer, of weight zero, for those that have an unknown or missing base.
         weights = np.append(background, 0.0)
         blocks = -(-self.length // self._width)
-        table = np.empty((blocks, 4 ** (self._width + self.order - 1)))
+        table = np.empty((blocks, 4 ** (self._width + self.k - 1)))
         out = np.empty(self.starts[-1])
         for runs, turned in zip(self._runs, (matrix, matrix[::-1, ::-1])):
             rows = np.ascontiguousarray(turned)
-            core.tabulate(rows, weights, self.order, self._width, table)
-            arrays = (self.codes, self.kmers, self._words, self.order, self._width)
+            core.tabulate(rows, weights, self.k, self._width, table)
+            arrays = (self.codes, self.kmers, self._words, self.k, self._width)
             core.scan_runs(*arrays, runs, table, rows, weights, out)
         return out
 
@@ -140,13 +141,13 @@ def scan(sequence: DNA, matrix: Vector, background: Vector | None = None) -> Vec
     [1.0, 3.0, 0.0, -inf]
     """
     weights = np.zeros(4) if background is None else np.asarray(background, dtype=np.float64)
-    order = (len(weights).bit_length() - 1) // 2
-    if matrix.ndim != 2 or matrix.shape[1] != 4 or len(weights) != 4**order or order < 1:
+    k = (len(weights).bit_length() - 1) // 2
+    if matrix.ndim != 2 or matrix.shape[1] != 4 or len(weights) != 4**k or k < 1:
         raise DataError(
             "expected a matrix of shape (l, 4) and 4, 16, 64, … background weights, found shapes "
             f"{matrix.shape} and {weights.shape}"
         )
-    windows = Windows([sequence], len(matrix), order, 1)
+    windows = Windows([sequence], len(matrix), k, 1)
     scores = windows.scores(np.asarray(matrix, dtype=np.float64), weights)
     n = max(0, int(windows.sizes[0]) - len(matrix) + 1)
     if len(scores) == n:
@@ -160,28 +161,28 @@ class MotifTask(Task):
     """Sequences with and without a motif of ``length`` bases; an output is a `Site` or None.
 
     Examples are texts or codes (`fasta.encode`), labels +1 and -1, the loss is zero
-    or one. ``order`` is k, the length of the background's k-mers. With ``both_strands`` the matrix
-    is also compared with the reverse complement of each window; the background is always read on
-    the given strand. A site covers no unknown base.
+    or one. ``order`` is that of the background's Markov chain, whose k-mers have order + 1 bases.
+    With ``both_strands`` the matrix is also compared with the reverse complement of each window;
+    the background is always read on the given strand. A site covers no unknown base.
 
-    >>> task = MotifTask(length=3, order=1)
+    >>> task = MotifTask(length=3, order=0)
     >>> w = np.zeros(task.n_features)
     >>> w[[3, 4, 11]] = 1.0  # TAT
     >>> task.argmax(w - 0.2, "GGTATGG"), task.argmax(-w, "GGTATGG")
     (Site(start=2, strand='+'), None)
     """
 
-    def __init__(self, length: int, order: int = 3, both_strands: bool = False) -> None:
+    def __init__(self, length: int, order: int = 2, both_strands: bool = False) -> None:
         if length < 1:
             raise DataError(f"expected 1 or more, found {length}", field="length")
-        if not 1 <= order <= LONGEST:
-            raise DataError(f"expected 1 to {LONGEST}, found {order}", field="order")
+        if not 0 <= order <= HIGHEST:
+            raise DataError(f"expected 0 to {HIGHEST}, found {order}", field="order")
         self.length, self.order, self.both_strands = length, order, both_strands
-        self.n_features = 4 * length + 4**order
+        self.n_features = 4 * length + 4 ** (order + 1)
 
     def windows(self, sequences: Sequence[DNA]) -> Windows:
         """The places for a motif in some sequences."""
-        return Windows(sequences, self.length, self.order, 2 if self.both_strands else 1)
+        return Windows(sequences, self.length, self.order + 1, 2 if self.both_strands else 1)
 
     def parts(self, w: Vector) -> tuple[Vector, Vector]:
         """The matrix (l, 4) and the background (4^k,) of weights."""
@@ -308,7 +309,7 @@ class MotifProblem(TaskProblem):
 def _count_kmers(windows: Windows, weights: Vector) -> Vector:
     """How often each k-mer occurs, by the weights of the sequences."""
     weight = np.repeat(weights, windows.sizes + 1)
-    counts = np.bincount(windows.kmers, weights=weight, minlength=4**windows.order + 1)
+    counts = np.bincount(windows.kmers, weights=weight, minlength=4**windows.k + 1)
     return counts[:-1].astype(np.float64, copy=False)
 
 
