@@ -59,7 +59,7 @@ PARTS = {
     "motif": Part(
         "latent_svm_motif",
         Path(),
-        {"lengths": (11,), "n_folds": 3, "n_seeds": 2, "Cs": (100.0,), "curve": (10.0,)},
+        {"lengths": (11,), "n_folds": 3, "n_run": 2, "n_seeds": 2, "multiples": (0.1,)},
     ),
 }
 

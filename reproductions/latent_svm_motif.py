@@ -5,9 +5,11 @@
 Their sequences are not public. Ours are the confirmed replication origins of yeast (OriDB) of up to
 500 bases as positives, and as negatives windows of the same lengths on the same chromosomes that
 stand apart from every origin of any class and have the same share of A and T, up to a hundredth.
-Ten-fold cross-validation; of several runs the one with the lowest training objective is kept.
-Baselines are a Gibbs sampler with a background of the same order, and two that know no motif: a
-threshold on the share of A and T, and logistic regression on 6-mers. Longer origins are left out.
+Ten-fold cross-validation, of which the first folds are run; of ten runs from other first sites the
+one with the lowest training objective is kept. C is a multiple of the number of sequences, as the
+paper's, chosen on a quarter of the training sequences. Baselines are a Gibbs sampler with a
+background of the same order, and two that know no motif: a threshold on the share of A and T, and
+logistic regression on 6-mers. Longer origins are left out.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import re
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +34,6 @@ from didyma.applications.motif.finder import MotifFinder
 from didyma.applications.motif.gibbs import GibbsMotifSampler
 from didyma.applications.motif.meme import IUPAC, Motif
 from didyma.errors import DataError
-from didyma.learning.perceptron import Perceptron
 from didyma.report.table import markdown
 from reproductions import study
 
@@ -41,12 +43,11 @@ LONGEST = 500  # bases of an origin; longer ones are regions that hold one
 APART = 500  # bases from an origin to a negative: ranges are of an older assembly, up to 371 off
 ALIKE = 0.01  # most by which the share of A and T of a negative may differ from its origin's
 LENGTHS = (11, 17)
-KMER = 4  # a Markov chain of order 3 counts words of four bases
+ORDER = 3  # of the background
 WORD = 6  # of the baseline
 WORD_CS = (0.1, 1.0, 10.0, 100.0)
-CS = (10.0, 100.0, 1000.0)
-CURVE = (0.1, 1.0, 10.0, 100.0, 1000.0)
-EPOCHS = 10  # of the perceptron that chooses first sites
+MULTIPLES = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # of the number of sequences: C
+TIES = 4
 N_BACKGROUND = 500  # windows for training only
 BACKGROUND_SIZE, BACKGROUND_WEIGHT = 300, 1 / 50
 COMPOSITION = {"AT": "share of A and T", "words": "6-mers, logistic regression"}
@@ -54,9 +55,9 @@ NAMES = {
     "Gibbs": "Gibbs sampler",
     "Gibbs, test": "Gibbs sampler, threshold best on test",
     "random": "latent SVM, random starts",
-    "perceptron": "latent SVM, perceptron starts",
     "latent": "latent SVM, sampled starts",
-    "background": "the same with background of weight 1/50",
+    "ties": "the same with 4 ties tried",
+    "background": "latent SVM, sampled starts, background of weight 1/50",
 }
 ARS = "WTTTAYRTTTW"
 OUTSIDE = 2
@@ -170,21 +171,6 @@ def contains_ars(motif: Motif) -> float:
 # --- Models ---------------------------------------------------------------------------------------
 
 
-class PerceptronStart(MotifFinder):
-    """First sites are those of a latent perceptron, which zero weights do not hold."""
-
-    def _first(
-        self,
-        codes: list[Codes],
-        signs: NDArray[np.int64],
-        weight: NDArray[np.float64],
-        seed: int,
-    ) -> NDArray[np.float64]:
-        shares = weight / weight.sum()
-        problem = self.task.problem(codes, signs.tolist(), shares, online=True)
-        return Perceptron(EPOCHS, seed).solve(problem, multiplicity=weight).w
-
-
 def least_error(scores: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
     """The share of errors at the threshold that makes fewest of them."""
     return float(np.mean(np.where(scores > best_threshold(scores, labels), 1, -1) != labels))
@@ -210,12 +196,14 @@ def count_words(sequences: Sequence[Codes]) -> sp.csr_array:
     return sp.vstack(rows, "csr")
 
 
-def composition_errors(origins: Origins, fold: NDArray[np.int64]) -> dict[str, list[float]]:
-    """Errors in each fold of what knows no motif: the share of A and T, and shares of 6-mers."""
+def composition_errors(
+    origins: Origins, fold: NDArray[np.int64], n_run: int
+) -> dict[str, list[float]]:
+    """Errors in the first folds of the share of A and T and shares of 6-mers, without a motif."""
     at = np.array([at_share(codes) for codes in origins.sequences])
     words, labels = count_words(origins.sequences), origins.labels
     found: dict[str, list[float]] = {name: [] for name in COMPOSITION}
-    for k in np.unique(fold):
+    for k in range(n_run):
         train, test = fold != k, fold == k
         answers = {"AT": np.where(at[test] > best_threshold(at[train], labels[train]), 1, -1)}
         model = GridSearchCV(LogisticRegression(solver="liblinear"), {"C": WORD_CS}, cv=4)
@@ -226,20 +214,29 @@ def composition_errors(origins: Origins, fold: NDArray[np.int64]) -> dict[str, l
     return found
 
 
+# How each row differs from sampled starts, and whether it is trained with background sequences.
+LEARNED: dict[str, tuple[dict[str, Any], bool]] = {
+    "random": ({"init": "random"}, False),
+    "latent": ({}, False),
+    "ties": ({"ties": TIES}, False),
+    "background": ({}, True),
+}
+
+
 def run(
     data: Path,
     *,
     lengths: Sequence[int] = LENGTHS,
     n_folds: int = 10,
-    n_seeds: int = 3,
+    n_run: int = 10,
+    n_seeds: int = 10,
     n_background: int = N_BACKGROUND,
     tol: float = 1e-2,
-    Cs: Sequence[float] = CS,
-    curve: Sequence[float] = CURVE,
+    multiples: Sequence[float] = MULTIPLES,
     both_strands: bool = True,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Cross-validation for each length, motifs of all sequences, and rounds of CCCP over C."""
+    """The first ``n_run`` folds of a cross-validation for each length, and motifs of the last."""
     begun = time.monotonic()
     origins = read_origins(data / FOLDER, seed, n_background)
     unmatched = read_origins(data / FOLDER, seed, is_matched=False)
@@ -249,76 +246,92 @@ def run(
         "negatives": int(np.sum(origins.labels < 0)),
         "bases": int(sum(map(len, origins.sequences))),
         "background": [len(origins.background), BACKGROUND_SIZE],
-        "folds": n_folds,
+        "folds": [n_run, n_folds],
         "seeds": n_seeds,
+        "multiples": list(multiples),
         "AT": {
             "origins": _at_shares(origins, 1),
             "matched": _at_shares(origins, -1),
             "any": _at_shares(unmatched, -1),
         },
         "composition": {
-            "matched": _spreads(composition_errors(origins, fold)),
-            "any": _spreads(composition_errors(unmatched, fold)),
+            "matched": _spreads(composition_errors(origins, fold, n_run)),
+            "any": _spreads(composition_errors(unmatched, fold, n_run)),
         },
         "lengths": {},
     }
     study.say(f"composition: {results['composition']}")
-
-    def finder(length: int, C: float, restarts: int = n_seeds, init: str = "sample") -> MotifFinder:
-        kind = PerceptronStart if init == "perceptron" else MotifFinder
-        first = "random" if init == "random" else "sample"
-        how = {"init": first, "tol": tol, "n_restarts": restarts, "random_state": seed}
-        return kind(length, KMER, both_strands, C, **how)
-
     for length in lengths:
-        gibbs = GibbsMotifSampler(length, KMER, both_strands, n_restarts=n_seeds, random_state=seed)
-        found: dict[str, list[float]] = {name: [] for name in (*NAMES, "C")}
-        for k in range(n_folds):
+        gibbs = GibbsMotifSampler(
+            length, ORDER, both_strands, n_restarts=n_seeds, random_state=seed
+        )
+        make = partial(
+            *(MotifFinder, length, ORDER, both_strands),
+            solver="bundle",
+            tol=tol,
+            n_restarts=1,
+        )
+        trials: dict[str, list[Trial]] = {name: [] for name in LEARNED}
+        errors: dict[str, list[float]] = {"Gibbs": [], "Gibbs, test": []}
+        chosen: list[dict[str, Any]] = []
+        for k in range(n_run):
             train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-            C = _choose_C(origins, train, Cs, lambda C, length=length: finder(length, C, 1))
+            chosen.append(_choose_C(origins, train, multiples, partial(make, random_state=seed)))
+            C = chosen[-1]["multiple"] * len(train)
             sequences, labels = _part(origins, test)
             gibbs.fit(*_part(origins, train))
-            found["Gibbs"].append(100 * float(np.mean(gibbs.predict(sequences) != labels)))
-            found["Gibbs, test"].append(100 * least_error(gibbs.log_odds(sequences), labels))
-            models = {
-                "random": finder(length, C, init="random"),
-                "perceptron": finder(length, C, init="perceptron"),
-                "latent": finder(length, C),
-            }
-            for name, model in models.items():
-                model.fit(*_part(origins, train))
-                found[name].append(100 * (1 - model.score(sequences, labels)))
-            model = finder(length, C).fit(*_with_background(origins, train))
-            found["background"].append(100 * (1 - model.score(sequences, labels)))
-            found["C"].append(C)
-            errors = ", ".join(f"{name} {found[name][-1]:.1f} %" for name in NAMES)
-            study.say(f"l={length} fold {k + 1}/{n_folds}: {errors}; C={C:g}")
-        C = float(np.median(found["C"]))
-        motifs = {
-            "Gibbs": gibbs.fit(origins.sequences, origins.labels).motif(),
-            "latent": finder(length, C).fit(origins.sequences, origins.labels).motif(),
-        }
+            errors["Gibbs"].append(100 * float(np.mean(gibbs.predict(sequences) != labels)))
+            errors["Gibbs, test"].append(100 * least_error(gibbs.log_odds(sequences), labels))
+            for name, (options, with_background) in LEARNED.items():
+                training = (_with_background if with_background else _part)(origins, train)
+                variant = partial(make, C=C, **options)
+                trials[name].append(_trial(variant, training, (sequences, labels), n_seeds))
+            said = [f"{name} {own[-1].error:.1f} %" for name, own in trials.items()]
+            said += [f"{name} {own[-1]:.1f} %" for name, own in errors.items()]
+            study.say(f"l={length} fold {k + 1}/{n_run}: {', '.join(said)}; {chosen[-1]}")
+        errors |= {name: [trial.error for trial in own] for name, own in trials.items()}
+        finders = {"Gibbs": gibbs, **{name: own[-1].finder for name, own in trials.items()}}
         results["lengths"][length] = {
-            **_spreads({name: found[name] for name in NAMES}),
-            "C": found["C"],
-            "motif": {
-                name: {"consensus": motif.consensus, "ARS": contains_ars(motif)}
-                for name, motif in motifs.items()
+            **_spreads({name: errors[name] for name in NAMES}),
+            "over seeds": {
+                name: float(np.mean([np.std(trial.errors, ddof=1) for trial in own]))
+                for name, own in trials.items()
+                if n_seeds > 1
             },
+            "rounds": {name: _least_and_most(own) for name, own in trials.items()},
+            "chosen": chosen,
+            "motif": {name: _described(finder.motif()) for name, finder in finders.items()},
         }
-    results["rounds"] = {}
-    for C in curve:
-        fits = {
-            init: finder(lengths[0], C, 1, init).fit(origins.sequences, origins.labels)
-            for init in STARTS
-        }
-        results["rounds"][f"{C:g}"] = {
-            init: {"rounds": fit.n_rounds_[0], "objective/C": fit.result_.value / C}
-            for init, fit in fits.items()
-        }
-        study.say(f"C={C:g}: {results['rounds'][f'{C:g}']}")
     results["seconds"] = time.monotonic() - begun
     return results
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Runs from several seeds: the error of each in per cent, and the one that is kept."""
+
+    errors: list[float]
+    rounds: list[int]
+    finder: MotifFinder
+    error: float
+
+
+def _trial(make: Callable[..., MotifFinder], training: Any, test: Any, n_seeds: int) -> Trial:
+    """One run for each seed; that with the least objective is kept."""
+    runs = [make(random_state=seed).fit(*training) for seed in range(n_seeds)]
+    errors = [100 * (1 - run.score(*test)) for run in runs]
+    best = int(np.argmin([run.objectives_[0] for run in runs]))
+    return Trial(errors, [run.n_rounds_[0] for run in runs], runs[best], errors[best])
+
+
+def _least_and_most(trials: Sequence[Trial]) -> list[int]:
+    """Rounds of CCCP."""
+    rounds = [n for trial in trials for n in trial.rounds]
+    return [min(rounds), max(rounds)]
+
+
+def _described(motif: Motif) -> dict[str, Any]:
+    return {"consensus": motif.consensus, "ARS": contains_ars(motif)}
 
 
 def _at_shares(origins: Origins, label: int) -> float:
@@ -353,18 +366,19 @@ def _part(origins: Origins, rows: NDArray[np.int64]) -> tuple[list[Codes], NDArr
 def _choose_C(
     origins: Origins,
     train: NDArray[np.int64],
-    Cs: Sequence[float],
-    finder: Callable[[float], MotifFinder],
-) -> float:
-    """The C with the least error on every fourth pair of the training sequences."""
-    if len(Cs) == 1:
-        return float(Cs[0])
+    multiples: Sequence[float],
+    make: Callable[..., MotifFinder],
+) -> dict[str, Any]:
+    """The multiple with the least error on every fourth pair of the training sequences.
+
+    ``errors`` are those of all multiples, in per cent; of equals the smallest is chosen.
+    """
     held_out = train % (len(origins.labels) // 2) % 4 == 0
     errors = []
-    for C in Cs:
-        model = finder(C).fit(*_part(origins, train[~held_out]))
-        errors.append(1 - model.score(*_part(origins, train[held_out])))
-    return float(Cs[int(np.argmin(errors))])
+    for multiple in multiples:
+        model = make(C=multiple * np.sum(~held_out)).fit(*_part(origins, train[~held_out]))
+        errors.append(100 * (1 - model.score(*_part(origins, train[held_out]))))
+    return {"multiple": float(multiples[int(np.argmin(errors))]), "errors": errors}
 
 
 def _spreads(errors: dict[str, list[float]]) -> dict[str, Any]:
@@ -378,38 +392,45 @@ def table(results: dict[str, Any]) -> str:
     """The results as Markdown, beside the paper's."""
     shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in results["AT"].items())
     n, size = results["background"]
+    n_run, n_folds = results["folds"]
     return "\n\n".join(
         [
             f"{results['positives']} confirmed origins, {results['negatives']} windows elsewhere, "
-            f"{results['bases']} bases; {results['folds']} folds, {results['seeds']} starts. "
+            f"{results['bases']} bases; {n_run} of {n_folds} folds, {results['seeds']} starts. "
             f"Background: {n} windows of {size} bases, for training only.",
             f"Mean share of A and T: {shares}. Errors of what knows no motif, in per cent:",
             markdown(["", "windows matched", "windows of any composition"], _composition(results)),
-            "Windows matched; p of the paired t-test over folds, against the Gibbs sampler and "
-            "against 6-mers:",
+            "Windows matched; the deviation over seeds is a mean over folds; p of the paired "
+            "t-test over folds, against the Gibbs sampler and against 6-mers:",
             markdown(
                 [
-                    *("l", "model", "error % (mean ± sd)", "p, Gibbs", "p, 6-mers"),
-                    *("paper, other data", "consensus", "ARS share"),
+                    *("l", "model", "error % (mean ± sd)", "sd over seeds", "rounds of CCCP"),
+                    *("p, Gibbs", "p, 6-mers", "paper, other data", "consensus", "ARS share"),
                 ],
                 _rows(results),
             ),
             f"ARS share: mean probability of the bases that {ARS} allows, best place; all T has "
-            "0.82. How often each C was chosen: " + _chosen(results) + ".",
-            f"Rounds of CCCP and objective / C with one start, l = {next(iter(results['lengths']))}"
-            ", all sequences:",
+            "0.82. Motifs are those of the last fold.",
+            "Errors in per cent on the quarter of the training sequences that chooses C, from one "
+            "start, by C over the number of sequences, and how often that was chosen:",
             markdown(
-                [
-                    "C",
-                    *(f"{init} start{end}" for init in STARTS for end in ("", ": objective / C")),
-                ],
-                _rounds(results),
+                ["C / sequences", *(f"l = {length}" for length in results["lengths"])],
+                _by_C(results),
             ),
         ]
     )
 
 
-STARTS = ("random", "perceptron", "sample")
+def _by_C(results: dict[str, Any]) -> list[list[str]]:
+    rows = []
+    for n, multiple in enumerate(results["multiples"]):
+        cells = []
+        for found in results["lengths"].values():
+            error = np.mean([one["errors"][n] for one in found["chosen"]])
+            times = sum(one["multiple"] == multiple for one in found["chosen"])
+            cells.append(f"{error:.1f}, {times} times")
+        rows.append([f"{multiple:g}", *cells])
+    return rows
 
 
 def _composition(results: dict[str, Any]) -> list[list[str]]:
@@ -426,13 +447,16 @@ def _rows(results: dict[str, Any]) -> list[list[str]]:
     for length, found in results["lengths"].items():
         for name, title in NAMES.items():
             paper = PAPER.get(int(length), {}).get(name)
-            motif = found["motif"].get(name)
+            motif, seeds = found["motif"].get(name), found["over seeds"].get(name)
             own, gibbs = found[name]["folds"], found["Gibbs"]["folds"]
+            rounds = found["rounds"].get(name)
             rows.append(
                 [
                     str(length),
                     title,
                     f"{found[name]['mean']:.2f} ± {found[name]['sd']:.2f}",
+                    "" if seeds is None else f"{seeds:.2f}",
+                    "" if rounds is None else f"{rounds[0]} to {rounds[1]}",
                     "" if own == gibbs else f"{ttest_rel(own, gibbs).pvalue:.2g}",
                     f"{ttest_rel(own, words).pvalue:.2g}",
                     "" if paper is None else f"{paper:.2f}",
@@ -441,22 +465,3 @@ def _rows(results: dict[str, Any]) -> list[list[str]]:
                 ]
             )
     return rows
-
-
-def _chosen(results: dict[str, Any]) -> str:
-    return "; ".join(
-        f"l = {length}: "
-        + ", ".join(f"{C:g} {found['C'].count(C)} times" for C in sorted(set(found["C"])))
-        for length, found in results["lengths"].items()
-    )
-
-
-def _rounds(results: dict[str, Any]) -> list[list[str]]:
-    return [
-        [C, *(text for init in STARTS for text in _round(found[init]))]
-        for C, found in results["rounds"].items()
-    ]
-
-
-def _round(found: dict[str, Any]) -> tuple[str, str]:
-    return str(found["rounds"]), f"{found['objective/C']:.3f}"

@@ -61,6 +61,8 @@ def test_a_file_of_0_2_answers_as_it_did(name: str, tmp_path: Path) -> None:
     expected = json.loads((FOLDER / "answers.json").read_text())[name]
     np.testing.assert_allclose(answers(model), expected, rtol=1e-6, atol=1e-9)
     again = Model.of(didyma.load(path))
+    if name == "MotifFinder":  # the length of the background's words was meant, one more
+        written.record["parameters"]["order"] -= 1
     assert without_new_parameters(again.record, written.record) == written.record
     assert again.tensors.keys() == written.tensors.keys()
     for key, array in written.tensors.items():

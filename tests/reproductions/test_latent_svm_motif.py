@@ -82,10 +82,10 @@ def test_motif_in_small(genome: Path) -> None:
         genome,
         lengths=(11,),
         n_folds=2,
-        n_seeds=1,
+        n_run=2,
+        n_seeds=2,
         n_background=3,
-        Cs=(100.0,),
-        curve=(100.0,),
+        multiples=(1.0, 10.0),
         both_strands=False,
     )
     text = motif.table(found)
@@ -93,4 +93,6 @@ def test_motif_in_small(genome: Path) -> None:
         assert f"| {title} " in text
     assert found["AT"]["matched"] == pytest.approx(found["AT"]["origins"], abs=motif.ALIKE)
     assert found["lengths"][11]["Gibbs, test"]["mean"] <= found["lengths"][11]["Gibbs"]["mean"]
-    assert found["rounds"]["100"]["perceptron"]["objective/C"] < 0.5  # zero weights have 1
+    times = [sum(one["multiple"] == C for one in found["lengths"][11]["chosen"]) for C in (1, 10)]
+    assert sum(times) == 2
+    assert f", {times[0]} times |" in text

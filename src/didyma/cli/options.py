@@ -136,7 +136,7 @@ def at_most_one(**given: Any) -> None:
         raise typer.BadParameter("give one of them", param_hint=flags)
 
 
-def read_Cs(text: str, dev: Path | None) -> list[float]:
+def read_Cs(text: str, dev: Path | None, name: str = "C") -> list[float]:
     """The values of --C, in ascending order; to choose among several, there must be a --dev."""
     try:
         values = sorted({float(value) for value in text.split(",")})
@@ -144,8 +144,11 @@ def read_Cs(text: str, dev: Path | None) -> list[float]:
         values = []
     if not values or not all(0 < value < math.inf for value in values):
         raise typer.BadParameter(
-            f"expected positive numbers with commas between them, found {text!r}", param_hint="--C"
+            f"expected positive numbers with commas between them, found {text!r}",
+            param_hint=f"--{name}",
         )
     if len(values) > 1 and dev is None:
-        raise typer.BadParameter("several values of C need --dev, to choose by", param_hint="--C")
+        raise typer.BadParameter(
+            f"several values of {name} need --dev, to choose by", param_hint=f"--{name}"
+        )
     return values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -39,7 +40,7 @@ EVERY = 10  # cuts between lines
 Measure = Literal["conll", "muc", "b_cubed", "ceaf_m", "ceaf_e"]
 RESOLVER = cli.ParametersOf(
     "didyma.applications.coreference.resolver.CoreferenceResolver",
-    {None: [cli.Option("model", ("--model-type",)), "r", "solver", "tol", "max_iter"]},
+    {None: [cli.Option("model", ("--model-type",)), "solver", "tol", "max_iter"]},
 )
 
 
@@ -59,6 +60,15 @@ def fit(
             "--C",
         ),
     ] = "1",
+    r: Annotated[
+        str,
+        options.text(
+            "VALUES",
+            "Penalty of a wrong link, where a missing one costs 1: less makes larger clusters. Of "
+            "several values, as 0.01,0.1,1, the best on --dev is kept, with each C.",
+            "--r",
+        ),
+    ] = "0.1",
     parameters: Annotated[dict[str, Any], RESOLVER],
     jobs: options.Jobs = None,
     checkpointing: cli.Checkpointing,
@@ -73,11 +83,14 @@ def fit(
 
     didyma coref fit train/ -o coref.didyma.safetensors
 
-    didyma coref fit train/ --dev dev/ --C 0.01,0.1,1 --r 0.05 --measure muc
+    didyma coref fit train/ --dev dev/ --C 0.1,1,10 --r 0.01,0.1,1 --measure muc
 
     didyma coref fit train.conll --model-type correlation --C 100
     """
     Cs = options.read_Cs(C, dev)
+    penalties = options.read_Cs(r, dev, "r")
+    if len(penalties) > 1 and parameters["model"] != "latent":
+        raise typer.BadParameter("only --model-type latent has one to choose", param_hint="--r")
     cli.check_output(output, train, dev)
     documents = _read(train)
     held_out = [] if dev is None else _read(dev)
@@ -95,14 +108,14 @@ def fit(
     labels = [document.labels for document in documents]
 
     def fits() -> Iterator[CoreferenceResolver]:
-        for value in Cs:
-            callback = _reporter(value, parameters["model"])
-            resolver = CoreferenceResolver(value, **parameters, callback=callback)
+        for value, penalty in product(Cs, penalties):
+            callback = _reporter(f"C={value:<8g}r={penalty:<8g}", parameters["model"])
+            resolver = CoreferenceResolver(value, penalty, **parameters, callback=callback)
             yield resolver.fit_pairs(examples, labels)
 
     def judge(resolver: CoreferenceResolver) -> float:
         value = _value(_evaluate(held_out, resolver.predict_pairs(unseen)), measure)
-        cli.print_message(f"C={resolver.C:<8g}dev {measure} {decimal(value)}")
+        cli.print_message(f"C={resolver.C:<8g}r={resolver.r:<8g}dev {measure} {decimal(value)}")
         return value
 
     with checkpointing.saving(output, TRAIN=documents, dev=held_out):
@@ -234,14 +247,14 @@ def _read(path: Path) -> list[Document]:
     return documents
 
 
-def _reporter(C: float, model: str) -> Any:
+def _reporter(fit: str, model: str) -> Any:
     """Lines on stderr, one a round, or one for some cuts."""
     name, every = ("round", 1) if model == "latent" else ("cut", EVERY)
 
     def report(progress: Progress) -> None:
         if progress.n_iter % every == 0:
             cli.print_message(
-                f"C={C:<8g}{name} {progress.n_iter:3d}   objective {progress.value:.6g}   "
+                f"{fit}{name} {progress.n_iter:3d}   objective {progress.value:.6g}   "
                 f"{progress.seconds:.1f} s"
             )
 
