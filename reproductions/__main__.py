@@ -45,7 +45,7 @@ STUDIES = {
     "grades": Study("grades", ("grades",)),
     "additive": Study("additive", ("additive_judged", "additive_synthetic")),
     "measures": Study("measures", ("measures_mq2008", "measures_demo")),
-    "svmmap": Study("svmmap", ("robust", "mq2008")),
+    "svmmap": Study("svmmap", ("robust", "functions", "mq2008")),
     "precision": Study("latent_svm", ("latent_svm_precision",), ("--part", "precision")),
     "ohsumed": Study("latent_svm", ("latent_svm_ohsumed",), ("--part", "ohsumed")),
     "coreference": Study("latent_svm", ("latent_svm_coreference",), ("--part", "coreference")),
