@@ -59,6 +59,7 @@ STUDIES = {
         ("latent_reranking_cnn",),
         ("--features", "cnn", "--cache", str(LOGS / "cnn")),
     ),
+    "latent-reranking-variants": Study("latent_reranking_variants", ("latent_reranking_variants",)),
     "passage-vectors": Study("passage_vectors", ("passage_vectors",)),
     "low-rank": Study("low_rank", ("low_rank",)),
     "parsing": Study("sparsemap_models", ("sparsemap_parsing",), ("--part", "parsing")),

@@ -17,7 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ from didyma.ranking.scaling import QueryMinMaxScaler
 from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
 from reproductions import study
+from reproductions.kept import Kept
 
 KS = (1, 3, 5, 10)
 CS = tuple(10.0**n for n in range(-1, 7))
@@ -171,40 +172,24 @@ def run(
     Cs: Sequence[float] = CS,
     n_folds: int = N_PARTS,
     n_random: int = N_RANDOM,
+    names: Sequence[str] = NAMES,
+    cache: Path | None = None,
 ) -> dict[str, Any]:
-    """All models on all folds, in the files S1.txt to S5.txt of ``folder``."""
+    """The models of these names on all folds, in the files S1.txt to S5.txt of ``folder``.
+
+    What a fold gave is kept in the folder ``cache``.
+    """
     begun = time.monotonic()
+    kept, how = Kept(cache), {"ks": ks, "Cs": Cs, "n_random": n_random, "names": names}
     folds = read_folds(folder, ks)[:n_folds]
-    values: dict[str, dict[int, list[Vector]]] = {name: {k: [] for k in ks} for name in NAMES}
-    chosen: dict[str, dict[int, list[float]]] = {name: {k: [] for k in ks} for name in NAMES}
-    fits: list[dict[str, Any]] = []
-    for number, fold in enumerate(folds):
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", ".*queries have rows of one class only")
-            for category in (ConvergenceWarning, NothingLearnedWarning):
-                warnings.simplefilter("ignore", category)  # the records say so
-            rivals = {
-                CLASSIFIER: (CLASSIFIER_CS, fold.classifiers()),
-                PAIRS: (RANK_CS, fold.rank_svm()),
-            }
-            for k in ks:
-                rankers = [fold.latent(k, C, "classifier") for C in Cs]
-                fits += [_record(r, number, k, "classifier") for r in rankers]
-                for seed in range(n_random):
-                    random = (fold.latent(k, C, "random", n_random * number + seed) for C in Cs)
-                    fits += [_record(r, number, k, "random") for r in random]
-                candidates = {
-                    LATENT: (Cs, [ranker.coef_ for ranker in rankers]),
-                    RAMP: (RAMP_CS, fold.ramp(k)),
-                    START: ((np.nan,), [rankers[0].start_coef_]),
-                    **rivals,
-                }
-                for name, (grid, weights) in candidates.items():
-                    best = fold.choose(weights, k)
-                    values[name][k].append(fold.test.precision(fold.test.X @ weights[best])[k])
-                    chosen[name][k].append(grid[best])
-                means = ", ".join(f"{name} {values[name][k][-1].mean():.3f}" for name in NAMES)
-                study.say(f"fold {number + 1}, P@{k}: {means}")
+    found = [
+        kept.record([folder.name, number, how], partial(run_fold, fold, number, **how))
+        for number, fold in enumerate(folds)
+    ]
+    values = {
+        name: {k: [np.array(one["values"][name][str(k)]) for one in found] for k in ks}
+        for name in names
+    }
     perfect = {
         k: float(np.mean([f.test.precision(f.test.data.y)[k].mean() for f in folds])) for k in ks
     }
@@ -215,11 +200,56 @@ def run(
         "queries": int(sum(len(fold.test.sizes) for fold in folds)),
         "folds": n_folds,
         "perfect": perfect,
-        "judged": {name: {k: _judge(values, name, k) for k in ks} for name in NAMES},
-        "chosen": {name: chosen[name] for name in NAMES if name != START},
-        "fits": fits,
+        "judged": {name: {k: _judge(values, name, k) for k in ks} for name in names},
+        "chosen": {
+            name: {k: [one["chosen"][name][str(k)] for one in found] for k in ks}
+            for name in names
+            if name != START
+        },
+        "fits": [fit for one in found for fit in one["fits"]],
         "seconds": time.monotonic() - begun,
     }
+
+
+def run_fold(
+    fold: Fold,
+    number: int,
+    *,
+    ks: Sequence[int],
+    Cs: Sequence[float],
+    n_random: int,
+    names: Sequence[str],
+) -> dict[str, Any]:
+    """The precision of each test query, what was chosen, and how each fit ended."""
+    values: dict[str, dict[str, list[float]]] = {name: {} for name in names}
+    chosen: dict[str, dict[str, float]] = {name: {} for name in names}
+    fits: list[dict[str, Any]] = []
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*queries have rows of one class only")
+        for category in (ConvergenceWarning, NothingLearnedWarning):
+            warnings.simplefilter("ignore", category)  # the records say so
+        rivals = {
+            CLASSIFIER: (CLASSIFIER_CS, fold.classifiers()),
+            PAIRS: (RANK_CS, fold.rank_svm()),
+        }
+        for k in ks:
+            rankers = [fold.latent(k, C, "classifier") for C in Cs]
+            fits += [_record(r, number, k, "classifier") for r in rankers]
+            for seed in range(n_random):
+                random = (fold.latent(k, C, "random", n_random * number + seed) for C in Cs)
+                fits += [_record(r, number, k, "random") for r in random]
+            candidates = {
+                LATENT: (Cs, [ranker.coef_ for ranker in rankers]),
+                **({RAMP: (RAMP_CS, fold.ramp(k))} if RAMP in names else {}),
+                START: ((np.nan,), [rankers[0].start_coef_]),
+                **rivals,
+            }
+            for name, (grid, weights) in candidates.items():
+                best = fold.choose(weights, k)
+                precision = fold.test.precision(fold.test.X @ weights[best])[k]
+                values[name][str(k)], chosen[name][str(k)] = precision.tolist(), grid[best]
+            study.say(f"fold {number + 1}, P@{k}")
+    return {"values": values, "chosen": chosen, "fits": fits}
 
 
 def _record(ranker: LatentSVMRanker, fold: int, k: int, start: str) -> dict[str, Any]:
@@ -296,7 +326,8 @@ def _ends(results: Mapping[str, Any]) -> str:
     """For each model, how often it chose the least and the largest C."""
     grids = {LATENT: results["Cs"], RAMP: RAMP_CS, CLASSIFIER: CLASSIFIER_CS, PAIRS: RANK_CS}
     said = []
-    for name, grid in grids.items():
+    for name in results["chosen"]:
+        grid = grids[name]
         chosen = [C for values in results["chosen"][name].values() for C in values]
         said.append(
             f"{name} {chosen.count(min(grid))} times the least and {chosen.count(max(grid))} times "

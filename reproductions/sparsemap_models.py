@@ -4,6 +4,7 @@
     python -m reproductions.sparsemap_models --part parsing   one of parsing and nli
     python -m reproductions.sparsemap_models --quick          a look at both, some minutes
     python -m reproductions.sparsemap_models --full           all data and the paper's sizes, days
+    python -m reproductions.sparsemap_models --part nli --sgd    our sizes, the paper's optimiser
     python -m reproductions.sparsemap_models --write          put the tables into docs/RESULTS.md
 
 The parts stand in sparsemap_parsing.py and sparsemap_alignment.py. Every model that was trained
@@ -28,6 +29,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = study.Arguments(__doc__, "quick", "seeds", parts=PARTS)
     parser.add_argument("--full", action="store_true", help="all data, the sizes of the paper")
+    parser.add_argument(
+        "--sgd", action="store_true", help="train nli by SGD with the paper's rates and decay"
+    )
     parser.add_argument(
         "--cache", type=Path, default=study.ROOT / "build", metavar="FOLDER", help="of results"
     )

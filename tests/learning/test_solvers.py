@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
+from didyma.errors import DataError
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import NSlack, OneSlack, ProximalBundle
 from didyma.learning.problem import PythonProblem
@@ -242,3 +243,15 @@ def test_cuts_are_forgotten_but_the_optimum_stays():
     again = ProximalBundle(tol=1e-9, max_iter=5000).solve(problem, 300.0)
     assert again.result.n_iter > 60  # longer than any unused cut is kept
     assert again.result.value == pytest.approx(exact.result.value, rel=1e-8)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.01])
+def test_n_slack_ends_by_the_rule_of_the_paper(epsilon):
+    """No cut is violated by more than its slack and ε, and so the gap is C ε at most."""
+    problem, C = ranking_problem(), 10.0
+    solution = NSlack(tol=0.0, epsilon=epsilon).solve(problem, C)
+    assert solution.result.status == "converged"
+    assert 1e-9 < solution.result.gap <= 1.1 * C * epsilon
+    assert solution.result.n_iter < NSlack(tol=1e-6).solve(problem, C).result.n_iter
+    with pytest.raises(DataError, match="epsilon: expected above 0"):
+        NSlack(epsilon=0.0).solve(problem, C)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.checkpoints import restoring
+from didyma.errors import DataError
 from didyma.learning.cut_pool import CutPool
 from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Cut, Problem
@@ -214,6 +215,9 @@ class _Cuts(SolverRun):
 class NSlack(ConvexSolver["_Slacks"]):
     """A slack per example: Algorithm 1 of Yue et al. 2007, for reference on small problems.
 
+    With ``epsilon`` it ends as the paper's does too: when no cut of any example is violated by more
+    than its slack and ε. The gap is then at most C ε, up to what the small dual problem lacks.
+
     >>> from didyma.learning.examples import OneHinge
     >>> NSlack().solve(OneHinge(), C=10.0).w.round(2)
     array([0.2, 0.4])
@@ -221,10 +225,14 @@ class NSlack(ConvexSolver["_Slacks"]):
 
     tol: float = 1e-3
     max_iter: int = 1000
+    epsilon: float | None = None
 
     def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Slacks:
         """Begin anew, whatever the start."""
-        return _Slacks(PlaneDual.zero(C * problem.weights, problem.n_features, 4, C), Clock())
+        if self.epsilon is not None and not 0.0 < self.epsilon <= 1.0:
+            raise DataError(f"expected above 0, up to 1, found {self.epsilon}", field="epsilon")
+        planes = PlaneDual.zero(C * problem.weights, problem.n_features, 4, C)
+        return _Slacks(planes, Clock(), 1.0 if self.epsilon is None else self.epsilon)
 
     def _steps(self, problem: Problem, C: float, run: _Slacks) -> Iterator[Progress]:
         everyone = np.arange(problem.n_examples)
@@ -240,6 +248,9 @@ class NSlack(ConvexSolver["_Slacks"]):
 
         while True:
             if run.satisfied:
+                run.finished = self.epsilon is not None
+                if run.finished:
+                    return
                 run.tolerance *= 0.3
                 optimise()
             if run.n_iter == self.max_iter:
@@ -266,9 +277,9 @@ class _Slacks(SolverRun):
 
     _changing: ClassVar[tuple[str, ...]] = ("dual", "clock", "n_iter", "tolerance", "satisfied")
 
-    def __init__(self, dual: PlaneDual, clock: Clock) -> None:
+    def __init__(self, dual: PlaneDual, clock: Clock, tolerance: float) -> None:
         super().__init__(clock)
-        self.dual, self.tolerance, self.satisfied = dual, 1.0, False
+        self.dual, self.tolerance, self.satisfied = dual, tolerance, False
 
     def check_state(self) -> None:
         """Refuse a tolerance that nothing meets."""

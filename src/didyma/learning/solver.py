@@ -36,6 +36,7 @@ class SolverRun(Stateful):
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.n_iter = 0
+        self.finished = False  # by a rule of the solver's own, whatever the gap
         self.progress: Progress | None = None
 
     def state(self) -> dict[str, Any]:
@@ -82,6 +83,7 @@ class ConvexSolver(ABC, Generic[Run]):
 
         def work() -> Solution:
             progress, status = drive(self._steps(problem, C, run), self.tol, callback, run)
+            status = "converged" if run.finished else status
             progress = self._certified(problem, C, run, progress)
             result = Result.of(progress, status, run.clock)
             return Solution(progress.w.copy(), result, run.lasting)
