@@ -66,11 +66,10 @@ class Conjugate(Function):
     @staticmethod
     def backward(ctx, d_value, d_u, d_v, _):  # type: ignore[no-untyped-def]
         u, v, numbers, *at = ctx.saved_tensors  # u, v are outputs: their derivative is J again
-        if d_value is None and d_v is None and not ctx.places and is_plain(d_u):
-            shape, device, dtype = ctx.types[0]
-            d_u = _array(d_u).reshape(ctx.inference.layout.scores.shape)
-            d_u, _ = ctx.inference.apply_jacobian(numbers.numpy(), d_u, np.zeros(v.shape))
-            return None, _tensor(d_u.reshape(shape), device, dtype), None, None, None
+        if d_v is None and not ctx.places and (d_value is None) != (d_u is None):
+            direction = d_u if d_value is None else d_value
+            if is_plain(direction):  # a layer or a loss alone, whose gradient nobody follows
+                return None, _plain_gradient(ctx, d_value, d_u, u, numbers), None, None, None
         d_scores: Any = None
         d_extra: Any = None
         if d_u is not None or d_v is not None:
@@ -209,6 +208,19 @@ def _tensor(
     if dtype in KNOWN_TO_NUMPY and device == CPU:
         return torch.from_numpy(np.asarray(array, KNOWN_TO_NUMPY[dtype]))
     return torch.from_numpy(array).to(device, dtype)
+
+
+def _plain_gradient(ctx, d_value, d_u, u, numbers):  # type: ignore[no-untyped-def]
+    """Gradient by the scores of the value alone, or of u alone, without a detour by tensors."""
+    shape, device, dtype = ctx.types[0]
+    rows = ctx.inference.layout.scores.shape
+    if d_u is None:
+        d_scores = d_value.numpy()[:, None] * _array(u).reshape(rows)
+    else:
+        no_extra = np.zeros((rows[0], ctx.inference.layout.extra.shape[1]))
+        d_u = _array(d_u).reshape(rows)
+        d_scores, _ = ctx.inference.apply_jacobian(numbers.numpy(), d_u, no_extra)
+    return _tensor(d_scores.reshape(shape), device, dtype)
 
 
 def _double(tensor: Tensor) -> Tensor:

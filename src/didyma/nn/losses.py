@@ -39,10 +39,11 @@ def reduce(values: Tensor, reduction: str, mask: Tensor | None = None) -> Tensor
     """One value for each instance, their sum, or their mean over the instances that count."""
     if reduction == "none":
         return values
-    count: Any = 1
-    if reduction == "mean":  # at least 1, so that the mean of none is 0
-        count = max(values.numel(), 1) if mask is None else mask.bool().sum().clamp(min=1)
-    return values.sum() / count
+    if reduction == "sum" or not values.numel():  # the mean of none is 0
+        return values.sum()
+    if mask is None:
+        return values.mean()
+    return values.sum() / mask.bool().sum().clamp(min=1)
 
 
 class FenchelYoungLoss(StructureModule):

@@ -149,24 +149,29 @@ class Objective:
     def loss(self, layout: Layout, outputs: NDArray[Any]) -> Maximum:
         """The loss of each instance, given its gold output, and its gradient."""
         gold, gold_extra = encode(self.structure, outputs, layout)
-        gold_score = _dot(layout.scores, gold) + _dot(layout.extra, gold_extra)
-        if (forbidden := np.flatnonzero(gold_score == -np.inf)).size:
+        gold_score = _dot(layout.scores, gold)
+        if layout.additional:
+            gold_score += _dot(layout.extra, gold_extra)
+        if gold_score.min(initial=0.0) == -np.inf:
             raise DataError(
-                f"the gold output of instance {forbidden[0]} has a part with score -inf",
+                f"the gold output of instance {np.argmin(gold_score)} has a part with score -inf",
                 field="gold",
             )
-        maximum = self.maximise(replace(layout, scores=layout.scores - self.margin * gold))
-        size = gold.sum(axis=1)  # Hamming cost of an output that shares nothing with the gold
-        offset = self.margin * size + self.regularizer.at(gold, self.options.temperature)
-        value = maximum.value + offset - gold_score
-        least = -OFF_HULL * (1.0 + np.abs(gold_score) + np.abs(maximum.value))
-        if (outside := np.flatnonzero(value < least)).size:
-            raise DataError(
-                f"the gold of instance {outside[0]} is not in the hull of the outputs: it scores "
-                "higher than the best of them",
-                field="gold",
-            )
-        value = np.maximum(value, 0.0)  # rounding may leave -1e-17
+        value = self.regularizer.at(gold, self.options.temperature) - gold_score
+        if self.margin:  # the Hamming cost of an output that shares nothing with the gold, less …
+            value += self.margin * gold.sum(axis=1)
+            layout = replace(layout, scores=layout.scores - self.margin * gold)
+        maximum = self.maximise(layout)
+        value += maximum.value
+        if value.min(initial=0.0) < 0.0:
+            least = -OFF_HULL * (1.0 + np.abs(gold_score) + np.abs(maximum.value))
+            if (outside := np.flatnonzero(value < least)).size:
+                raise DataError(
+                    f"the gold of instance {outside[0]} is not in the hull of the outputs: it "
+                    "scores higher than the best of them",
+                    field="gold",
+                )
+            value = np.maximum(value, 0.0)  # rounding may leave -1e-17
         return Maximum(value, maximum.u - gold, maximum.v - gold_extra, maximum.solution)
 
 
