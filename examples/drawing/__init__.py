@@ -14,7 +14,7 @@ is grey, what tells them apart is coloured.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -62,6 +62,7 @@ __all__ = [
     "constituents",
     "factor_graphs",
     "forests",
+    "graphs",
     "paths",
     "save",
     "segments",
@@ -360,15 +361,58 @@ def forests(
     """Nodes and links, one panel per `Forest`, outputs (k, n, n) above the diagonal."""
     links, probabilities = read_posterior(posterior, 3)
     links = without_padding(links.astype(bool), "nodes by nodes", len(names), len(names))
-    views = list(panel_views(links, probabilities, "forests", most))
-    graph = _place(names, positions, np.argwhere(links.any(axis=0)))
+    return _links(links, probabilities, "forests", names, positions, most)
+
+
+def graphs(
+    posterior: Posterior,
+    edges: Sequence[tuple[Hashable, Hashable]],
+    kind: str,
+    positions: Mapping[Hashable, tuple[float, float]],
+    *,
+    directed: bool = False,
+    most: int = 3,
+) -> Figure:
+    """Edges of a graph, one panel per output (k, n_edges) of a structure of `didyma.solvers`.
+
+    ``kind`` names what they are ("routes"), ``positions`` where each node stands. An edge that an
+    output lacks is faint.
+    """
+    taken, probabilities = read_posterior(posterior, 2)
+    taken = without_padding(taken.astype(bool), "edges", len(edges))
+    nodes = list(positions)
+    ends = np.array([[nodes.index(a), nodes.index(b)] for a, b in edges])
+    links = np.zeros((len(taken), len(nodes), len(nodes)), bool)
+    for place, (i, j) in enumerate(ends):
+        links[:, i, j] |= taken[:, place]
+    names = [str(node) for node in nodes]
+    places = list(positions.values())
+    return _links(links, probabilities, kind, names, places, most, ends, directed)
+
+
+def _links(
+    links: NDArray[np.bool_],
+    probabilities: Floats,
+    kind: str,
+    names: Sequence[str],
+    positions: ArrayLike | None,
+    most: int,
+    edges: Any = (),
+    directed: bool = False,
+) -> Figure:
+    """Links (k, n, n) between nodes, among all ``edges`` of a graph."""
+    views = list(panel_views(links, probabilities, kind, most))
+    places = edges if len(edges) else np.argwhere(links.any(axis=0))
+    graph = _place(names, positions, places)
     figure, panels = panels_of(len(views), graph.width, graph.height)
     for axes, view in zip(panels, views):
         write_title(axes, view.title)
         taken: list[Floats] = []
+        for i, j in edges:
+            axes.plot(*graph.nodes[[i, j]].T, color=FAINT, linewidth=1.0, zorder=0)
         for i, j in np.argwhere(view.values > 0):
             share, colour = view.values[i, j], view.colour(i, j)
-            axes.plot(*graph.nodes[[i, j]].T, color=colour, linewidth=line_width(share), zorder=1)
+            graph.join(axes, i, j, colour, line_width(share), directed)
             if not view.single and not view.common[i, j]:
                 taken.append(graph.free_spot(i, j, taken))
                 write_label(axes, taken[-1][0], taken[-1][1], percent(share), colour)
@@ -438,6 +482,15 @@ class _Graph:
         write_text(
             axes, x, y, self.names[i], ha=("center", "left", "right")[across], va=va, zorder=4
         )
+
+    def join(self, axes: Any, i: int, j: int, colour: Any, width: float, directed: bool) -> None:
+        """Draw a link, or an arrow whose head shows beside the node."""
+        if not directed:
+            axes.plot(*self.nodes[[i, j]].T, color=colour, linewidth=width, zorder=1)
+            return
+        style = {"arrowstyle": "-|>", "mutation_scale": 9 + 2 * width, "linewidth": width}
+        ends = {"shrinkA": 0, "shrinkB": 4, "color": colour, "zorder": 1}
+        axes.add_patch(patches().FancyArrowPatch(*self.nodes[[i, j]], **style, **ends))
 
     def free_spot(self, i: int, j: int, taken: Sequence[Floats]) -> Floats:
         """The place on a link, towards its middle, that is farthest from other links and labels."""

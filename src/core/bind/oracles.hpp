@@ -1,14 +1,18 @@
-// Oracles that are not of this library: a user's function, in Python or in C.
+// Oracles that know more than a batch has: a user's function, in Python or in C, or a graph.
 #pragma once
 
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "bind/numpy.hpp"
 #include "polytope/solved.hpp"
 #include "structures/argmax.hpp"
+#include "structures/route.hpp"
 
 namespace didyma {
 
@@ -129,6 +133,39 @@ class CFunction final : public Argmax {
   private:
     std::string name_;
     Function function_;
+};
+
+// Shortest paths in a graph. The ends (source, target) are one row for all instances, or one for
+// each of the keys that instances have as the first of their `size`.
+class Route final : public Argmax {
+  public:
+    Route(Span<const int64_t> graph, Span<const int64_t> keys, Matrix<const int64_t> ends)
+        : graph_(graph.begin(), graph.end()), ends_(ends.rows()) {
+        for (int64_t i = 0; i < ends.rows(); ++i) {
+            ends_[i] = {ends[i][0], ends[i][1]};
+            if (i < keys.size()) rows_[keys[i]] = i;
+        }
+    }
+
+    int64_t find(Span<const double> scores, Span<const double>, Span<const int64_t>,
+                 Span<const int64_t> size, Span<double>, Span<int64_t>, Span<int32_t> parts,
+                 Span<int32_t>) const override {
+        const auto [source, target] = ends_[size.size() ? rows_.at(size[0]) : 0];
+        const Span<const int64_t> graph(graph_.data(), static_cast<int64_t>(graph_.size()));
+        const int64_t count = route::best_path(scores, graph, source, target, parts);
+        if (count == route::NEGATIVE_CYCLE) {
+            raise_data_error(
+                "scores: a cycle has negative length, so that no path is the shortest: keep "
+                "lengths from 0 up (scores = -softplus(...), and noise with multiplicative=True), "
+                "or take didyma.solvers.Flow, whose outputs may run in circles");
+        }
+        return count;
+    }
+
+  private:
+    std::vector<int64_t> graph_;
+    std::vector<std::pair<int64_t, int64_t>> ends_;
+    std::unordered_map<int64_t, int64_t> rows_;
 };
 
 }  // namespace didyma

@@ -44,6 +44,8 @@ void bind_structures(nb::module_ m) {
     nb::class_<CFunction, Argmax>(m, "CFunction").def(nb::init<std::string, uintptr_t>());
     nb::class_<PythonArgmax, Argmax>(m, "PythonArgmax")
         .def(nb::init<std::string, nb::callable, bool>());
+    nb::class_<Route, Argmax>(m, "Route")
+        .def(nb::init<Span<const int64_t>, Span<const int64_t>, Matrix<const int64_t>>());
     bind_kernel<best_choice>(m, "choice");
     bind_kernel<eliminate>(m, "factor_graph");
     bind_kernel<best_forest>(m, "forest");

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
+from functools import cached_property
 from itertools import islice, pairwise, product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+import didyma._core.structures as core
 from didyma.errors import DataError
 from didyma.solvers.graphs import EdgeStructure, edges_of, networkx, nodes_of
 from didyma.structures.layout import Floats, Layout
+from didyma.structures.oracles import best_outputs
 
 __all__ = ["Route"]
 
@@ -20,10 +23,10 @@ class Route(EdgeStructure):
     """Paths from ``source`` to ``target`` in a directed graph, with or without cycles.
 
     Scores (B, n_edges) are negative lengths, outputs boolean of the same shape. Where no length is
-    negative the shortest path is found by Dijkstra's algorithm, else by that of Bellman and Ford. A
-    cycle of negative length is an error: no path is shortest, and the shortest without a cycle is
-    NP-hard. In a graph without cycles `didyma.structures.ShortestPath` is faster, and takes any
-    lengths.
+    negative the shortest path is found by Dijkstra's algorithm, in O(n_edges log n_edges), else by
+    that of Bellman and Ford, in O(n_nodes n_edges). A cycle of negative length is an error: no path
+    is shortest, and the shortest without a cycle is NP-hard. In a graph without cycles
+    `didyma.structures.ShortestPath` takes any lengths, and has marginals. `k_best` needs networkx.
 
     >>> route = Route([("a", "b"), ("b", "a"), ("b", "c"), ("a", "c")], "a", "c")
     >>> route.predict([-1.0, -1.0, -1.0, -3.0])
@@ -56,49 +59,67 @@ class Route(EdgeStructure):
         for part, (a, b) in enumerate(self.edges):
             for edge in [(a, b)] if directed else [(a, b), (b, a)]:
                 self._parts.setdefault(edge, []).append(part)
-        self._graph = networkx().DiGraph(self._parts.keys())
-        nodes = set(nodes_of(self.edges))
+        self._nodes = {node: number for number, node in enumerate(nodes_of(self.edges))}
         for field, node in (("source", source), ("target", target)):
-            if node is not None and node not in nodes:
+            if node is not None and node not in self._nodes:
                 raise DataError(f"no edge has the node {node!r}", field=field)
 
     def argmax(  # type: ignore[override]
         self, scores: Floats, source: Hashable = None, target: Hashable = None
     ) -> NDArray[np.int64] | None:
         """Edges of the shortest path, or None where all have an edge of score −∞."""
-        self._check(scores)
-        source, target = self._ends(source, target)
-        length = self._length(scores)
-        nx = networkx()
-        try:
-            if (scores <= 0).all():
-                _, nodes = nx.single_source_dijkstra(self._graph, source, target, weight=length)
-            else:
-                nodes = nx.bellman_ford_path(self._graph, source, target, weight=length)
-        except nx.NetworkXNoPath:
-            if (scores == -np.inf).any():
-                return None
-            raise DataError(
-                f"no path leads from {source!r} to {target!r}", field="target"
-            ) from None
-        except nx.NetworkXUnbounded:
-            raise DataError(
-                "a cycle has negative length, so that no path is the shortest: keep lengths from 0 "
-                "up (scores = -softplus(...), and noise with multiplicative=True), or take "
-                "didyma.solvers.Flow, whose outputs may run in circles",
-                field="scores",
-            ) from None
-        return np.array(self._edges_along(nodes, scores), np.int64)
+        layout = self.lay_out(scores, source=source, target=target)
+        parts, _, possible = best_outputs(self.oracle(layout), layout)
+        return parts[0][parts[0] >= 0].astype(np.int64) if possible[0] else None
+
+    def oracle(self, layout: Layout) -> Any:
+        """Dijkstra's algorithm, or that of Bellman and Ford, in the core."""
+        if layout.shape != (len(self.edges),):
+            self._check(layout.scores[0])
+        ends = [self._ends(**instance) for instance in layout.data.values()] or [self._ends()]
+        for source, target in ends:
+            if target not in self._reached(source):
+                raise DataError(f"no path leads from {source!r} to {target!r}", field="target")
+        numbers = np.array([[self._nodes[node] for node in pair] for pair in ends], np.int64)
+        return core.Route(self._arcs, np.array([*layout.data], np.int64), numbers)
+
+    @cached_property
+    def _arcs(self) -> NDArray[np.int64]:
+        """Arcs by the node that they leave, as the core reads them."""
+        arcs = [
+            (self._nodes[a], self._nodes[b], p) for (a, b), ps in self._parts.items() for p in ps
+        ]
+        tails, heads, parts = np.array(sorted(arcs), np.int64).T
+        offsets = np.searchsorted(tails, np.arange(len(self._nodes) + 1))
+        return np.concatenate([[len(self._nodes), len(arcs)], offsets, tails, heads, parts])
+
+    @cached_property
+    def _reached_from(self) -> dict[Hashable, set[Hashable]]:
+        return {}
+
+    def _reached(self, source: Hashable) -> set[Hashable]:
+        """Nodes to which paths lead, whatever edges score."""
+        if source not in self._reached_from:
+            next_nodes: dict[Hashable, list[Hashable]] = {}
+            for a, b in self._parts:
+                next_nodes.setdefault(a, []).append(b)
+            reached, front = {source}, [source]
+            while front:
+                new = set(next_nodes.get(front.pop(), ())) - reached
+                reached |= new
+                front += new
+            self._reached_from[source] = reached
+        return self._reached_from[source]
 
     def _k_best(self, layout: Layout, k: int) -> tuple[NDArray[np.int32], Floats]:
         """Path by path (Yen 1971): forcing edges in would make lengths negative."""
         parts = np.full((len(layout), k, layout.n_parts), -1, np.int32)
         totals = np.full((len(layout), k), -np.inf)
         for b, scores in enumerate(layout.scores):
-            own = layout.data[int(layout.sizes[b, 0])] if layout.data else {}
+            instance = layout.data[int(layout.sizes[b, 0])] if layout.data else {}
             if (scores > 0).any():
                 raise DataError("k best paths need lengths from 0 up", field="scores")
-            paths = self._paths(scores, *self._ends(**own))
+            paths = self._paths(scores, *self._ends(**instance))
             listed = _lowest(paths, k)
             for rank, (length, path) in enumerate(listed):
                 parts[b, rank, : len(path)], totals[b, rank] = path, -length
@@ -128,7 +149,7 @@ class Route(EdgeStructure):
             self.target if target is None else target,
         )
         for field, node in zip(("source", "target"), ends):
-            if node not in self._graph:
+            if node not in self._nodes:
                 raise DataError(f"expected a node of the graph, found {node!r}", field=field)
         return ends
 
@@ -140,9 +161,6 @@ class Route(EdgeStructure):
             return None if best == -np.inf else 0.0 - best
 
         return length
-
-    def _edges_along(self, nodes: Iterable[Hashable], scores: Floats) -> list[int]:
-        return [max(self._parts[edge], key=lambda p: scores[p]) for edge in pairwise(nodes)]
 
 
 def _lowest(

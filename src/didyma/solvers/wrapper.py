@@ -17,7 +17,7 @@ class Wrapper(Structure):
 
     def __init__(self, structure: Structure) -> None:
         require_structure(structure)
-        if type(structure).oracle is not Structure.oracle:
+        if type(structure).lay_out is not Structure.lay_out:
             raise DataError(
                 f"expected a structure that is solved in Python, found {structure!r}, whose argmax "
                 "is compiled",
