@@ -116,30 +116,24 @@ def _zeros(inputs: Any) -> Any:
     return jax.tree.map(jnp.zeros_like, inputs)
 
 
-# The Jacobian is symmetric, and constant between kinks: each product is the other's derivative.
+def _define(product: Any, derivative: Any) -> None:
+    """The derivative of a product with the Jacobian, which is constant between kinks."""
+    product.defvjp(
+        lambda solver, lengths, inputs, along: (
+            product(solver, lengths, inputs, along),
+            (lengths, inputs),
+        ),
+        lambda solver, residuals, along: (
+            None,
+            _zeros(residuals[1]),
+            derivative(solver, *residuals, along),
+        ),
+    )
+
+
 _marginals.defvjp(
     lambda solver, lengths, inputs: (_marginals(solver, lengths, inputs), (lengths, inputs)),
     lambda solver, residuals, weights: (None, _pull(solver, *residuals, weights)),
 )
-_pull.defvjp(
-    lambda solver, lengths, inputs, weights: (
-        _pull(solver, lengths, inputs, weights),
-        (lengths, inputs),
-    ),
-    lambda solver, residuals, directions: (
-        None,
-        _zeros(residuals[1]),
-        _push(solver, *residuals, directions),
-    ),
-)
-_push.defvjp(
-    lambda solver, lengths, inputs, directions: (
-        _push(solver, lengths, inputs, directions),
-        (lengths, inputs),
-    ),
-    lambda solver, residuals, weights: (
-        None,
-        _zeros(residuals[1]),
-        _pull(solver, *residuals, weights),
-    ),
-)
+_define(_pull, _push)  # the Jacobian is symmetric: each product is the other's derivative
+_define(_push, _pull)

@@ -71,10 +71,10 @@ def check_structure(
     for number, instance in enumerate(instances):
         # What one instance names another of the same data has too.
         key = instance.layout.shape, instance.layout.sizes.tobytes()
-        known = seen.setdefault(key, _Outputs(structure))
+        listed = seen.setdefault(key, _Outputs(structure))
         if outputs is not None:
-            known.add(*instance.encoded(outputs(instance.scores, **instance.additional)))
-        law = _Laws(f"draw {number}", instance, known, tol)
+            listed.add(*instance.encoded(outputs(instance.scores, **instance.additional)))
+        law = _Laws(f"draw {number}", instance, listed, tol)
         law.argmax()
         law.k_best()
         law.sparsemap()
@@ -117,10 +117,10 @@ class _Instance:
         return parts, extra_parts
 
     def total(self, parts: Any, extra_parts: Any, scores: Floats | None = None) -> Floats:
-        own = self.layout.scores if scores is None else scores
+        flat = self.layout.scores if scores is None else scores
         rows = len(parts)
         extra = np.broadcast_to(self.layout.extra, (rows, self.layout.extra.shape[1]))
-        scored = total(np.broadcast_to(own, (rows, own.shape[1])), np.asarray(parts, np.int32))
+        scored = total(np.broadcast_to(flat, (rows, flat.shape[1])), np.asarray(parts, np.int32))
         return scored + total(extra, np.asarray(extra_parts, np.int32))
 
 
@@ -144,7 +144,7 @@ class _Outputs:
 class _Laws:
     name: str
     instance: _Instance
-    known: _Outputs
+    outputs: _Outputs
     tol: float
 
     def argmax(self, scores: Floats | None = None) -> None:
@@ -153,8 +153,8 @@ class _Laws:
         again = self.instance.best(scores)
         same = all(np.array_equal(a, b) for a, b in zip(best, again))
         _hold(same, f"{self.name}: argmax answers otherwise when it is asked again")
-        self.known.add(*best)
-        parts, extra_parts = self.known.parts
+        self.outputs.add(*best)
+        parts, extra_parts = self.outputs.parts
         (score,) = self.instance.total(*best, scores)
         others = self.instance.total(parts, extra_parts, scores)
         higher = int(np.argmax(others))
@@ -177,10 +177,10 @@ class _Laws:
         _hold((np.diff(totals) <= ROUNDING).all(), f"{self.name}: k best are not sorted: {totals}")
         names = {tuple(sorted(row[row >= 0].tolist())) for row in parts}
         _hold(len(names) == len(parts), f"{self.name}: two of the k best are the same")
-        others = -np.sort(-one.total(*self.known.parts))[: len(totals)]
+        others = -np.sort(-one.total(*self.outputs.parts))[: len(totals)]
         _hold(
             len(totals) == LISTED or len(totals) >= len(others),
-            f"{self.name}: {len(totals)} k best of at least {len(self.known.rows)} outputs",
+            f"{self.name}: {len(totals)} k best of at least {len(self.outputs.rows)} outputs",
         )
         _hold(
             (others <= totals[: len(others)] + ROUNDING * (1.0 + np.abs(others))).all(),
@@ -202,7 +202,7 @@ class _Laws:
         moved = one.layout.scores - u
         self.argmax(moved)
         at_support = one.total(solution.parts, solution.extra_parts, moved) @ solution.weights
-        best = one.total(*self.known.parts, moved).max()
+        best = one.total(*self.outputs.parts, moved).max()
         _hold(
             best - at_support <= solution.gap[0] + 1e-8,
             f"{self.name}: an output improves SparseMAP by {best - at_support:.1e}, the gap is "

@@ -269,7 +269,6 @@ def test_what_is_hard_is_refused_with_a_reason(name):
         ("log_partition", ()),
         ("entropy", ()),
         ("kl", (scores,)),
-        ("sample", (3, 0)),
     ]:
         with pytest.raises(NotImplementedError, match="#P-hard; use SparseMAP"):
             getattr(case.structure, method)(scores, *arguments)

@@ -57,9 +57,9 @@ def take(
     named; additional scores that all instances share stay as they are.
     """
     rows = rows.cpu()
-    given = {name: values for name, values in additional.items() if values is not None}
-    data = {name: given.pop(name) for name in structure.data if name in given}
-    tensors = {name: torch.as_tensor(t) for name, t in given.items()}
+    present = {name: values for name, values in additional.items() if values is not None}
+    data = {name: present.pop(name) for name in structure.data if name in present}
+    tensors = {name: torch.as_tensor(t) for name, t in present.items()}
     if tensors:
         layout = structure.lay_out(
             scores.detach().double().cpu().numpy(),

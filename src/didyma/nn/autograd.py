@@ -297,10 +297,10 @@ _OPERATORS.impl("second_derivative", _second_derivative, "CPU")
 def conjugate(
     objective: Objective,
     scores: Tensor,
-    lengths: Any = None,
-    gold: Any = None,
-    mask: Any = None,
-    additional: Mapping[str, Any] | None = None,
+    lengths: Any,
+    gold: Any,
+    mask: Any,
+    additional: Mapping[str, Any] | None,
     as_given: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Value and marginals alone, as `infer` finds them: in a graph where one is compiled."""

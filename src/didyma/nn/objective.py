@@ -22,7 +22,6 @@ from didyma.polytope.distributions import Distribution, Distributions
 from didyma.polytope.sparsemap import DEFAULT, SolverOptions, scaled, solve
 from didyma.structure import Structure
 from didyma.structures.batches import flatten
-from didyma.structures.compiled import CompiledStructure
 from didyma.structures.layout import Floats, Layout
 
 __all__ = ["ENTROPY", "REGULARIZERS", "SQUARED_NORM", "Objective", "hull_points"]
@@ -82,9 +81,7 @@ class Entropy:
                 "SparseMAP needs only an argmax"
             )
         t = options.temperature
-        cooled = scaled(layout, t)
-        if isinstance(structure, CompiledStructure):
-            cooled = structure.relevant(cooled)
+        cooled = structure.relevant(scaled(layout, t))
         value, u, v = expectations(cooled)
         return Maximum(t * value, u, v, Gibbs(structure, cooled, t))
 

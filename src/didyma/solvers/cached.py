@@ -101,8 +101,8 @@ class Cached(Wrapper):
 
     def _key(self, shape: tuple[int, ...], instance: Any) -> Any:
         """What instances must share to have the same outputs."""
-        own = {name: value for name, value in instance.items() if name in self.data}
-        return shape, data_key(own) if own else None
+        data = {name: value for name, value in instance.items() if name in self.data}
+        return shape, data_key(data) if data else None
 
 
 class _Pool(Structure):

@@ -93,9 +93,9 @@ class CpSat(LimitedSolver):
         self._hint = list(solver.response_proto.solution)
         holds = np.array([self._holds(literal) for literal in self.literals], bool)
         if status == sat.FEASIBLE:
-            kept = np.where(flat == -np.inf, 0.0, flat)
-            bound = solver.best_objective_bound / _scale(kept)
-            self._note(max(bound - float(kept[holds].sum()), 0.0))
+            finite = np.where(flat == -np.inf, 0.0, flat)
+            bound = solver.best_objective_bound / _scale(finite)
+            self._note(max(bound - float(finite[holds].sum()), 0.0))
         return self._places(np.flatnonzero(holds))
 
     def _flat(self, scores: Floats) -> Floats:
@@ -117,8 +117,8 @@ class CpSat(LimitedSolver):
         model = self.model.clone()
         literals = [self._literal(model, index) for index in self.literals]
         forbidden = flat == -np.inf
-        kept = np.where(forbidden, 0.0, flat)
-        whole = np.rint(kept * _scale(kept)).astype(np.int64)
+        finite = np.where(forbidden, 0.0, flat)
+        whole = np.rint(finite * _scale(finite)).astype(np.int64)
         if forbidden.any():
             model.add_bool_and([literals[i].negated() for i in np.flatnonzero(forbidden)])
         model.maximize(sat.LinearExpr.weighted_sum(literals, whole.tolist()))

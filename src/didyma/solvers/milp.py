@@ -109,8 +109,8 @@ class Milp(LimitedSolver):
         layout = self.lay_out(scores, **instance)
         values, points = np.zeros(len(layout)), np.zeros(layout.scores.shape)
         for b, row in enumerate(layout.scores):
-            own = layout.data[int(layout.sizes[b, 0])] if layout.data else {}
-            result = self._solve(row, own, whole=False)
+            instance = layout.data[int(layout.sizes[b, 0])] if layout.data else {}
+            result = self._solve(row, instance, whole=False)
             if result.x is None:
                 raise DataError(f"instance {b}: no point is feasible", field="scores")
             points[b] = result.x[: self.n_parts]
@@ -131,10 +131,10 @@ class Milp(LimitedSolver):
             A, -np.inf if lower is None else lower, np.inf if upper is None else upper
         )
         forbidden = scores == -np.inf
-        kept = np.where(forbidden, 0.0, scores)
-        scale = LARGEST_COST / (np.abs(kept).max(initial=0.0) or LARGEST_COST)
+        finite = np.where(forbidden, 0.0, scores)
+        scale = LARGEST_COST / (np.abs(finite).max(initial=0.0) or LARGEST_COST)
         costs, high = np.zeros(len(self.low)), self.high.copy()
-        costs[: self.n_parts] = -scale * kept
+        costs[: self.n_parts] = -scale * finite
         high[: self.n_parts][forbidden] = 0.0
         if (self.low > high).any():  # a part that must be there is forbidden
             return _Nothing

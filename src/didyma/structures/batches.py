@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import blake2b
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,15 +17,13 @@ from didyma.errors import DataError
 from didyma.structures.layout import Additional, Floats, Layout
 from didyma.values import aligned, as_array, shown
 
-if TYPE_CHECKING:
-    from didyma.structure import Structure
-
 __all__ = [
     "LARGEST",
     "as_batch",
     "as_flags",
     "as_lengths",
     "as_outputs",
+    "check_count",
     "check_range",
     "check_scores",
     "data_key",
@@ -53,7 +51,7 @@ def impossible(b: int) -> DataError:
 
 
 def lay_out(
-    structure: Structure,
+    structure: Any,
     scores: ArrayLike,
     lengths: ArrayLike | None,
     additional: Mapping[str, Any],
@@ -70,8 +68,8 @@ def lay_out(
         single = np.ndim(scores) == structure.ndim
         additional["lengths"] = np.ravel(lengths)[0] if single else np.asarray(lengths)
     batch = check_scores(as_batch(scores, structure.ndim), "scores")
-    given = {name: additional.pop(name, None) for name in structure.data}
-    data, keys = _as_data(given, np.ndim(scores) == structure.ndim, len(batch))
+    values = {name: additional.pop(name, None) for name in structure.data}
+    data, keys = _as_data(values, np.ndim(scores) == structure.ndim, len(batch))
     flat = flatten(batch)
     shapes = declared(structure, batch.shape[1:], additional)
     extra, places = lay_out_additional(
@@ -92,11 +90,11 @@ def lay_out(
 
 
 def _as_data(
-    given: Mapping[str, Any], single: bool, batch: int
+    data: Mapping[str, Any], single: bool, batch: int
 ) -> tuple[dict[int, dict[str, Any]], NDArray[np.int64]]:
     """What instances have beside scores, by a number, and the numbers of all of them, (B, 1)."""
     named = {}
-    for name, values in given.items():
+    for name, values in data.items():
         if values is None:
             continue
         values = [values] if single else values
@@ -122,10 +120,10 @@ def data_key(data: Mapping[str, Any]) -> int:
 
 
 def declared(
-    structure: Structure, shape: tuple[int, ...], additional: Mapping[str, Any]
+    structure: Any, shape: tuple[int, ...], additional: Mapping[str, Any]
 ) -> Mapping[str, tuple[int, ...]]:
     """Shapes of the additional scores that a structure declares; any other name is refused."""
-    shapes = structure.additional(shape)
+    shapes: Mapping[str, tuple[int, ...]] = structure.additional(shape)
     for name in additional:
         if name not in shapes:
             raise DataError(
@@ -312,3 +310,9 @@ def lay_out_additional(
     for place, block in zip(named.values(), blocks):
         extra[:, place.start : place.stop] = block
     return extra, named
+
+
+def check_count(count: int, least: int = 0, field: str = "n") -> None:
+    """Refuse a number of outputs below the least."""
+    if count < least:
+        raise DataError(f"expected a number from {least} up, found {count}", field=field)

@@ -151,9 +151,9 @@ def _per_step(transitions: ArrayLike | None, batch: int, each: tuple[int, int, i
     Of n − 1 matrices for n − 1 instances nobody can tell whether they are of steps or of instances.
     """
     steps, n_tags, _ = each
-    tied, own = (n_tags, n_tags), (batch, n_tags, n_tags)
+    tied, per_instance = (n_tags, n_tags), (batch, n_tags, n_tags)
     shape = tied if transitions is None else np.shape(transitions)
-    if shape == each == own and batch > 1:
+    if shape == each == per_instance and batch > 1:
         raise DataError(
             f"expected another shape than {shape}: for {batch} instances of {steps} steps it is "
             f"not clear whose matrices these are; give {(batch, 1, *tied)}, transitions[:, None], "
@@ -163,9 +163,9 @@ def _per_step(transitions: ArrayLike | None, batch: int, each: tuple[int, int, i
         )
     if shape in (each, (batch, *each)):
         return True
-    if shape not in (tied, own, (batch, 1, *tied)):
+    if shape not in (tied, per_instance, (batch, 1, *tied)):
         raise DataError(
-            f"expected shape {tied}, {own} for one per instance, {each} for one per step, or "
+            f"expected shape {tied}, {per_instance} for one per instance, {each} for one per step, or "
             f"{(batch, *each)} for one per instance and step, found {shape}",
             field="transitions",
         )

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma._core.polytope import products
 from didyma.errors import DataError
-from didyma.structure import Structure, check_count
+from didyma.structure import Structure
 from didyma.structures.batches import impossible
 from didyma.structures.layout import Floats, Layout
 from didyma.structures.masks import mask_unreachable
@@ -63,12 +63,12 @@ class CompiledStructure(Structure):
             raise DataError(f"{type(self).__name__} has no such scores", field=name)
 
     intractable: ClassVar[str] = "nobody has written sums over its outputs"
-    """Why there are neither marginals nor samples, for a structure that has none."""
+    """Why there are no marginals, for a structure that has none."""
 
     def expectations(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """Under p(output) ∝ exp(score): log partition (B,), marginals (B, d) and those of extra."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no marginals and no samples: {self.intractable}; use "
+            f"{type(self).__name__} has no marginals: {self.intractable}; use "
             "SparseMAP, which needs only an argmax"
         )
 
@@ -174,30 +174,12 @@ class CompiledStructure(Structure):
         divergence = np.maximum(further - log_partition + other_partition, 0.0)
         return divergence if np.ndim(scores) > self.ndim else float(divergence[0])
 
-    def sample(
-        self,
-        scores: ArrayLike,
-        n: int,
-        random_state: int,
-        lengths: ArrayLike | None = None,
-        **additional: ArrayLike | None,
-    ) -> NDArray[Any]:
-        """Outputs (B, n, ...) drawn independently from p(output) ∝ exp(score).
-
-        What is drawn for an instance depends on ``random_state`` and on its place in the batch.
-        """
-        check_count(n)
-        layout = self.lay_out(scores, lengths, **additional)
-        layout = self.relevant(layout)
-        outputs = self._decode_all(self._sample(layout, n, random_state), layout)
-        return outputs if np.ndim(scores) > self.ndim else outputs[0]
-
     def sums(self, layout: Layout) -> tuple[Floats, Floats, Floats]:
         """`expectations`, whatever numbers stand for masks."""
         return self.expectations(self.relevant(layout))
 
     def relevant(self, layout: Layout) -> Layout:
-        """The batch without the parts of outputs that count for nothing in sums."""
+        """The batch without the parts of outputs that count for nothing in sums and samples."""
         n_outputs = layout.n_parts * np.log1p(layout.scores.shape[1])  # the logarithm of a bound
         return mask_unreachable(self.kernel, layout, float(LOG_NEGLIGIBLE + n_outputs))
 
@@ -226,8 +208,9 @@ class CompiledStructure(Structure):
         """Parts (B, n, n_parts) of samples."""
         plan = self.planned(layout)
         if plan is None:
-            self.expectations(layout)  # raises where these are intractable too
-            raise NotImplementedError(f"{type(self).__name__} has no samples")
+            if type(self).expectations is not CompiledStructure.expectations:
+                raise NotImplementedError(f"{type(self).__name__} has no samples")
+            return super()._sample(layout, n, random_state)  # no sums are known: by perturbation
         from didyma._core.hypergraph import sample
 
         parts = np.full((len(plan), n, plan.n_parts), -1, np.int32)
