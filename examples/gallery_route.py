@@ -8,9 +8,9 @@ crossings = {  # where they are, west to east and south to north
     "home": (0, 1),
     "bridge": (1, 2),
     "market": (1, 0),
-    "park": (2, 1),
-    "station": (3, 2),
-    "office": (4, 1),
+    "park": (2.3, 1),
+    "station": (3.2, 2),
+    "office": (4.3, 1),
 }
 minutes = {
     ("home", "bridge"): 4,

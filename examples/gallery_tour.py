@@ -23,10 +23,10 @@ def main():
     roads = list(combinations(range(len(towns)), 2))
     scores = np.zeros((len(towns), len(towns)))
     for i, j in roads:
-        scores[i, j] = -2 * dist(*(list(towns.values())[k] for k in (i, j)))
+        scores[i, j] = -dist(*(list(towns.values())[k] for k in (i, j)))
     _, solution = didyma.sparsemap(scores, Tour(len(towns), directed=False), return_solution=True)
     for tour, probability in zip(solution[0].structures, solution[0].probabilities):
-        print(f"{probability:4.0%}  length {-scores[tour].sum() / 2:.2f}")
+        print(f"{probability:4.0%}  length {-scores[tour].sum():.2f}")
     names = list(towns)
     edges = [(names[i], names[j]) for i, j in roads]
     taken = np.array([[tour[i, j] for i, j in roads] for tour in solution[0].structures])

@@ -28,6 +28,7 @@ LINKS = np.zeros((2, 4, 4), bool)
 LINKS[0, [0, 1, 2], [1, 2, 3]] = LINKS[1, [0, 0, 2], [1, 2, 3]] = True
 SQUARE = [(0, 1), (1, 2), (2, 3), (0, 3)]
 CORNERS = [(0, 0), (0, 5), (5, 5), (5, 0)]
+PLACED_EDGES = [("abcd"[i], "abcd"[j]) for i, j in SQUARE]
 NAMES = ["Anna", "the doctor", "she", "the surgeon"]
 
 TREES = np.full((2, 3, 3), -1)
@@ -69,6 +70,15 @@ DRAWINGS = {
     ),
     "forests": lambda: drawing.forests((LINKS, [0.6, 0.4]), NAMES),
     "placed forests": lambda: drawing.forests((LINKS, [0.6, 0.4]), NAMES, positions=CORNERS),
+    "graphs": lambda: drawing.graphs(
+        ([[1, 1, 0, 0], [0, 0, 1, 1]], [0.6, 0.4]),
+        PLACED_EDGES,
+        "routes",
+        dict(zip("abcd", CORNERS)),
+    ),
+    "directed graphs": lambda: drawing.graphs(
+        ([[1, 1, 0, 0]], [1.0]), PLACED_EDGES, "routes", dict(zip("abcd", CORNERS)), directed=True
+    ),
     "factor graphs": lambda: drawing.factor_graphs(
         ([[0, 1, 0, 1], [1, 0, 1, 0]], [0.9, 0.1]), SQUARE, NAMES, ["for", "against"]
     ),
@@ -287,6 +297,13 @@ def test_links_and_pies():
     assert len(of_kind(first, Wedge)) == len(of_kind(first, Circle)) == len(NAMES)
     angles = [wedge.theta2 - wedge.theta1 for wedge in of_kind(together, Wedge)]
     np.testing.assert_allclose(sorted(angles), [36] * 4 + [324] * 4)
+
+
+def test_edges_that_are_not_taken_are_faint_and_arrows_point():
+    together, first, _ = DRAWINGS["graphs"]().axes
+    assert (len(together.lines), len(first.lines)) == (4 + 4, 4 + 2)
+    assert titles(DRAWINGS["graphs"]()) == ["2 routes", "60%", "40%"]
+    assert len(of_kind(DRAWINGS["directed graphs"]().axes[-1], FancyArrowPatch)) == 2
 
 
 def test_segments_have_their_colours_and_cuts():

@@ -121,12 +121,12 @@ def gradients(module, *others):
     """A question: the module's gradient is finite, and not zero for some scores."""
 
     def ask(structure, outputs, scores):
-        predicted = torch.tensor(scores[::-1].copy(), requires_grad=True)
+        predicted = torch.tensor(-scores, requires_grad=True)
         true = torch.tensor(scores)
         gold = torch.tensor(flags(structure, structure.predict(scores), scores))
         arguments = [{"true": true, "gold": gold}[name] for name in others]
         values = module(structure)(predicted, *arguments)
-        (values if values.ndim == 0 else (values * true).sum()).backward()
+        (values if values.ndim == 0 else -(values * true).sum()).backward()
         assert predicted.grad.isfinite().all()
         assert predicted.grad.abs().sum() > 0
 
@@ -134,7 +134,7 @@ def gradients(module, *others):
 
 
 def decisions(structure, outputs, scores):
-    true, predicted = torch.tensor(scores), torch.tensor(scores[::-1].copy())
+    true, predicted = torch.tensor(scores), torch.tensor(-scores)
     lost = regret(structure, predicted, true)
     bound = SPOPlusLoss(structure, reduction="none")(predicted, true)
     assert (lost >= 0).all()

@@ -165,8 +165,8 @@ def _per_step(transitions: ArrayLike | None, batch: int, each: tuple[int, int, i
         return True
     if shape not in (tied, per_instance, (batch, 1, *tied)):
         raise DataError(
-            f"expected shape {tied}, {per_instance} for one per instance, {each} for one per step, or "
-            f"{(batch, *each)} for one per instance and step, found {shape}",
+            f"expected shape {tied}, {per_instance} for one per instance, {each} for one per step, "
+            f"or {(batch, *each)} for one per instance and step, found {shape}",
             field="transitions",
         )
     return False
