@@ -75,9 +75,17 @@ Floats = NDArray[np.float64]
 
 
 def save(figure: Figure) -> None:
-    """Save a figure where the command line says, as ``python gallery_tree.py tree.svg``."""
-    if sys.argv[-1].endswith((".png", ".svg")):
-        figure.savefig(sys.argv[-1], dpi=150)
+    """Save a figure where the command line says, as ``python gallery_tree.py tree.svg``.
+
+    Texts of an SVG file stay texts, and the same figure gives the same file.
+    """
+    from matplotlib import rc_context
+
+    path = sys.argv[-1]
+    if path.endswith((".png", ".svg")):
+        metadata = {"Date": None, "Creator": None} if path.endswith(".svg") else None
+        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "didyma"}):
+            figure.savefig(path, dpi=150, metadata=metadata)
 
 
 def choices(posterior: Posterior, options: Sequence[str]) -> Figure:

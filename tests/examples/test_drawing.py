@@ -419,7 +419,7 @@ def test_a_missing_library_names_the_extra(monkeypatch):
 def test_the_gallery_shows_every_example():
     page = (ROOT / "docs" / "gallery.md").read_text()
     examples = sorted((ROOT / "examples").glob("gallery_*.py"))
-    assert len(examples) == 18
+    assert len(examples) == 25
     for path in examples:
         assert f"(../examples/{path.name})" in page
         picture = f"gallery/{path.stem.removeprefix('gallery_')}.svg"
