@@ -56,10 +56,10 @@ void bind_rows(nb::module_ m) {
     bind_sparse<double, int32_t>(m);
     bind_sparse<double, int64_t>(m);
     nb::class_<BinnedRows, Rows>(m, "BinnedRows")
-        .def(nb::init<Matrix<const uint8_t>, Span<const double>, Span<const double>,
-                      Span<const double>, int64_t>(),
+        .def(nb::init<Matrix<const uint8_t>, Span<const double>, Matrix<const double>,
+                      Span<const double>, Matrix<const double>, int64_t>(),
              nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>(),
-             nb::keep_alive<1, 5>());
+             nb::keep_alive<1, 5>(), nb::keep_alive<1, 6>());
     m.def("assign_bins", &assign_bins<float>, Released());
     m.def("assign_bins", &assign_bins<double>, Released());
     m.def("cross", &cross, Released());

@@ -7,8 +7,11 @@
 // stand alone.
 //
 // Tables are flat, of shape (bins, columns): the columns of a bin are neighbours, and so sums over
-// bins vectorise. A unit is the value of a column's indicators; a sign is 1 or -1 if its weights
-// must not be negative, or not be positive.
+// bins vectorise. A unit u is the value of an indicator; a sign is 1 or -1 if the weights of a
+// column must not be negative, or not be positive.
+//
+// Columns may have a slope: a weight more, the first, by which their steps rise together. With
+// `rises` r the step at bin m is u_m w_m + r_m w_0, so that ½‖w‖² shrinks steps towards a line.
 #pragma once
 
 #include "rows/rows.hpp"
@@ -18,31 +21,26 @@ namespace didyma {
 
 class BinnedRows : public Rows {
   public:
-    // `running` are zeros and ones.
-    BinnedRows(Matrix<const uint8_t> bins, Span<const double> running, Span<const double> units,
-               Span<const double> signs, int64_t height)
-        : bins_(bins), running_(running), units_(units), signs_(signs), height_(height) {}
+    // `running` are zeros and ones; `units` have a row for each bin, and so have `rises`, or no row
+    // if there is no slope.
+    BinnedRows(Matrix<const uint8_t> bins, Span<const double> running, Matrix<const double> units,
+               Span<const double> signs, Matrix<const double> rises, int64_t height)
+        : bins_(bins),
+          running_(running),
+          signs_(signs),
+          units_(units),
+          rises_(rises),
+          height_(height) {}
 
     int64_t n_columns() const { return bins_.columns(); }
-    int64_t n_features() const override { return (height_ - 1) * n_columns(); }
+    bool sloped() const { return rises_.rows() > 0; }
+    int64_t n_features() const override { return table_size() - first_weight(); }
     int64_t table_size() const override { return height_ * n_columns(); }
 
     // The running sums of weights: what each bin of each column adds to a score.
     Span<const double> tabulate(Span<const double> w, Span<double> table) const override {
-        const Matrix<const double> weights(w.data(), height_ - 1, n_columns());
-        const Matrix<double> values = by_bin(table);
-        const double *running = running_.data(), *units = units_.data();
-        values[0].fill(0.0);
-        for (int64_t m = 1; m < height_ - 1; ++m) {
-            const double *before = values[m - 1].data(), *weight = weights[m - 1].data();
-            double* value = values[m].data();
-            for (int64_t j = 0; j < n_columns(); ++j) {
-                value[j] = running[j] * before[j] + units[j] * weight[j];
-            }
-        }
-        for (int64_t j = 0; j < n_columns(); ++j) {
-            values(height_ - 1, j) = units_[j] * weights(height_ - 2, j);
-        }
+        by_bin(table)[0].fill(0.0);
+        fill_table(w, table, [](double weight, int64_t) { return weight; });
         return table;
     }
 
@@ -65,22 +63,29 @@ class BinnedRows : public Rows {
 
     Span<double> features(Span<double> table) const override {
         sum_from_end(table);
-        return table.slice(n_columns(), table.size());
+        return table.slice(first_weight(), table.size());
     }
 
     // Turns histograms into the weights' side of a product, in place; returns its squared norm.
     double sum_from_end(Span<double> table) const {
         const Matrix<double> values = by_bin(table);
-        const double *running = running_.data(), *units = units_.data();
-        double norm = 0.0;
-        for (int64_t m = height_ - 1; m > 0; --m) {
-            const bool alone = m >= height_ - 2;
-            const double* behind = values[alone ? m : m + 1].data();
+        const double* running = running_.data();
+        for (int64_t m = height_ - 3; m > 0; --m) {
+            const double* behind = values[m + 1].data();
             double* value = values[m].data();
-            for (int64_t j = 0; j < n_columns(); ++j) {
-                const double own = units[j] * value[j];
-                value[j] = alone ? own : running[j] * behind[j] + own;
-            }
+            for (int64_t j = 0; j < n_columns(); ++j) value[j] += running[j] * behind[j];
+        }
+        values[0].fill(0.0);
+        for (int64_t m = 1; sloped() && m < height_; ++m) {
+            const double *rise = rises_[m].data(), *value = values[m].data();
+            double* slope = values[0].data();
+            for (int64_t j = 0; j < n_columns(); ++j) slope[j] += rise[j] * value[j];
+        }
+        double norm = dot(values[0], values[0]);
+        for (int64_t m = 1; m < height_; ++m) {
+            const double* unit = units_[m].data();
+            double* value = values[m].data();
+            for (int64_t j = 0; j < n_columns(); ++j) value[j] *= unit[j];
             norm += dot(values[m], values[m]);
         }
         return norm;
@@ -89,25 +94,44 @@ class BinnedRows : public Rows {
     // v -= size · direction, which is cleared; the table becomes that of v's feasible part, where a
     // weight of the wrong sign is zero.
     void step(double size, Span<double> direction, Span<double> v, Span<double> table) const {
-        const int64_t d = n_columns();
-        const Matrix<double> weights(v.data(), height_ - 1, d), values = by_bin(table);
-        const double *running = running_.data(), *units = units_.data(), *signs = signs_.data();
-        axpy(-size, Span<const double>(direction.slice(d, direction.size())), v);
+        const double* signs = signs_.data();
+        axpy(-size, Span<const double>(direction.slice(first_weight(), direction.size())), v);
         direction.fill(0.0);
-        for (int64_t m = 1; m < height_ - 1; ++m) {
-            const double *before = values[m - 1].data(), *weight = weights[m - 1].data();
-            double* value = values[m].data();
-            for (int64_t j = 0; j < d; ++j) {
-                const double feasible = weight[j] * signs[j] < 0.0 ? 0.0 : weight[j];
-                value[j] = running[j] * before[j] + units[j] * feasible;
-            }
-        }
-        for (int64_t j = 0; j < d; ++j) {
-            values(height_ - 1, j) = units_[j] * weights(height_ - 2, j);
-        }
+        fill_table(v, table, [=](double weight, int64_t j) {
+            return weight * signs[j] < 0.0 ? 0.0 : weight;
+        });
     }
 
   private:
+    // Where in a table the weights begin: before or after its first row, whose bin adds nothing.
+    int64_t first_weight() const { return sloped() ? 0 : n_columns(); }
+
+    // Fills all bins but the first; `allowed(w, j)` is the feasible weight of column j. The last
+    // bin stands alone, and so does its weight, whatever its sign.
+    template <class Allowed>
+    void fill_table(Span<const double> w, Span<double> table, Allowed allowed) const {
+        const int64_t d = n_columns(), last = height_ - 1, first = sloped() ? 0 : 1;
+        const Matrix<double> values = by_bin(table);
+        const Matrix<const double> weights(w.data(), height_ - first, d);
+        const double* running = running_.data();
+        Array<double> slopes(d, 0.0);
+        for (int64_t j = 0; sloped() && j < d; ++j) slopes[j] = allowed(weights(0, j), j);
+        for (int64_t m = 1; m < last; ++m) {
+            const double *before = values[m - 1].data(), *weight = weights[m - first].data();
+            const double *unit = units_[m].data(), *rise = sloped() ? rises_[m].data() : unit;
+            const double* slope = slopes.data();
+            double* value = values[m].data();
+            for (int64_t j = 0; j < d; ++j) {
+                const double step = unit[j] * allowed(weight[j], j) + rise[j] * slope[j];
+                value[j] = running[j] * before[j] + step;
+            }
+        }
+        for (int64_t j = 0; j < d; ++j) {
+            const double level = sloped() ? rises_(last, j) * slopes[j] : 0.0;
+            values(last, j) = units_(last, j) * weights(last - first, j) + level;
+        }
+    }
+
     // Adds c to the bins of a row.
     void count(int64_t row, double c, Span<double> table) const {
         constexpr int64_t EIGHT = 8;
@@ -130,7 +154,8 @@ class BinnedRows : public Rows {
     }
 
     Matrix<const uint8_t> bins_;
-    Span<const double> running_, units_, signs_;
+    Span<const double> running_, signs_;
+    Matrix<const double> units_, rises_;
     int64_t height_;
 };
 

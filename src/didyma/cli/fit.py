@@ -77,11 +77,12 @@ RANKER = ParametersOf(
         ADDITIVE: [
             Option(
                 "bins",
-                help="Learn a step function of each feature, with so many steps; 64 is a good "
+                help="Learn a step function of each feature, with so many steps; 32 is a good "
                 "choice.",
                 default=False,
             ),
             "strategy",
+            "roughness",
             Option("categorical", metavar="FEATURES"),
             Option("increasing", metavar="FEATURES"),
             Option("decreasing", metavar="FEATURES"),
@@ -99,7 +100,9 @@ def fit(
     dev: Annotated[
         Path | None, options.file("Held-out queries, to choose C by and to watch.")
     ] = None,
-    measure: Annotated[str, options.text("NAME", "Measure on --dev.")] = "AP",
+    measure: Annotated[
+        str | None, options.text("NAME", "Measure on --dev.", default="that of the loss")
+    ] = None,
     model_type: Annotated[
         Literal["svm", "classification", "polynomial", "latent-perceptron", "latent-svm"],
         typer.Option(rich_help_panel=MODEL, help="Estimator that learns."),
@@ -110,8 +113,8 @@ def fit(
             "VALUES",
             "Weight of the loss; of several values, as 1,10,100, the best on --dev is kept.",
             "--C",
-            default="100; 1 for classification, latent-perceptron and with --bins; the ramp bound "
-            "has a hundred times as much",
+            default="100; 1 for classification and latent-perceptron; cross-validated with --bins; "
+            "the ramp bound has a hundred times as much",
             panel=MODEL,
         ),
     ] = None,
@@ -157,7 +160,7 @@ def fit(
 
     didyma fit train.txt --dev dev.txt --model-type latent-perceptron --C 1,10,100
 
-    didyma fit train.txt --dev dev.txt --bins 64 --C 0.3,1,3 --interactions auto
+    didyma fit train.txt --dev dev.txt --bins 32 --interactions auto
 
     didyma fit shards/ --dask tcp://10.0.0.1:8786 --dev dev.txt --C 1,10,100
     """
@@ -168,13 +171,14 @@ def fit(
     _check_parameters(ranker_type, parameters, missing)
     parameters = RANKER.read(ranker_type, parameters)
     check_output(output, train, dev, columns.group)
+    parameters["random_state"] = seed
+    if "measure" in parameters_of(RANKERS[ranker_type]):
+        parameters["measure"] = measure
+    measure = measure or str(_ranker(ranker_type, parameters).judged_by())
     if dev is not None:
         from didyma.metrics import parse
 
         measure = str(parse(measure))
-    parameters["random_state"] = seed
-    if "measure" in parameters_of(RANKERS[ranker_type]):
-        parameters["measure"] = measure
 
     from didyma.model import Model
 
@@ -257,10 +261,10 @@ def _learn(
     from didyma.learning.selection import HeldOut, fits, select_model
 
     held_out = None if dev is None else HeldOut(dev, measure)
-    Cs = Cs or [ranker.weight() if hasattr(ranker, "weight") else ranker.C]
+    usual = Cs or [ranker.weight() if hasattr(ranker, "weight") else ranker.C]
     if not hasattr(ranker, "callback"):
         with waiting("training"):
-            return select_model(fits(ranker, lists, Cs), held_out)
+            return select_model(fits(ranker, lists, usual), held_out)
     tol = None
     if hasattr(ranker, "path"):
         from didyma.ranking.losses import parse_loss
@@ -268,11 +272,11 @@ def _learn(
 
         in_rounds = bound_of(ranker.bound, parse_loss(ranker.loss)) == "ramp"
         tol = None if in_rounds else ranker.tol
-    with reporting(Cs, tol, _watch(ranker, held_out)) as ranker.callback:
+    with reporting(usual, tol, _watch(ranker, held_out)) as ranker.callback:
         if not hasattr(ranker, "path"):
-            return select_model(fits(ranker, lists, Cs, dev), held_out)
+            return select_model(fits(ranker, lists, usual, dev), held_out)
         watched = None if ranker.patience is None else dev
-        return select_model(ranker.path(lists, None, Cs, eval_set=watched), held_out)
+        return select_model(ranker.path(lists, None, Cs or None, eval_set=watched), held_out)
 
 
 def _watch(ranker: Any, held_out: HeldOut | None) -> DevMeasure | None:
@@ -282,7 +286,7 @@ def _watch(ranker: Any, held_out: HeldOut | None) -> DevMeasure | None:
     if held_out is None:
         return None
     X = held_out.lists.X
-    rows = cache(lambda: ranker.bins_.transform(X) if hasattr(ranker, "bins") else X)
+    rows = cache(lambda: ranker._design_rows(X) if hasattr(ranker, "bins") else X)
     return str(held_out.measure), lambda w: held_out.value(linear_scores(rows(), w))
 
 

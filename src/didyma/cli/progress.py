@@ -34,7 +34,8 @@ class _Reporter:
         self.C = math.nan
 
     def __call__(self, progress: Progress) -> None:
-        C = next(C for C in self._Cs if C >= progress.C)  # it may be a stage on the way
+        # It may be a stage on the way, or chosen by the ranker.
+        C = next((C for C in self._Cs if C >= progress.C), progress.C)
         self.first, self.C = C != self.C, C
         done = self.tol is not None and progress.certified and progress.relative_gap <= self.tol
         if self.due(progress, done):

@@ -53,7 +53,7 @@ def score_on_cluster(
     from didyma.metrics import parse_all
 
     refuse_on_cluster(group=group, sample_weight=sample_weight, docid=docid)
-    measure = parse_all(getattr(ranker, "measure", "AP"))[0]
+    measure = parse_all(ranker.judged_by())[0]
     client = active_client()
     shards = shards_of(client, X, y, qid)
     return _evaluated(client, shards, _evaluate, ranker, measure).mean(measure)

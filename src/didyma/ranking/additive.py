@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
+from itertools import product
+from numbers import Real
 from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
@@ -15,40 +17,51 @@ from didyma.data.matrix import Matrix
 from didyma.errors import DataError
 from didyma.execution import on_threads
 from didyma.learning.row_bcfw import RowBCFW
+from didyma.learning.solution import check_C
 from didyma.model import Saved
 from didyma.protocol import check_is_fitted
 from didyma.ranking.binned import Binned, step_scores
 from didyma.ranking.bins import LEVELS, SAMPLE, Bins
-from didyma.ranking.fitters import Fitter
+from didyma.ranking.cross_validation import cross_validate, first_near_best
+from didyma.ranking.fitters import Fitter, HingeFitter
 from didyma.ranking.interactions import rank_pairs
-from didyma.ranking.svm import SVMRanker
+from didyma.ranking.losses import parse_loss
+from didyma.ranking.problem import RankingProblem
+from didyma.ranking.ramp import uncut
+from didyma.ranking.shrinkage import shrinkage
+from didyma.ranking.svm import SVMRanker, default_C
 from didyma.values import is_whole
 
 __all__ = ["AdditiveSVMRanker"]
 
 Columns = Sequence[int | str]
+Vector = NDArray[np.float64]
 
-FOLDS = 3
 NUMBERS = (0, 4, 8, 16, 32)  # of pairs, from which "auto" chooses
-LOOSE = 0.01  # relative gap at which it is clear which pairs are promising
+ROUGHNESSES, CS = (0.1, 0.5), (1.0, 4.0, 16.0)  # from which cross-validation chooses ...
+USUAL_ROUGHNESS, USUAL_C = 0.5, 4.0  # ... unless queries are few, or on a cluster
+LOOSE = 0.01  # relative gap at which it is clear which settings, or pairs, are promising
 
 
 @dataclass(eq=False, repr=False)
 class AdditiveSVMRanker(SVMRanker):
     """`SVMRanker` over bins: the score of a row is a sum of step functions of its features.
 
-        score(x) = Σ_j T_j(x_j),   T_j piecewise constant, with a step of height w_jk at edge k
+        score(x) = Σ_j T_j(x_j),   T_j(m) = a_j q_m + ρ/√K Σ_{l ≤ m} w_jl
 
-    It is the problem of `SVMRanker` over the indicators 1[x_j > edge], of which none is stored: a
-    feature is one byte. ½‖w‖² penalises the squared steps, so that functions are smooth unless the
-    data say otherwise, and flat where there are none.
+    T_j is a line over the quantiles q of the feature, and steps around it. It is the problem of
+    `SVMRanker` over both, of which nothing is stored: a feature is one byte. ½‖a‖² + ½‖w‖² shrinks
+    functions to lines, unless the data say otherwise, and lines to nothing.
 
     Parameters
     ----------
     bins : int in [2, 254]
-        Bins of a feature.
+        Bins of a feature. From 16 on their number matters little.
     strategy : {"quantile", "even", "geometric", "unit"}
         Where steps may be; see `ScoreBinner`.
+    roughness : float >= 0, optional
+        How far a function may stray from its line, in units of the line's rise; 0 leaves lines. If
+        not given, 0.1 or 0.5.
     categorical : sequence of column names or indices
         Features whose values are categories: names, or indices as in the data. Each category has a
         weight of its own.
@@ -58,12 +71,14 @@ class AdditiveSVMRanker(SVMRanker):
         Features whose functions must not rise.
     interactions : int or "auto"
         Pairs of features with a table of their own; "auto" cross-validates. Tables have 8 × 8
-        cells. The pairs are those for which the subgradient of the risk, once features alone have
-        been fitted at C, shows most beyond a sum over both. "auto" takes the least number that is
-        within a standard error of the best, and so none unless they clearly pay.
+        cells, which shrink to the product of both quantiles. The pairs are those for which the
+        subgradient of the risk, once features alone have been fitted, shows most beyond a sum over
+        both. "auto" takes the least number that the best is not clearly ahead of, by two standard
+        errors, and so none unless they pay.
 
-    The other parameters are those of `SVMRanker`. C is 1 if not given, 100 with the ramp bound:
-    that suits bins of any features, whose scale does not matter here.
+    The other parameters are those of `SVMRanker`. Of C and ``roughness`` what is not given is
+    chosen by threefold cross-validation over the queries, which costs some three fits; C is 1, 4 or
+    16, a hundred times that with the ramp bound. The scale of features does not matter.
 
     A missing value (NaN) is a bin of its own, with a weight that is learned; a category that was
     never seen adds nothing.
@@ -80,6 +95,8 @@ class AdditiveSVMRanker(SVMRanker):
         Deviation of what each feature adds to the scores of the training rows.
     pair_importances_ : array of shape (n_pairs,)
         The same for pairs.
+    C_, roughness_ : float
+        What was given or chosen.
 
     >>> X = [[3.0, 1.0], [1.0, 2.0], [2.0, 0.0], [np.nan, 1.0]]
     >>> ranker = AdditiveSVMRanker(bins=4).fit(X, [0, 1, 0, 1], qid=["a", "a", "b", "b"])
@@ -88,18 +105,21 @@ class AdditiveSVMRanker(SVMRanker):
     """
 
     _: KW_ONLY
-    bins: int = 64
+    bins: int = 32
     strategy: str = "quantile"
+    roughness: float | None = None
     categorical: Columns = ()
     increasing: Columns = ()
     decreasing: Columns = ()
     interactions: int | str = 0
 
     _allows_missing = True
-    _hinge_C = 1.0
+    _hinge_C = USUAL_C
     _layout: ClassVar[tuple[str, ...]] = (
-        *("edges_", "nominal_", "signs_", "levels_", "pairs_", "mass_"),
+        *("edges_", "nominal_", "signs_", "levels_", "pairs_", "mass_", "C_", "roughness_"),
     )
+    C_: float = field(init=False)
+    roughness_: float = field(init=False)
     coef_: Annotated[NDArray[np.float64], Saved("weights")] = field(init=False)
     edges_: Annotated[NDArray[np.float64], Saved("n_features", "edges")] = field(init=False)
     nominal_: Annotated[NDArray[np.bool_], Saved("n_features")] = field(init=False)
@@ -171,7 +191,7 @@ class AdditiveSVMRanker(SVMRanker):
         return np.sqrt((self.mass_ * (tables - self.means_) ** 2).sum(axis=0))
 
     def _design(self, train: Lists, evaluation: Lists | None) -> tuple[Lists, Lists | None]:
-        n_pairs = self._interactions()
+        n_pairs, roughness = self._interactions(), self._roughness()
         bins = Bins.of(
             *(train.X, self.bins, self.strategy, self._nominal(), self._signs()),
             crossable=n_pairs != 0,
@@ -179,17 +199,77 @@ class AdditiveSVMRanker(SVMRanker):
         binned = bins.transform(train.X, on_threads(self.n_jobs))
         if n_pairs:
             bins = bins.levelled(binned.bins)
+        self._remember(bins, binned)
+        self.C_, self.roughness_ = self._settings(train.with_items(binned), roughness)
+        if n_pairs:
             design = train.with_items(binned)
             if n_pairs == "auto":
                 n_pairs = self._choose_number(bins, design)
             bins = bins.crossed(self._pairs(bins, design)[:n_pairs])
             binned = bins.added(binned)
-        self._remember(bins)
-        self.mass_ = binned.counts() / max(1, len(binned.bins))
-        return train.with_items(binned), self._design_evaluation(evaluation)
+            self._remember(bins, binned)
+        return train.with_items(self._shrunk(binned)), self._design_evaluation(evaluation)
 
     def _design_evaluation(self, evaluation: Lists | None) -> Lists | None:
-        return None if evaluation is None else evaluation.with_items(self._binned(evaluation.X))
+        return (
+            None if evaluation is None else evaluation.with_items(self._design_rows(evaluation.X))
+        )
+
+    def _design_rows(self, X: Matrix) -> Binned:
+        return self._shrunk(self._binned(X))
+
+    def _shrunk(self, binned: Binned) -> Binned:
+        """The same rows, whose weights are slopes and steps around a line."""
+        units, rises = shrinkage(self.bins_, self.mass_, self.roughness_)
+        return replace(binned, units=units, rises=rises)
+
+    def _solve(self, fitter: Fitter, evaluation: Lists | None) -> None:
+        super()._solve(fitter, evaluation)
+        plain = self.bins_.empty
+        self.coef_ = plain.feasible(plain.weights(self._shrunk(plain).tables(self.coef_)))
+
+    def weight(self) -> float:
+        """C, as given or as `fit` has chosen it."""
+        return getattr(self, "C_", super().weight()) if self.C is None else super().weight()
+
+    def _roughness(self) -> float | None:
+        rough: Any = self.roughness
+        if rough is not None and not (isinstance(rough, Real) and 0 <= rough < np.inf):
+            raise DataError(f"expected a number from 0 on, found {rough!r}", field="roughness")
+        return rough
+
+    def _settings(self, design: Lists, roughness: float | None) -> tuple[float, float]:
+        """C and roughness; what is not given is cross-validated, without the cut-off of a loss."""
+        factor = self._factor()
+        grid = (
+            ROUGHNESSES if roughness is None else (roughness,),
+            CS if self.C is None else (check_C(self.C) / factor,),
+        )
+        usual = USUAL_ROUGHNESS if roughness is None else roughness, super().weight() / factor
+        values = None
+
+        def fit(train: Lists, test: Lists) -> Iterator[Vector]:
+            for self.roughness_ in grid[0]:
+                fitter = self._convex(train.with_items(self._shrunk(cast("Binned", train.X))))
+                rows = self._shrunk(cast("Binned", test.X))
+                yield from (rows @ _weights(fitter, self._loose(), C) for C in grid[1])
+
+        if len(settings := list(product(*grid))) > 1:
+            values = cross_validate(design, self._trainable(design), self.judged_by(), fit)
+        rough, C = usual if values is None else settings[int(np.argmax(values.mean(axis=1)))]
+        return C * factor, rough
+
+    def _factor(self) -> float:
+        """How much larger C is with the bound than with the hinge."""
+        return default_C(self.bound, parse_loss(self.loss), 1.0)
+
+    def _convex(self, design: Lists) -> Fitter:
+        """The problem without a cut-off, if the bound is the ramp."""
+        if self._bound() == "hinge":
+            return self._fitter(partial(self._problem, design))
+        return HingeFitter(
+            self._problem(design, RankingProblem, uncut(parse_loss(self.loss)), None)
+        )
 
     def _design_shards(
         self, workers: Any, evaluation: Lists | None
@@ -205,13 +285,14 @@ class AdditiveSVMRanker(SVMRanker):
         values = categories(workers, nominal)
         sample = sample_of(workers, SAMPLE)
         bins = Bins.of(sample, self.bins, self.strategy, nominal, signs, categories=values)
-        self._remember(bins)
+        self._remember(bins, bins.empty)
         self.mass_ = bin_counts(workers, bins)
-        feasible = bins.empty.feasible if signs.any() else None
-        return bins.empty.shape[1], feasible, self._design_evaluation(evaluation)
-
-    def _design_rows(self, X: Matrix) -> Binned:
-        return self._binned(X)
+        rough = self._roughness()
+        self.C_ = super().weight()
+        self.roughness_ = USUAL_ROUGHNESS if rough is None else rough
+        design = self._shrunk(bins.empty)
+        feasible = design.feasible if signs.any() else None
+        return design.shape[1], feasible, self._design_evaluation(evaluation)
 
     def _interactions(self) -> Any:
         n_pairs: Any = self.interactions
@@ -226,48 +307,37 @@ class AdditiveSVMRanker(SVMRanker):
 
         Monotone columns are not crossed, as a pair could break their promise.
         """
-        fitter = self._fitter(partial(self._problem, design))
-        w = self._weights(fitter, max(self.tol, LOOSE))
+        fitter = self._convex(design.with_items(self._shrunk(cast("Binned", design.X))))
+        w = _weights(fitter, self._loose(), self.C_ / self._factor())
         coefficients, _ = fitter.problem.respond(fitter.problem.scores(w))
         levels = bins.coarse(cast("Binned", design.X).bins)
         return rank_pairs(levels, coefficients, bins.signs == 0, on_threads(self.n_jobs))[0]
 
-    def _weights(self, fitter: Fitter, tol: float) -> NDArray[np.float64]:
-        """The weights at C; what is learned on the way is not watched."""
-        solver = replace(self._solver(), tol=tol)
-        solution, result = fitter.solve(solver, self.weight(), lambda _: None)
-        if result.status == "interrupted":
-            raise KeyboardInterrupt
-        w: NDArray[np.float64] = solution.w
-        return w
-
     def _choose_number(self, bins: Bins, design: Lists) -> int:
-        """The least number of pairs whose measure is within a standard error of the best."""
-        from didyma.metrics import Evaluator
+        """The least number of pairs that the best one is not clearly ahead of."""
 
-        fold = np.random.default_rng(0).permutation(len(design.groups)) % FOLDS
-        values = []  # of each fold, (numbers, queries)
-        for held_out in range(FOLDS):
-            is_test = (fold == held_out)[design.groups.codes]
-            train, test = design.select(~is_test), design.select(is_test)
-            if not np.any(self._trainable(train)):
-                continue
+        def fit(train: Lists, test: Lists) -> Iterator[Vector]:
             pairs = self._pairs(bins, train)
-            evaluator = Evaluator(test.y, test.groups, self.measure)
-            (measure,) = evaluator.measures
-            rows = []
             for number in NUMBERS:
                 crossed = bins.crossed(pairs[:number])
-                train_rows, test_rows = (crossed.added(cast("Binned", p.X)) for p in (train, test))
-                fitter = self._fitter(partial(self._problem, train.with_items(train_rows)))
-                scores = test_rows @ self._weights(fitter, self.tol)
-                rows.append(evaluator(scores)[measure])
-            values.append(np.array(rows))
-        return NUMBERS[_within_an_error(np.concatenate(values, axis=1))] if values else 0
+                rows = [crossed.added(cast("Binned", lists.X)) for lists in (train, test)]
+                self._remember(crossed, rows[0])
+                fitter = self._convex(train.with_items(self._shrunk(rows[0])))
+                yield self._shrunk(rows[1]) @ _weights(
+                    fitter, self._loose(), self.C_ / self._factor()
+                )
+            self._remember(bins, cast("Binned", design.X))
 
-    def _remember(self, bins: Bins) -> None:
+        values = cross_validate(design, self._trainable(design), self.judged_by(), fit)
+        return 0 if values is None else NUMBERS[first_near_best(values)]
+
+    def _loose(self) -> Any:
+        return replace(self._solver(), tol=max(self.tol, LOOSE))
+
+    def _remember(self, bins: Bins, binned: Binned) -> None:
         self.edges_, self.nominal_, self.signs_ = bins.edges, bins.nominal, bins.signs
         self.levels_, self.pairs_ = bins.levels, bins.pairs
+        self.mass_ = binned.counts() / max(1, len(binned.bins))
 
     def _nominal(self) -> NDArray[np.bool_]:
         nominal = np.zeros(self.n_features_in_, np.bool_)
@@ -315,15 +385,10 @@ class AdditiveSVMRanker(SVMRanker):
         )
 
 
-def _within_an_error(values: NDArray[np.float64]) -> int:
-    """The first row of values (settings × queries) that is within a standard error of the best.
-
-    The error is that of the paired differences from the best row.
-
-    >>> _within_an_error(np.array([[0.1, 0.5, 0.2], [0.2, 0.5, 0.1], [0.8, 0.9, 1.0]]))
-    2
-    """
-    best = values[int(np.argmax(values.mean(axis=1)))]
-    behind = best - values
-    error = behind.std(axis=1, ddof=1) / np.sqrt(values.shape[1]) if values.shape[1] > 1 else 0.0
-    return int(np.argmax(behind.mean(axis=1) <= error))
+def _weights(fitter: Fitter, solver: Any, C: float) -> Vector:
+    """The weights at C; what is learned on the way is not watched."""
+    solution, result = fitter.solve(solver, C, lambda _: None)
+    if result.status == "interrupted":
+        raise KeyboardInterrupt
+    w: Vector = solution.w
+    return w

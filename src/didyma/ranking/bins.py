@@ -160,7 +160,7 @@ class Bins:
         n, n_pairs = len(self.edges), len(self.pairs)
         running = np.concatenate([~self.nominal, np.zeros(n_pairs, bool)])
         signs = np.concatenate([self.signs, np.zeros(n_pairs, np.int8)])
-        units = np.repeat([1.0, UNIT], [n, n_pairs])
+        units = np.tile(np.repeat([1.0, UNIT], [n, n_pairs]), (self.height, 1))
         return Binned(bins, self.height, running, units, signs if signs.any() else None)
 
     def levelled(self, bins: NDArray[np.uint8]) -> Bins:

@@ -7,7 +7,7 @@ the answers of all shards are summed.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -60,7 +60,7 @@ def fit_on_cluster(ranker: Any, *rows: Any, **options: Any) -> Any:
     return ranker
 
 
-def path_on_cluster(ranker: Any, X: Any, y: Any, Cs: Iterable[float], **options: Any) -> list[Any]:
+def path_on_cluster(ranker: Any, X: Any, y: Any, Cs: Any = None, **options: Any) -> list[Any]:
     """`SVMRanker.path` where the rows are."""
     with reading(ranker, X, y, **options) as shards:
         fitter, evaluation = sharded_fitter(ranker, *shards)

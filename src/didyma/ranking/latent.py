@@ -47,7 +47,7 @@ class _LatentRanker(LinearRanker):
     C: float = 1.0
     _: KW_ONLY
     inference: str = "exact"
-    measure: str = "AP"
+    measure: str | None = None
     random_state: Any = 0
     callback: Callback | None = None
 
@@ -56,6 +56,10 @@ class _LatentRanker(LinearRanker):
     n_iter_: int = field(init=False)
 
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
+
+    def judged_by(self) -> str:
+        """See `Ranker`."""
+        return self.measure or self._loss().measure
 
     def _loss(self) -> ItemwiseLoss:
         return AveragePrecision() if self.loss is None else parse_loss(self.loss)
@@ -103,8 +107,9 @@ class LatentPerceptronRanker(_LatentRanker):
         Passes over the queries.
     weights : "reciprocal", "discount" or non-increasing numbers
         v_j: 1/j, 1/log2(1 + j), or given.
-    measure : str
-        Measure on ``eval_set``, by its ir-measures name; the weights of its best epoch are kept.
+    measure : str, optional
+        Measure on ``eval_set``, by its ir-measures name, of whose best epoch the weights are kept;
+        that of the loss if not given.
     random_state : int
         Order in which queries are visited.
     callback : callable, optional
@@ -164,7 +169,7 @@ class LatentPerceptronRanker(_LatentRanker):
         )
 
     def _learn(self, solve: Callable[..., Solution], evaluation: Lists | None) -> None:
-        monitor = Monitor(evaluation, self.measure, None, self.callback)
+        monitor = Monitor(evaluation, self.judged_by(), None, self.callback)
         solution = solve(callback=monitor)
         self._keep(solution, monitor, best=True)
         self.best_epoch_ = self.n_iter_
@@ -306,7 +311,7 @@ class LatentSVMRanker(_LatentRanker):
         self, problem: Any, start: NDArray[np.float64] | None, evaluation: Lists | None
     ) -> None:
         self.start_coef_ = np.zeros(problem.n_features) if start is None else start
-        monitor = Monitor(evaluation, self.measure, self.patience, self.callback)
+        monitor = Monitor(evaluation, self.judged_by(), self.patience, self.callback)
         solver = CCCP(
             tol=self.tol, max_iter=self.max_iter, inner=inner_solver(self.solver), ties=self.ties
         )

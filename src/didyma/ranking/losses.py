@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from math import isfinite
+from math import ceil, isfinite
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -36,6 +36,7 @@ class ItemwiseLoss:
     """A loss that adds up over the items of a ranking; labels of at least ``rel`` are relevant."""
 
     name: ClassVar[str]
+    measure_name: ClassVar[str] = "AP"
     independent: ClassVar[bool]  # negatives may choose their places one by one (pairwise map)
 
     rel: float = 1.0
@@ -49,6 +50,19 @@ class ItemwiseLoss:
         """Rank behind which the loss does not look."""
         return NO_CUTOFF
 
+    @property
+    def measure(self) -> str:
+        """The measure that the loss stands for, by its ir-measures name.
+
+        >>> parse_loss("ap(rel=2)").measure, parse_loss("precision@5").measure
+        ('AP(rel=2)', 'P@5')
+        """
+        rel = f"(rel={ceil(self.rel)})" if self.rel > 1.0 else ""
+        return self.measure_name + rel + self._cutoff()
+
+    def _cutoff(self) -> str:
+        return "" if self.cutoff == NO_CUTOFF else f"@{self.cutoff}"
+
     def described(self, counts: NDArray[np.int64]) -> Any:
         """The loss as the core knows it, for queries of so many positives and negatives."""
         from didyma._core.ranking import loss
@@ -56,9 +70,8 @@ class ItemwiseLoss:
         return loss(self.name, self.cutoff)
 
     def __str__(self) -> str:
-        cutoff = "" if self.cutoff == NO_CUTOFF else f"@{self.cutoff}"
         options = ",".join(f"{name}={value}" for name, value in self._options())
-        return f"{self.name}{cutoff}" + (f"({options})" if options else "")
+        return f"{self.name}{self._cutoff()}" + (f"({options})" if options else "")
 
     def _options(self) -> Iterator[tuple[str, str]]:
         """What the text says in brackets: all that differs from the defaults."""
@@ -79,6 +92,7 @@ class ReciprocalRank(ItemwiseLoss):
     """1 − 1/rank of the first positive."""
 
     name = "rr"
+    measure_name = "RR"
     independent = True
 
 
@@ -87,6 +101,7 @@ class RocArea(ItemwiseLoss):
     """1 − area under the ROC curve: the share of pairs in the wrong order."""
 
     name = "roc"
+    measure_name = "ROCArea"
     independent = True
 
 
@@ -95,6 +110,7 @@ class PrecisionAt(ItemwiseLoss):
     """min(1, P/k) − precision@k."""
 
     name = "precision"
+    measure_name = "P"
     independent = False
 
     k: int = 10
@@ -129,6 +145,16 @@ class NDCG(ItemwiseLoss):
             raise DataError(
                 f"expected 'exponential' or 'linear', found {self.gain!r}", field="gain"
             )
+
+    @property
+    def measure(self) -> str:
+        """NDCG with the gains of the loss.
+
+        >>> NDCG(10).measure, NDCG(gain="linear").measure
+        ("nDCG(dcg='exp-log2')@10", 'nDCG')
+        """
+        gain = "(dcg='exp-log2')" if self.gain == "exponential" else ""
+        return f"nDCG{gain}{self._cutoff()}"
 
     @property
     def independent(self) -> bool:  # type: ignore[override]
@@ -174,6 +200,11 @@ class StepLoss(ItemwiseLoss):
     positive: StepFunction | None = None
     negative: StepFunction | None = None
     k: int | None = None
+
+    @property
+    def measure(self) -> str:
+        """Average precision: a loss of one's own has no name among measures."""
+        return AveragePrecision(self.rel).measure
 
     def __post_init__(self) -> None:
         super().__post_init__()

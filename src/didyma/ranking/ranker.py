@@ -121,7 +121,7 @@ class Ranker(Savable, Estimator):
         group: ArrayLike | None = None,
         docid: ArrayLike | None = None,
     ) -> float:
-        """Mean over the queries, weighted as in `fit`, of ``measure`` if the ranker has one, or AP.
+        """Mean over the queries, weighted as in `fit`, of the measure that it is `judged_by`.
 
         Rows with equal scores are ranked by ``docid``, as everywhere (`didyma.metrics.ranking`).
         ``X`` may be on a cluster, as in `fit`.
@@ -130,7 +130,7 @@ class Ranker(Savable, Estimator):
         """
         from didyma.metrics import evaluate, parse_all
 
-        measure = parse_all(getattr(self, "measure", "AP"))[0]
+        measure = parse_all(self.judged_by())[0]
         scores = self.predict(X)
         if docid is None and isinstance(X, Lists):
             docid = X.docid
@@ -147,6 +147,10 @@ class Ranker(Savable, Estimator):
         values, weight = evaluation[measure], weights_of_queries(sample_weight, groups)
         defined = ~np.isnan(values)
         return float(np.average(values[defined], weights=weight[defined]))
+
+    def judged_by(self) -> str:
+        """The measure on held-out queries: ``measure`` if given, else that of the loss, or AP."""
+        return getattr(self, "measure", None) or "AP"
 
     def _fit(self, train: Lists, evaluation: Lists | None) -> None:
         """Learn from lists that have been checked, with a weight for each query or none."""

@@ -85,8 +85,9 @@ class SVMRanker(LinearRanker):
         Relative duality gap at which training stops.
     max_iter : int >= 1
         Limit on passes over the data, of one round with the ramp bound.
-    measure : str
-        Measure that is watched on ``eval_set``, by its ir-measures name.
+    measure : str, optional
+        Measure that is watched on ``eval_set``, by its ir-measures name; that of the loss if not
+        given.
     patience : int >= 1, optional
         Stop after so many iterations without a better value on ``eval_set``, and keep the best
         weights. Iterations are those at C, not those at smaller C by which "bcfw" approaches a
@@ -124,7 +125,7 @@ class SVMRanker(LinearRanker):
     solver: str = "bcfw"
     tol: float = 1e-3
     max_iter: int = 1000
-    measure: str = "AP"
+    measure: str | None = None
     patience: int | None = None
     n_jobs: int | None = None
     random_state: Any = 0
@@ -144,7 +145,7 @@ class SVMRanker(LinearRanker):
         self,
         X: Any,
         y: ArrayLike | None,
-        Cs: Iterable[float],
+        Cs: Iterable[float] | None = None,
         *,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
@@ -153,7 +154,7 @@ class SVMRanker(LinearRanker):
         eval_group: Any = None,
         sample_weight: ArrayLike | None = None,
     ) -> list[Self]:
-        """A fitted ranker for each C, in ascending order of C; rows as in `fit`.
+        """A fitted ranker for each C, in ascending order of C, or for its own; rows as in `fit`.
 
         Each solution starts from the one before, so that a whole path costs two or three fits.
         """
@@ -227,12 +228,12 @@ class SVMRanker(LinearRanker):
         self,
         fitter: Fitter,
         evaluation: Lists | None,
-        Cs: Iterable[float],
+        Cs: Iterable[float] | None,
         check: Callable[[Self], None],
     ) -> list[Self]:
         """A ranker for each C in ascending order, until Ctrl-C."""
         rankers: list[Self] = []
-        for C in sorted(float(C) for C in Cs):
+        for C in [self.weight()] if Cs is None else sorted(float(C) for C in Cs):
             ranker = self._clone_with(C)
             ranker._solve(fitter, evaluation)
             check(ranker)
@@ -251,7 +252,7 @@ class SVMRanker(LinearRanker):
 
     def _solve(self, fitter: Fitter, evaluation: Lists | None) -> None:
         C = self.weight()
-        monitor = Monitor(evaluation, self.measure, self.patience, self.callback, C)
+        monitor = Monitor(evaluation, self.judged_by(), self.patience, self.callback, C)
         solution, result = fitter.solve(self._solver(), C, monitor)
         self.coef_ = solution.w if self.patience is None else monitor.chosen(solution.w)
         self.result_ = replace(result, grades=fitter.problem.grades)
@@ -267,6 +268,10 @@ class SVMRanker(LinearRanker):
                 f"relative gap of {gap:.1e}, above tol={self.tol:g}; raise max_iter or tol, lower "
                 "C or scale the features",
             )
+
+    def judged_by(self) -> str:
+        """See `Ranker`."""
+        return self.measure or parse_loss(self.loss).measure
 
     def weight(self) -> float:
         """C, or what suits the bound."""

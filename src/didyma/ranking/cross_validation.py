@@ -1,0 +1,56 @@
+"""Cross-validation over queries of settings that share their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Lists
+
+__all__ = ["cross_validate", "first_near_best"]
+
+Vector = NDArray[np.float64]
+
+FOLDS = 3
+ERRORS = 2.0  # standard errors by which the best of several settings must be ahead to count
+
+
+def cross_validate(
+    lists: Lists, usable: NDArray[np.bool_], measure: str, fit: Callable[..., Iterable[Vector]]
+) -> Vector | None:
+    """The measure of each held-out query by each setting, (n_settings × n_queries).
+
+    ``fit(train, test)`` scores the rows of ``test`` once for each setting. Each third of the usable
+    queries is held out in turn; None says that there are too few of them.
+    """
+    from didyma.metrics import Evaluator
+
+    queries = np.random.default_rng(0).permutation(np.flatnonzero(usable))
+    if len(queries) < 2 * FOLDS:
+        return None
+    fold = np.full(len(lists.groups), -1)
+    fold[queries] = np.arange(len(queries)) % FOLDS
+    values = []
+    for held_out in range(FOLDS):
+        of_row = fold[lists.groups.codes]
+        train, test = (lists.select(rows) for rows in (of_row != held_out, of_row == held_out))
+        evaluator = Evaluator(test.y, test.groups, measure)
+        (judged,) = evaluator.measures
+        values.append(np.array([evaluator(scores)[judged] for scores in fit(train, test)]))
+    return np.concatenate(values, axis=1)
+
+
+def first_near_best(values: Vector) -> int:
+    """The first row of values (settings × queries) that the best one is not clearly ahead of.
+
+    That is by two standard errors of their paired differences.
+
+    >>> first_near_best(np.array([[0.1, 0.5, 0.2], [0.2, 0.5, 0.1], [0.8, 0.9, 1.0]]))
+    2
+    """
+    best = values[int(np.argmax(values.mean(axis=1)))]
+    behind = best - values
+    error = behind.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+    return int(np.argmax(behind.mean(axis=1) <= ERRORS * error))
