@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 
-__all__ = ["dense", "graded", "indicators", "interacting", "normal", "standardise"]
+__all__ = ["correlated", "dense", "graded", "indicators", "interacting", "normal", "standardise"]
 
 # Noise in deviations of the hidden score: a good linear ranker then reaches a MAP of about 0.32.
 NOISE = 1.6
@@ -68,6 +68,29 @@ def interacting(
     together = (X[:, first] * X[:, second]) @ truth.normal(size=pairs)
     score = np.sqrt(1 - share) * alone / alone.std() + np.sqrt(share) * together / together.std()
     return _label(X, score + 0.5 * rng.normal(size=len(X)), queries, rng)
+
+
+def correlated(queries: int, rows: int = 120, features: int = 136, seed: int = 0) -> Lists:
+    """Grades 0 to 4; features of many magnitudes that share twelve hidden causes.
+
+    Of the hidden score seven tenths are a line over the quantiles of some features, and three are
+    steps of others; the noise has 2.6 times the variance of both.
+    """
+    rng, truth = np.random.default_rng(seed), np.random.default_rng(features)
+    causes = rng.normal(size=(queries * rows, 12)) + 0.7 * np.repeat(
+        rng.normal(size=(queries, 12)), rows, axis=0
+    )
+    X = causes @ truth.normal(size=(12, features)) / np.sqrt(12)
+    X += 0.7 * rng.normal(size=X.shape)
+    quantile = np.argsort(np.argsort(X, axis=0), axis=0) / len(X)
+    alone = quantile @ (truth.normal(size=features) * (truth.random(features) < 0.4))
+    outer = np.abs(quantile - 0.5) > truth.uniform(0.1, 0.4, features)
+    bent = outer @ (truth.normal(size=features) * (truth.random(features) < 0.2))
+    score = np.sqrt(0.7) * alone / alone.std() + np.sqrt(0.3) * bent / bent.std()
+    score += 1.6 * rng.normal(size=len(score))
+    grades = np.searchsorted(np.quantile(score, np.cumsum(SHARES)[:-1]), score)
+    X = np.where(truth.random(features) < 0.5, np.exp(1.5 * X), np.round(np.exp(X)))
+    return Lists(X, grades.astype(float), np.repeat(np.arange(queries), rows))
 
 
 def standardise(data: Lists) -> Lists:

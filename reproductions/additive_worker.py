@@ -1,6 +1,6 @@
-"""Train a booster with several settings, in an environment where neither didyma nor others exist.
+"""Train LightGBM with several settings, in an environment where didyma does not exist.
 
-    python additive_worker.py LIBRARY FOLDER
+    python additive_worker.py FOLDER
 
 reads {train,validation,test}_{X,y,group}.npy and settings.json from the folder. For each setting
 and each number of trees in it, scores of the validation and of the test rows are written to
@@ -33,29 +33,9 @@ def lightgbm_scores(parts: Any, setting: Any, trees: Any, threads: int) -> Any:
     }
 
 
-def xgboost_scores(parts: Any, setting: Any, trees: Any, threads: int) -> Any:
-    """The same by XGBoost."""
-    import xgboost
-
-    X, y, group = parts["train"]
-    parameters = {"objective": "rank:ndcg", "tree_method": "hist", "nthread": threads, **setting}
-    start = time.perf_counter()
-    data = xgboost.DMatrix(X, y, group=group, nthread=threads)
-    model = xgboost.train(parameters, data, num_boost_round=max(trees))
-    seconds = time.perf_counter() - start
-    rows = {part: xgboost.DMatrix(parts[part][0]) for part in ("validation", "test")}
-    return seconds, {
-        part: np.array([model.predict(own, iteration_range=(0, n)) for n in trees])
-        for part, own in rows.items()
-    }
-
-
-LIBRARIES = {"lightgbm": lightgbm_scores, "xgboost": xgboost_scores}
-
-
 def main() -> None:
     """Do what the folder asks for."""
-    scores, folder = LIBRARIES[sys.argv[1]], Path(sys.argv[2])
+    folder = Path(sys.argv[1])
     wanted = json.loads((folder / "settings.json").read_text())
     parts = {
         part: tuple(np.load(folder / f"{part}_{name}.npy") for name in ("X", "y", "group"))
@@ -63,7 +43,7 @@ def main() -> None:
     }
     seconds, found = [], {}
     for k, setting in enumerate(wanted["settings"]):
-        took, own = scores(parts, setting, wanted["trees"], wanted["threads"])
+        took, own = lightgbm_scores(parts, setting, wanted["trees"], wanted["threads"])
         seconds.append(took)
         found |= {f"{part}_{k}": values for part, values in own.items()}
     np.savez(folder / "scores.npz", **found)

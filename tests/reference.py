@@ -102,9 +102,14 @@ def best_interleaving(positives, negatives, positive, negative):
 def written_out(binned):
     """The matrix that a `Binned` stands for, by its definition."""
     n_rows, n_columns = binned.bins.shape
-    Z = np.zeros((n_rows, binned.height - 1, n_columns))
+    Z = np.zeros((n_rows, binned.height, n_columns))
     for m in range(1, binned.height):
         alone = ~binned.running | (m == binned.height - 1)
         missing = binned.bins == binned.height - 1
-        Z[:, m - 1] = np.where(alone, binned.bins == m, (binned.bins >= m) & ~missing)
+        reached = np.where(alone, binned.bins == m, (binned.bins >= m) & ~missing)
+        Z[:, m] = reached * (1.0 if binned.units is None else binned.units[m])
+        if binned.rises is not None:
+            Z[:, 0] += reached * binned.rises[m]
+    if binned.rises is None:
+        Z = Z[:, 1:]
     return Z.reshape(n_rows, -1)

@@ -11,23 +11,24 @@ HEIGHT, N_COLUMNS, N_ROWS = 6, 4, 9  # the first bin adds nothing, the last is o
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_scores_and_sums_are_transposes(seed):
+@pytest.mark.parametrize("sloped", [False, True])
+def test_scores_and_sums_are_transposes(seed, sloped):
     rng = np.random.default_rng(seed)
     bins = rng.integers(0, HEIGHT, (N_ROWS, N_COLUMNS)).astype(np.uint8)
     bins[:2] = [[0], [HEIGHT - 1]]
     running = rng.integers(0, 2, N_COLUMNS).astype(float)
-    units = rng.uniform(0.5, 2.0, N_COLUMNS)
+    units, rises = rng.uniform(0.5, 2.0, (2, HEIGHT, N_COLUMNS))
     rows = rng.permutation(N_ROWS)
-    X = BinnedRows(bins, running, units, np.zeros(N_COLUMNS), HEIGHT)
-    w, coef = rng.standard_normal((HEIGHT - 1) * N_COLUMNS), rng.standard_normal(N_ROWS)
-    expected = np.zeros((N_ROWS, HEIGHT - 1, N_COLUMNS))  # written out
+    X = BinnedRows(bins, running, units, np.zeros(N_COLUMNS), rises[: HEIGHT * sloped], HEIGHT)
+    expected = np.zeros((N_ROWS, HEIGHT, N_COLUMNS))  # written out, slopes first
     for r, row in enumerate(rows):
         for j, m in enumerate(bins[row]):
-            if m == HEIGHT - 1:
-                expected[r, m - 1, j] = units[j]
-            elif m > 0:
-                expected[r, (0 if running[j] else m - 1) : m, j] = units[j]
-    expected = expected.reshape(N_ROWS, -1)
+            alone = not running[j] or m == HEIGHT - 1
+            reached = slice(m if alone and m > 0 else 1, m + 1)
+            expected[r, reached, j] = units[reached, j]
+            expected[r, 0, j] = rises[reached, j].sum()
+    expected = expected[:, 0 if sloped else 1 :].reshape(N_ROWS, -1)
+    w, coef = rng.standard_normal(expected.shape[1]), rng.standard_normal(N_ROWS)
     scores, total = np.empty(N_ROWS), np.ones(w.size)
     X.score(rows, w, scores)
     X.combine(rows, coef, total)

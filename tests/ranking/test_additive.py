@@ -33,13 +33,16 @@ Y = (HIDDEN.reshape(-1, ROWS) >= np.sort(HIDDEN.reshape(-1, ROWS))[:, [-3]]).ast
 GROUPS = Groups.from_qid(QID)
 
 
-def some_bins() -> Binned:
+def some_bins(sloped: bool = True) -> Binned:
     bins = RNG.integers(7, size=(len(QID), 4)).astype(np.uint8)
-    return Binned(bins, 7, np.array([True, False, True, True]))
+    units = RNG.uniform(0.5, 2.0, (7, 4))
+    rises = RNG.uniform(0.1, 1.0, (7, 4)) if sloped else None
+    return Binned(bins, 7, np.array([True, False, True, True]), units, rises=rises)
 
 
-def test_products_are_those_of_the_written_out_matrix() -> None:
-    binned = some_bins()
+@pytest.mark.parametrize("sloped", [False, True])
+def test_products_are_those_of_the_written_out_matrix(sloped: bool) -> None:
+    binned = some_bins(sloped)
     Z = written_out(binned)
     w = RNG.normal(size=Z.shape[1])
     np.testing.assert_allclose(binned @ w, Z @ w)
@@ -52,7 +55,7 @@ def test_products_are_those_of_the_written_out_matrix() -> None:
     c = RNG.normal(size=len(QID))
     np.testing.assert_allclose(ours.gather(c), theirs.gather(c))
     for mine, other in ((ours.cut(w, 2), theirs.cut(w, 2)), (ours.cut_all(w), theirs.cut_all(w))):
-        np.testing.assert_allclose(mine.direction, other.direction)
+        np.testing.assert_allclose(mine.direction, other.direction, atol=1e-14)
         assert mine.loss == pytest.approx(other.loss)
 
 
@@ -74,16 +77,59 @@ def test_planes_of_rows_reach_the_optimum_of_planes_of_features(C: float) -> Non
     assert again.result.value == pytest.approx(cold.result.value, rel=2e-4)
 
 
+def lines_and_steps(
+    binner: ScoreBinner, rows: NDArray[Any], roughness: float
+) -> NDArray[np.float64]:
+    """The quantile of each row's bin, and its indicators in units of roughness/√steps."""
+    steps = np.asarray(binner.transform(rows))
+    below = np.stack([steps[:, binner.column_ == j].sum(axis=1) for j in range(rows.shape[1])], 1)
+    lines = np.empty_like(below)
+    for j, column in enumerate(below.T):
+        lines[:, j] = [np.mean(column < b) + np.mean(column == b) / 2 for b in column]
+    return np.concatenate([lines, roughness * steps / np.sqrt(binner.n_thresholds)], axis=1)
+
+
 @pytest.mark.parametrize("loss", ["ap", "ndcg@5", "precision@3", "roc"])
-def test_same_optimum_as_a_linear_ranker_of_indicators(loss: str) -> None:
-    linear = SVMRanker(loss, C=1.0, tol=1e-4)
-    binner = ScoreBinner(7, sparse_output=False)
-    linear.fit(binner.fit_transform(X), Y, qid=QID)
-    additive = AdditiveSVMRanker(loss, C=1.0, bins=8, tol=1e-4).fit(X, Y, qid=QID)
+def test_same_optimum_as_a_linear_ranker_of_lines_and_indicators(loss: str) -> None:
+    linear = SVMRanker(loss, C=4.0, tol=1e-4)
+    binner = ScoreBinner(7, sparse_output=False).fit(X)
+    design = lines_and_steps(binner, X, 0.7)
+    linear.fit(design, Y, qid=QID)
+    additive = AdditiveSVMRanker(loss, C=4.0, bins=8, line="quantile", roughness=0.7, tol=1e-4)
+    additive.fit(X, Y, qid=QID)
     assert additive.result_.value == pytest.approx(linear.result_.value, rel=2e-4)
-    expected = linear.predict(binner.transform(X))
-    np.testing.assert_allclose(additive.predict(X), expected, atol=0.05)
+    difference = additive.predict(X) - linear.predict(design)
+    np.testing.assert_allclose(difference, difference.mean(), atol=0.05)
     np.testing.assert_array_equal(additive.bins_.edges[0][:7], binner.thresholds_[:7])
+
+
+def test_without_roughness_functions_are_lines_over_quantiles() -> None:
+    ranker = AdditiveSVMRanker(C=4.0, bins=8, line="quantile", roughness=0.0)
+    ranker.fit(X, Y, qid=QID)
+    steps = np.diff(ranker.tables_[:8], axis=0)
+    mass = ranker.mass_[:8]
+    rises = (mass[1:] + mass[:-1]) / 2
+    np.testing.assert_allclose(steps / rises, np.tile(steps[0] / rises[0], (7, 1)))
+
+
+def test_settings_are_chosen_by_cross_validation() -> None:
+    """Extremes that count want the line for them; what is given stays."""
+    rng = np.random.default_rng(0)
+    rows, qid = rng.normal(size=(1200, 3)), np.repeat(np.arange(60), 20)
+    top = np.sort(rows.sum(axis=1).reshape(60, 20))[:, [-3]]
+    y = (rows.sum(axis=1).reshape(60, 20) >= top).astype(float).ravel()
+    ranker = AdditiveSVMRanker(roughness=0.0).fit(rows, y, qid=qid)
+    assert ranker.line_ == "normal"
+    assert ranker.C_ in (1.0, 4.0, 16.0)
+    ranker = AdditiveSVMRanker(C=3.0, line="quantile").fit(rows, y, qid=qid)
+    assert (ranker.C_, ranker.line_) == (3.0, "quantile")
+    assert AdditiveSVMRanker("ndcg@3", tol=0.1).fit(rows, y, qid=qid).C_ in (100, 400, 1600)
+
+
+def test_few_queries_have_the_usual_settings() -> None:
+    few = QID < 4
+    ranker = AdditiveSVMRanker(bins=8).fit(X[few], Y[few], qid=QID[few])
+    assert (ranker.C_, ranker.line_) == (4.0, "quantile")
 
 
 def test_path_weights_and_early_stopping_are_those_of_any_svm(tmp_path: Path) -> None:
@@ -109,7 +155,7 @@ def test_path_weights_and_early_stopping_are_those_of_any_svm(tmp_path: Path) ->
 @pytest.mark.parametrize("solver", ["one-slack", "bundle"])
 def test_other_solvers_find_the_same(solver: str) -> None:
     found = [
-        AdditiveSVMRanker(bins=8, tol=1e-4, solver=name).fit(X, Y, qid=QID)
+        AdditiveSVMRanker(C=4.0, bins=8, line="normal", tol=1e-4, solver=name).fit(X, Y, qid=QID)
         for name in ("bcfw", solver)
     ]
     assert found[0].result_.value == pytest.approx(found[1].result_.value, rel=3e-4)
@@ -152,13 +198,16 @@ def test_monotone_features() -> None:
     assert np.all(steps[:, 5] <= 1e-15)
     assert np.any(np.diff(free.tables_[:-1, 0]) < 0)
     # No feasible change of the weights improves the objective.
-    problem = RankingProblem(ranker.bins_.transform(rows), Y, GROUPS, AveragePrecision())
-    w = ranker.coef_
+    design = ranker._design_rows(rows)
+    problem = RankingProblem(design, Y, GROUPS, AveragePrecision())
+    w = RowBCFW(tol=1e-4).solve(problem, 5.0).w
+    plain = ranker.bins_.transform(rows)
+    np.testing.assert_allclose(plain.weights(design.tables(w)), ranker.coef_, atol=2e-3)
 
     def value(w: NDArray[np.float64]) -> float:
         return float(0.5 * w @ w + 5.0 * problem.weights @ problem.risks(w))
 
-    assert value(w) == pytest.approx(ranker.result_.value)
+    assert value(w) == pytest.approx(ranker.result_.value, rel=2e-4)
     for _ in range(50):
         other = problem.feasible(w + 0.1 * RNG.normal(size=len(w)) * RNG.random())
         assert value(other) >= value(w) * (1 - 1e-4)
@@ -176,6 +225,8 @@ def test_monotone_features() -> None:
         ({"increasing": [1], "solver": "one-slack"}, "solver"),
         ({"interactions": -1}, "interactions"),
         ({"interactions": "many"}, "interactions"),
+        ({"roughness": -1.0}, "roughness"),
+        ({"line": "curve"}, "line"),
     ],
 )
 def test_mistakes_name_their_parameter(parameters: dict[str, Any], field: str) -> None:
@@ -323,7 +374,7 @@ def test_few_rows_and_many_are_binned_alike_and_a_model_scores_as_its_estimator(
 
 
 def test_steps_are_the_nearest_step_functions_but_for_a_constant() -> None:
-    binned = some_bins()
+    binned = some_bins(sloped=False)
     values = RNG.normal(size=binned.bins.shape)
     added = binned @ binned.steps(values)
     expected = np.zeros(len(added))

@@ -23,27 +23,24 @@ def test_what_validates_best_is_tested() -> None:
     ]
     outcome = additive.chosen(split, found)
     assert outcome.setting == {"C": 2}
-    assert outcome.ap.max() < 1.0
+    assert outcome.values.max() < 1.0
 
 
 def test_queries_of_one_class_are_not_counted() -> None:
     data = Lists(np.zeros((4, 1)), np.array([1.0, 0, 0, 0]), np.array(["a", "a", "b", "b"]))
-    assert additive.average_precision(data, np.array([1.0, 0, 0, 0])).tolist() == [1.0]
+    split = additive.Split("small", data, data, data)
+    assert additive.measured(split, data, np.array([1.0, 0, 0, 0])).tolist() == [1.0]
 
 
-def test_tables_say_whether_targets_are_met(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_tables_say_whether_targets_are_met(capsys: pytest.CaptureFixture[str]) -> None:
     split = additive.Split("small", small(0), small(1), small(2))
-    monkeypatch.setitem(additive.SETTINGS, additive.OURS, [{"bins": 4}, {"bins": 4, "C": 0.1}])
-    found = additive.compare([split], {})
-    table = additive.judged_table({"small": found})
+    found = additive.compare([split], None)
+    table = additive.table({"small": ("AP", found)})
     assert additive.OURS in table
     assert "LightGBM" not in table
-    booster = additive.Outcome(found[additive.OURS][0].ap + 0.1, {}, 1.0)
-    assert "missed" in additive.judged_table({"small": found | {"LightGBM": [booster]}})
-    outcomes = {additive.OURS: found[additive.OURS][0], "LightGBM": booster}
-    assert "missed" in additive.synthetic_table({"small": outcomes})
+    booster = additive.Outcome(found[additive.OURS][0].values + 0.1, {}, 1.0)
+    worse = additive.table({"small": ("AP", found | {"LightGBM, trees": [booster]})})
+    assert "level with the best (LightGBM, trees) | missed" in " ".join(worse.split())
     assert "small" in capsys.readouterr().err
 
 

@@ -36,7 +36,7 @@ void score(const Rows& storage, Span<const int64_t> rows, Span<const double> w, 
 // out += Σ_r coef[r] X[rows[r]].
 void combine(const Rows& storage, Span<const int64_t> rows, Span<const double> coef,
              Span<double> out) {
-    if (storage.table_size() == out.size()) return storage.combine(rows, coef, out);
+    if (storage.in_place()) return storage.combine(rows, coef, out);
     Array<double> table(storage.table_size(), 0.0);
     storage.combine(rows, coef, table);
     axpy(1.0, Span<const double>(storage.features(table)), out);

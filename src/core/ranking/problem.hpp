@@ -38,7 +38,7 @@ class RankingProblem : public CutOracle {
     // Cut of query i while its rows are in cache: score, argmax, combine.
     double cut(Span<const double> w, int64_t i, int64_t next,
                Span<double> direction) const override {
-        const bool in_place = storage_.table_size() == direction.size();
+        const bool in_place = storage_.in_place();
         Array<double> scratch(in_place ? 0 : storage_.table_size());
         const Span<double> table = in_place ? direction : Span<double>(scratch);
         const Span<const int64_t> rows = rows_of(i);

@@ -36,6 +36,7 @@ class BinnedRows : public Rows {
     bool sloped() const { return rises_.rows() > 0; }
     int64_t n_features() const override { return table_size() - first_weight(); }
     int64_t table_size() const override { return height_ * n_columns(); }
+    bool in_place() const override { return false; }
 
     // The running sums of weights: what each bin of each column adds to a score.
     Span<const double> tabulate(Span<const double> w, Span<double> table) const override {

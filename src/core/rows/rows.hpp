@@ -12,8 +12,9 @@ class Rows {
     virtual ~Rows() = default;
     virtual int64_t n_features() const = 0;
 
-    // Size of the tables below.
+    // Size of the tables below, and whether they are vectors of features as they are.
     virtual int64_t table_size() const { return n_features(); }
+    virtual bool in_place() const { return true; }
 
     // What rows are scored by at w: w itself, or a table that is made of it.
     virtual Span<const double> tabulate(Span<const double> w, Span<double>) const { return w; }

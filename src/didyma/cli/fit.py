@@ -82,6 +82,7 @@ RANKER = ParametersOf(
                 default=False,
             ),
             "strategy",
+            "line",
             "roughness",
             Option("categorical", metavar="FEATURES"),
             Option("increasing", metavar="FEATURES"),

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from itertools import product
-from numbers import Real
 from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Lists, group_rows
 from didyma.data.matrix import Matrix
-from didyma.errors import DataError
+from didyma.errors import DataError, check_choice
 from didyma.execution import on_threads
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.learning.solution import check_C
@@ -28,7 +27,7 @@ from didyma.ranking.interactions import rank_pairs
 from didyma.ranking.losses import parse_loss
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import uncut
-from didyma.ranking.shrinkage import shrinkage
+from didyma.ranking.shrinkage import LINES, shrinkage
 from didyma.ranking.svm import SVMRanker, default_C
 from didyma.values import is_whole
 
@@ -37,9 +36,9 @@ __all__ = ["AdditiveSVMRanker"]
 Columns = Sequence[int | str]
 Vector = NDArray[np.float64]
 
-NUMBERS = (0, 4, 8, 16, 32)  # of pairs, from which "auto" chooses
-ROUGHNESSES, CS = (0.1, 0.5), (1.0, 4.0, 16.0)  # from which cross-validation chooses ...
-USUAL_ROUGHNESS, USUAL_C = 0.5, 4.0  # ... unless queries are few, or on a cluster
+NUMBERS = (0, 4, 16)  # of pairs, from which "auto" chooses
+CS = (1.0, 4.0, 16.0)  # from which cross-validation chooses ...
+USUAL_C = 4.0  # ... unless queries are few, or on a cluster
 LOOSE = 0.01  # relative gap at which it is clear which settings, or pairs, are promising
 
 
@@ -49,7 +48,7 @@ class AdditiveSVMRanker(SVMRanker):
 
         score(x) = Σ_j T_j(x_j),   T_j(m) = a_j q_m + ρ/√K Σ_{l ≤ m} w_jl
 
-    T_j is a line over the quantiles q of the feature, and steps around it. It is the problem of
+    T_j is a line, and K steps around it, at the edges of the feature's bins m. It is the problem of
     `SVMRanker` over both, of which nothing is stored: a feature is one byte. ½‖a‖² + ½‖w‖² shrinks
     functions to lines, unless the data say otherwise, and lines to nothing.
 
@@ -59,9 +58,11 @@ class AdditiveSVMRanker(SVMRanker):
         Bins of a feature. From 16 on their number matters little.
     strategy : {"quantile", "even", "geometric", "unit"}
         Where steps may be; see `ScoreBinner`.
-    roughness : float >= 0, optional
-        How far a function may stray from its line, in units of the line's rise; 0 leaves lines. If
-        not given, 0.1 or 0.5.
+    line : {"quantile", "normal"}, optional
+        What q is: the share of training rows below a bin, or the normal variable of that quantile,
+        for features whose extremes count.
+    roughness : float >= 0
+        How far functions may stray from their lines: ρ. 0 leaves lines.
     categorical : sequence of column names or indices
         Features whose values are categories: names, or indices as in the data. Each category has a
         weight of its own.
@@ -71,14 +72,14 @@ class AdditiveSVMRanker(SVMRanker):
         Features whose functions must not rise.
     interactions : int or "auto"
         Pairs of features with a table of their own; "auto" cross-validates. Tables have 8 × 8
-        cells, which shrink to the product of both quantiles. The pairs are those for which the
+        cells, which shrink to the product of both lines. The pairs are those for which the
         subgradient of the risk, once features alone have been fitted, shows most beyond a sum over
-        both. "auto" takes the least number that the best is not clearly ahead of, by two standard
+        both. "auto" takes the least number that the best is not clearly ahead of, by three standard
         errors, and so none unless they pay.
 
-    The other parameters are those of `SVMRanker`. Of C and ``roughness`` what is not given is
-    chosen by threefold cross-validation over the queries, which costs some three fits; C is 1, 4 or
-    16, a hundred times that with the ramp bound. The scale of features does not matter.
+    The other parameters are those of `SVMRanker`. Of C and ``line`` what is not given is chosen by
+    threefold cross-validation over the queries, which costs some five fits; C is 1, 4 or 16, a
+    hundred times that with the ramp bound. The scale of features does not matter.
 
     A missing value (NaN) is a bin of its own, with a weight that is learned; a category that was
     never seen adds nothing.
@@ -95,7 +96,7 @@ class AdditiveSVMRanker(SVMRanker):
         Deviation of what each feature adds to the scores of the training rows.
     pair_importances_ : array of shape (n_pairs,)
         The same for pairs.
-    C_, roughness_ : float
+    C_, line_ : float, str
         What was given or chosen.
 
     >>> X = [[3.0, 1.0], [1.0, 2.0], [2.0, 0.0], [np.nan, 1.0]]
@@ -107,7 +108,8 @@ class AdditiveSVMRanker(SVMRanker):
     _: KW_ONLY
     bins: int = 32
     strategy: str = "quantile"
-    roughness: float | None = None
+    line: str | None = None
+    roughness: float = 0.5
     categorical: Columns = ()
     increasing: Columns = ()
     decreasing: Columns = ()
@@ -116,10 +118,10 @@ class AdditiveSVMRanker(SVMRanker):
     _allows_missing = True
     _hinge_C = USUAL_C
     _layout: ClassVar[tuple[str, ...]] = (
-        *("edges_", "nominal_", "signs_", "levels_", "pairs_", "mass_", "C_", "roughness_"),
+        *("edges_", "nominal_", "signs_", "levels_", "pairs_", "mass_", "C_", "line_"),
     )
     C_: float = field(init=False)
-    roughness_: float = field(init=False)
+    line_: str = field(init=False)
     coef_: Annotated[NDArray[np.float64], Saved("weights")] = field(init=False)
     edges_: Annotated[NDArray[np.float64], Saved("n_features", "edges")] = field(init=False)
     nominal_: Annotated[NDArray[np.bool_], Saved("n_features")] = field(init=False)
@@ -191,7 +193,7 @@ class AdditiveSVMRanker(SVMRanker):
         return np.sqrt((self.mass_ * (tables - self.means_) ** 2).sum(axis=0))
 
     def _design(self, train: Lists, evaluation: Lists | None) -> tuple[Lists, Lists | None]:
-        n_pairs, roughness = self._interactions(), self._roughness()
+        n_pairs = self._interactions()
         bins = Bins.of(
             *(train.X, self.bins, self.strategy, self._nominal(), self._signs()),
             crossable=n_pairs != 0,
@@ -200,7 +202,7 @@ class AdditiveSVMRanker(SVMRanker):
         if n_pairs:
             bins = bins.levelled(binned.bins)
         self._remember(bins, binned)
-        self.C_, self.roughness_ = self._settings(train.with_items(binned), roughness)
+        self.C_, self.line_ = self._settings(train.with_items(binned))
         if n_pairs:
             design = train.with_items(binned)
             if n_pairs == "auto":
@@ -220,7 +222,7 @@ class AdditiveSVMRanker(SVMRanker):
 
     def _shrunk(self, binned: Binned) -> Binned:
         """The same rows, whose weights are slopes and steps around a line."""
-        units, rises = shrinkage(self.bins_, self.mass_, self.roughness_)
+        units, rises = shrinkage(self.bins_, self.mass_, self._roughness(), self.line_)
         return replace(binned, units=units, rises=rises)
 
     def _solve(self, fitter: Fitter, evaluation: Lists | None) -> None:
@@ -232,32 +234,35 @@ class AdditiveSVMRanker(SVMRanker):
         """C, as given or as `fit` has chosen it."""
         return getattr(self, "C_", super().weight()) if self.C is None else super().weight()
 
-    def _roughness(self) -> float | None:
-        rough: Any = self.roughness
-        if rough is not None and not (isinstance(rough, Real) and 0 <= rough < np.inf):
-            raise DataError(f"expected a number from 0 on, found {rough!r}", field="roughness")
-        return rough
+    def _roughness(self) -> float:
+        if not 0.0 <= self.roughness < np.inf:
+            found = f"expected a number from 0 on, found {self.roughness!r}"
+            raise DataError(found, field="roughness")
+        return self.roughness
 
-    def _settings(self, design: Lists, roughness: float | None) -> tuple[float, float]:
-        """C and roughness; what is not given is cross-validated, without the cut-off of a loss."""
+    def _settings(self, design: Lists) -> tuple[float, str]:
+        """C and the line; what is not given is cross-validated, without the cut-off of a loss."""
         factor = self._factor()
-        grid = (
-            ROUGHNESSES if roughness is None else (roughness,),
-            CS if self.C is None else (check_C(self.C) / factor,),
-        )
-        usual = USUAL_ROUGHNESS if roughness is None else roughness, super().weight() / factor
+        lines, Cs = self._lines(), CS if self.C is None else (check_C(self.C) / factor,)
         values = None
 
         def fit(train: Lists, test: Lists) -> Iterator[Vector]:
-            for self.roughness_ in grid[0]:
+            for self.line_ in lines:
                 fitter = self._convex(train.with_items(self._shrunk(cast("Binned", train.X))))
                 rows = self._shrunk(cast("Binned", test.X))
-                yield from (rows @ _weights(fitter, self._loose(), C) for C in grid[1])
+                yield from (rows @ _weights(fitter, self._loose(), C) for C in Cs)
 
-        if len(settings := list(product(*grid))) > 1:
+        if len(settings := list(product(lines, Cs))) > 1:
             values = cross_validate(design, self._trainable(design), self.judged_by(), fit)
-        rough, C = usual if values is None else settings[int(np.argmax(values.mean(axis=1)))]
-        return C * factor, rough
+        usual = lines[0], super().weight() / factor
+        line, C = usual if values is None else settings[int(np.argmax(values.mean(axis=1)))]
+        return C * factor, line
+
+    def _lines(self) -> tuple[str, ...]:
+        if self.line is not None:
+            check_choice(self.line, LINES, "line")
+            return (self.line,)
+        return tuple(LINES)
 
     def _factor(self) -> float:
         """How much larger C is with the bound than with the hinge."""
@@ -287,9 +292,7 @@ class AdditiveSVMRanker(SVMRanker):
         bins = Bins.of(sample, self.bins, self.strategy, nominal, signs, categories=values)
         self._remember(bins, bins.empty)
         self.mass_ = bin_counts(workers, bins)
-        rough = self._roughness()
-        self.C_ = super().weight()
-        self.roughness_ = USUAL_ROUGHNESS if rough is None else rough
+        self.C_, self.line_ = super().weight(), self._lines()[0]
         design = self._shrunk(bins.empty)
         feasible = design.feasible if signs.any() else None
         return design.shape[1], feasible, self._design_evaluation(evaluation)

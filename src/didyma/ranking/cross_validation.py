@@ -14,7 +14,7 @@ __all__ = ["cross_validate", "first_near_best"]
 Vector = NDArray[np.float64]
 
 FOLDS = 3
-ERRORS = 2.0  # standard errors by which the best of several settings must be ahead to count
+ERRORS = 3.0  # standard errors by which the best of several settings must be ahead to count
 
 
 def cross_validate(
@@ -45,7 +45,7 @@ def cross_validate(
 def first_near_best(values: Vector) -> int:
     """The first row of values (settings × queries) that the best one is not clearly ahead of.
 
-    That is by two standard errors of their paired differences.
+    That is by three standard errors of their paired differences.
 
     >>> first_near_best(np.array([[0.1, 0.5, 0.2], [0.2, 0.5, 0.1], [0.8, 0.9, 1.0]]))
     2

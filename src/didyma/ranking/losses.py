@@ -150,7 +150,7 @@ class NDCG(ItemwiseLoss):
     def measure(self) -> str:
         """NDCG with the gains of the loss.
 
-        >>> NDCG(10).measure, NDCG(gain="linear").measure
+        >>> NDCG(k=10).measure, NDCG(gain="linear").measure
         ("nDCG(dcg='exp-log2')@10", 'nDCG')
         """
         gain = "(dcg='exp-log2')" if self.gain == "exponential" else ""
