@@ -6,9 +6,9 @@
     python -m reproductions.additive --write            put the tables into docs/RESULTS.md
 
 Ours have no settings: they cross-validate on the training queries. All others have some, and what
-is best on the validation queries is tested once. LightGBM lives in the environment of the benchmarks'
-peers, or in that of ``--python``; it is left out if it cannot be installed. Queries whose rows are
-all relevant, or none, are not counted.
+is best on the validation queries is tested once. LightGBM lives in the environment of the
+benchmarks' peers, or in that of ``--python``; it is left out if it cannot be installed. Queries
+whose rows are all relevant, or none, are not counted.
 """
 
 from __future__ import annotations

@@ -114,8 +114,8 @@ def fit(
             "VALUES",
             "Weight of the loss; of several values, as 1,10,100, the best on --dev is kept.",
             "--C",
-            default="100; 1 for classification and latent-perceptron; cross-validated with --bins; "
-            "the ramp bound has a hundred times as much",
+            default="100, 10,000 with the ramp bound; 1 for classification and latent-perceptron; "
+            "cross-validated with --bins",
             panel=MODEL,
         ),
     ] = None,

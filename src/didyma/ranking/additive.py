@@ -28,7 +28,7 @@ from didyma.ranking.losses import parse_loss
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import uncut
 from didyma.ranking.shrinkage import LINES, shrinkage
-from didyma.ranking.svm import SVMRanker, default_C
+from didyma.ranking.svm import SVMRanker
 from didyma.values import is_whole
 
 __all__ = ["AdditiveSVMRanker"]
@@ -39,6 +39,7 @@ Vector = NDArray[np.float64]
 NUMBERS = (0, 4, 16)  # of pairs, from which "auto" chooses
 CS = (1.0, 4.0, 16.0)  # from which cross-validation chooses ...
 USUAL_C = 4.0  # ... unless queries are few, or on a cluster
+RAMP_FACTOR = 10.0  # of C with the ramp bound: more takes long, and gains nothing
 LOOSE = 0.01  # relative gap at which it is clear which settings, or pairs, are promising
 
 
@@ -78,8 +79,8 @@ class AdditiveSVMRanker(SVMRanker):
         errors, and so none unless they pay.
 
     The other parameters are those of `SVMRanker`. Of C and ``line`` what is not given is chosen by
-    threefold cross-validation over the queries, which costs some five fits; C is 1, 4 or 16, a
-    hundred times that with the ramp bound. The scale of features does not matter.
+    threefold cross-validation over the queries, which costs some five fits; C is 1, 4 or 16, ten
+    times that with the ramp bound. The scale of features does not matter.
 
     A missing value (NaN) is a bin of its own, with a weight that is learned; a category that was
     never seen adds nothing.
@@ -116,7 +117,6 @@ class AdditiveSVMRanker(SVMRanker):
     interactions: int | str = 0
 
     _allows_missing = True
-    _hinge_C = USUAL_C
     _layout: ClassVar[tuple[str, ...]] = (
         *("edges_", "nominal_", "signs_", "levels_", "pairs_", "mass_", "C_", "line_"),
     )
@@ -232,7 +232,8 @@ class AdditiveSVMRanker(SVMRanker):
 
     def weight(self) -> float:
         """C, as given or as `fit` has chosen it."""
-        return getattr(self, "C_", super().weight()) if self.C is None else super().weight()
+        chosen: float = getattr(self, "C_", USUAL_C * self._factor())
+        return chosen if self.C is None else check_C(self.C)
 
     def _roughness(self) -> float:
         if not 0.0 <= self.roughness < np.inf:
@@ -254,7 +255,7 @@ class AdditiveSVMRanker(SVMRanker):
 
         if len(settings := list(product(lines, Cs))) > 1:
             values = cross_validate(design, self._trainable(design), self.judged_by(), fit)
-        usual = lines[0], super().weight() / factor
+        usual = lines[0], USUAL_C if self.C is None else Cs[0]
         line, C = usual if values is None else settings[int(np.argmax(values.mean(axis=1)))]
         return C * factor, line
 
@@ -266,7 +267,7 @@ class AdditiveSVMRanker(SVMRanker):
 
     def _factor(self) -> float:
         """How much larger C is with the bound than with the hinge."""
-        return default_C(self.bound, parse_loss(self.loss), 1.0)
+        return RAMP_FACTOR if self._bound() == "ramp" else 1.0
 
     def _convex(self, design: Lists) -> Fitter:
         """The problem without a cut-off, if the bound is the ramp."""
@@ -292,7 +293,8 @@ class AdditiveSVMRanker(SVMRanker):
         bins = Bins.of(sample, self.bins, self.strategy, nominal, signs, categories=values)
         self._remember(bins, bins.empty)
         self.mass_ = bin_counts(workers, bins)
-        self.C_, self.line_ = super().weight(), self._lines()[0]
+        self.C_ = USUAL_C * self._factor() if self.C is None else check_C(self.C)
+        self.line_ = self._lines()[0]
         design = self._shrunk(bins.empty)
         feasible = design.feasible if signs.any() else None
         return design.shape[1], feasible, self._design_evaluation(evaluation)

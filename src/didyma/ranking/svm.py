@@ -137,7 +137,6 @@ class SVMRanker(LinearRanker):
     n_iter_: int = field(init=False)
 
     _transient: ClassVar[tuple[str, ...]] = ("callback",)
-    _hinge_C: ClassVar[float] = HINGE_C
     _layout: ClassVar[tuple[str, ...]] = ()  # attributes that `_design` learns
 
     @on_cluster("didyma.ranking.cluster:path_on_cluster")
@@ -277,7 +276,7 @@ class SVMRanker(LinearRanker):
         """C, or what suits the bound."""
         if self.C is not None:
             return check_C(self.C)
-        return default_C(self.bound, parse_loss(self.loss), self._hinge_C)
+        return default_C(self.bound, parse_loss(self.loss))
 
     def _solver(self) -> Any:
         return make_solver(self.solver, self.tol, self.max_iter, seed_of(self.random_state))

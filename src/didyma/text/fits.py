@@ -21,7 +21,7 @@ from didyma.text.opponents import Opponent
 
 SCALER = "MinMaxScaler"
 DEVIATIONS = 4.0  # from the mean: what is farther off counts as that
-BINS = 32
+BINS, LINE = 32, "quantile"
 Vector: TypeAlias = NDArray[np.float64]
 
 
@@ -133,7 +133,9 @@ class AdditiveFit(Fit):
             [n for n, name in enumerate(names) if (signs or {}).get(name) == sign]
             for sign in (1, -1)
         )
-        ranker = AdditiveSVMRanker(loss, bins=BINS, increasing=rising, decreasing=falling)
+        ranker = AdditiveSVMRanker(
+            loss, Cs[0], bins=BINS, line=LINE, increasing=rising, decreasing=falling
+        )
         rankers = ranker.path(lists.X, lists.y, Cs, qid=qid)
         _check_finished(rankers)
         binned: Any = rankers[0].bins_.transform(lists.X)
