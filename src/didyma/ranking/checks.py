@@ -64,12 +64,24 @@ def _too_large(X: Any) -> tuple[int, int, float] | None:
     return None
 
 
-def count_trainable(trainable: NDArray[np.bool_], weight: NDArray[np.float64] | None) -> int:
+def count_trainable(
+    trainable: NDArray[np.bool_],
+    weight: NDArray[np.float64] | None,
+    grades: NDArray[np.float64] | None = None,
+) -> int:
     """How many queries can be learned from; warns of those that are skipped, refuses none left.
 
-    ``weight`` has one entry per query.
+    ``weight`` has one entry per query, ``grades`` one per row.
     """
     if not np.any(trainable if weight is None else trainable & (weight > 0)):
+        if grades is not None and 1 <= grades.min() < grades.max():
+            low, high = grades.min(), grades.max()
+            raise DataError(
+                f"labels are {low:g} to {high:g}, so that all rows are relevant (y >= 1) and there "
+                f'is nothing to learn from; loss="ap(rel={max(high - 1, 2):g})" counts higher ones '
+                'only, loss="ndcg" learns from the grades themselves',
+                field="y",
+            )
         raise DataError(
             "there is nothing to learn from: every query has rows of one class only, or no "
             "weight; training needs one with a relevant row (y >= 1) and one that is not"

@@ -213,7 +213,7 @@ class Ranker(Savable, Estimator):
         groups = group_rows(len(grades), qid, group)
         weights = None if sample_weight is None else weights_of_queries(sample_weight, groups)
         train = Lists(rows, grades, groups.codes, grouping=groups, weights=weights)
-        self.n_queries_ = count_trainable(self._trainable(train), weights)
+        self.n_queries_ = count_trainable(self._trainable(train), weights, grades)
         return train
 
     def _read_numbers(self, X: Any, y: ArrayLike) -> tuple[Matrix, NDArray[np.float64]]:
