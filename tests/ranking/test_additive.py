@@ -103,6 +103,15 @@ def test_same_optimum_as_a_linear_ranker_of_lines_and_indicators(loss: str) -> N
     np.testing.assert_array_equal(additive.bins_.edges[0][:7], binner.thresholds_[:7])
 
 
+def test_without_a_line_weights_are_those_of_indicators() -> None:
+    linear = SVMRanker(C=1.0, tol=1e-4)
+    binner = ScoreBinner(7, sparse_output=False)
+    linear.fit(binner.fit_transform(X), Y, qid=QID)
+    additive = AdditiveSVMRanker(C=1.0, bins=8, line="none", tol=1e-4).fit(X, Y, qid=QID)
+    assert additive.result_.value == pytest.approx(linear.result_.value, rel=2e-4)
+    np.testing.assert_allclose(additive.predict(X), linear.predict(binner.transform(X)), atol=0.05)
+
+
 def test_without_roughness_functions_are_lines_over_quantiles() -> None:
     ranker = AdditiveSVMRanker(C=4.0, bins=8, line="quantile", roughness=0.0)
     ranker.fit(X, Y, qid=QID)

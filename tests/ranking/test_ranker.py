@@ -141,6 +141,11 @@ def test_bad_queries(queries: dict[str, Any], message: str) -> None:
         ranker.score(X, Y, **queries)
 
 
+def test_labels_without_a_zero_are_told_what_to_do() -> None:
+    with pytest.raises(DataError, match=r'labels are 1 to 5.*loss="ap\(rel=4\)".*loss="ndcg"'):
+        Recorder().fit(X, [1, 5, 3, 2, 4], qid=QID)
+
+
 def test_nothing_to_learn_from() -> None:
     for grades in ([0, 0, 0, 0, 0], [2, 1, 2, 2, 1], [1, 0, 1, 1, 0]):
         with pytest.raises(DataError, match="nothing to learn from"):

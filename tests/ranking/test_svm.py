@@ -343,6 +343,15 @@ def test_bad_parameters(options, message):
         SVMRanker(**options).fit(X, y, qid=qid)
 
 
+def test_the_measure_follows_the_loss():
+    X, y, qid = judged(n_queries=8)
+    for loss, measure in (("ap", "AP"), ("ndcg@3", "nDCG(dcg='exp-log2')@3"), ("rr", "RR")):
+        ranker = SVMRanker(loss).fit(X, y, qid=qid, eval_set=(X, y), eval_qid=qid)
+        assert measure in ranker.history_[-1]
+        assert ranker.score(X, y, qid=qid) == ranker.history_[-1][measure]
+    assert SVMRanker("ndcg@3", measure="P@1").judged_by() == "P@1"
+
+
 def test_nothing_to_learn_from():
     X, y, qid = judged(n_queries=5)
     with pytest.raises(DataError, match="nothing to learn from"):

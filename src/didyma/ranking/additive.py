@@ -40,6 +40,7 @@ NUMBERS = (0, 4, 16)  # of pairs, from which "auto" chooses
 CS = (1.0, 4.0, 16.0)  # from which cross-validation chooses ...
 USUAL_C = 4.0  # ... unless queries are few, or on a cluster
 RAMP_FACTOR = 10.0  # of C with the ramp bound: more takes long, and gains nothing
+NONE = "none"  # in the place of a line
 LOOSE = 0.01  # relative gap at which it is clear which settings, or pairs, are promising
 
 
@@ -59,9 +60,10 @@ class AdditiveSVMRanker(SVMRanker):
         Bins of a feature. From 16 on their number matters little.
     strategy : {"quantile", "even", "geometric", "unit"}
         Where steps may be; see `ScoreBinner`.
-    line : {"quantile", "normal"}, optional
+    line : {"quantile", "normal", "none"}, optional
         What q is: the share of training rows below a bin, or the normal variable of that quantile,
-        for features whose extremes count.
+        for features whose extremes count. "none" leaves steps alone, in units of 1 for ρ/√K, so
+        that a good C is some hundred times smaller.
     roughness : float >= 0
         How far functions may stray from their lines: ρ. 0 leaves lines.
     categorical : sequence of column names or indices
@@ -221,7 +223,9 @@ class AdditiveSVMRanker(SVMRanker):
         return self._shrunk(self._binned(X))
 
     def _shrunk(self, binned: Binned) -> Binned:
-        """The same rows, whose weights are slopes and steps around a line."""
+        """The same rows, whose weights are slopes and steps around a line, if there is one."""
+        if self.line_ == NONE:
+            return binned
         units, rises = shrinkage(self.bins_, self.mass_, self._roughness(), self.line_)
         return replace(binned, units=units, rises=rises)
 
@@ -261,7 +265,7 @@ class AdditiveSVMRanker(SVMRanker):
 
     def _lines(self) -> tuple[str, ...]:
         if self.line is not None:
-            check_choice(self.line, LINES, "line")
+            check_choice(self.line, (*LINES, NONE), "line")
             return (self.line,)
         return tuple(LINES)
 

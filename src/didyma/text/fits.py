@@ -21,7 +21,7 @@ from didyma.text.opponents import Opponent
 
 SCALER = "MinMaxScaler"
 DEVIATIONS = 4.0  # from the mean: what is farther off counts as that
-BINS, LINE = 32, "quantile"
+BINS, LINE = 32, "none"
 Vector: TypeAlias = NDArray[np.float64]
 
 

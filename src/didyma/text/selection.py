@@ -30,7 +30,7 @@ from didyma.text.verdict import Verdict, decide, select
 FOLDS = 5
 FEWEST, SOME, MANY = 8, 50, 200  # queries to learn from
 CS = (0.01, 0.1, 1.0, 10.0, 100.0)
-ADDITIVE_CS = (0.3, 1.0, 4.0, 16.0, 64.0)
+ADDITIVE_CS = (0.03, 0.1, 0.3, 1.0, 3.0)
 SINGLE, ORDER, LINEAR = "", "the old order", "a linear ranker"  # what a ranker is blended with
 SMALL = {*SmallFeatures().names, *FirstStage().names}
 VECTORS = set(WordVectors(None).names)
