@@ -115,8 +115,10 @@ def fit(ranker, collections):
 RANKERS = {
     "bcfw": lambda: SVMRanker(C=3.0),
     "one-slack": lambda: SVMRanker(C=3.0, solver="one-slack"),
-    "additive": lambda: AdditiveSVMRanker(bins=6),
-    "monotone": lambda: AdditiveSVMRanker(bins=6, increasing=[0], decreasing=[1]),
+    "additive": lambda: AdditiveSVMRanker(C=4.0, bins=6, line="quantile"),
+    "monotone": lambda: AdditiveSVMRanker(
+        C=4.0, bins=6, line="normal", increasing=[0], decreasing=[1]
+    ),
 }
 
 
