@@ -1,8 +1,8 @@
 """Solvers of others as structures: integer programmes, graphs, constraint programming.
 
 Each is a `didyma.Structure`, so that layers, losses and learners take it as any other. `Milp` and
-`Flow` need nothing but SciPy; graphs need networkx and `CpSat` and `Tour` OR-tools (extra
-``solvers``).
+`Flow` need nothing but SciPy, `Route` nothing at all; trees and matchings of graphs need networkx,
+`CpSat` and `Tour` OR-tools (extra ``solvers``).
 """
 
 from didyma.lazy import attach
