@@ -8,6 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.serve.process import ServerProcess
 
 ROOT = Path(__file__).parents[2]
@@ -16,19 +18,25 @@ PAGE = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
 
 def test_the_unit_of_systemd(tmp_path: Path) -> None:
     (text,) = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
-    unit = configparser.ConfigParser(interpolation=None)
+    unit = configparser.ConfigParser(interpolation=None, strict=False)
     unit.optionxform = str  # type: ignore[assignment]
     unit.read_string(text)
     service = unit["Service"]
     assert service["DynamicUser"] == service["NoNewPrivileges"] == "yes"
     assert service["ProtectSystem"] == "strict"
-    if (verify := shutil.which("systemd-analyze")) is None:
-        return
+    assert f"%S/{service['StateDirectory']}/" in service["ExecStart"]  # where it may write
+
+
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    if (analyze := shutil.which("systemd-analyze")) is None:
+        pytest.skip("systemd is not installed")
+    (text,) = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
     path = tmp_path / "didyma.service"
     path.write_text(text.replace("/opt/didyma/bin/didyma", "/bin/true"))
-    found = subprocess.run([verify, "verify", path], capture_output=True, text=True)
-    said = [line for line in found.stderr.splitlines() if "didyma.service" in line]
-    assert not said
+    verified = subprocess.run([analyze, "verify", path], capture_output=True, text=True)
+    assert not [line for line in verified.stderr.splitlines() if "didyma.service" in line]
+    exposure = [analyze, "security", "--offline=true", "--threshold=15", path]  # of 100; before 17
+    assert subprocess.run(exposure, capture_output=True).returncode == 0
 
 
 def test_a_model_that_needs_scores_says_so_when_it_is_loaded(tmp_path: Path) -> None:

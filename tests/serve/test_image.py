@@ -77,6 +77,21 @@ def test_the_unit_can_be_started() -> None:
     parse(arguments)
 
 
+COMPOSED = {  # keys of a service by the Compose Specification that this file may use
+    *("build", "cap_drop", "command", "environment", "healthcheck", "image", "mem_limit", "ports"),
+    *("read_only", "restart", "security_opt", "volumes"),
+}
+
+
+def test_compose_takes_its_file() -> None:
+    docker = shutil.which("docker")
+    compose = [docker or "docker", "compose"]
+    if docker is None or subprocess.run([*compose, "version"], capture_output=True).returncode:
+        pytest.skip("docker compose is not installed")
+    command = [*compose, "--file", str(ROOT / "deploy" / "compose.yaml"), "config", "--quiet"]
+    subprocess.run(command, env={**os.environ, "DIDYMA_TOKENS": "secret"}, check=True)
+
+
 def test_the_compose_file() -> None:
     yaml = pytest.importorskip("yaml")
     found = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())["services"]
@@ -87,6 +102,7 @@ def test_the_compose_file() -> None:
     assert reranker["cap_drop"] == ["ALL"]
     assert all(volume.endswith(":ro") for volume in reranker["volumes"])
     for service in found.values():
+        assert service.keys() <= COMPOSED
         assert all(port.startswith("127.0.0.1:") for port in service["ports"])
         assert "/" not in service.get("image", "")
 
@@ -112,8 +128,15 @@ def enclosed() -> list[str]:
     return before
 
 
+# As MemoryDenyWriteExecute=yes of systemd: memory never becomes executable (Linux 6.3).
+UNEXECUTABLE = (
+    "import ctypes, os, sys; ctypes.CDLL(None).prctl(65, 1, 0, 0, 0); "
+    "os.execvp(sys.argv[1], sys.argv[1:])"
+)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="namespaces")
-def test_the_server_writes_nothing(
+def test_the_server_writes_nothing_and_makes_no_memory_executable(
     enclosed: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It answers, and its health can be asked for."""
@@ -122,7 +145,8 @@ def test_the_server_writes_nothing(
     monkeypatch.setenv("HOME", "/nonexistent")
     health = json.loads(dict(instructions())["HEALTHCHECK"].partition("CMD")[2])
     assert health[:2] == ["python", "-c"]
-    with ServerProcess(path, before=enclosed) as server:
+    before = [*enclosed, sys.executable, "-c", UNEXECUTABLE]
+    with ServerProcess(path, before=before) as server:
         body = {"query": "when does the ship sail?", "documents": ["It is late.", "It sails."]}
         assert server.client.post("/v2/rerank", json=body).status_code == 200
         asked = health[2].replace("8000", str(httpx.URL(server.address).port))
