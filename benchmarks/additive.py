@@ -20,14 +20,14 @@ from didyma.ranking.interactions import rank_pairs
 from didyma.ranking.losses import AveragePrecision
 from didyma.ranking.problem import RankingProblem
 
-BINS, C = 64, 1.0
+BINS, C = 32, 4.0
 TIMES = 5
 PAIRS = "pairs of products"
 
 
 def run(scale: float = 1.0) -> list[Row]:
     data = synthetic.dense(max(10, round(1000 * scale)))
-    ranker = AdditiveSVMRanker(bins=BINS, C=C, n_jobs=1)
+    ranker = AdditiveSVMRanker(C=C, bins=BINS, line="quantile", n_jobs=1)
     bins = Bins.of(data.X, BINS)
     binned = bins.transform(data.X)
     problem = RankingProblem(binned, data.y, data.groups, AveragePrecision(), n_jobs=1)
