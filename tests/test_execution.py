@@ -96,3 +96,19 @@ def test_shards_within_shards_do_not_wait_for_each_other():
     inner = on_threads(2)
     found = on_threads(2)(lambda n: inner(lambda m: n * m, range(3)), range(4))
     assert found == [[0, n, 2 * n] for n in range(4)]
+
+
+def test_blas_works_on_one_thread_until_the_last_solve_is_done():
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    from didyma.execution import one_blas_thread
+
+    def count():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        with one_blas_thread():
+            with one_blas_thread():
+                assert count() == {1}
+            assert count() == {1}
+        assert count() == {2}

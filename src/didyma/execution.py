@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, wraps
 from importlib import import_module
@@ -41,6 +42,37 @@ def serial(function: Callable[[Any], T], shards: Sequence[Any]) -> list[T]:
     [1, 2]
     """
     return [function(shard) for shard in shards]
+
+
+_solving = threading.Lock()
+_solves: list[Any] = []  # under way, each with nothing; the first with what was before
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """While this lasts, BLAS works on one thread: its others wait for work on a core of ours.
+
+    >>> with one_blas_thread():
+    ...     pass
+    """
+    with _solving:
+        _solves.append(None if _solves else _blas().limit(limits=1, user_api="blas"))
+    try:
+        yield
+    finally:
+        with _solving:
+            if len(_solves) > 1:
+                del _solves[-1]
+            else:
+                _solves.pop().restore_original_limits()
+
+
+@cache
+def _blas() -> Any:
+    """The linear algebra of NumPy and SciPy in this process, which scikit-learn controls so too."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 class Remote:

@@ -6,6 +6,10 @@ planes that are remembered of each example make every visit exact over them, and
 call no oracle at all as long as those pay better than a real one (after Shah et al. 2015).
 Examples with small gaps are visited less often (after Osokin et al. 2016).
 
+It ascends one example at a time, which creeps where few features tie the examples to each other and
+C is large. So when passes stop paying, the mean of all planes becomes the first cut of `OneSlack`,
+which weighs what it finds jointly: its bound begins at the dual of these passes.
+
 Planes are stored without C, so that the dual of one C is a feasible start for the next: w scales
 by C'/C and the rest stays. A large C is approached in stages this way, in far fewer passes than
 from zero, and a path over many values costs two or three fits.
@@ -15,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +27,7 @@ from numpy.typing import NDArray
 
 from didyma._core.learning import sweep
 from didyma.errors import DataError
+from didyma.learning.cutting_plane import OneSlack, cuts_from
 from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Problem, cut_oracle
 from didyma.learning.solution import (
@@ -47,6 +52,7 @@ CHEAP_PLANES = 32  # ... or so many of all examples together
 CHEAP_PASSES = 20
 LOOK = 2.0  # certify at an estimated gap of so many tolerances: it dates from before each visit
 EASY, GROWTH = 48.0, 8.0  # first stage of a run, and factor between stages
+PATIENCE = 10  # passes in which the gap should halve, or they no longer pay
 SAMPLE = 50  # examples in each of two samples, by which the first stage is chosen
 MEMORY = 0.1  # planes may take this share of the data's memory ...
 FREE_MEMORY = 2**24  # ... or this many bytes, which nobody misses
@@ -75,8 +81,9 @@ class _Visits(SolverRun):
     """The dual, the values of C ahead, and whether the next one is due."""
 
     _changing: ClassVar[tuple[str, ...]] = (
-        *("dual", "rng", "clock", "stages", "passes", "n_iter", "due"),
+        *("dual", "rng", "clock", "stages", "passes", "n_iter", "due", "mark", "since"),
     )
+    _unbounded: ClassVar[tuple[str, ...]] = ("mark",)
     _lasting = "dual"
 
     def __init__(self, dual: Any, C: float, random_state: int, clock: Clock) -> None:
@@ -84,6 +91,23 @@ class _Visits(SolverRun):
         self.dual, self.rng = dual, np.random.default_rng(random_state)
         self.stages, self.due = [C], True
         self.passes = 0.0
+        self.mark, self.since = np.inf, 0  # the gap when it last halved, and iterations since then
+
+    def next_stage(self) -> None:
+        """Move to the next value of C."""
+        self.dual.move_to(self.stages.pop(0))
+        self.due, self.mark, self.since = False, np.inf, 0
+
+    def watch(self, gap: float) -> None:
+        """Count the iterations since the gap last halved."""
+        if gap < 0.5 * self.mark:
+            self.mark, self.since = gap, 0
+        self.since += 1
+
+    @property
+    def stalled(self) -> bool:
+        """Whether passes no longer pay."""
+        return self.since > PATIENCE
 
     def check_state(self) -> None:
         """Refuse values of C that are none, or a next one that is not there."""
@@ -91,8 +115,8 @@ class _Visits(SolverRun):
             check_C(C)
         if self.due and not self.stages:
             raise ValueError("stages should have the value of C that is due")
-        if self.passes < 0.0:
-            raise ValueError(f"passes should be from 0 on, but are {self.passes}")
+        if self.passes < 0.0 or self.since < 0:
+            raise ValueError("passes should be from 0 on")
 
 
 @dataclass(frozen=True)
@@ -111,6 +135,8 @@ class BCFW(ConvexSolver["_Visits"]):
     max_passes: int = 1000
     n_planes: int | None = None
     random_state: int = 0
+
+    _joins: ClassVar[bool] = True  # whether `OneSlack` may go on where passes stop paying
 
     def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Visits:
         return _Visits(self._dual(problem, C, start), C, self.random_state, Clock())
@@ -147,10 +173,9 @@ class BCFW(ConvexSolver["_Visits"]):
         if run.n_iter == 0 and not dual.w.any():
             with clock.stage("stages"):
                 run.stages, run.passes = self._stages(problem, C)
-        while True:
+        while not (self._joins and run.stalled and not run.stages):
             if run.due:
-                dual.move_to(run.stages.pop(0))
-                run.due = False
+                run.next_stage()
             if run.n_iter > 0 and run.passes >= self.max_passes:
                 return
             run.passes += self.advance(problem, dual, run.rng, clock)
@@ -161,9 +186,11 @@ class BCFW(ConvexSolver["_Visits"]):
             if done and not run.stages:
                 certified = self._certify(problem, dual, run.n_iter, run.passes, clock)
                 run.passes = certified.passes
+                run.watch(certified.gap)
                 yield certified
                 continue
-            run.due = done
+            run.watch(value - lower)
+            run.due = bool(run.stages) and (done or run.stalled)
             if run.stages and run.passes >= self.max_passes / 2:
                 run.stages = run.stages[-1:]  # what is left belongs to the C that was asked for
                 run.due = True
@@ -171,6 +198,15 @@ class BCFW(ConvexSolver["_Visits"]):
                 *(run.n_iter, run.passes, dual.C, value, lower),
                 *(False, clock.elapsed, dual.w),
             )
+        yield from self._join(problem, C, run)
+
+    def _join(self, problem: Problem, C: float, run: _Visits) -> Iterator[Progress]:
+        """Go on with cuts of all examples, of which the mean of all planes is the first."""
+        limit = max(1, int(self.max_passes - run.passes))
+        cuts = cuts_from(run.dual.mean(), run.dual.w, run.clock)
+        for progress in OneSlack(self.tol, limit)._steps(problem, C, cuts):
+            n_iter, passes = run.n_iter + progress.n_iter, run.passes + progress.passes
+            yield replace(progress, n_iter=n_iter, passes=passes)
 
     def _pass(
         self,

@@ -36,6 +36,7 @@ __all__ = [
     "OneSlack",
     "ProximalBundle",
     "Searchable",
+    "cuts_from",
     "line_of",
 ]
 
@@ -209,6 +210,13 @@ class _Cuts(SolverRun):
         lower = value < self.value - LEAST * abs(self.value)
         self.bound, self.value = max(self.bound, dual), min(self.value, value)
         self.idle = 0 if higher or lower else self.idle + 1
+
+
+def cuts_from(cut: Cut, w: Vector, clock: Clock) -> _Cuts:
+    """A run that begins at w, with one cut."""
+    pool = CutPool(len(w))
+    pool.add(cut)
+    return _Cuts(pool, w.copy(), clock)
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,10 @@ class PlaneDual(Stateful):
         """Let v be that of this dual and others, which share it."""
         self.w = v.copy()
 
+    def mean(self) -> Cut:
+        """The cut of all examples whose direction is −w / C: its bound is the dual objective."""
+        return Cut(-self.w / self.C, self.earned() / self.C)
+
     def earned(self) -> float:
         """The part of the dual objective that is linear: Σ s_i α_i·b_i."""
         return float(self.scales @ (self.alpha * self.b).sum(axis=1))

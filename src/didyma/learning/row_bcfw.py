@@ -158,6 +158,8 @@ class RowDual(Stateful):
 class RowBCFW(BCFW):
     """`BCFW` with planes in the space of rows."""
 
+    _joins: ClassVar[bool] = False  # one-slack knows no weights that are not allowed
+
     def _dual(self, problem: Any, C: float, start: Solution | None) -> Any:
         if start is not None and isinstance(start.state, RowDual):
             return deepcopy(start.state)

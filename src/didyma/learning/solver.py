@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar, get_args
 import numpy as np
 
 from didyma import checkpoints
+from didyma.execution import one_blas_thread
 from didyma.learning.problem import Problem
 from didyma.learning.solution import (
     Callback,
@@ -82,9 +83,10 @@ class ConvexSolver(ABC, Generic[Run]):
         run = self._begin(problem, C, start)
 
         def work() -> Solution:
-            progress, status = drive(self._steps(problem, C, run), self.tol, callback, run)
-            status = "converged" if run.finished else status
-            progress = self._certified(problem, C, run, progress)
+            with one_blas_thread():
+                progress, status = drive(self._steps(problem, C, run), self.tol, callback, run)
+                status = "converged" if run.finished else status
+                progress = self._certified(problem, C, run, progress)
             result = Result.of(progress, status, run.clock)
             return Solution(progress.w.copy(), result, run.lasting)
 

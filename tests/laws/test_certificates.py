@@ -1,0 +1,49 @@
+"""Law: the default solver certifies its gap, however small or ill-posed the problem is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from didyma.data.lists import Groups
+from didyma.learning.bcfw import BCFW
+from didyma.learning.cutting_plane import OneSlack
+from didyma.ranking.losses import parse_loss
+from didyma.ranking.problem import RankingProblem
+
+LOSSES = ("ap", "ndcg@3", "ndcg", "roc", "rr", "precision@2")
+TINY = 1000
+
+
+def tiny(seed, loss):
+    """Up to six queries of up to six rows with up to four features, some of them on a grid."""
+    rng = np.random.default_rng(seed)
+    queries, rows, features = rng.integers([1, 2, 1], [7, 7, 5])
+    X = rng.standard_normal((queries * rows, features))
+    y = rng.integers(0, 3, len(X)).astype(float)
+    y[::rows], y[1::rows] = 3.0, 0.0
+    groups = Groups.from_sizes([rows] * queries, len(X))
+    X = np.round(X) if seed % 3 == 0 else X
+    return RankingProblem(X, y, groups, parse_loss(loss), n_jobs=1), 10.0 ** rng.uniform(-1, 4)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_tiny_problem_is_certified(loss):
+    for seed in range(LOSSES.index(loss), TINY, len(LOSSES)):
+        problem, C = tiny(seed, loss)
+        result = BCFW(tol=1e-6).solve(problem, C).result
+        assert result.converged, seed
+        assert result.gap <= 1e-6 * result.value
+
+
+@pytest.mark.parametrize("seed", [80, 232, 315, 386, 418])
+def test_where_passes_stop_paying_cuts_of_all_queries_go_on(seed):
+    problem, C = tiny(seed, LOSSES[seed % len(LOSSES)])
+
+    class Alone(BCFW):
+        _joins = False
+
+    exact = OneSlack(tol=1e-9).solve(problem, C).result.value
+    result = BCFW(tol=1e-6).solve(problem, C).result
+    assert result.value == pytest.approx(exact, rel=2e-6)
+    assert result.passes < Alone(tol=1e-6, max_passes=300).solve(problem, C).result.passes
