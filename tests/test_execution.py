@@ -99,6 +99,7 @@ def test_shards_within_shards_do_not_wait_for_each_other():
 
 
 def test_blas_works_on_one_thread_until_the_last_solve_is_done():
+    pytest.importorskip("numpy")
     from threadpoolctl import threadpool_info, threadpool_limits
 
     from didyma.execution import one_blas_thread

@@ -70,6 +70,7 @@ def one_blas_thread() -> Iterator[None]:
 @cache
 def _blas() -> Any:
     """The linear algebra of NumPy and SciPy in this process, which scikit-learn controls so too."""
+    import_module("numpy")  # only what is loaded can be found
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
