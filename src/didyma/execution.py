@@ -71,7 +71,7 @@ def one_blas_thread() -> Iterator[None]:
 def _blas() -> Any:
     """The linear algebra of NumPy and SciPy in this process, which scikit-learn controls so too."""
     import_module("numpy")  # only what is loaded can be found
-    from threadpoolctl import ThreadpoolController
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
     return ThreadpoolController()
 
@@ -176,7 +176,7 @@ def _limit_pools(count: int) -> Any:
     """Limit the libraries of others that are loaded; they come with NumPy."""
     if "numpy" not in sys.modules:
         return None
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     return threadpool_limits(count)
 

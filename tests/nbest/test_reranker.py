@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +15,11 @@ from didyma import model as model_file
 from didyma.data.lists import Lists
 from didyma.errors import DataError, ModelFileError
 from didyma.model import Model
+from didyma.nbest.boosting import BoostingReranker
+from didyma.nbest.defaults import next_default, warn_of_ends
 from didyma.nbest.formats import Output, read
 from didyma.nbest.loss import losses
+from didyma.nbest.low_rank import LowRankReranker
 from didyma.nbest.reranker import DECODERS_OWN, MODELS, NBestReranker
 from didyma.ranking.explanation import PassageExplanation
 from didyma.ranking.featuriser import Featuriser
@@ -378,3 +382,29 @@ def test_reranking_helps_on_the_examples(model: str) -> None:
     train, dev, test = (read(EXAMPLES / f"nbest-{part}.jsonl") for part in ("train", "dev", "test"))
     reranker = NBestReranker(model).fit(train, dev)
     assert mean_loss(test, reranker.rerank(test)) < 0.6 * mean_loss(test, first_choices(test))
+
+
+def test_a_default_that_is_best_at_its_end_goes_on():
+    model = SVMRanker(C=10_000.0)
+    tried = [{"C": C} for C in (100.0, 1000.0, 10_000.0)]
+    with pytest.warns(UserWarning, match="C=10000 is the best .* 100000 is tried too"):
+        assert next_default(model, {}, tried) == {"C": [100_000.0]}
+    with pytest.warns(UserWarning, match="C=100 is the best"):
+        assert next_default(SVMRanker(C=100.0), {}, tried) == {"C": [10.0]}
+    assert next_default(SVMRanker(C=1000.0), {}, tried) == {}
+    assert next_default(SVMRanker(C=1e7), {}, [{"C": 1e7}, {"C": 1e6}]) == {}
+    assert next_default(model, {"C": [1.0]}, tried) == {}
+    boosted = BoostingReranker(10)
+    boosted.n_rounds_ = 10
+    with pytest.warns(UserWarning, match="n_rounds=10 is the best"):
+        assert next_default(boosted, {}, []) == {"n_rounds": [20]}
+    boosted.n_rounds_ = 9
+    assert next_default(boosted, {}, []) == {}
+
+
+def test_a_given_value_that_is_best_at_an_end_is_told():
+    with pytest.warns(UserWarning, match=r"tau=0\.9 is the best .* largest of those given"):
+        warn_of_ends(LowRankReranker(tau=0.9), {"tau": [0.1, 0.5, 0.9]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_ends(LowRankReranker(tau=0.5), {"tau": [0.1, 0.5, 0.9], "lam": [1.0, 2.0]})

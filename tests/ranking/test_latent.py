@@ -277,3 +277,47 @@ def test_the_baseline_says_when_it_gives_up() -> None:
     with pytest.warns(ConvergenceWarning, match="no convergence in 3 rounds"):
         ranker = PolynomialRanker(C=1e6, max_iter=3).fit(X, Y, qid=QID)
     assert not ranker.result_.converged
+
+
+def queries(seed, n=20):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((5 * n, 3))
+    y = (X @ [1.0, -1.0, 0.5] > 0.5).astype(float)
+    y[::5], y[1::5] = 1.0, 0.0
+    return X, y, np.repeat(np.arange(n), 5)
+
+
+def test_calls_of_partial_fit_go_on_where_the_last_one_ended(tmp_path):
+    X, y, qid = queries(0)
+    half = len(X) // 2
+    ranker = LatentPerceptronRanker(random_state=0)
+    for rows in (slice(None, half), slice(half, None)):
+        ranker.partial_fit(X[rows], y[rows], qid=qid[rows])
+    once = LatentPerceptronRanker(epochs=1, random_state=0).fit(X[:half], y[:half], qid=qid[:half])
+    assert (ranker.best_epoch_, ranker.n_queries_) == (2, 20)
+    assert not np.array_equal(ranker.coef_, once.coef_)
+    once.save(tmp_path / "once.safetensors")
+    loaded = LatentPerceptronRanker.load(tmp_path / "once.safetensors")
+    loaded.partial_fit(X[half:], y[half:], qid=qid[half:])
+    assert loaded.best_epoch_ == 2
+    with pytest.raises(DataError, match="features"):
+        ranker.partial_fit(X[:half, :2], y[:half], qid=qid[:half])
+
+
+def test_one_call_of_partial_fit_is_one_epoch():
+    X, y, qid = queries(1)
+    called = LatentPerceptronRanker().partial_fit(X, y, qid=qid)
+    np.testing.assert_array_equal(
+        called.coef_, LatentPerceptronRanker(epochs=1).fit(X, y, qid=qid).coef_
+    )
+
+
+@pytest.mark.parametrize("kind", [LatentPerceptronRanker, LatentSVMRanker])
+def test_a_warm_start_begins_at_the_last_weights(kind):
+    X, y, qid = queries(2)
+    first = kind().fit(X, y, qid=qid)
+    given = kind().fit(X, y, qid=qid, coef_init=first.coef_)
+    again = kind(warm_start=True).fit(X, y, qid=qid).fit(X, y, qid=qid)
+    np.testing.assert_array_equal(given.coef_, again.coef_)
+    with pytest.raises(DataError, match="coef_init: expected 3 finite numbers"):
+        kind().fit(X, y, qid=qid, coef_init=[1.0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -213,3 +214,24 @@ def test_the_calls_of_pyterrier(ranker: Ranker) -> None:
     ranker.fit(rows, grades, group=counts, eval_set=[(rows, grades)], eval_group=[counts])
     assert len(ranker.feature_importances_) == rows.shape[1]
     assert ranker.predict(rows).shape == (240,)
+
+
+def test_a_halving_search_that_draws_rows_is_warned_of():
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.model_selection import GroupKFold, HalvingGridSearchCV
+
+    rng = np.random.default_rng(0)
+    X, qid = rng.standard_normal((120, 2)), np.repeat(np.arange(12), 10)
+    y = (X[:, 0] > 0.5).astype(float)
+    y[::10], y[1::10] = 1.0, 0.0
+    ways = {"n_samples": {}, "max_iter": {"resource": "max_iter", "max_resources": 40}}
+    with config_context(enable_metadata_routing=True):
+        for resource, way in ways.items():
+            search = HalvingGridSearchCV(
+                *(SVMRanker(), {"C": [1.0, 10.0]}), cv=GroupKFold(2), random_state=0, **way
+            )
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                search.fit(X, y, qid=qid, groups=qid)
+            told = [w for w in seen if "draws rows, not queries" in str(w.message)]
+            assert bool(told) == (resource == "n_samples")

@@ -14,6 +14,7 @@ from didyma.metrics import evaluate
 from didyma.ranking.losses import NDCG, AveragePrecision, PrecisionAt, StepLoss
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import RampProblem
+from tests.learning.problems import random_ranking
 
 
 def judged(seed=0, n_queries=40, n_rows=15, n_features=6, noise=0.5, weights=None):
@@ -392,3 +393,34 @@ def test_without_c_the_bound_decides(loss, C):
     y[::10], y[1::10] = 1, 0
     given = SVMRanker(loss, C=C).fit(X, y, qid=qid)
     np.testing.assert_array_equal(SVMRanker(loss).fit(X, y, qid=qid).coef_, given.coef_)
+
+
+@pytest.mark.parametrize("solver", ["bcfw", "one-slack", "bundle", "n-slack"])
+def test_a_start_changes_no_optimum(solver):
+    X, y, groups = random_ranking(3, n_queries=30, n_rows=8)
+    cold = SVMRanker(C=10.0, solver=solver, tol=1e-6).fit(X, y, qid=groups.codes)
+    warm = SVMRanker(C=10.0, solver=solver, tol=1e-6).fit(
+        X, y, qid=groups.codes, coef_init=cold.coef_
+    )
+    assert warm.result_.value == pytest.approx(cold.result_.value, rel=2e-6)
+    assert warm.result_.passes <= cold.result_.passes
+
+
+def test_the_ramp_descends_from_the_start_that_is_given():
+    X, y, groups = random_ranking(3, n_queries=30, n_rows=8)
+    cold = SVMRanker("precision@2").fit(X, y, qid=groups.codes)
+    warm = SVMRanker("precision@2", warm_start=True)
+    warm.fit(X, y, qid=groups.codes, coef_init=cold.coef_)
+    assert warm.result_.start is None
+    assert warm.objective_trace_[0] == pytest.approx(cold.result_.value)
+    assert warm.result_.value <= cold.result_.value + 1e-9
+    assert warm.fit(X, y, qid=groups.codes).objective_trace_[0] == pytest.approx(
+        warm.objective_trace_[-1], rel=0.01
+    )
+
+
+@pytest.mark.parametrize("start", [[1.0], [np.nan] * 3])
+def test_a_start_of_another_shape_is_refused(start):
+    X, y, groups = random_ranking(3)
+    with pytest.raises(DataError, match="coef_init: expected 3 finite numbers"):
+        SVMRanker().fit(X, y, qid=groups.codes, coef_init=start)

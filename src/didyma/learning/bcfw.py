@@ -91,6 +91,7 @@ class _Visits(SolverRun):
         self.dual, self.rng = dual, np.random.default_rng(random_state)
         self.stages, self.due = [C], True
         self.passes = 0.0
+        self.staged = False  # whether a large C is approached in stages
         self.mark, self.since = np.inf, 0  # the gap when it last halved, and iterations since then
 
     def next_stage(self) -> None:
@@ -139,7 +140,10 @@ class BCFW(ConvexSolver["_Visits"]):
     _joins: ClassVar[bool] = True  # whether `OneSlack` may go on where passes stop paying
 
     def _begin(self, problem: Problem, C: float, start: Solution | None) -> _Visits:
-        return _Visits(self._dual(problem, C, start), C, self.random_state, Clock())
+        run = _Visits(self._dual(problem, C, start), C, self.random_state, Clock())
+        run.staged = start is None or start.state is None
+        run.passes = float(run.staged and run.dual.w.any())  # which the planes at a start took
+        return run
 
     def _certified(
         self, problem: Problem, C: float, run: _Visits, progress: Progress | None
@@ -153,7 +157,13 @@ class BCFW(ConvexSolver["_Visits"]):
     def _dual(self, problem: Problem, C: float, start: Solution | None) -> PlaneDual:
         if start is not None and isinstance(start.state, PlaneDual):
             return deepcopy(start.state)
-        return self.begin(problem, C)
+        dual = self.begin(problem, C)
+        if start is not None and start.state is None and start.w.any():
+            for i in range(problem.n_examples):
+                dual.add(i, problem.cut(start.w, i))
+            for _ in range(CHEAP_PASSES):
+                dual.sweep(np.arange(problem.n_examples))
+        return dual
 
     def begin(self, problem: Problem, C: float) -> PlaneDual:
         """The dual at w = 0."""
@@ -170,9 +180,10 @@ class BCFW(ConvexSolver["_Visits"]):
 
     def _steps(self, problem: Problem, C: float, run: _Visits) -> Iterator[Progress]:
         dual, clock, tol = run.dual, run.clock, reached(self.tol)
-        if run.n_iter == 0 and not dual.w.any():
+        if run.n_iter == 0 and (run.staged or not dual.w.any()):
             with clock.stage("stages"):
-                run.stages, run.passes = self._stages(problem, C)
+                run.stages, passes = self._stages(problem, C)
+                run.passes += passes
         while not (self._joins and run.stalled and not run.stages):
             if run.due:
                 run.next_stage()

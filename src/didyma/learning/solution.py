@@ -99,6 +99,11 @@ class Solution:
     result: Result
     state: Any = field(default=None, repr=False)
 
+    @classmethod
+    def at(cls, w: NDArray[np.float64]) -> Solution:
+        """Weights to begin at, of which nothing else is known."""
+        return cls(w, Result(np.inf, -np.inf, np.inf, False, 0, 0.0, "stopped", {}))
+
 
 def check_C(C: Any) -> float:
     """C, if it is a number to train with."""

@@ -77,8 +77,8 @@ class ConvexSolver(ABC, Generic[Run]):
     ) -> Solution:
         """Minimise J to a relative duality gap of ``tol``.
 
-        ``start`` is a solution of the same problem by the same solver, for any C. It is not
-        changed.
+        ``start`` is a solution of the same problem by the same solver, for any C, or weights to
+        begin at (`Solution.at`). It is not changed.
         """
         run = self._begin(problem, C, start)
 

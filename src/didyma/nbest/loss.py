@@ -13,6 +13,8 @@ from didyma.data.lists import Lists
 from didyma.errors import DataError, check_choice
 from didyma.nbest.formats.outputs import inputs_of, outputs_of
 
+TINY = 1e-12  # what is smaller, relative to the values, is rounding
+
 TokenLoss: TypeAlias = "Callable[[Sequence[str], Sequence[str]], float]"
 
 
@@ -131,3 +133,13 @@ def _edits(a: Sequence[str], b: Sequence[str]) -> int:
         up = (left << 1 | ~(diagonal | right)) & every
         down = right & diagonal
     return distance
+
+
+def deviation(data: Lists, values: NDArray[np.float64]) -> float:
+    """The root mean square of values less the mean of their list; 1 if that is 0."""
+    groups = data.groups
+    means = np.add.reduceat(values, groups.starts[:-1]) / groups.sizes
+    compared = groups.sizes[groups.codes] > 1
+    centred = (values - means[groups.codes])[compared]
+    root = float(np.sqrt(np.mean(centred**2))) if len(centred) else 0.0
+    return root if root > TINY * float(np.abs(values).max()) else 1.0

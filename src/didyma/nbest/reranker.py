@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
@@ -21,10 +21,11 @@ from didyma.learning.scoring import linear_scores
 from didyma.model import Model, Saved
 from didyma.nbest.bags import KINDS, Bag
 from didyma.nbest.boosting import BoostingReranker
+from didyma.nbest.defaults import GRIDS, next_default, warn_of_ends
 from didyma.nbest.formats import Input, Output, inputs_of, of_outputs, outputs_of, read
 from didyma.nbest.formats.outputs import output_of, passage_of
 from didyma.nbest.joint import DECODER, JointFeatures
-from didyma.nbest.loss import label_best, least_losses, losses
+from didyma.nbest.loss import deviation, label_best, least_losses, losses
 from didyma.nbest.low_rank import LowRankReranker
 from didyma.nbest.views import VECTORS, GivenVectors, View, learn_views, written_inputs
 from didyma.protocol import Estimator
@@ -51,13 +52,10 @@ MODELS: dict[str, tuple[type[Any], dict[str, Any]]] = {
     "perceptron": (LatentPerceptronRanker, {"loss": None, "weights": (1.0,), "epochs": 20}),
     "latent-perceptron": (LatentPerceptronRanker, {"epochs": 20}),
 }
-# Parameters that are chosen on dev lists unless they are given.
-GRIDS: dict[str, dict[str, list[Any]]] = {"svm": {"C": [100.0, 1000.0, 10000.0]}}
 # Parameters of the low-rank model that it can tune faster than one by one, and their names there.
 TUNED = {"tau": "taus", "lam": "lams", "n_components": "components"}
 WEIGHTS = np.arange(101.0)
 DECODERS_OWN = "decoder's own score"  # what it adds by its share, beside any feature made of it
-TINY = 1e-12  # what is smaller, relative to the values, is rounding
 
 
 @dataclass(eq=False, repr=False)
@@ -85,7 +83,9 @@ class NBestReranker(Reranker, Estimator):
         place only). They learn to put the candidates of least loss first.
     parameters : mapping, optional
         Parameters of that model. Of several values, in a list, the best on ``eval_set`` is taken;
-        with it, those of C for "svm" are 100, 1000 and 10000 unless C is given.
+        with it, those of C for "svm" are 100, 1000 and 10000 unless C is given. Where the best of
+        these, or of the rounds of boosting, is the last, larger ones are tried too; where that of
+        values that were given is an end of them, a warning says so.
     features : {"auto", "suffix", "n-gram", "text"}
         Joint features, for all models but "low-rank"; see `JointFeatures`. "suffix" and "n-gram"
         need candidates as long as their input.
@@ -183,10 +183,13 @@ class NBestReranker(Reranker, Estimator):
         best = np.inf
         self.tuning_ = []
         self.interrupted_ = False
+        models = self._models(grid, train, right, held_out)
+        if held_out is not None:
+            models = chain(models, self._further(train, right, held_out))
         try:
-            for fitted in self._models(grid, train, right, held_out):
+            for fitted in models:
                 scores = self._model_scores(fitted, train)
-                scale = _deviation(train, _decoder(train)) / _deviation(train, scores)
+                scale = deviation(train, _decoder(train)) / deviation(train, scores)
                 weight, loss = self._choose_weight(fitted, scale, held_out)
                 chosen = {name: getattr(fitted, name) for name in grid}
                 self.tuning_.append({**chosen, "weight": weight, "loss": loss})
@@ -384,6 +387,14 @@ class NBestReranker(Reranker, Estimator):
                 _fit_ranker(fitted, train, dev)
             yield fitted
 
+    def _further(self, train: Lists, right: Matrix | None, dev: Lists) -> Iterator[Any]:
+        """Models beyond the defaults, as long as the best one so far is at their end."""
+        given = self.parameters or {}
+        warn_of_ends(self.model_, given)
+        while further := next_default(self.model_, given, self.tuning_):
+            fixed = {name: [getattr(self.model_, name)] for name in given}
+            yield from self._models({**fixed, **further}, train, right, dev)
+
     def _fit_views(
         self,
         fitted: LowRankReranker,
@@ -484,13 +495,3 @@ def _was_interrupted(fitted: Any) -> bool:
     result = getattr(fitted, "result_", None)
     status = getattr(result, "status", None)
     return status == "interrupted" or getattr(fitted, "interrupted_", False)
-
-
-def _deviation(data: Lists, values: Vector) -> float:
-    """The root mean square of values less the mean of their list; 1 if that is 0."""
-    groups = data.groups
-    means = np.add.reduceat(values, groups.starts[:-1]) / groups.sizes
-    compared = groups.sizes[groups.codes] > 1
-    centred = (values - means[groups.codes])[compared]
-    deviation = float(np.sqrt(np.mean(centred**2))) if len(centred) else 0.0
-    return deviation if deviation > TINY * float(np.abs(values).max()) else 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from didyma.data.matrix import is_sparse
 from didyma.errors import DataError, warn
 from didyma.learning.scoring import BLOCK
 
-__all__ = ["LARGEST", "all_moderate", "check_magnitude", "count_trainable"]
+__all__ = ["LARGEST", "all_moderate", "check_magnitude", "count_trainable", "warn_of_halving"]
 
 # Features beyond this have squares, and products with weights, that overflow in training.
 LARGEST = 1e90
@@ -93,3 +94,19 @@ def count_trainable(
             UserWarning,
         )
     return int(np.sum(trainable))
+
+
+def warn_of_halving() -> None:
+    """Warn if the caller is a halving search of scikit-learn that draws rows: it tears queries."""
+    module = sys.modules.get("sklearn.model_selection._search_successive_halving")
+    frame = sys._getframe(1)
+    while module is not None and frame.f_back is not None:
+        frame = frame.f_back
+        search = frame.f_locals.get("self")
+        if isinstance(search, module.BaseSuccessiveHalving) and search.resource == "n_samples":
+            warn(
+                f"{type(search).__name__} draws rows, not queries, so that early rounds rank parts "
+                "of lists; give it another resource, such as 'max_iter', or use GridSearchCV",
+                UserWarning,
+            )
+            return

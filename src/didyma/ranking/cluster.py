@@ -109,6 +109,7 @@ def reading(
     eval_qid: Any = None,
     eval_group: Any = None,
     sample_weight: Any = None,
+    coef_init: Any = None,
 ) -> Iterator[tuple[Cluster, NDArray[np.float64], int, Lists | None]]:
     """Workers that have read their shards, the shards' weights, threads for each, the `eval_set`.
 
@@ -116,7 +117,10 @@ def reading(
     released.
     """
     ranker._check_restored()
-    refuse_on_cluster(group=group, sample_weight=sample_weight)
+    warm = getattr(ranker, "warm_start", False) or None
+    refuse_on_cluster(
+        group=group, sample_weight=sample_weight, coef_init=coef_init, warm_start=warm
+    )
     client = active_client()
     with Cluster(client, shards_of(client, X, y, qid)) as workers:
         n_jobs = max(1, sum(client.nthreads().values()) // workers.n_shards)

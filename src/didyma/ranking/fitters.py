@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from didyma.learning.cccp import CCCP
 from didyma.learning.solution import Callback, Result, Solution
 
@@ -18,7 +21,8 @@ class RankingResult(Result):
     """How the training of a ranker ended.
 
     With the ramp bound ``n_iter`` counts the rounds, ``dual`` and ``gap`` are those of the last
-    round's convex problem, and ``start`` is the loss at whose optimum the first one began.
+    round's convex problem, and ``start`` is the loss at whose optimum the first one began, None if
+    that was at given weights.
     """
 
     bound: str = "hinge"
@@ -30,6 +34,10 @@ class Fitter(Protocol):
     """Solves one problem for several values of C, each from the solution of the last."""
 
     problem: Any  # a `RankingProblem`, or a sum over shards of some
+
+    def begin_at(self, w: NDArray[np.float64]) -> None:
+        """Let the first solution begin at these weights."""
+        ...
 
     def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
         """A solution at C, and how it was found."""
@@ -43,6 +51,10 @@ class HingeFitter:
         self.problem = problem
         self._last: Solution | None = None
 
+    def begin_at(self, w: NDArray[np.float64]) -> None:
+        """Let the first solution begin at these weights, which the optimum does not depend on."""
+        self._last = Solution.at(w)
+
     def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
         """A solution at C, from the one of the last C."""
         self._last = solver.solve(self.problem, C, start=self._last, callback=callback)
@@ -55,15 +67,22 @@ class RampFitter:
     That is the minimum of the hinge of ``convex``, whose loss has the name ``start``.
     """
 
-    def __init__(self, problem: Any, convex: Any, start: str) -> None:
+    def __init__(self, problem: Any, convex: Any, start: str | None) -> None:
         self.problem = problem
         self._convex, self._start = convex, start
         self._first: Solution | None = None
         self._last: Solution | None = None
 
+    def begin_at(self, w: NDArray[np.float64]) -> None:
+        """Begin at these weights instead, whatever C."""
+        self._first, self._start = Solution.at(w), None
+
     def solve(self, solver: Any, C: float, callback: Callback) -> tuple[Solution, RankingResult]:
         """A local minimum at C, with the cuts of the last C."""
-        first = self._first = solver.solve(self._convex, C, start=self._first)
+        if self._start is not None:
+            self._first = solver.solve(self._convex, C, start=self._first)
+        first = self._first
+        assert first is not None
         interrupted = first.result.status == "interrupted"
         most = 0 if interrupted else MOST_ROUNDS
         rounds = CCCP(tol=solver.tol, inner=solver, max_iter=most, from_start=True)
@@ -77,7 +96,7 @@ class RampFitter:
             rounds=solution.result.n_iter,
             start=self._start,
         )
-        seconds = {**result.seconds, "start": first.result.seconds["total"]}
+        seconds = {**result.seconds, "start": first.result.seconds.get("total", 0.0)}
         seconds["total"] += seconds["start"]
         return solution, replace(
             result,

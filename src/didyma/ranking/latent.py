@@ -6,17 +6,17 @@ import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from didyma.checkpoints import remember
 from didyma.data.lists import Lists
 from didyma.errors import DataError, NothingLearnedWarning, check_choice
 from didyma.learning.cccp import CCCP, LatentResult, best_of, inner_solver
 from didyma.learning.monitor import Monitor, gain_over_zero
-from didyma.learning.perceptron import Perceptron
+from didyma.learning.perceptron import Perceptron, PerceptronState
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.model import Saved
 from didyma.protocol import seed_of, warn_of_convergence
@@ -31,7 +31,7 @@ from didyma.ranking.feature_maps import (
 from didyma.ranking.latent_problem import LatentRankingProblem
 from didyma.ranking.losses import AveragePrecision, ItemwiseLoss, PrecisionAt, parse_loss
 from didyma.ranking.problem import trainable_queries
-from didyma.ranking.ranker import LinearRanker
+from didyma.ranking.ranker import StartedRanker
 from didyma.stateful import array_of
 
 __all__ = ["LatentPerceptronRanker", "LatentSVMRanker"]
@@ -40,7 +40,7 @@ CLASSIFIER_CS = (1.0, 10.0, 100.0, 1000.0)
 
 
 @dataclass(eq=False, repr=False)
-class _LatentRanker(LinearRanker):
+class _LatentRanker(StartedRanker):
     """What both rankers share."""
 
     loss: str | ItemwiseLoss | None = "ap"
@@ -49,6 +49,7 @@ class _LatentRanker(LinearRanker):
     inference: str = "exact"
     measure: str | None = None
     random_state: Any = 0
+    warm_start: bool = False
     callback: Callback | None = None
 
     result_: Result = field(init=False)
@@ -112,6 +113,8 @@ class LatentPerceptronRanker(_LatentRanker):
         that of the loss if not given.
     random_state : int
         Order in which queries are visited.
+    warm_start : bool
+        A further `fit` begins at the weights of the last one. So can a first one, at ``coef_init``.
     callback : callable, optional
         Called with a `Progress` after each epoch; True stops. Not saved with a model.
 
@@ -137,11 +140,43 @@ class LatentPerceptronRanker(_LatentRanker):
 
     best_epoch_: Annotated[int, Saved()] = field(init=False)
 
+    def partial_fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Visit some more queries once, from where the last call or `fit` ended; rows as in `fit`.
+
+        Columns must stay the same. ``best_epoch_`` and ``n_queries_`` count on. A ranker that was
+        loaded from a file goes on from its weights, and the mean of iterates begins anew.
+        """
+        self._check_restored()
+        first = not hasattr(self, "coef_")
+        calls, queries = (0, 0) if first else (self.best_epoch_, self.n_queries_)
+        train = self._read_training(X, y, qid, group, sample_weight, reset=first)
+        problem = self._problem(train)
+        start = getattr(self, "_last", None)
+        if start is None and not first:
+            start = PerceptronState(self.coef_)
+        perceptron = Perceptron(1, seed_of(self.random_state) + calls, float(self.C))
+        self._learn(
+            partial(perceptron.solve, problem, multiplicity=problem.multiplicity, start=start), None
+        )
+        self.n_iter_ = self.best_epoch_ = calls + 1
+        self.n_queries_ += queries
+        return self
+
     def _fit(self, train: Lists, evaluation: Lists | None) -> None:
         problem = self._problem(train)
         perceptron = Perceptron(self.epochs, seed_of(self.random_state), float(self.C))
+        first = self._beginning(problem.n_features)
+        start = None if first is None else PerceptronState(first)
         self._learn(
-            partial(perceptron.solve, problem, multiplicity=problem.multiplicity), evaluation
+            partial(perceptron.solve, problem, multiplicity=problem.multiplicity, start=start),
+            evaluation,
         )
 
     def _fit_shards(
@@ -171,6 +206,7 @@ class LatentPerceptronRanker(_LatentRanker):
     def _learn(self, solve: Callable[..., Solution], evaluation: Lists | None) -> None:
         monitor = Monitor(evaluation, self.judged_by(), None, self.callback)
         solution = solve(callback=monitor)
+        self._last = solution.state
         self._keep(solution, monitor, best=True)
         self.best_epoch_ = self.n_iter_
         if monitor.best_w is not None:
@@ -226,6 +262,9 @@ class LatentSVMRanker(_LatentRanker):
         As in `SVMRanker`, with rounds for iterations.
     random_state : int
         For random starts.
+    warm_start : bool
+        A further `fit` begins at the weights of the last one, in the place of ``start``. So can a
+        first one, at ``coef_init``.
 
     Attributes
     ----------
@@ -268,8 +307,8 @@ class LatentSVMRanker(_LatentRanker):
 
     def _fit(self, train: Lists, evaluation: Lists | None) -> None:
         problem = self._problem(train)
-        start = None
-        if self.start == "classifier":
+        start = self._beginning(problem.n_features)
+        if start is None and self.start == "classifier":
             start = remember(
                 f"a classifier of {len(train)} rows",
                 lambda: _classify(train, evaluation, self._loss().rel),

@@ -128,6 +128,10 @@ class RankingProblem:
         loss = self.kernel.respond(scores, self.weights, coefficients, self._n_threads)
         return coefficients, loss
 
+    def slopes(self, scores: Vector) -> tuple[Vector, float]:
+        """The derivative of the risk by the score of each row, and the loss: R = loss + c·S."""
+        return self.respond(scores)
+
     def gather(self, coefficients: Vector) -> Vector:
         """X' c."""
         direction = np.empty(self.n_features)

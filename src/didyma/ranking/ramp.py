@@ -71,6 +71,13 @@ class RampProblem(RankingProblem):
         self._predicted[:] = coefficients[self._rows]
         return self.gather(self.spread(self.weights) * self.gold_rows())
 
+    def slopes(self, scores: Vector) -> tuple[Vector, float]:
+        """The same against the rankings that the scores predict themselves."""
+        coefficients, loss = self.respond(scores)
+        predicted = np.zeros(self.n_rows)
+        self._prediction.respond(scores, self.weights, predicted, self._n_threads)
+        return coefficients + self.spread(self.weights) * self.gold_rows() - predicted, loss
+
     def gold_rows(self) -> Vector:
         """Ψ_i(ŷ_i) − Ψ*_i of each query, as coefficients of its rows."""
         coefficients = np.zeros(self.n_rows)

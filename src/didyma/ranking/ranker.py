@@ -17,9 +17,15 @@ from didyma.learning.monitor import Learner
 from didyma.learning.scoring import linear_scores
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, validate_data
-from didyma.ranking.checks import LARGEST, all_moderate, check_magnitude, count_trainable
+from didyma.ranking.checks import (
+    LARGEST,
+    all_moderate,
+    check_magnitude,
+    count_trainable,
+    warn_of_halving,
+)
 
-__all__ = ["LinearRanker", "Ranker", "weights_of_queries"]
+__all__ = ["LinearRanker", "Ranker", "StartedRanker", "weights_of_queries"]
 
 LabelledRows: TypeAlias = "tuple[ArrayLike, ArrayLike]"
 
@@ -52,6 +58,7 @@ class Ranker(Savable, Estimator):
         eval_qid: Any = None,
         eval_group: Any = None,
         sample_weight: ArrayLike | None = None,
+        coef_init: ArrayLike | None = None,
     ) -> Self:
         """Learn from judged rows.
 
@@ -73,13 +80,24 @@ class Ranker(Savable, Estimator):
         sample_weight : array of shape (n_rows,)
             A query counts as often as the mean weight of its rows says: a weight of 2 is the same
             as the query given twice.
+        coef_init : array, optional
+            Weights to begin at, where a ranker is linear and learns from a start: those of a
+            similar ranker save time. What is convex has the same optimum from any start, within
+            its tolerance; the ramp bound and latent rankers descend from there.
         """
         self._check_restored()
+        warn_of_halving()
+        self._begin_at(coef_init)
         train = self._read_training(X, y, qid, group, sample_weight)
         evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
         self._fit(train, evaluation)
         self._check_learned(train)
         return self
+
+    def _begin_at(self, coef_init: ArrayLike | None) -> None:
+        """Take over weights to begin at."""
+        if coef_init is not None:
+            raise DataError(f"{type(self).__name__} begins at no weights", field="coef_init")
 
     def _check_learned(self, train: Lists) -> None:
         """Warn if the fit was in vain, where that can be told: see `Learner`."""
@@ -202,22 +220,31 @@ class Ranker(Savable, Estimator):
         return _as_matrix(rows), np.maximum(grades, 0.0) if np.any(grades < 0) else grades
 
     def _read_training(
-        self, X: Any, y: Any, qid: Any, group: Any, sample_weight: ArrayLike | None
+        self,
+        X: Any,
+        y: Any,
+        qid: Any,
+        group: Any,
+        sample_weight: ArrayLike | None,
+        *,
+        reset: bool = True,
     ) -> Lists:
-        """The lists to learn from, which set ``n_queries_``.
+        """The lists to learn from, which set ``n_queries_``; without ``reset``, of known columns.
 
         Warns of queries that are skipped, and refuses if that leaves none.
         """
         y, qid = judgements(X, y, qid, group)
-        rows, grades = self._read_numbers(X, y)
+        rows, grades = self._read_numbers(X, y, reset=reset)
         groups = group_rows(len(grades), qid, group)
         weights = None if sample_weight is None else weights_of_queries(sample_weight, groups)
         train = Lists(rows, grades, groups.codes, grouping=groups, weights=weights)
         self.n_queries_ = count_trainable(self._trainable(train), weights, grades)
         return train
 
-    def _read_numbers(self, X: Any, y: ArrayLike) -> tuple[Matrix, NDArray[np.float64]]:
-        rows, grades = self._read_judged(X, y, reset=True, check=False)
+    def _read_numbers(
+        self, X: Any, y: ArrayLike, *, reset: bool = True
+    ) -> tuple[Matrix, NDArray[np.float64]]:
+        rows, grades = self._read_judged(X, y, reset=reset, check=False)
         if not all_moderate(rows):  # one look tells; only then look for what is wrong
             self._check_numbers(rows)
         return rows, grades
@@ -279,6 +306,27 @@ class LinearRanker(Learner, Ranker):
     def feature_importances_(self) -> NDArray[np.float64]:
         """Magnitude of each feature's weight; the sign, and so the direction, is in `coef_`."""
         return np.abs(self.coef_)
+
+
+class StartedRanker(LinearRanker):
+    """A linear ranker that may begin at weights: given ones, or with ``warm_start`` its own."""
+
+    warm_start: bool
+    _first: NDArray[np.float64] | None = None
+
+    def _begin_at(self, coef_init: ArrayLike | None) -> None:
+        if coef_init is None and self.warm_start:
+            coef_init = getattr(self, "coef_", None)
+        self._first = None if coef_init is None else np.array(coef_init, dtype=np.float64)
+
+    def _beginning(self, n_weights: int) -> NDArray[np.float64] | None:
+        """The weights to begin at, once."""
+        first, self._first = self._first, None
+        if first is not None and not (first.shape == (n_weights,) and np.isfinite(first).all()):
+            raise DataError(
+                f"expected {n_weights} finite numbers, found shape {first.shape}", field="coef_init"
+            )
+        return first
 
 
 def _as_matrix(rows: Any) -> Matrix:

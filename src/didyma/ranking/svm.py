@@ -24,7 +24,7 @@ from didyma.ranking.fitters import Fitter, HingeFitter, RampFitter, RankingResul
 from didyma.ranking.losses import NDCG, ItemwiseLoss, parse_loss
 from didyma.ranking.problem import RankingProblem, trainable_queries
 from didyma.ranking.ramp import BOUNDS, RampProblem, bound_of, uncut
-from didyma.ranking.ranker import LinearRanker
+from didyma.ranking.ranker import StartedRanker
 
 __all__ = ["RankingResult", "SVMRanker", "default_C"]
 
@@ -45,7 +45,7 @@ def default_C(bound: str, loss: ItemwiseLoss, hinge: float = HINGE_C) -> float:
 
 
 @dataclass(eq=False, repr=False)
-class SVMRanker(LinearRanker):
+class SVMRanker(StartedRanker):
     """Structural SVM for rankings (Yue et al. 2007): SVMmap with ``loss="ap"``, SVMroc with "roc".
 
     Minimises, over the n queries that have a better and a worse row,
@@ -97,6 +97,8 @@ class SVMRanker(LinearRanker):
         Threads; None uses every core. Results do not depend on it.
     random_state : int
         Order in which queries are visited.
+    warm_start : bool
+        A further `fit` begins at the weights of the last one. So can a first one, at ``coef_init``.
     callback : callable, optional
         Called with a `Progress` after each iteration; True stops. Not saved with a model.
 
@@ -130,6 +132,7 @@ class SVMRanker(LinearRanker):
     patience: int | None = None
     n_jobs: int | None = None
     random_state: Any = 0
+    warm_start: bool = False
     callback: Callback | None = None
 
     result_: RankingResult = field(init=False)
@@ -167,7 +170,11 @@ class SVMRanker(LinearRanker):
 
     def _fit(self, train: Lists, evaluation: Lists | None) -> None:
         design, evaluation = self._design(train, evaluation)
-        self._solve(self._fitter(partial(self._problem, design)), evaluation)
+        fitter = self._fitter(partial(self._problem, design))
+        first = self._beginning(fitter.problem.n_features)
+        if first is not None:
+            fitter.begin_at(first)
+        self._solve(fitter, evaluation)
 
     def _fit_shards(
         self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None

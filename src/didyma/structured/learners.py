@@ -23,7 +23,7 @@ from didyma.errors import DataError, ModelFileError
 from didyma.execution import on_cluster
 from didyma.learning.cccp import CCCP, LatentResult, best_of, inner_solver
 from didyma.learning.monitor import Watch, gain_over_zero, warn_of_zero
-from didyma.learning.perceptron import Perceptron
+from didyma.learning.perceptron import Perceptron, PerceptronState
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.learning.solvers import make_solver
 from didyma.model import Savable, Saved
@@ -236,12 +236,31 @@ class StructuredPerceptron(StructuredLearner):
 
     _online: ClassVar[bool] = False
 
+    def partial_fit(
+        self,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Visit some more examples once, from where the last call or `fit` ended."""
+        former = getattr(self, "_solution", None)
+        if former is None and hasattr(self, "coef_"):  # loaded from a file
+            former = PerceptronState(self.coef_)
+        return self._fit(examples, labels, sample_weight, None, epochs=1, former=former)
+
     def _learn(
-        self, examples: Sequence[Any], labels: Sequence[Any], weights: Vector, watch: Watch
+        self,
+        examples: Sequence[Any],
+        labels: Sequence[Any],
+        weights: Vector,
+        watch: Watch,
+        epochs: int | None = None,
+        former: Solution | PerceptronState | None = None,
     ) -> Solution:
         problem = self._pose()(examples, labels, weights / weights.sum())
-        learner = Perceptron(self.epochs, seed_of(self.random_state))
-        return learner.solve(problem, multiplicity=weights, start=self._former(), callback=watch)
+        learner = Perceptron(epochs or self.epochs, seed_of(self.random_state))
+        start = former or self._former()
+        return learner.solve(problem, multiplicity=weights, start=start, callback=watch)
 
     def _pose(self) -> Callable[..., Any]:
         """What makes a problem of examples, labels and weights."""

@@ -56,7 +56,7 @@ def evaluate(
 @command
 def compare(
     *,
-    models: Annotated[list[Path], options.argument("MODEL", "Two or more models.")],
+    models: Annotated[list[Path], options.argument("MODEL", "One model or more.")],
     data: Annotated[Path, options.file(DATA)],
     test: options.Test = "wilcoxon",
     holm: Annotated[
@@ -64,11 +64,13 @@ def compare(
     ] = False,
     judging: Loss,
     files: ListFiles,
+    jobs: options.Jobs = None,
     as_json: options.Json = False,
 ) -> None:
     """Compare models with the decoder's first choice, the oracle and each other.
 
-    The columns are explained by eval --help.
+    The columns are explained by eval --help. All files are looked at before any
+    list is scored: one that holds another kind of model is named.
 
     [bold]Examples[/bold]
 
@@ -76,8 +78,6 @@ def compare(
 
     didyma nbest compare *.safetensors --data test.jsonl --holm
     """
-    if len(models) < 2:
-        raise typer.BadParameter("give two or more to compare", param_hint="MODEL")
     rerankers = _load(models)
     _print_comparison(files.read(data), rerankers, test, holm, judging["loss"], as_json)
 
