@@ -384,20 +384,24 @@ def test_reranking_helps_on_the_examples(model: str) -> None:
     assert mean_loss(test, reranker.rerank(test)) < 0.6 * mean_loss(test, first_choices(test))
 
 
-def test_a_default_that_is_best_at_its_end_goes_on():
-    model = SVMRanker(C=10_000.0)
-    tried = [{"C": C} for C in (100.0, 1000.0, 10_000.0)]
-    with pytest.warns(UserWarning, match="C=10000 is the best .* 100000 is tried too"):
-        assert next_default(model, {}, tried) == {"C": [100_000.0]}
-    with pytest.warns(UserWarning, match="C=100 is the best"):
-        assert next_default(SVMRanker(C=100.0), {}, tried) == {"C": [10.0]}
-    assert next_default(SVMRanker(C=1000.0), {}, tried) == {}
-    assert next_default(SVMRanker(C=1e7), {}, [{"C": 1e7}, {"C": 1e6}]) == {}
-    assert next_default(model, {"C": [1.0]}, tried) == {}
+def test_a_default_that_is_best_at_its_end_goes_on(caplog):
+    caplog.set_level("INFO")
+
+    def tried(*losses):
+        return [{"C": C, "loss": loss} for C, loss in zip((100.0, 1000.0, 10_000.0), losses)]
+
+    large, middle, small = (SVMRanker(C=C) for C in (10_000.0, 1000.0, 100.0))
+    assert next_default(large, {}, tried(3.0, 2.0, 1.0)) == {"C": [100_000.0]}
+    assert "C=10000 is the best" in caplog.text
+    assert next_default(small, {}, tried(1.0, 2.0, 3.0)) == {"C": [10.0]}
+    assert next_default(small, {}, tried(1.0, 1.0, 3.0)) == {}
+    assert next_default(middle, {}, tried(2.0, 1.0, 3.0)) == {}
+    assert next_default(large, {"C": [1.0]}, tried(3.0, 2.0, 1.0)) == {}
+    farthest = [{"C": 1e6, "loss": 2.0}, {"C": 1e7, "loss": 1.0}]
+    assert next_default(SVMRanker(C=1e7), {}, farthest) == {}
     boosted = BoostingReranker(10)
     boosted.n_rounds_ = 10
-    with pytest.warns(UserWarning, match="n_rounds=10 is the best"):
-        assert next_default(boosted, {}, []) == {"n_rounds": [20]}
+    assert next_default(boosted, {}, []) == {"n_rounds": [20]}
     boosted.n_rounds_ = 9
     assert next_default(boosted, {}, []) == {}
 

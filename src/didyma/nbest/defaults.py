@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from didyma.errors import warn
 
 __all__ = ["GRIDS", "next_default", "warn_of_ends"]
+
+logger = logging.getLogger(__name__)
 
 # Parameters that are chosen on dev lists unless they are given.
 GRIDS: dict[str, dict[str, list[Any]]] = {"svm": {"C": [100.0, 1000.0, 10000.0]}}
@@ -18,25 +21,25 @@ MOST_ROUNDS = 8000
 def next_default(
     model: Any, given: Mapping[str, Any], tuning: Sequence[Mapping[str, Any]]
 ) -> dict[str, list[Any]]:
-    """What to try after the best model so far, if that is at the end of a default; a warning too.
+    """What to try after the best model so far, if that alone is best and at the end.
 
-    C of an SVM goes on in both directions, the rounds of boosting are doubled.
+    C of an SVM goes on in both directions, the rounds of boosting are doubled; the log says so.
     """
     name, value = "", None
     if "C" not in given and tuning and "C" in tuning[0]:
         name, tried = "C", [record["C"] for record in tuning]
         ends = {max(tried): model.C * GROWTH, min(tried): model.C / GROWTH}
-        value = ends.get(model.C)
+        losses = sorted(record["loss"] for record in tuning)
+        value = ends.get(model.C) if losses[0] < losses[1] else None
         value = value if value is not None and LEAST_C <= value <= MOST_C else None
     elif "n_rounds" not in given and hasattr(model, "n_rounds_"):
         name = "n_rounds"
         value = 2 * model.n_rounds if model.n_rounds_ == model.n_rounds < MOST_ROUNDS else None
     if value is None:
         return {}
-    warn(
-        f"{name}={getattr(model, name):g} is the best on the held-out lists, at the end of what "
-        f"was tried: {value:g} is tried too",
-        UserWarning,
+    logger.info(
+        "%s=%g is the best on the held-out lists, at the end of what was tried: %g is tried too",
+        *(name, getattr(model, name), value),
     )
     return {name: [value]}
 
