@@ -114,7 +114,7 @@ def fit(
             "VALUES",
             "Weight of the loss; of several values, as 1,10,100, the best on --dev is kept.",
             "--C",
-            default="100, 10,000 with the ramp bound; 1 for classification and latent-perceptron; "
+            default="100, 300 with the ramp bound; 1 for classification and latent-perceptron; "
             "cross-validated with --bins",
             panel=MODEL,
         ),
