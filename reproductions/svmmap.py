@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     parser = study.Arguments(__doc__, "seed", "json", parts=TABLES)
     parser.add_argument("--trials", type=int, default=50, help="tens keep the roles balanced")
+    parser.add_argument("--grams", action="store_true", help="functions over n-grams too")
     names = sorted({model.name for model in (*ROBUST_MODELS, *LETOR_MODELS)})
     parser.add_argument("--models", nargs="+", choices=names, help="SVMmap and these only")
     return parser.run(arguments, reproduce)
@@ -56,7 +57,9 @@ def reproduce(options: argparse.Namespace) -> None:
     if "functions" in options.parts:
         models = select(FUNCTION_MODELS, options.models)
         folder = options.data / "rerank"
-        results["functions"] = reproduce_functions(folder, models, options.trials, options.seed)
+        results["functions"] = reproduce_functions(
+            folder, models, options.trials, options.seed, options.grams
+        )
     if "mq2008" in options.parts:
         models = select(LETOR_MODELS, options.models)
         results["mq2008"] = reproduce_mq2008(options.data / "mq2008", models)

@@ -63,7 +63,7 @@ def grams(text: str) -> list[str]:
     ]
 
 
-# Indices of each setting: those of the paper, and its third replaced by n-grams.
+# Indices of each setting: those of the paper, and on request its third replaced by n-grams.
 SETTINGS: Mapping[str, Mapping[str, Analyzer]] = {
     "Words, stems, stems without stop words": {
         "words": words,
@@ -205,11 +205,11 @@ def _qrels(path: Path, drawn: NDArray[Any]) -> trec.Qrels:
 
 
 def reproduce_functions(
-    folder: Path, models: Sequence[Model], n_trials: int, seed: int
+    folder: Path, models: Sequence[Model], n_trials: int, seed: int, with_grams: bool = False
 ) -> dict[str, Any]:
     """Both collections with the functions of each setting."""
     settings = [
         (title, [(collection, None) for collection in read_collections(folder, analyzers, seed)])
-        for title, analyzers in SETTINGS.items()
+        for title, analyzers in list(SETTINGS.items())[: 2 if with_grams else 1]
     ]
     return run_settings(settings, models, n_trials, seed)

@@ -94,7 +94,7 @@ def test_a_trial_in_small(
 ) -> None:
     monkeypatch.setattr(svmmap_trials, "CS", (0.1, 1.0))
     monkeypatch.setattr(functions, "COLLECTIONS", {"cranfield": "aerodynamics"})
-    found = functions.reproduce_functions(shared_data / "rerank", YUE_MODELS[:1], 1, 0)
+    found = functions.reproduce_functions(shared_data / "rerank", YUE_MODELS[:1], 1, 0, True)
     text = svmmap_trials.trial_tables(found)
     assert "| paper: TREC 9 MAP | W/L      |" in text
     for setting in found["settings"]:
