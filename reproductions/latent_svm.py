@@ -50,6 +50,7 @@ class Part:
 
 
 QUICK_PRECISION = {"ks": (1, 5), "Cs": (1.0, 100.0, 1e4), "n_folds": 2, "n_random": 1}
+QUICK_MOTIF = {"lengths": (11,), "n_folds": 3, "n_run": 2, "n_seeds": 2, "multiples": (0.1,)}
 # The ramp bound, whose path is most of the time, is not the paper's.
 PAPER_ROWS = ("latent SVM", "initial weights", "initial classifier, C by P@k", "RankSVM")
 PARTS = {
@@ -63,10 +64,10 @@ PARTS = {
         Path("litbank", "coref", "conll"),
         {"n_documents": 20, "Cs": (0.1, 1.0), "correlation_Cs": (10.0,), "seeds": (0,)},
     ),
-    "motif": Part(
-        "latent_svm_motif",
-        Path(),
-        {"lengths": (11,), "n_folds": 3, "n_run": 2, "n_seeds": 2, "multiples": (0.1,)},
+    "motif": Part("latent_svm_motif", Path(), QUICK_MOTIF),
+    "motif-seeds": Part(
+        *("latent_svm_motif", Path(), QUICK_MOTIF, "latent_svm_motif_seeds"),
+        {"lengths": (11,), "n_run": 2, "multiples": (0.1, 1.0, 10.0)},
     ),
 }
 
