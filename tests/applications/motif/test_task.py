@@ -213,7 +213,7 @@ def test_a_positive_sequence_needs_a_place() -> None:
 
 @pytest.mark.parametrize("arguments", [(0,), (5, -1), (5, 6)])
 def test_parameters_are_checked(arguments: tuple[int, ...]) -> None:
-    with pytest.raises(DataError, match="expected [01]"):
+    with pytest.raises(DataError, match=r"expected [01]"):
         MotifTask(*arguments)
 
 
