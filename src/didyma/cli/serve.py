@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +15,10 @@ from didyma.cli.reranking import Trust
 from didyma.cli.steps import AfterRanking
 from didyma.cli.teaching import AskedTeacher
 from didyma.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from didyma.serve.samples import SampleFile
+    from didyma.serve.served import ServedModels
 
 __all__ = ["serve"]
 
@@ -28,6 +33,70 @@ LIMITS = ParametersOf(
     prefix="max_",
 )
 ACCESS = "Who may ask"
+WATCH = "Watching"
+
+
+@dataclass(frozen=True)
+class Watching:
+    """Shadow models, and a sample of requests."""
+
+    shadows: Annotated[
+        list[str] | None,
+        options.text(
+            "NAME=FILE",
+            "A model that ranks the requests to the model NAME as well, after their answers, and "
+            "is not answered; FILE alone is for the model without a name. May be given again.",
+            "--shadow",
+            panel=WATCH,
+        ),
+    ] = None
+    sample: Annotated[
+        float, options.number("Share of requests to keep, to be judged.", min=0, max=1, panel=WATCH)
+    ] = 0.0
+    sample_file: Annotated[
+        Path | None,
+        options.file("Where they are kept, with all texts: JSON lines (.jsonl).", panel=WATCH),
+    ] = None
+    sample_bytes: Annotated[
+        int, options.number("Nothing is written once the file is as large.", min=1, panel=WATCH)
+    ] = 100 << 20
+    redact: Annotated[
+        str | None,
+        options.text(
+            "MODULE:FUNCTION",
+            "A function of your own, imported and called with each request of the sample: it "
+            "returns what may be kept, or None.",
+            panel=WATCH,
+        ),
+    ] = None
+
+    def samples(self) -> SampleFile | None:
+        """The file of the sample, if there is one."""
+        from didyma.serve.samples import SampleFile, redaction
+
+        if self.sample_file is None:
+            if self.sample or self.redact is not None:
+                raise typer.BadParameter("is needed", param_hint="--sample-file")
+            return None
+        if not self.sample:
+            raise typer.BadParameter("give a share", param_hint="--sample")
+        redact = None if self.redact is None else redaction(self.redact)
+        return SampleFile(self.sample_file, self.sample, self.sample_bytes, redact)
+
+    def shadow_models(self, served: ServedModels, load: Any) -> ServedModels:
+        """Shadow models by the names of those whose requests they rank."""
+        from didyma.serve.served import NamedSource, ServedModels
+
+        sources = [NamedSource.of(shadow) for shadow in self.shadows or []]
+        named = [source._replace(name=source.name or served.default) for source in sources]
+        for source in named:
+            if source.name not in served.by_name:
+                names = ", ".join(served.by_name)
+                raise typer.BadParameter(
+                    f"expected one of the models {names}, found {source.name}",
+                    param_hint="--shadow",
+                )
+        return ServedModels(named, load, keep=0)
 
 
 @command
@@ -101,6 +170,7 @@ def serve(
             default="they are not kept",
         ),
     ] = None,
+    watching: Watching,
     log_queries: Annotated[
         bool, options.flag("--log-queries", "Write queries into the log.")
     ] = False,
@@ -126,6 +196,8 @@ def serve(
     didyma serve news=news.safetensors law=law.safetensors --host 0.0.0.0 --token-file tokens.txt
 
     didyma serve model.didyma.safetensors --index notes=notes.index
+
+    didyma serve model.didyma.safetensors --shadow new.safetensors
 
     didyma serve cascade.didyma.safetensors --teacher http://localhost:8080/rerank
 
@@ -167,5 +239,7 @@ def serve(
         log_queries=log_queries,
         then=then,
         judgements=None if judgements is None else JudgementStore(judgements),
+        shadows=watching.shadow_models(served, load),
+        samples=watching.samples(),
     )
     run(service, host, port)

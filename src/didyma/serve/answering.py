@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from prometheus_client import Histogram
@@ -18,8 +19,10 @@ from didyma.serve.errors import HTTPError
 from didyma.serve.limits import Limits
 from didyma.serve.logs import log
 from didyma.serve.metrics import ServiceMetrics
+from didyma.serve.observer import Observer
 from didyma.serve.scores import ScoreQuestion
 from didyma.serve.served import ServedIndexes, ServedModels
+from didyma.text.observation import Scored, observing
 
 if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranking
@@ -33,6 +36,8 @@ TOP_N, CANDIDATES = 10, 100  # of a search, unless a request or the limits say o
 class Answering:
     """Answers questions; ``fields`` of each call are for the log.
 
+    But for ``afterwards``, which is work for when the answer is sent.
+
     Parameters
     ----------
     models : ServedModels
@@ -43,6 +48,8 @@ class Answering:
         Put queries into ``fields``.
     then : sequence of Step
         Steps after ranking, for requests that ask for none of their own.
+    observer : Observer
+        Watches answers.
     """
 
     def __init__(
@@ -54,9 +61,11 @@ class Answering:
         *,
         log_queries: bool,
         then: Sequence[Step] = (),
+        observer: Observer,
     ) -> None:
         self.models, self.indexes, self.limits = models, indexes, limits
         self.metrics, self.log_queries, self.then = metrics, log_queries, then
+        self.observer = observer
 
     def rank(self, question: Question, fields: dict[str, Any]) -> Ranking:
         """The documents of a request, the best first."""
@@ -79,21 +88,20 @@ class Answering:
                 scores = _scores(question, uses_scores=reranker.uses_scores)
                 schema = reranker.schema_
                 passages = read_documents(question.documents, schema, question.rank_fields)
-            read.append((name, reranker, scores, passages))
+            read.append((name, model, scores, passages))
             sizes.append((question.query, sizes_of(passages, schema)))
         self.limits.check_sizes(sizes)
         rankings = []
-        for n, (question, (name, reranker, scores, passages)) in enumerate(zip(questions, read)):
-            query: Any = question.query
-            if question.query_vector is not None:
-                query = {"text": query, "vector": question.query_vector}
+        for n, (question, (name, model, scores, passages)) in enumerate(zip(questions, read)):
+            scored: list[Scored] = []
             with (
                 self._measured(question.query, fields, self.metrics.rank_seconds, name),
                 _within(f"{part} {n}" if part else ""),
+                observing(scored.append),
             ):
                 explain = question.explain or question.spans is not None
-                ranked = reranker.rank(
-                    query,
+                ranked = model.reranker.rank(
+                    _query(question),
                     passages,
                     question.top_n,
                     scores,
@@ -101,6 +109,8 @@ class Answering:
                     then=self.then if question.then is None else question.then,
                 )
             self.metrics.documents.observe(len(passages))
+            seen = name, model, question.query, ranked, scored, partial(_ask_again, question)
+            fields.setdefault("afterwards", []).extend(self.observer.note(*seen))
             rankings.append(ranked)
         return rankings
 
@@ -151,16 +161,27 @@ class Answering:
         served = None if model is None else self.models.by_name[model]
         if served is not None:
             fields["version"] = served.version
-        histogram = self.metrics.search_seconds
-        with self._measured(question.query, fields, histogram, name), _asked_engine(name):
-            ranked = self.indexes.by_name[name].index.search(
-                question.query,
-                question.top_n or min(TOP_N, self.limits.documents),
+        find = partial(
+            self.indexes.by_name[name].index.search,
+            question.query,
+            question.top_n or min(TOP_N, self.limits.documents),
+            candidates=question.candidates or min(CANDIDATES, self.limits.documents),
+        )
+        scored: list[Scored] = []
+        with (
+            self._measured(question.query, fields, self.metrics.search_seconds, name),
+            _asked_engine(name),
+            observing(scored.append),
+        ):
+            ranked = find(
                 reranker=None if served is None else served.reranker,
-                candidates=question.candidates or min(CANDIDATES, self.limits.documents),
                 explain=question.explain,
                 then=self.then if question.then is None else question.then,
             )
+        if model is not None and served is not None:
+            again = lambda shadow: find(reranker=shadow)  # noqa: E731
+            seen = model, served, question.query, ranked, scored, again
+            fields["afterwards"] = self.observer.note(*seen)
         return replace(question, index=name, model=model), ranked
 
     @contextmanager
@@ -176,6 +197,20 @@ class Answering:
         before = fields.get("rank_milliseconds", 0.0)
         fields["rank_milliseconds"] = round(before + 1000 * seconds, 3)
         histogram.labels(label).observe(seconds)
+
+
+def _query(question: Question) -> Any:
+    if question.query_vector is None:
+        return question.query
+    return {"text": question.query, "vector": question.query_vector}
+
+
+def _ask_again(question: Question, shadow: Any) -> Ranking:
+    """Ask another reranker the same, with the scores that it needs."""
+    scores = _scores(question, uses_scores=True) if shadow.uses_scores else None
+    passages = read_documents(question.documents, shadow.schema_, question.rank_fields)
+    ranking: Ranking = shadow.rank(_query(question), passages, scores=scores)
+    return ranking
 
 
 def _scores(question: Question, *, uses_scores: bool) -> Sequence[float] | None:

@@ -26,6 +26,7 @@ from didyma import __version__
 from didyma.errors import DataError
 from didyma.execution import present_cores
 from didyma.judgements import JudgementStore
+from didyma.serve.afterwards import Afterwards
 from didyma.serve.answering import Answering
 from didyma.serve.batches import BATCH
 from didyma.serve.connections import ConnectionLimit
@@ -36,13 +37,16 @@ from didyma.serve.limits import Limits, values_of
 from didyma.serve.logs import log
 from didyma.serve.memory import MemoryBudget, MemoryShare, give_memory_back
 from didyma.serve.metrics import ServiceMetrics
+from didyma.serve.observer import Observer
 from didyma.serve.openapi import description
 from didyma.serve.operations import OPERATIONS, Operation
 from didyma.serve.page import page_routes
 from didyma.serve.responses import JsonResponse, error_response
+from didyma.serve.samples import SampleFile
 from didyma.serve.scores import ScoreQuestion, score_dialect_of
 from didyma.serve.served import Served, ServedIndexes, ServedModels
 from didyma.serve.tokens import BearerTokens
+from didyma.serve.watch import Watch
 from didyma.serve.work import WorkQueue, on_own_thread
 from didyma.text.steps import Step
 
@@ -50,6 +54,7 @@ __all__ = ["Service"]
 
 OWN: dict[str, Dialect[Any]] = {"/v1/search": SEARCH, "/v1/batch": BATCH, **OPERATIONS}
 EVERY = 1.0  # seconds between two looks at the files of models
+LATER = 4 << 20  # bytes of requests that are looked at after their answers
 
 
 class Service:
@@ -73,6 +78,10 @@ class Service:
         Steps after ranking, for requests that ask for none of their own.
     judgements : JudgementStore, optional
         Where judgements that are sent are kept.
+    shadows : ServedModels, optional
+        Models that rank the requests to those of the same names, and are not answered.
+    samples : SampleFile, optional
+        Where a sample of requests is kept.
     """
 
     def __init__(
@@ -87,6 +96,8 @@ class Service:
         log_queries: bool = False,
         then: Sequence[Step] = (),
         judgements: JudgementStore | None = None,
+        shadows: ServedModels | None = None,
+        samples: SampleFile | None = None,
     ) -> None:
         self.models, self.limits = models, limits or Limits()
         self.indexes, self.judgements = indexes or ServedIndexes([]), judgements
@@ -95,8 +106,18 @@ class Service:
         self.bodies = MemoryBudget(self.limits.in_flight, self.limits.seconds)
         self.room = ConnectionLimit(self.limits.connections, self.limits.seconds)
         self.metrics = ServiceMetrics(self.queue, self.room, models, self.indexes)
+        self.shadows = shadows or ServedModels([])
+        self.afterwards = Afterwards(self.queue, LATER, self.limits.seconds)
+        self.watch = Watch(models, self.afterwards.outcomes, samples)
+        self.metrics.register(self.watch)
         self.answering = Answering(
-            models, self.indexes, self.limits, self.metrics, log_queries=log_queries, then=then
+            models,
+            self.indexes,
+            self.limits,
+            self.metrics,
+            log_queries=log_queries,
+            then=then,
+            observer=Observer(self.watch, self.shadows, samples),
         )
         self._reload_all = asyncio.Event()
         values_of(b"[]", 1)  # so that no request compiles
@@ -108,6 +129,7 @@ class Service:
                 self._get("/info", lambda: _json(self.info())),
                 self._get("/v1/models", lambda: _json(self.models.listed())),
                 self._get("/metrics", self.metrics.response),
+                self._get("/watch", lambda: _json(self.watch.to_dict())),
                 self._get("/openapi.json", lambda: _json(self.openapi())),
                 *(self._post(path, partial(_always, own)) for path, own in OWN.items()),
                 self._post("/{base:path}rerank", dialect_of),
@@ -194,6 +216,8 @@ class Service:
             log(logging.ERROR, "fault", error=error, id=id)
             failed = HTTPError(500, f"the server failed; its log says more of {id}")
             status, headers, answer = failed.status, {}, dialect.refuse(failed)
+        if works := fields.pop("afterwards", []):
+            request.state.afterwards = len(body), works
         seconds = time.perf_counter() - began
         self.metrics.requests.labels(dialect.name, status).inc()
         self.metrics.seconds.labels(dialect.name).observe(seconds)
@@ -255,6 +279,7 @@ class Service:
         with suppress(asyncio.CancelledError):
             await watching
         self.queue.close()
+        self.afterwards.close()
 
     async def _watch(self) -> None:
         """Load models and indexes anew when that is asked for, or their files have changed.
@@ -264,6 +289,7 @@ class Service:
         kinds: list[tuple[str, Served[Any], Counter]] = [
             ("model", self.models, self.metrics.reloads),
             ("index", self.indexes, self.metrics.index_reloads),
+            ("shadow", self.shadows, self.metrics.shadow_reloads),
         ]
         reading: dict[tuple[str, str], asyncio.Task[None]] = {}
         while True:
@@ -307,11 +333,14 @@ class HeldRequests:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Respond."""
         with self._service.bodies.share() as share:
-            response = await self._respond(Request(scope, receive, send), share)
+            request = Request(scope, receive, send)
+            response = await self._respond(request, share)
             share.resize(len(response.body))
             with suppress(TimeoutError):  # uvicorn then ends the connection
                 async with share.waiting(self._service.limits.seconds):
                     await response(scope, receive, send)
+        if (works := getattr(request.state, "afterwards", None)) is not None:
+            self._service.afterwards.add(*works)
 
 
 def _always(dialect: Dialect[Any], path: str, body: Body) -> Dialect[Any]:

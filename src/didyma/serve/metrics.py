@@ -50,6 +50,9 @@ class ServiceMetrics:
         self.reloads = counter(
             "didyma_reloads", "Models that were loaded anew.", ["model", "outcome"]
         )
+        self.shadow_reloads = counter(
+            "didyma_shadow_reloads", "Shadow models that were loaded anew.", ["shadow", "outcome"]
+        )
         self.index_reloads = counter(
             "didyma_index_reloads", "Indexes that were opened anew.", ["index", "outcome"]
         )
@@ -63,6 +66,10 @@ class ServiceMetrics:
                 loaded.labels(name).set_function(partial(_loaded, served, name))
 
         self._registry.register(ModelVersions(models))
+
+    def register(self, collector: Collector) -> None:
+        """Tell what else is counted."""
+        self._registry.register(collector)
 
     def response(self) -> Response:
         """All of them, in Prometheus' text format."""

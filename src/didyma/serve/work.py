@@ -51,6 +51,11 @@ class WorkQueue:
         return len(self._pending)
 
     @property
+    def is_busy(self) -> bool:
+        """Whether the next request would wait for a turn."""
+        return not self._free_turns
+
+    @property
     def full(self) -> bool:
         """Whether the next request would be refused."""
         return self.pending >= self.room

@@ -20,6 +20,7 @@ SLIGHT = 0.05  # mean distance of features, by importance, below which it is non
 DIFFERS, FAR = 0.045, 0.25  # shares of the order that are untried
 UNSURE = 0.4  # distances that a batch cannot show even if they are greater
 NAMED = 3  # features in a verdict
+LOOKED_AT = 16  # documents of a query, where queries are many
 
 Vector: TypeAlias = NDArray[np.float64]
 
@@ -159,6 +160,32 @@ class Drift:
         }
 
 
+class Observed(NamedTuple):
+    """Sums over queries, to be compared with `Ranges`; a sum of two is that of all their queries.
+
+    For each thing that is looked at: ``below`` and ``upto`` are the shares of a query's values
+    below and up to each edge, ``above`` those above the last. ``departed`` sums the departures of
+    ``n_departures`` queries from the old order.
+    """
+
+    below: Vector
+    upto: Vector
+    above: Vector
+    n_queries: int
+    n_departures: int
+    departed: float
+
+    def __add__(self, other: Observed) -> Observed:  # type: ignore[override]
+        return Observed(
+            self.below + other.below,
+            self.upto + other.upto,
+            self.above + other.above,
+            self.n_queries + other.n_queries,
+            self.n_departures + other.n_departures,
+            self.departed + other.departed,
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Ranges(Serialisable):
     """What features were like in training.
@@ -250,15 +277,47 @@ class Ranges(Serialisable):
     def compare(self, X: NDArray[Any], groups: Groups, departures: Vector | None = None) -> Drift:
         """How far the features of a batch of queries are from those of training, and its order."""
         _check(X, groups, len(self.names) // 2)
-        drifts = []
-        columns = _columns(X, groups)
-        for name, edges, shares, column in zip(self.names, self.edges, self.shares, columns):
-            below, upto, above = _shares(edges, *column)
-            distance = max(np.abs(upto - shares).max(), below[0])
-            shift = np.mean(1 - upto - below)
-            outside = below[0] + above
-            drifts.append(FeatureDrift(name, *map(float, (distance, shift, outside))))
+        shares = [_shares(edges, *own) for edges, own in zip(self.edges, _columns(X, groups))]
+        below, upto, above = map(np.array, zip(*shares))
         n_queries = int(np.count_nonzero(groups.sizes))
+        departed = np.zeros(0) if departures is None else departures
+        sums = n_queries * below, n_queries * upto, n_queries * above
+        return self.judge(Observed(*sums, n_queries, len(departed), float(departed.sum())))
+
+    def observe(self, X: NDArray[Any], departures: Vector) -> Observed:
+        """What the features of one query are like, of many documents by some of them.
+
+        Sums of such are compared by `judge`, as `compare` does with all queries at once.
+        """
+        n_rows, n_features = X.shape
+        rows = _single(X)
+        some = rows[:: -(-n_rows // LOOKED_AT)]
+        spread = np.where(rows.min(axis=0) == rows.max(axis=0), 0.0, X.std(axis=0))
+        edges = self.edges[:n_features, :, None]
+        values = np.ascontiguousarray(some.T)[:, None]
+        others = np.append(_single(spread), _single(np.array(n_rows)))[:, None]
+        rest = self.edges[n_features:]
+        return Observed(
+            np.vstack([(values < edges).mean(axis=2), others < rest]),
+            np.vstack([(values <= edges).mean(axis=2), others <= rest]),
+            np.append((values[:, 0] > edges[:, -1]).mean(axis=1), others[:, 0] > rest[:, -1]),
+            1,
+            len(departures),
+            float(departures.sum()),
+        )
+
+    def judge(self, observed: Observed) -> Drift:
+        """How far queries are from those of training."""
+        n_queries = observed.n_queries
+        below, upto, above = (
+            each / n_queries for each in (observed.below, observed.upto, observed.above)
+        )
+        numbers = zip(
+            np.maximum(np.abs(upto - self.shares).max(axis=1), below[:, 0]).tolist(),
+            np.mean(1 - upto - below, axis=1).tolist(),
+            (below[:, 0] + above).tolist(),
+        )
+        drifts = [FeatureDrift(name, *own) for name, own in zip(self.names, numbers)]
         tests = 0.5 * np.log(2 * len(self.names) / RISK)
         threshold = float(np.sqrt(tests * (1 / n_queries + 1 / self.n_queries)))
         # The number of passages is told, but no feature.
@@ -268,7 +327,7 @@ class Ranges(Serialisable):
         order = np.argsort(-np.tile(self.importance, 2) * distances, kind="stable").tolist()
         listed = tuple(drifts[n] for n in [*order, len(order)])
         usual, deviation = self.departure
-        departure = usual if departures is None or not len(departures) else departures.mean()
+        departure = observed.departed / observed.n_departures if observed.n_departures else usual
         error = deviation * np.sqrt(1 / n_queries + 1 / self.n_queries)
         excess = departure - usual if departure - usual > SURE * error else 0.0
         drift = Drift(listed, mean, threshold, n_queries, float(departure), float(excess))

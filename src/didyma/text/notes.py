@@ -23,21 +23,25 @@ LONGEST = 60  # characters of a name
 
 def imputed(part: Signals, lists: Lists) -> Iterator[str]:
     """Signals that the model looks at and that documents lack."""
+    values = {number.name: number.imputed for number in part.numbers_}
+    for name, n_missing in missing_signals(part, lists).items():
+        told = f", counted as {values[name]:.3g}" if name in values else ""
+        yield f"{name}: missing in {_of(n_missing, len(lists))}{told}"
+
+
+def missing_signals(part: Signals, lists: Lists) -> dict[str, int]:
+    """Documents that lack a signal, by signal, where there are such."""
     signals = {} if lists.attributes is None else lists.attributes.signals
+    missing = {}
     for number in part.numbers_:
         values = signals.get(number.name)
         is_there = values is not None and values.dtype == np.float64
         n_missing = int(np.isnan(values).sum()) if is_there else len(lists)  # type: ignore[arg-type]
-        if n_missing:
-            yield f"{_missing(number.name, n_missing, lists)}, counted as {number.imputed:.3g}"
+        missing[number.name] = n_missing
     for category in part.categories_:
         texts = signals.get(category.name, np.full(len(lists), None))
-        if n_missing := sum(not isinstance(text, str) for text in texts.tolist()):
-            yield _missing(category.name, n_missing, lists)
-
-
-def _missing(name: str, n_missing: int, lists: Lists) -> str:
-    return f"{name}: missing in {_of(n_missing, len(lists))}"
+        missing[category.name] = sum(not isinstance(text, str) for text in texts.tolist())
+    return {name: n_missing for name, n_missing in missing.items() if n_missing}
 
 
 def unknown(schema: Schema, passages: list[Passage]) -> Iterator[str]:

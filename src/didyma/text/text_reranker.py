@@ -37,6 +37,7 @@ from didyma.text.features.parts import further_columns, part_of, parts_of
 from didyma.text.features.signals import SIGNAL, signs_of, with_given
 from didyma.text.judgements import Target, check_queries, read_judged
 from didyma.text.notes import OLD_FILE, imputed, unknown, without_vectors
+from didyma.text.observation import Scored
 from didyma.text.opponents import LEXICAL, Z_SUM, Opponent, opponents, retrieval_columns
 from didyma.text.relevance import RelevanceModel
 from didyma.text.reranker import Reranker
@@ -322,10 +323,8 @@ class TextReranker(Reranker):
         like training, as far as 2 queries can tell
         """
         windowed, rows, raw, _ = self._score(lists)
-        names, order = self.featuriser.names, self.gate_.baseline_order
-        old, _ = windowed.best(order.scores(windowed.X, names))
-        seen = windowed.X[:, [names.index(name) for name in self.ranges_.features]]
-        return self.ranges_.compare(seen, rows.groups, departures(raw, old, lists.groups))
+        seen, departed = Scored(self, lists, windowed, raw, None).features_and_departures()
+        return self.ranges_.compare(seen, rows.groups, departed)
 
     def baseline(self, lists: Lists) -> tuple[str, NDArray[np.float64]]:
         """The order that reranking was compared with: its name, and a score for each row."""

@@ -1,0 +1,105 @@
+"""Work that is done after an answer is sent, if there is time: it never delays a request."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+
+from didyma.interruption import interruptible
+from didyma.serve.logs import log
+from didyma.serve.work import WorkQueue
+
+__all__ = ["Afterwards"]
+
+MOST = 8  # pieces of work that wait
+PAUSE = 0.01  # seconds between two looks whether there is a free turn
+NICE = 10  # lower priority, where the system knows such of threads
+
+
+class Afterwards:
+    """One thread of low priority for work that can be left out.
+
+    It begins, and goes on between two steps, only while a request would find a free turn. Work
+    beyond ``n_bytes`` of requests, or beyond a few pieces, is dropped; so is work that has not come
+    to its end after ``seconds``. All of it is counted in ``outcomes``, by kind and outcome.
+    """
+
+    def __init__(self, queue: WorkQueue, n_bytes: int, seconds: float) -> None:
+        self._queue, self._n_bytes, self._seconds = queue, n_bytes, seconds
+        self._waiting: SimpleQueue[tuple[int, float, list[tuple[str, Callable[[], object]]]]]
+        self._waiting = SimpleQueue()
+        self._lock = threading.Lock()
+        self._n_waiting = self._held = 0
+        self._is_closed = False
+        self._thread: threading.Thread | None = None
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+
+    def add(self, n_bytes: int, works: list[tuple[str, Callable[[], object]]]) -> None:
+        """Do works later, each with its kind, that hold on to a request of so many bytes."""
+        with self._lock:
+            is_full = self._n_waiting >= MOST or self._held + n_bytes > self._n_bytes
+            if is_full or self._is_closed:
+                self._count("dropped", works)
+                return
+            self._n_waiting += 1
+            self._held += n_bytes
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._loop, name="didyma-afterwards", daemon=True
+                )
+                self._thread.start()
+        self._waiting.put((n_bytes, time.monotonic() + self._seconds, works))
+
+    def close(self) -> None:
+        """Drop what waits, and end."""
+        self._is_closed = True
+        with suppress(Empty):
+            while True:
+                _, _, works = self._waiting.get_nowait()
+                self._count("dropped", works)
+        self._waiting.put((0, 0.0, []))
+
+    def _loop(self) -> None:
+        with suppress(OSError, AttributeError):
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        while not self._is_closed:
+            n_bytes, ends, works = self._waiting.get()
+            for work in works:
+                self._do(*work, ends)
+            del works  # and the request that they have
+            with self._lock:
+                self._n_waiting -= 1
+                self._held -= n_bytes
+
+    def _do(self, kind: str, work: Callable[[], object], ends: float) -> None:
+        def wait_for_a_turn() -> None:
+            while self._queue.is_busy:
+                if time.monotonic() > ends or self._is_closed:
+                    raise Dropped
+                time.sleep(PAUSE)
+
+        outcome = "done"
+        try:
+            wait_for_a_turn()
+            with interruptible(wait_for_a_turn, ends):
+                work()
+        except Dropped:
+            outcome = "dropped"
+        except Exception as error:  # whatever it is, the next may do; its message may quote texts
+            outcome = "failed"
+            log(logging.ERROR, "afterwards failed", work=kind, kind=type(error).__name__)
+        self.outcomes[kind, outcome] += 1
+
+    def _count(self, outcome: str, works: list[tuple[str, Callable[[], object]]]) -> None:
+        for kind, _ in works:
+            self.outcomes[kind, outcome] += 1
+
+
+class Dropped(Exception):
+    """There was no time."""

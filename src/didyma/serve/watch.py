@@ -1,0 +1,287 @@
+"""What models were asked and what they answered: drift, probabilities, and what was missing."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.registry import Collector
+
+from didyma.serve.buckets import Buckets
+from didyma.serve.shadow import ShadowComparison
+
+if TYPE_CHECKING:
+    from didyma.ranking.ranked import Ranking
+    from didyma.serve.samples import SampleFile
+    from didyma.serve.served import ServedModel, ServedModels
+    from didyma.text.drift import Drift, Observed, Ranges
+    from didyma.text.observation import Scored
+
+__all__ = ["ModelWatch", "Watch"]
+
+CHANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
+DAYS = 30  # that are remembered
+NAMED = 5  # features of a day that are told
+
+
+class ObservedDay:
+    """The queries of a day to one version of a model, as sums."""
+
+    def __init__(self, day: date, version: str, ranges: Ranges, observed: Observed) -> None:
+        self.day, self.version, self.ranges, self.observed = day, version, ranges, observed
+
+    @property
+    def drift(self) -> Drift:
+        """How far they are from training."""
+        return self.ranges.judge(self.observed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The drift, ready for JSON, with the features that differ most."""
+        drift = self.drift
+        told = drift.to_dict()
+        names = ("level", "verdict", "n_queries", "untried", "departure", "distance")
+        return {
+            "day": self.day.isoformat(),
+            "version": self.version,
+            **{name: told[name] for name in (*names, "inputs_distance")},
+            "features": told["features"][:NAMED],
+        }
+
+
+class ModelWatch:
+    """Counts of one model. Whatever requests hold, it is of bounded size: names are the model's."""
+
+    def __init__(self, today: Callable[[], date]) -> None:
+        self._today, self._lock = today, threading.Lock()
+        self._of: ServedModel | None = None
+        self._thresholds: list[tuple[str, float]] = []
+        self.answers = self.empty = self.words = self.unseen = self.teacher_documents = 0
+        self.chances = Buckets(CHANCES)
+        self.documents_above: Counter[str] = Counter()
+        self.answers_above: Counter[str] = Counter()
+        self.imputed: Counter[str] = Counter()
+        self.teacher: Counter[str] = Counter()
+        self.days: deque[ObservedDay] = deque(maxlen=DAYS)
+        self.shadow = ShadowComparison()
+
+    def count(self, model: ServedModel, ranking: Ranking, scored: Scored | None) -> None:
+        """Count an answer; that is cheap, and done with every one."""
+        chances = None if scored is None else scored.probability
+        imputed = {} if scored is None else scored.imputed()
+        asked, failure = getattr(ranking, "asked", None), getattr(ranking, "failure", None)
+        with self._lock:
+            self.answers += 1
+            self.empty += not len(ranking)
+            self.imputed.update(imputed)
+            if asked is not None:
+                outcome = "failed" if failure is not None else "asked" if asked else "spared"
+                self.teacher[outcome] += 1
+                self.teacher_documents += asked
+            if chances is None:
+                return
+            self.chances.add(chances)
+            for precision, threshold in self._thresholds_of(model):
+                n_above = int(np.count_nonzero(chances >= threshold))
+                self.documents_above[precision] += n_above
+                self.answers_above[precision] += n_above > 0
+
+    def _thresholds_of(self, model: ServedModel) -> list[tuple[str, float]]:
+        if self._of is not model:
+            self._of = model
+            self._thresholds = [(f"{own['asked']:g}", own["score"]) for own in model.thresholds]
+        return self._thresholds
+
+    def look(self, scored: Scored, version: str) -> None:
+        """Compare a query with those of training, after its answer is sent."""
+        observed = scored.observed()
+        words, unseen = scored.unseen_words()
+        with self._lock:
+            self.words += words
+            self.unseen += unseen
+            if observed is None:
+                return
+            ranges = scored.reranker.ranges_  # type: ignore[attr-defined]
+            last, day = self.days[-1] if self.days else None, self._today()
+            if last is None or (last.day, last.version) != (day, version):
+                self.days.append(ObservedDay(day, version, ranges, observed))
+            else:
+                last.observed = last.observed + observed
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        with self._lock:
+            return {
+                "answers": self.answers,
+                "empty": self.empty,
+                "probabilities": self.chances.to_dict(),
+                "above": [
+                    {
+                        "precision": precision,
+                        "threshold": threshold,
+                        "documents": self.documents_above[precision],
+                        "answers": self.answers_above[precision],
+                    }
+                    for precision, threshold in self._thresholds
+                ],
+                "imputed": dict(self.imputed),
+                "words": self.words,
+                "unseen_words": self.unseen,
+                "teacher": {**self.teacher, "documents": self.teacher_documents},
+                "days": [day.to_dict() for day in reversed(self.days)],
+                "shadow": self.shadow.to_dict() if self.shadow.requests else None,
+            }
+
+
+class Watch(Collector):
+    """The counts of each model, as metrics and as JSON."""
+
+    def __init__(
+        self,
+        models: ServedModels,
+        works: Counter[tuple[str, str]],
+        samples: SampleFile | None = None,
+        today: Callable[[], date] | None = None,
+    ) -> None:
+        self.by_name = {name: ModelWatch(today or _today) for name in models.by_name}
+        self._works, self._samples = works, samples
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        works: dict[str, dict[str, int]] = {}
+        for (work, outcome), count in list(self._works.items()):
+            works.setdefault(work, {})[outcome] = count
+        models = {name: model.to_dict() for name, model in self.by_name.items()}
+        samples = None if self._samples is None else dict(self._samples.outcomes)
+        return {"models": models, "afterwards": works, "samples": samples}
+
+    def collect(self) -> Iterator[Metric]:
+        """All of it, for Prometheus."""
+        yield from self._counts()
+        yield from self._histograms()
+        yield from self._drifts()
+
+    def _counts(self) -> Iterator[Metric]:
+        def counter(name: str, help: str, read: Callable[[ModelWatch], int]) -> Metric:
+            family = CounterMetricFamily(f"didyma_{name}", help, labels=["model"])
+            for model, watch in self.by_name.items():
+                family.add_metric([model], read(watch))
+            return family
+
+        def counters(
+            name: str, label: str, help: str, read: Callable[[ModelWatch], Counter[str]]
+        ) -> Metric:
+            family = CounterMetricFamily(f"didyma_{name}", help, labels=["model", label])
+            for model, watch in self.by_name.items():
+                for value, count in list(read(watch).items()):
+                    family.add_metric([model, value], count)
+            return family
+
+        yield counter("answers", "Rankings that were answered.", lambda own: own.answers)
+        yield counter("empty_answers", "Of these, without a document.", lambda own: own.empty)
+        yield counter("query_words", "Words of queries looked at.", lambda own: own.words)
+        yield counter("unseen_words", "Of these, not seen in training.", lambda own: own.unseen)
+        yield counter(
+            "teacher_documents",
+            "Documents that they scored.",
+            lambda own: own.teacher_documents,
+        )
+        yield counter(
+            "shadow_answers", "Rankings by a shadow model.", lambda own: own.shadow.requests
+        )
+        yield counter(
+            "shadow_displaced_tops", "Of these, first another.", lambda own: own.shadow.displaced
+        )
+        yield counters(
+            "documents_above_threshold",
+            "precision",
+            "Documents whose probability reaches the threshold of a precision.",
+            lambda own: own.documents_above,
+        )
+        yield counters(
+            "answers_above_threshold",
+            "precision",
+            "Rankings that have such a document.",
+            lambda own: own.answers_above,
+        )
+        yield counters(
+            "imputed_signals", "signal", "Documents without a signal.", lambda own: own.imputed
+        )
+        yield counters(
+            "teacher_calls", "outcome", "Rankings by what teachers did.", lambda own: own.teacher
+        )
+        works = CounterMetricFamily(
+            "didyma_afterwards", "Work after answers, by outcome.", labels=["work", "outcome"]
+        )
+        for (work, outcome), count in list(self._works.items()):
+            works.add_metric([work, outcome], count)
+        yield works
+        samples = CounterMetricFamily("didyma_samples", "Sampled requests.", labels=["outcome"])
+        for outcome, count in list(self._samples.outcomes.items()) if self._samples else ():
+            samples.add_metric([outcome], count)
+        yield samples
+
+    def _histograms(self) -> Iterator[Metric]:
+        kinds: list[tuple[str, str, Callable[[ModelWatch], Buckets]]] = [
+            ("probability", "Probabilities of documents.", lambda own: own.chances),
+            (
+                "shadow_overlap",
+                "Share of the first ten that a shadow model has there, too.",
+                lambda own: own.shadow.overlap,
+            ),
+            (
+                "shadow_correlation",
+                "Correlation of a shadow model's ranks.",
+                lambda own: own.shadow.correlation,
+            ),
+        ]
+        for name, help, read in kinds:
+            family = HistogramMetricFamily(f"didyma_{name}", help, labels=["model"])
+            for model, watch in self.by_name.items():
+                buckets = read(watch)
+                family.add_metric([model], buckets.cumulative, buckets.sum)
+            yield family
+
+    def _drifts(self) -> Iterator[Metric]:
+        """Of the last day that has queries."""
+        parts = GaugeMetricFamily(
+            "didyma_drift",
+            "Distance of the day's queries from training: what of the order is untried, how far it "
+            "departs from the old one, and the distances of features and of what probabilities "
+            "rest on.",
+            labels=["model", "of"],
+        )
+        warns = GaugeMetricFamily("didyma_drift_warning", "Whether it warns.", labels=["model"])
+        queries = GaugeMetricFamily("didyma_drift_queries", "Queries of it.", labels=["model"])
+        features = GaugeMetricFamily(
+            "didyma_feature_drift", "Distance of each feature.", labels=["model", "feature"]
+        )
+        for model, watch in self.by_name.items():
+            if not watch.days:
+                continue
+            drift = watch.days[-1].drift
+            for of, value in (
+                ("untried", drift.untried),
+                ("departure", drift.departure),
+                ("features", drift.distance),
+                ("probabilities", drift.inputs_distance),
+            ):
+                parts.add_metric([model, of], value)
+            warns.add_metric([model], drift.warns)
+            queries.add_metric([model], drift.n_queries)
+            for feature in drift.features:
+                features.add_metric([model, feature.name], feature.distance)
+        yield from (parts, warns, queries, features)
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()

@@ -1,0 +1,85 @@
+"""Work after answers: never at the cost of a request, and bounded."""
+
+from __future__ import annotations
+
+import threading
+
+from didyma.interruption import check_interruption
+from didyma.serve.afterwards import MOST, Afterwards
+
+
+class Turns:
+    """Whether requests have all turns."""
+
+    is_busy = False
+
+
+def wait_for(afterwards: Afterwards, n: int) -> None:
+    for _ in range(2000):
+        if sum(afterwards.outcomes.values()) >= n:
+            return
+        threading.Event().wait(0.005)
+    raise AssertionError(afterwards.outcomes)
+
+
+def test_it_is_done_and_counted():
+    afterwards, done = Afterwards(Turns(), 100, 20.0), []
+    afterwards.add(10, [("drift", lambda: done.append(1)), ("shadow", lambda: 1 / 0)])
+    wait_for(afterwards, 2)
+    assert done == [1]
+    assert afterwards.outcomes == {("drift", "done"): 1, ("shadow", "failed"): 1}
+    afterwards.close()
+
+
+def test_it_waits_for_a_free_turn_also_between_two_steps():
+    turns = Turns()
+    afterwards, steps, began = Afterwards(turns, 100, 20.0), [], threading.Event()
+
+    def work() -> None:
+        steps.append("first")
+        turns.is_busy = True
+        began.set()
+        check_interruption()
+        steps.append("second")
+
+    afterwards.add(1, [("shadow", work)])
+    assert began.wait(20)
+    threading.Event().wait(0.05)
+    assert steps == ["first"]
+    turns.is_busy = False
+    wait_for(afterwards, 1)
+    assert steps == ["first", "second"]
+    afterwards.close()
+
+
+def test_what_finds_no_turn_in_time_is_dropped():
+    turns = Turns()
+    turns.is_busy = True
+    afterwards = Afterwards(turns, 100, 0.05)
+    afterwards.add(1, [("shadow", lambda: None)])
+    wait_for(afterwards, 1)
+    assert afterwards.outcomes == {("shadow", "dropped"): 1}
+    afterwards.close()
+
+
+def test_neither_many_nor_large_requests_are_held():
+    turns = Turns()
+    turns.is_busy = True
+    afterwards = Afterwards(turns, 100, 20.0)
+    afterwards.add(101, [("drift", lambda: None)])
+    assert afterwards.outcomes["drift", "dropped"] == 1
+    afterwards.add(60, [("drift", lambda: None)])
+    afterwards.add(60, [("drift", lambda: None), ("shadow", lambda: None)])
+    assert afterwards.outcomes == {("drift", "dropped"): 2, ("shadow", "dropped"): 1}
+    for _ in range(MOST + 5):
+        afterwards.add(0, [("drift", lambda: None)])
+    assert afterwards.outcomes["drift", "dropped"] == 2 + 6
+    turns.is_busy = False
+    wait_for(afterwards, 3 + 6 + MOST)
+    assert afterwards.outcomes["drift", "done"] == MOST
+    afterwards.add(60, [("drift", lambda: None)])
+    wait_for(afterwards, 10 + MOST)
+    assert afterwards.outcomes["drift", "done"] == MOST + 1
+    afterwards.close()
+    afterwards.add(1, [("drift", lambda: None)])
+    assert afterwards.outcomes["drift", "dropped"] == 9
