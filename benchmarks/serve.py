@@ -30,12 +30,17 @@ import numpy as np
 
 from benchmarks.row import Row
 from didyma.data.lists import Lists
+from didyma.serve.observer import Observer
+from didyma.serve.served import NamedSource, ServedModels
+from didyma.serve.watch import Watch
+from didyma.text.observation import Scored, observing
 from didyma.text.text_reranker import TextReranker
 
 SIZES, WORDS, ASKED, N_WORDS = (10, 100, 1000), 100, 10, 20_000
 TIMES, LISTS = 300, 200
 P50, OWN, START = 8.0, 2.0, 2.0  # milliseconds for 100 passages, twice; seconds
 CLIENTS, HOSTILE, SECONDS = 32, 3, 60.0
+COUNT = 2.0  # percent
 NEW = 10  # words of each text that are new to the server
 TAIL = 3.0  # p99 over p50
 GROWTH = 1.05  # of memory, between the first sixth of the time and its end
@@ -68,6 +73,7 @@ def run(scale: float = 1.0) -> list[Row]:
             for size in SIZES:
                 rows += latencies(server.client, rng, size, max(3, round(TIMES * scale)))
             rows += crowd(server, max(0.5, SECONDS * scale))
+        rows += watching(model, rng, max(3, round(TIMES * scale)))
     return rows + (installed() if scale >= 1 else [])
 
 
@@ -88,6 +94,39 @@ def latencies(client: HTTPConnection, rng: np.random.Generator, size: int, times
         Row.at_most(f"{name}, p50", p50, "ms", P50),
         Row(f"{name}, p99", p99, "ms"),
         Row.at_most(f"{name}, of p50 the server, HTTP and JSON", share, "ms", OWN),
+    ]
+
+
+def watching(model: Path, rng: np.random.Generator, times: int) -> list[Row]:
+    """Processor time that watching takes, as a share of ranking 100 passages, in this process.
+
+    What counts answers is part of the request. Drift is looked at when the answer is sent, at most
+    ten times a second.
+    """
+    models = ServedModels([NamedSource(model, "model")])
+    served = models.by_name["model"]
+    observer = Observer(Watch(models, Counter()))
+    spent: dict[str, list[float]] = {"rank": [], "count": [], "drift": []}
+    for _ in range(times):
+        content = json.loads(body(rng, 100))
+        query, scored = content["query"], list[Scored]()
+        began = time.thread_time()
+        with observing(scored.append):
+            ranking = served.reranker.rank(query, content["documents"])
+        ranked = time.thread_time()
+        works = observer.note("model", served, query, ranking, scored, len)
+        counted = time.thread_time()
+        for _, work in works:
+            work()
+        ended = time.thread_time()
+        for name, seconds in zip(spent, (ranked - began, counted - ranked, ended - counted)):
+            spent[name].append(seconds)
+    rank, count, drift = (float(np.mean(seconds)) for seconds in spent.values())
+    return [
+        Row.at_most(
+            "100 passages, to count the answer, of ranking", 100 * count / rank, "%", COUNT
+        ),
+        Row("100 passages, to look for drift, of ranking", 100 * drift / rank, "%"),
     ]
 
 

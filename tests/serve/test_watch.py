@@ -64,6 +64,22 @@ def trained(path: Path, *seeds: int) -> list[Path]:
     return paths
 
 
+@pytest.fixture
+def looks_at_all(monkeypatch):
+    monkeypatch.setattr("didyma.serve.watch.PAUSE", 0.0)
+
+
+def test_queries_are_looked_at_now_and_then(model_file, monkeypatch):
+    monkeypatch.setattr("didyma.serve.watch.PAUSE", 1000.0)
+    with running(Service(ServedModels([NamedSource(model_file, "first")]))) as client:
+        for _ in range(40):
+            ask(client)
+        done(client, "drift", 1)
+        assert client.get("/watch").json()["models"]["first"]["days"][0]["n_queries"] == 1
+        assert value(client, "didyma_probability_count", model="first") == 160
+
+
+@pytest.mark.usefixtures("looks_at_all")
 def test_answers_probabilities_and_drift_are_counted(model_file):
     models = ServedModels([NamedSource(model_file, "first")])
     with running(Service(models)) as client:

@@ -54,10 +54,10 @@ class Observer:
         watch, works = self.watch.by_name[name], list[tuple[str, Callable[[], object]]]()
         last = scored[-1] if scored else None
         watch.count(model, ranking, last)
-        if last is not None:
+        if last is not None and watch.is_due():
             works.append(("drift", partial(watch.look, last, model.version)))
-            if self.shadows is not None and name in self.shadows.by_name:
-                works.append(("shadow", partial(self._shadow, name, last, ask)))
+        if last is not None and self.shadows is not None and name in self.shadows.by_name:
+            works.append(("shadow", partial(self._shadow, name, last, ask)))
         if self.samples is not None and self.samples.chooses():
             record = partial(record_of, name, model.version, query, ranking)
             works.append(("sample", partial(_write, self.samples, record)))

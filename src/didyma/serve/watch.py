@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -32,6 +34,8 @@ __all__ = ["ModelWatch", "Watch"]
 CHANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
 DAYS = 30  # that are remembered
 NAMED = 5  # features of a day that are told
+RECENT = 32  # answers whose probabilities are counted at once
+PAUSE = 0.1  # seconds between two queries of a model that are looked at
 
 
 class ObservedDay:
@@ -65,6 +69,8 @@ class ModelWatch:
         self._today, self._lock = today, threading.Lock()
         self._of: ServedModel | None = None
         self._thresholds: list[tuple[str, float]] = []
+        self._recent: list[NDArray[np.float64]] = []
+        self._due = 0.0
         self.answers = self.empty = self.words = self.unseen = self.teacher_documents = 0
         self.chances = Buckets(CHANCES)
         self.documents_above: Counter[str] = Counter()
@@ -76,30 +82,51 @@ class ModelWatch:
 
     def count(self, model: ServedModel, ranking: Ranking, scored: Scored | None) -> None:
         """Count an answer; that is cheap, and done with every one."""
-        chances = None if scored is None else scored.probability
-        imputed = {} if scored is None else scored.imputed()
+        imputed = None if scored is None else scored.imputed()
         asked, failure = getattr(ranking, "asked", None), getattr(ranking, "failure", None)
         with self._lock:
             self.answers += 1
             self.empty += not len(ranking)
-            self.imputed.update(imputed)
+            if imputed:
+                self.imputed.update(imputed)
             if asked is not None:
                 outcome = "failed" if failure is not None else "asked" if asked else "spared"
                 self.teacher[outcome] += 1
                 self.teacher_documents += asked
-            if chances is None:
+            if scored is None or scored.probability is None:
                 return
-            self.chances.add(chances)
-            for precision, threshold in self._thresholds_of(model):
-                n_above = int(np.count_nonzero(chances >= threshold))
-                self.documents_above[precision] += n_above
-                self.answers_above[precision] += n_above > 0
+            if self._of is not model:
+                self._sum_up()
+                self._of = model
+                self._thresholds = [(f"{own['asked']:g}", own["score"]) for own in model.thresholds]
+            self._recent.append(scored.probability)
+            if len(self._recent) >= RECENT:
+                self._sum_up()
 
-    def _thresholds_of(self, model: ServedModel) -> list[tuple[str, float]]:
-        if self._of is not model:
-            self._of = model
-            self._thresholds = [(f"{own['asked']:g}", own["score"]) for own in model.thresholds]
-        return self._thresholds
+    def _sum_up(self) -> None:
+        """Count the probabilities of recent answers, all at once, as that is cheaper."""
+        recent, self._recent = self._recent, []
+        if not recent:
+            return
+        chances, highest = np.concatenate(recent), np.array([own.max() for own in recent])
+        self.chances.add(chances)
+        for precision, threshold in self._thresholds:
+            self.documents_above[precision] += int(np.count_nonzero(chances >= threshold))
+            self.answers_above[precision] += int(np.count_nonzero(highest >= threshold))
+
+    def summed_up(self) -> Self:
+        """The same when all answers are counted."""
+        with self._lock:
+            self._sum_up()
+        return self
+
+    def is_due(self) -> bool:
+        """Whether it is time to look at a query again."""
+        now = time.monotonic()
+        if now < self._due:
+            return False
+        self._due = now + PAUSE
+        return True
 
     def look(self, scored: Scored, version: str) -> None:
         """Compare a query with those of training, after its answer is sent."""
@@ -120,6 +147,7 @@ class ModelWatch:
     def to_dict(self) -> dict[str, Any]:
         """All of it, ready for JSON."""
         with self._lock:
+            self._sum_up()
             return {
                 "answers": self.answers,
                 "empty": self.empty,
@@ -166,6 +194,8 @@ class Watch(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """All of it, for Prometheus."""
+        for model in self.by_name.values():
+            model.summed_up()
         yield from self._counts()
         yield from self._histograms()
         yield from self._drifts()
