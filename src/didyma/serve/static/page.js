@@ -5,6 +5,7 @@ import { byId, isStill, make } from "./elements.js";
 import { Judgements } from "./judgements.js";
 import { readPassages } from "./passages.js";
 import { Refusal, Server } from "./server.js";
+import { watched } from "./watch.js";
 import { count, percent } from "./words.js";
 
 const FAR = 0.7; // of the screen's height: results that begin below are scrolled to
@@ -33,6 +34,7 @@ class Page {
     for (const event of ["pointerover", "focusin"]) {
       byId("columns").addEventListener(event, ({ target }) => this.#pointOut(target.closest(".card")));
     }
+    byId("watch").addEventListener("toggle", () => this.#watch());
     byId("export").addEventListener("click", () => this.#export());
     window.addEventListener("beforeunload", (event) => {
       if (!this.judgements.saved) event.preventDefault();
@@ -57,6 +59,12 @@ class Page {
       byId("model-choice").hidden = byId("beside-choice").hidden = names.length < 2;
       this.#offerThresholds();
     });
+  }
+
+  /** Show what was asked so far, when somebody wants to know. */
+  async #watch() {
+    if (!byId("watch").open) return;
+    await this.#trying(async () => byId("watched").replaceChildren(...watched(await this.server.watch())));
   }
 
   /** Indexes are further sources of passages. */

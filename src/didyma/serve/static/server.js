@@ -48,6 +48,10 @@ export class Server {
     return (await this.#fetch("info", {})).json();
   }
 
+  async watch() {
+    return (await this.#fetch("watch", {})).json();
+  }
+
   /** The first passages of an index for a question, in its order. */
   async search(index, query, signal) {
     const body = JSON.stringify({ index, query, top_n: CANDIDATES, candidates: CANDIDATES });
