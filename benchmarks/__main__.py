@@ -20,7 +20,7 @@ from didyma.files import replace_when_done
 
 BENCHMARKS = (
     *("passes", "fits", "additive", "oracle", "scaling", "memory", "letor_reader", "sparsemap"),
-    *("latent", "hypergraph", "local", "structures", "structure_kernels", "layers"),
+    *("latent", "hypergraph", "local", "structures", "structure_kernels", "layers", "decisions"),
     *("lp_sparsemap", "peers", "certified", "whole", "threads", "tagger", "low_rank"),
     *("boosting", "parser", "esim", "passage", "text_features", "rerank", "search", "serve"),
     *("startup", "before", "cluster"),
@@ -30,6 +30,7 @@ WITH_PEERS = {
     "before",
     "structure_kernels",
     "layers",
+    "decisions",
     "lp_sparsemap",
     "peers",
     "whole",

@@ -4,7 +4,8 @@
 
 reads names of folders, one a line. From each it takes tasks.npz (features, costs, decisions,
 outputs) and settings.json (method, seeds, rates, steps), writes the weights at each checkpoint to
-weights.npy, and prints the seconds of the training and the calls of the solver as a line of JSON.
+weights.npy, and prints the processor's seconds of the training and the calls of the
+solver as a line of JSON.
 
     python decisions_worker.py --data PROBLEM N DEGREE NOISE SEED FILE
 
@@ -148,9 +149,9 @@ def work(folder: Path) -> dict[str, float]:
     tasks, model = Tasks(*tensors, wanted["seeds"]), Listed(arrays["outputs"])
     decisions = tasks.decisions.repeat_interleave(len(wanted["rates"]), dim=0)
     criterion = METHODS[wanted["method"]](model, decisions)
-    start = time.perf_counter()
+    start = time.process_time()
     weights = train(tasks, criterion, wanted["rates"], wanted["steps"])
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     np.save(folder / "weights.npy", weights)
     return {"seconds": seconds, "calls": model.n_calls}
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -128,15 +129,10 @@ class PoolLoss(ArgmaxModule):
                 field="predicted",
             )
         pool = self.pool.to("cpu", torch.uint8) if self.pool.ndim > 1 else parts[:0]
-        seen = {bytes(row.numpy().tobytes()) for row in pool}
-        new = []
-        for row in parts:
-            key = bytes(row.contiguous().numpy().tobytes())
-            if key not in seen:
-                seen.add(key)
-                new.append(row)
-        if new:
-            grown = torch.cat([pool, torch.stack(new)])
+        seen = {row.tobytes() for row in pool.numpy()}
+        rows = {row.tobytes(): row for row in parts.numpy()}
+        if new := [row for key, row in rows.items() if key not in seen]:
+            grown = torch.cat([pool, torch.from_numpy(np.stack(new))])
             self.pool = grown if self.max_size is None else grown[-self.max_size :]
 
     def extra_repr(self) -> str:
