@@ -67,6 +67,11 @@ STUDIES = {
     "alignment": Study(
         "sparsemap_models", ("sparsemap_alignment",), ("--part", "nli", "--seeds", "5")
     ),
+    "decisions": Study(
+        "decisions",
+        ("decisions_warm_up", "decisions_shortest_path", "decisions_cost"),
+        ("--problems", "shortest path", "--cache", str(LOGS / "decisions")),
+    ),
     "rerank": Study("rerank", ("rerank_home", "rerank_verdicts", "rerank_abroad", "rerank_curve")),
 }
 
