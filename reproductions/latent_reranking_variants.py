@@ -83,7 +83,7 @@ class Questions:
             loss_scale=C,
             online=True,
         )
-        monitor = Monitor(self.choose, "AP", None, None)
+        monitor = Monitor({"": self.choose}, "AP", None, None)
         first = None if start is None else PerceptronState(start)
         Perceptron(EPOCHS, seed, C).solve(problem, start=first, callback=monitor)
         assert monitor.best_w is not None

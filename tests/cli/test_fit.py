@@ -91,6 +91,22 @@ def test_classification(run: Run, folder: Path, tmp_path: Path) -> None:
     assert model.describe(output)["class"] == "ClassificationRanker"
 
 
+def test_other_dev_files_are_judged_and_choose_nothing(
+    run: Run, folder: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "model.safetensors"
+    dev, other = folder / "dev.letor", folder / "train.letor"
+    arguments = ("fit", other, "--dev", dev, "--C", "0.1,10", "--patience", "2", "-o", output)
+    alone = json.loads(run(*arguments, "--json").stdout)
+    both = json.loads(run(*arguments, "--dev", other, "--json").stdout)
+    (judged,) = both.pop("also")
+    for key in ("C", "objective", "dev", "n_iter", "train"):
+        assert both[key] == alone[key]
+    evaluated = json.loads(run("eval", output, other, "--json").stdout)
+    assert judged["value"] == pytest.approx(evaluated["mean"]["AP"])
+    assert f"{other} AP" in run(*arguments, "--dev", other).stdout
+
+
 @pytest.mark.parametrize(
     ("name", "options", "expected"),
     [

@@ -174,7 +174,7 @@ def test_queries_of_one_class_are_counted_in_one_warning() -> None:
     ],
 )
 def test_evaluation_sets(evaluation: dict[str, Any]) -> None:
-    seen = Recorder().fit(X, Y, qid=QID, **evaluation).seen_[4]
+    seen = Recorder().fit(X, Y, qid=QID, **evaluation).seen_[4][""]
     np.testing.assert_array_equal(seen.X, X)
     np.testing.assert_array_equal(seen.y, Y)
     assert seen.groups.codes.tolist() == [0, 0, 1, 1, 1]
@@ -183,13 +183,29 @@ def test_evaluation_sets(evaluation: dict[str, Any]) -> None:
 def test_evaluation_set_of_one_query_with_one_row_each_way() -> None:
     one = (X[:1], Y[:1])
     for queries in ({"eval_qid": ["q"]}, {"eval_qid": [["q"]]}, {"eval_group": [1]}, {}):
-        assert len(Recorder().fit(X, Y, eval_set=one, **queries).seen_[4].groups) == 1
+        assert len(Recorder().fit(X, Y, eval_set=one, **queries).seen_[4][""].groups) == 1
+
+
+def test_several_evaluation_sets_have_names() -> None:
+    lists = Lists(X[:3], Y[:3].astype(float), np.array(["p", "q", "p"]))
+    sets: dict[str, Any] = {"eval_set": [(X, Y), lists], "eval_group": [[2, 3], None]}
+    seen = Recorder().fit(X, Y, qid=QID, **sets).seen_[4]
+    assert list(seen) == ["valid_0", "valid_1"]
+    assert seen["valid_0"].groups.sizes.tolist() == [2, 3]
+    assert seen["valid_1"].groups.sizes.tolist() == [2, 1]
+    seen = Recorder().fit(X, Y, qid=QID, **sets, eval_names=["train", "dev"]).seen_[4]
+    assert list(seen) == ["train", "dev"]
 
 
 @pytest.mark.parametrize(
     ("evaluation", "message"),
     [
-        ({"eval_set": [(X, Y), (X, Y)]}, "eval_set: expected"),
+        ({"eval_set": []}, "eval_set: expected"),
+        ({"eval_set": [(X, Y), (X, Y)], "eval_qid": QID}, "eval_qid: expected a list of 2 arrays"),
+        ({"eval_set": [(X, Y)], "eval_group": [[5], [5]]}, "eval_group: expected a list of 1"),
+        ({"eval_set": (X, Y), "eval_names": "dev"}, "eval_names: expected 1 different"),
+        ({"eval_set": [(X, Y)] * 2, "eval_names": ["a", "a"]}, "eval_names: expected 2 different"),
+        ({"eval_names": ["a"]}, "need eval_set"),
         ({"eval_set": [X, Y]}, "eval_set: expected"),
         ({"eval_set": X}, "eval_set: expected"),
         ({"eval_qid": QID}, "need eval_set"),
@@ -292,7 +308,7 @@ def test_judged_results_bring_their_grades_and_queries() -> None:
     plain = Recorder().fit(X, Y, qid=QID)
     for mine, other in zip(ranker.seen_[:2], plain.seen_[:2]):
         np.testing.assert_array_equal(mine, other)
-    assert ranker.seen_[2].names.tolist() == ranker.seen_[4].groups.names.tolist() == ["b", "a"]
+    assert ranker.seen_[2].names.tolist() == ranker.seen_[4][""].groups.names.tolist() == ["b", "a"]
     np.testing.assert_array_equal(ranker.predict(data), plain.predict(X))
     np.testing.assert_array_equal(ranker.rank(data), plain.rank(X, qid=QID))
     assert ranker.score(data) == plain.score(X, Y, qid=QID)

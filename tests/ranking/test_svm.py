@@ -292,6 +292,24 @@ def test_watching_held_out_queries():
     assert max(record["nDCG@5"] for record in early.history_) > max(at_C)
 
 
+def test_the_first_of_several_sets_decides():
+    X, y, qid = judged(noise=2.0)
+    first, second = judged(seed=12, noise=2.0), judged(seed=13, noise=2.0)
+    settings = {"C": 1e4, "patience": 1, "tol": 1e-4}
+    alone = SVMRanker(**settings).fit(X, y, qid=qid, eval_set=first[:2], eval_qid=first[2])
+    both = SVMRanker(**settings).fit(
+        *(X, y, qid),
+        eval_set=[first[:2], second[:2]],
+        eval_qid=[first[2], second[2]],
+        eval_names=["near", "far"],
+    )
+    np.testing.assert_array_equal(both.coef_, alone.coef_)
+    assert [r["near AP"] for r in both.history_] == [r["AP"] for r in alone.history_]
+    far = SVMRanker(C=1e4, tol=1e-4).fit(X, y, qid=qid, eval_set=second[:2], eval_qid=second[2])
+    n_iter = both.n_iter_
+    assert [r["far AP"] for r in both.history_] == [r["AP"] for r in far.history_[:n_iter]]
+
+
 def test_the_call_shape_of_pyterrier():
     X, y, qid = judged()
     sizes = np.bincount(qid)

@@ -62,7 +62,7 @@ class Checkpointing:
         identity: dict[str, Any] = {
             flags[name]: value
             for name, value in self.context.params.items()
-            if not (name in FREE or value is None or isinstance(value, Path))
+            if not (name in FREE or value is None or is_path(value))
         }
         identity |= {name: partial(fingerprint, value) for name, value in data.items()}
         saved = Checkpoint(folder, identity, every=self.checkpoint_every, resume=self.resume)
@@ -75,3 +75,10 @@ class Checkpointing:
             yield
         if saved.interrupted and saved.exists:
             print_message(f"{folder}: --resume goes on from here")
+
+
+def is_path(value: Any) -> bool:
+    """Whether an option is a file, or files: a run that goes on knows them by what they hold."""
+    return isinstance(value, Path) or (
+        isinstance(value, (list, tuple)) and any(isinstance(part, Path) for part in value)
+    )

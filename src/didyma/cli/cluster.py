@@ -20,7 +20,7 @@ WAIT = 30  # seconds for a scheduler to answer
 
 def train_on_cluster(
     address: str, ranker: Any, train: Path, dev: Path | None, Cs: Sequence[float], measure: str
-) -> tuple[ModelSelection, Lists | None]:
+) -> tuple[ModelSelection, list[Lists]]:
     """The ranker for each C, fitted where the shards are, and the dev rows that they are judged on.
 
     An SVM has a path, where each fit starts from the one before.
@@ -39,7 +39,7 @@ def train_on_cluster(
             results = select_model(
                 (clone(ranker).set_params(C=C).fit(Shards(train)) for C in Cs), judge
             )
-    return results, None if judge is None or not results.candidates else judge.lists
+    return results, [] if judge is None or not results.candidates else [judge.lists]
 
 
 class _Judge:

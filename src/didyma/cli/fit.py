@@ -99,7 +99,11 @@ def fit(
     train: Annotated[Path, options.argument("TRAIN", options.DATA)],
     output: options.Output = Path("model.didyma.safetensors"),
     dev: Annotated[
-        Path | None, options.file("Held-out queries, to choose C by and to watch.")
+        list[Path] | None,
+        options.file(
+            "Held-out queries, to choose C by and to watch. Given again: others, which are judged "
+            "and choose nothing."
+        ),
     ] = None,
     measure: Annotated[
         str | None, options.text("NAME", "Measure on --dev.", default="that of the loss")
@@ -165,18 +169,19 @@ def fit(
 
     didyma fit shards/ --dask tcp://10.0.0.1:8786 --dev dev.txt --C 1,10,100
     """
-    Cs = [] if C is None else options.read_Cs(C, dev)
-    if "patience" in parameters and dev is None:
+    devs = dev or []
+    Cs = [] if C is None else options.read_Cs(C, devs)
+    if "patience" in parameters and not devs:
         raise typer.BadParameter("needs --dev", param_hint="--patience")
     ranker_type = WITH_BINS if model_type == "svm" and "bins" in parameters else model_type
     _check_parameters(ranker_type, parameters, missing)
     parameters = RANKER.read(ranker_type, parameters)
-    check_output(output, train, dev, columns.group)
+    check_output(output, train, *devs, columns.group)
     parameters["random_state"] = seed
     if "measure" in parameters_of(RANKERS[ranker_type]):
         parameters["measure"] = measure
     measure = measure or str(_ranker(ranker_type, parameters).judged_by())
-    if dev is not None:
+    if devs:
         from didyma.metrics import parse
 
         measure = str(parse(measure))
@@ -189,40 +194,41 @@ def fit(
             "--model-type": model_type in ("classification", "polynomial"),
             "--scale": scale != "none",
             "--patience": "patience" in parameters,
+            "--dev, given again,": len(devs) > 1,
             "--label, --qid, --docid, --group, --missing": columns != InputColumns() or missing,
         }
         for option, is_given in refused.items():
             if is_given:
                 raise typer.BadParameter("is not for --dask", param_hint=option)
         ranker = _ranker(ranker_type, parameters)
-        results, held_out = train_on_cluster(dask, ranker, train, dev, Cs, measure)
-        best, summary = _judged(results, {"file": str(train)}, dev, held_out, measure)
+        first = devs[0] if devs else None
+        results, held_out = train_on_cluster(dask, ranker, train, first, Cs, measure)
+        best, summary = _judged(results, {"file": str(train)}, dict(zip(devs, held_out)), measure)
         model = Model.of(best.ranker, summary)
         model.write(output)
     else:
         from didyma.ranking.scaling import scaled, scaler_of
 
-        mapped = [str(path) for path in (train, dev) if path is not None and path.is_dir()]
+        mapped = [str(path) for path in (train, *devs) if path.is_dir()]
         if mapped:  # the system ends a process whose mapped file is cut short
             from didyma._core.signals import end_on_bus_error
 
             problem = "cut short, or no longer readable, while it was learned from"
             end_on_bus_error(f"error: {', '.join(mapped)}: {problem}\n")
         data = _read(train, columns, missing)
-        held_out = None
-        if dev is not None:
-            held_out = _read(dev, replace(columns, group=None), missing, data)
+        held_out = [_read(path, replace(columns, group=None), missing, data) for path in devs]
         features, scaler = data.features, scaler_of(data, scale)
         if scaler is not None:
             folder = output.resolve().parent
             data = scaled(scaler, data, folder)
-            held_out = None if held_out is None else scaled(scaler, held_out, folder)
+            held_out = [scaled(scaler, lists, folder) for lists in held_out]
         with checkpointing.saving(output, TRAIN=data, dev=held_out):
             for name in ("categorical", "increasing", "decreasing"):
                 if name in parameters:
                     parameters[name] = data.features.places(parameters[name], flag_of(name))
             results = _learn(_ranker(ranker_type, parameters), data, held_out, Cs, measure)
-            best, summary = _judged(results, _counts(train, data), dev, held_out, measure)
+            watched = dict(zip(devs, held_out))
+            best, summary = _judged(results, _counts(train, data), watched, measure)
             features.remember(best.ranker)
             model = Model.of(best.ranker, summary)
             model = model if scaler is None else model.behind(scaler)
@@ -232,7 +238,7 @@ def fit(
         summary["wall_seconds"] = time.perf_counter() - began
         print_json({"model": str(output), **best.summary(), **summary})
     else:
-        _print_summary(model.name, best, results.candidates, measure, output)
+        _print_summary(model.name, best, results.candidates, summary, measure, output)
     end_if_interrupted(results.interrupted, "model")
 
 
@@ -256,12 +262,15 @@ def _ranker(ranker_type: str, parameters: dict[str, Any]) -> Any:
 
 
 def _learn(
-    ranker: Any, lists: Lists, dev: Lists | None, Cs: list[float], measure: str
+    ranker: Any, lists: Lists, dev: list[Lists], Cs: list[float], measure: str
 ) -> ModelSelection:
-    """The ranker fitted for each C: an SVM along a path, others each on its own."""
+    """The ranker fitted for each C: an SVM along a path, others each on its own.
+
+    The first of the dev sets decides.
+    """
     from didyma.learning.selection import HeldOut, fits, select_model
 
-    held_out = None if dev is None else HeldOut(dev, measure)
+    held_out = HeldOut(dev[0], measure) if dev else None
     usual = Cs or [ranker.weight() if hasattr(ranker, "weight") else ranker.C]
     if not hasattr(ranker, "callback"):
         with waiting("training"):
@@ -275,7 +284,7 @@ def _learn(
         tol = None if in_rounds else ranker.tol
     with reporting(usual, tol, _watch(ranker, held_out)) as ranker.callback:
         if not hasattr(ranker, "path"):
-            return select_model(fits(ranker, lists, usual, dev), held_out)
+            return select_model(fits(ranker, lists, usual, dev or None), held_out)
         watched = None if ranker.patience is None else dev
         return select_model(ranker.path(lists, None, Cs or None, eval_set=watched), held_out)
 
@@ -294,8 +303,7 @@ def _watch(ranker: Any, held_out: HeldOut | None) -> DevMeasure | None:
 def _judged(
     results: ModelSelection,
     train: dict[str, Any],
-    dev: Path | None,
-    held_out: Lists | None,
+    devs: dict[Path, Lists],
     measure: str,
 ) -> tuple[Candidate, dict[str, Any]]:
     """The best of all, and what a model file keeps of how it was found."""
@@ -308,8 +316,15 @@ def _judged(
         "dev": None,
         "candidates": [candidate.summary() for candidate in results.candidates],
     }
-    if dev is not None and held_out is not None:
-        summary["dev"] = {**_counts(dev, held_out), "measure": measure, "value": best.value}
+    from didyma.learning.selection import HeldOut
+
+    for path, held_out in devs.items():
+        judged = {**_counts(path, held_out), "measure": measure}
+        if summary["dev"] is None:
+            summary["dev"] = {**judged, "value": best.value}
+        else:
+            value = HeldOut(held_out, measure)(best.ranker)
+            summary.setdefault("also", []).append({**judged, "value": value})
     return best, summary
 
 
@@ -331,7 +346,12 @@ def _counts(path: Path, data: Lists) -> dict[str, Any]:
 
 
 def _print_summary(
-    name: str, best: Candidate, candidates: list[Candidate], measure: str, output: Path
+    name: str,
+    best: Candidate,
+    candidates: list[Candidate],
+    found: dict[str, Any],
+    measure: str,
+    output: Path,
 ) -> None:
     if len(candidates) > 1:
         rows = [["C", f"dev {measure}", "objective", "iterations"]]
@@ -359,5 +379,7 @@ def _print_summary(
         lines["passes"] = f"{summary['passes']:.1f} in {best.seconds:.2f} s"
     if best.value is not None:
         lines[f"dev {measure}"] = decimal(best.value)
+    for other in found.get("also", ()):
+        lines[f"{other['file']} {measure}"] = decimal(other["value"])
     lines["saved to"] = str(output)
     typer.echo(listed(lines))

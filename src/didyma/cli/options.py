@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -136,7 +136,7 @@ def at_most_one(**given: Any) -> None:
         raise typer.BadParameter("give one of them", param_hint=flags)
 
 
-def read_Cs(text: str, dev: Path | None, name: str = "C") -> list[float]:
+def read_Cs(text: str, dev: Path | Sequence[Path] | None, name: str = "C") -> list[float]:
     """The values of --C, in ascending order; to choose among several, there must be a --dev."""
     try:
         values = sorted({float(value) for value in text.split(",")})
@@ -147,7 +147,7 @@ def read_Cs(text: str, dev: Path | None, name: str = "C") -> list[float]:
             f"expected positive numbers with commas between them, found {text!r}",
             param_hint=f"--{name}",
         )
-    if len(values) > 1 and dev is None:
+    if len(values) > 1 and not dev:
         raise typer.BadParameter(
             f"several values of {name} need --dev, to choose by", param_hint=f"--{name}"
         )

@@ -5,8 +5,8 @@ No training fails silently: a warning says where what was learned is worth no mo
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from didyma.learning.solution import Callback, Progress, Solution
 from didyma.stateful import Stateful
 
 __all__ = [
+    "EvalSets",
     "Learner",
     "Monitor",
     "Watch",
@@ -31,6 +32,9 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 
+EvalSets: TypeAlias = Mapping[str, Lists]
+"""Held-out lists by name, of which the first decide; "" is the name of those that have none."""
+
 RECORDED = ("n_iter", "passes", "seconds", "C", "value", "dual", "gap")  # of each iteration
 
 
@@ -38,17 +42,17 @@ class Watch(Stateful):
     """A callback that records each iteration and knows when a held-out measure stops improving.
 
     ``history`` has one record per iteration: n_iter, passes, seconds, C, value, dual, gap, and
-    under ``name`` what ``evaluate(w)`` says, if it is given; higher is better. With ``patience``
-    the run stops after so many iterations without a better value; ``best_w`` are the weights of the
-    best. Iterations at another C than ``C``, on the way to it, are recorded but never kept.
+    under its name what each measure says of the weights; higher is better. The first one decides:
+    with ``patience`` the run stops after so many iterations without a better value; ``best_w`` are
+    the weights of the best. Iterations at another C than ``C``, on the way to it, are recorded but
+    never kept.
     """
 
     _changing: ClassVar[tuple[str, ...]] = ("history", "best_w", "best_value", "_waited")
 
     def __init__(
         self,
-        evaluate: Callable[[Vector], float] | None,
-        name: str,
+        measures: Mapping[str, Callable[[Vector], float]],
         patience: int | None,
         callback: Callback | None,
         C: float | None = None,
@@ -56,13 +60,13 @@ class Watch(Stateful):
         self.history: list[dict[str, Any]] = []
         self.best_w: Vector | None = None
         self.best_value = -np.inf
-        self._evaluate, self._name = evaluate, name
+        self._measures = measures
         self._patience, self._callback, self._C = patience, callback, C
         self._waited = 0
 
     def check_state(self) -> None:
         """Refuse records that are not those of `__call__`."""
-        names = [*RECORDED, *([] if self._evaluate is None else [self._name])]
+        names = [*RECORDED, *self._measures]
         for record in self.history:
             if list(record) != names or not all(type(v) in (int, float) for v in record.values()):
                 raise ValueError(f"history should have records of {', '.join(names)}")
@@ -70,13 +74,11 @@ class Watch(Stateful):
     def __call__(self, progress: Progress) -> bool:
         """Record an iteration; True stops the run."""
         record = {name: getattr(progress, name) for name in RECORDED}
-        self.history.append(record)
         stop = False
-        if self._evaluate is not None:
-            value = self._evaluate(progress.w)
-            record[self._name] = value
-            if self._C is None or progress.C == self._C:
-                stop = self._keep(value, progress.w)
+        record |= {name: evaluate(progress.w) for name, evaluate in self._measures.items()}
+        if self._measures and (self._C is None or progress.C == self._C):
+            stop = self._keep(record[next(iter(self._measures))], progress.w)
+        self.history.append(record)
         if self._callback is not None:
             stop = bool(self._callback(progress)) or stop
         return stop
@@ -94,28 +96,30 @@ class Watch(Stateful):
 
 
 class Monitor(Watch):
-    """`Watch` over a ranking measure on held-out queries."""
+    """`Watch` over a ranking measure on held-out queries: "AP", or "name AP" of sets with names."""
 
     def __init__(
         self,
-        evaluation: Lists | None,
+        evaluation: EvalSets,
         measure: str,
         patience: int | None,
         callback: Callback | None,
         C: float | None = None,
     ) -> None:
-        if evaluation is None:
-            super().__init__(None, measure, patience, callback, C)
-            return
-        from didyma.metrics import Evaluator
+        measures = {}
+        for name, lists in evaluation.items():
+            label, evaluate = _measure(lists, measure)
+            measures[f"{name} {label}".strip()] = evaluate
+        super().__init__(measures, patience, callback, C)
 
-        evaluator = Evaluator(evaluation.y, evaluation.groups, measure)
-        judged = evaluator.measures[0]
 
-        def evaluate(w: Vector) -> float:
-            return evaluator(linear_scores(evaluation.X, w)).mean(judged)
+def _measure(lists: Lists, measure: str) -> tuple[str, Callable[[Vector], float]]:
+    """Name of a measure, and its value on lists for weights."""
+    from didyma.metrics import Evaluator
 
-        super().__init__(evaluate, str(judged), patience, callback, C)
+    evaluator = Evaluator(lists.y, lists.groups, measure)
+    (judged,) = evaluator.measures
+    return str(judged), lambda w: evaluator(linear_scores(lists.X, w)).mean(judged)
 
 
 SAMPLE = 100  # queries that tell whether a ranking is better than none ...

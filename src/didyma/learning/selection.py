@@ -95,9 +95,7 @@ class HeldOut:
         return self.value(ranker.predict(self.lists))
 
 
-def fits(
-    ranker: Any, lists: Lists, Cs: Iterable[float], eval_set: Lists | None = None
-) -> Iterator[Any]:
+def fits(ranker: Any, lists: Lists, Cs: Iterable[float], eval_set: Any = None) -> Iterator[Any]:
     """The ranker fitted for each C, in ascending order, each on its own.
 
     An SVM has a ``path``, where each fit starts from the one before.

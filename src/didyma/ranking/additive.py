@@ -15,6 +15,7 @@ from didyma.data.lists import Lists, group_rows
 from didyma.data.matrix import Matrix
 from didyma.errors import DataError, check_choice
 from didyma.execution import on_threads
+from didyma.learning.monitor import EvalSets
 from didyma.learning.row_bcfw import RowBCFW
 from didyma.learning.solution import check_C
 from didyma.model import Saved
@@ -194,7 +195,7 @@ class AdditiveSVMRanker(SVMRanker):
         tables = self.tables_
         return np.sqrt((self.mass_ * (tables - self.means_) ** 2).sum(axis=0))
 
-    def _design(self, train: Lists, evaluation: Lists | None) -> tuple[Lists, Lists | None]:
+    def _design(self, train: Lists, evaluation: EvalSets) -> tuple[Lists, EvalSets]:
         n_pairs = self._interactions()
         bins = Bins.of(
             *(train.X, self.bins, self.strategy, self._nominal(), self._signs()),
@@ -214,10 +215,10 @@ class AdditiveSVMRanker(SVMRanker):
             self._remember(bins, binned)
         return train.with_items(self._shrunk(binned)), self._design_evaluation(evaluation)
 
-    def _design_evaluation(self, evaluation: Lists | None) -> Lists | None:
-        return (
-            None if evaluation is None else evaluation.with_items(self._design_rows(evaluation.X))
-        )
+    def _design_evaluation(self, evaluation: EvalSets) -> Lists | None:
+        return {
+            name: lists.with_items(self._design_rows(lists.X)) for name, lists in evaluation.items()
+        }
 
     def _design_rows(self, X: Matrix) -> Binned:
         return self._shrunk(self._binned(X))
@@ -229,7 +230,7 @@ class AdditiveSVMRanker(SVMRanker):
         units, rises = shrinkage(self.bins_, self.mass_, self._roughness(), self.line_)
         return replace(binned, units=units, rises=rises)
 
-    def _solve(self, fitter: Fitter, evaluation: Lists | None) -> None:
+    def _solve(self, fitter: Fitter, evaluation: EvalSets) -> None:
         super()._solve(fitter, evaluation)
         plain = self.bins_.empty
         self.coef_ = plain.feasible(plain.weights(self._shrunk(plain).tables(self.coef_)))
@@ -281,9 +282,7 @@ class AdditiveSVMRanker(SVMRanker):
             self._problem(design, RankingProblem, uncut(parse_loss(self.loss)), None)
         )
 
-    def _design_shards(
-        self, workers: Any, evaluation: Lists | None
-    ) -> tuple[int, Any, Lists | None]:
+    def _design_shards(self, workers: Any, evaluation: EvalSets) -> tuple[int, Any, EvalSets]:
         """Edges are read off a sample of the rows of all shards, in proportion to their number."""
         from didyma.ranking.cluster import bin_counts, categories, sample_of
 

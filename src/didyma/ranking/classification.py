@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix
 from didyma.errors import DataError
-from didyma.learning.monitor import Learner
+from didyma.learning.monitor import EvalSets, Learner
 from didyma.learning.scoring import polynomial_scores
 from didyma.learning.solution import check_C, overflow, reached
 from didyma.model import Saved
@@ -96,7 +96,7 @@ class ClassificationRanker(LinearRanker):
     def _score_rows(self, X: Matrix) -> NDArray[np.float64]:
         return super()._score_rows(X) + self.intercept_
 
-    def _fit(self, train: Lists, evaluation: Lists | None) -> None:
+    def _fit(self, train: Lists, evaluation: EvalSets) -> None:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import LinearSVC
 
@@ -228,7 +228,7 @@ class PolynomialRanker(Learner, Ranker):
         learned = (self.support_vectors_, self.dual_coef_, self.gamma_, self.degree)
         return polynomial_scores(X, *learned) + self.intercept_
 
-    def _fit(self, train: Lists, evaluation: Lists | None) -> None:
+    def _fit(self, train: Lists, evaluation: EvalSets) -> None:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.svm import SVC
 

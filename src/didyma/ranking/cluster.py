@@ -27,6 +27,7 @@ from didyma.data.matrix import is_sparse
 from didyma.errors import NothingLearnedWarning, warn
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack
+from didyma.learning.monitor import EvalSets
 from didyma.learning.solution import Callback, Solution
 from didyma.ranking.bins import Bins, categories_of
 from didyma.ranking.checks import count_trainable
@@ -75,8 +76,8 @@ def sharded_fitter(
     workers: Workers,
     weights: NDArray[np.float64],
     n_jobs: int,
-    evaluation: Lists | None,
-) -> tuple[Fitter, Lists | None]:
+    evaluation: EvalSets,
+) -> tuple[Fitter, EvalSets]:
     """`SVMRanker._fitter` over shards, and the rows to evaluate on as `_design` makes them."""
     n_features, feasible, evaluation = ranker._design_shards(workers, evaluation)
     sent = for_worker(ranker, n_jobs)
@@ -110,7 +111,8 @@ def reading(
     eval_group: Any = None,
     sample_weight: Any = None,
     coef_init: Any = None,
-) -> Iterator[tuple[Cluster, NDArray[np.float64], int, Lists | None]]:
+    eval_names: Any = None,
+) -> Iterator[tuple[Cluster, NDArray[np.float64], int, EvalSets]]:
     """Workers that have read their shards, the shards' weights, threads for each, the `eval_set`.
 
     The ranker then knows the columns and how many queries there are. On exit the workers' state is
@@ -130,7 +132,7 @@ def reading(
         ranker.n_queries_ = count_trainable(np.concatenate(trainable), None)
         counts = np.array([int(flags.sum()) for flags in trainable])
         workers.keep(np.flatnonzero(counts).tolist())
-        evaluation = ranker._read_evaluation(eval_set, eval_qid, eval_group)
+        evaluation = ranker._read_evaluation(eval_set, eval_qid, eval_group, eval_names)
         yield workers, counts[counts > 0] / counts.sum(), n_jobs, evaluation
 
 

@@ -15,7 +15,7 @@ from didyma.checkpoints import remember
 from didyma.data.lists import Lists
 from didyma.errors import DataError, NothingLearnedWarning, check_choice
 from didyma.learning.cccp import CCCP, LatentResult, best_of, inner_solver
-from didyma.learning.monitor import Monitor, gain_over_zero
+from didyma.learning.monitor import EvalSets, Monitor, gain_over_zero
 from didyma.learning.perceptron import Perceptron, PerceptronState
 from didyma.learning.solution import Callback, Result, Solution, check_C
 from didyma.model import Saved
@@ -163,13 +163,13 @@ class LatentPerceptronRanker(_LatentRanker):
             start = PerceptronState(self.coef_)
         perceptron = Perceptron(1, seed_of(self.random_state) + calls, float(self.C))
         self._learn(
-            partial(perceptron.solve, problem, multiplicity=problem.multiplicity, start=start), None
+            partial(perceptron.solve, problem, multiplicity=problem.multiplicity, start=start), {}
         )
         self.n_iter_ = self.best_epoch_ = calls + 1
         self.n_queries_ += queries
         return self
 
-    def _fit(self, train: Lists, evaluation: Lists | None) -> None:
+    def _fit(self, train: Lists, evaluation: EvalSets) -> None:
         problem = self._problem(train)
         perceptron = Perceptron(self.epochs, seed_of(self.random_state), float(self.C))
         first = self._beginning(problem.n_features)
@@ -180,7 +180,7 @@ class LatentPerceptronRanker(_LatentRanker):
         )
 
     def _fit_shards(
-        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
+        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: EvalSets
     ) -> None:
         from didyma.cluster.perceptron import MixedPerceptron
         from didyma.cluster.problem import ShardedProblem
@@ -203,14 +203,14 @@ class LatentPerceptronRanker(_LatentRanker):
             query_weight=train.weights,
         )
 
-    def _learn(self, solve: Callable[..., Solution], evaluation: Lists | None) -> None:
+    def _learn(self, solve: Callable[..., Solution], evaluation: EvalSets) -> None:
         monitor = Monitor(evaluation, self.judged_by(), None, self.callback)
         solution = solve(callback=monitor)
         self._last = solution.state
         self._keep(solution, monitor, best=True)
         self.best_epoch_ = self.n_iter_
         if monitor.best_w is not None:
-            curve = [list(record.values())[-1] for record in self.history_]
+            curve = [list(record.values())[-len(evaluation)] for record in self.history_]
             self.best_epoch_ = int(self.history_[int(np.argmax(curve))]["n_iter"])
 
 
@@ -305,7 +305,7 @@ class LatentSVMRanker(_LatentRanker):
     objective_trace_: Annotated[NDArray[np.float64], Saved("rounds")] = field(init=False)
     result_: LatentResult = field(init=False)
 
-    def _fit(self, train: Lists, evaluation: Lists | None) -> None:
+    def _fit(self, train: Lists, evaluation: EvalSets) -> None:
         problem = self._problem(train)
         start = self._beginning(problem.n_features)
         if start is None and self.start == "classifier":
@@ -317,7 +317,7 @@ class LatentSVMRanker(_LatentRanker):
         self._descend(problem, start, evaluation)
 
     def _fit_shards(
-        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
+        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: EvalSets
     ) -> None:
         """The classifier to start from is the mean of those of the shards."""
         from didyma.cluster.problem import ShardedLatentProblem
@@ -347,7 +347,7 @@ class LatentSVMRanker(_LatentRanker):
         )
 
     def _descend(
-        self, problem: Any, start: NDArray[np.float64] | None, evaluation: Lists | None
+        self, problem: Any, start: NDArray[np.float64] | None, evaluation: EvalSets
     ) -> None:
         self.start_coef_ = np.zeros(problem.n_features) if start is None else start
         monitor = Monitor(evaluation, self.judged_by(), self.patience, self.callback)
@@ -382,12 +382,12 @@ def _feature_map(given: str | FeatureMap | None, loss: ItemwiseLoss) -> FeatureM
     return TopMean(loss.k) if isinstance(loss, PrecisionAt) else Truncated()
 
 
-def _classify(train: Lists, evaluation: Lists | None, rel: float) -> NDArray[np.float64]:
+def _classify(train: Lists, evaluation: EvalSets, rel: float) -> NDArray[np.float64]:
     """Weights of the most accurate linear classifier in which all queries count the same."""
     from sklearn.exceptions import ConvergenceWarning
 
     labels, weight = (train.y >= rel).astype(np.float64), _per_document(train)
-    judged = train if evaluation is None else evaluation
+    judged = next(iter(evaluation.values()), train)
     best: tuple[float, NDArray[np.float64]] = (-np.inf, np.zeros(train.X.shape[1]))
     for C in CLASSIFIER_CS:
         classifier = ClassificationRanker(C)
@@ -402,7 +402,7 @@ def _classify(train: Lists, evaluation: Lists | None, rel: float) -> NDArray[np.
     return best[1]
 
 
-def _classify_shard(part: Any, evaluation: Lists | None, rel: float) -> NDArray[np.float64]:
+def _classify_shard(part: Any, evaluation: EvalSets, rel: float) -> NDArray[np.float64]:
     return _classify(part.data.lists, evaluation, rel)
 
 

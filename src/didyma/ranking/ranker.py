@@ -13,7 +13,7 @@ from didyma.data.lists import Groups, Lists, group_rows, judgements
 from didyma.data.matrix import Matrix, as_csr, is_sparse
 from didyma.errors import DataError
 from didyma.execution import on_cluster
-from didyma.learning.monitor import Learner
+from didyma.learning.monitor import EvalSets, Learner
 from didyma.learning.scoring import linear_scores
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, validate_data
@@ -59,6 +59,7 @@ class Ranker(Savable, Estimator):
         eval_group: Any = None,
         sample_weight: ArrayLike | None = None,
         coef_init: ArrayLike | None = None,
+        eval_names: Sequence[str] | None = None,
     ) -> Self:
         """Learn from judged rows.
 
@@ -73,10 +74,10 @@ class Ranker(Savable, Estimator):
             Grades. Negative ones (junk in TREC judgements, or labels of -1) count as 0.
         qid, group
             The query of each row, or the size of each query.
-        eval_set : (X, y), [(X, y)] or Lists
-            Rows to evaluate on during training.
+        eval_set : (X, y), Lists, or a list of these
+            Rows to evaluate on during training; of several sets the first one decides when to stop.
         eval_qid, eval_group
-            Their queries: an array, or a list that holds one.
+            Their queries: an array, or a list that holds one for each set.
         sample_weight : array of shape (n_rows,)
             A query counts as often as the mean weight of its rows says: a weight of 2 is the same
             as the query given twice.
@@ -84,12 +85,14 @@ class Ranker(Savable, Estimator):
             Weights to begin at, where a ranker is linear and learns from a start: those of a
             similar ranker save time. What is convex has the same optimum from any start, within
             its tolerance; the ramp bound and latent rankers descend from there.
+        eval_names : sequence of str, optional
+            Names of the sets in ``history_``: "valid_0", "valid_1" and so on if there are several.
         """
         self._check_restored()
         warn_of_halving()
         self._begin_at(coef_init)
         train = self._read_training(X, y, qid, group, sample_weight)
-        evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
+        evaluation = self._read_evaluation(eval_set, eval_qid, eval_group, eval_names)
         self._fit(train, evaluation)
         self._check_learned(train)
         return self
@@ -170,12 +173,12 @@ class Ranker(Savable, Estimator):
         """The measure on held-out queries: ``measure`` if given, else that of the loss, or AP."""
         return getattr(self, "measure", None) or "AP"
 
-    def _fit(self, train: Lists, evaluation: Lists | None) -> None:
+    def _fit(self, train: Lists, evaluation: EvalSets) -> None:
         """Learn from lists that have been checked, with a weight for each query or none."""
         raise NotImplementedError
 
     def _fit_shards(
-        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
+        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: EvalSets
     ) -> None:
         """Learn from rows that workers have read; see `didyma.ranking.cluster`."""
         raise DataError(
@@ -261,20 +264,31 @@ class Ranker(Savable, Estimator):
             raise DataError(str(error)) from None
         check_magnitude(X, getattr(self, "feature_names_in_", None))
 
-    def _read_evaluation(self, eval_set: Any, eval_qid: Any, eval_group: Any) -> Lists | None:
+    def _read_evaluation(
+        self, eval_set: Any, eval_qid: Any, eval_group: Any, eval_names: Any
+    ) -> EvalSets:
         if eval_set is None:
-            if eval_qid is not None or eval_group is not None:
-                raise DataError("eval_qid and eval_group need eval_set")
-            return None
-        if isinstance(eval_set, Lists):
-            _, eval_qid = judgements(eval_set, None, eval_qid, eval_group)
-            eval_set = (eval_set, eval_set.y)
-        pair = eval_set[0] if isinstance(eval_set, list) and len(eval_set) == 1 else eval_set
-        if not (isinstance(pair, tuple) and len(pair) == 2):
-            raise DataError("expected (X, y) or [(X, y)]", field="eval_set")
-        rows, grades = self._read_judged(*pair, reset=False)
-        groups = group_rows(len(grades), _only(eval_qid), _only(eval_group))
-        return Lists(rows, grades, grouping=groups)
+            if any(part is not None for part in (eval_qid, eval_group, eval_names)):
+                raise DataError("eval_qid, eval_group and eval_names need eval_set")
+            return {}
+        sets = eval_set if isinstance(eval_set, list) else [eval_set]
+        if not sets:
+            raise DataError("expected a set at least, found none", field="eval_set")
+        names = _names_of(sets, eval_names)
+        queries = [_for_each(len(sets), eval_qid, "eval_qid")]
+        queries.append(_for_each(len(sets), eval_group, "eval_group"))
+        return {
+            name: self._read_held_out(*held_out) for name, *held_out in zip(names, sets, *queries)
+        }
+
+    def _read_held_out(self, held_out: Any, qid: Any, group: Any) -> Lists:
+        if isinstance(held_out, Lists):
+            _, qid = judgements(held_out, None, qid, group)
+            held_out = (held_out, held_out.y)
+        if not (isinstance(held_out, tuple) and len(held_out) == 2):
+            raise DataError("expected (X, y), Lists, or a list of these", field="eval_set")
+        rows, grades = self._read_judged(*held_out, reset=False)
+        return Lists(rows, grades, grouping=group_rows(len(grades), qid, group))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -350,8 +364,22 @@ def weights_of_queries(sample_weight: ArrayLike, groups: Groups) -> NDArray[np.f
     return np.bincount(groups.codes, weights=weight, minlength=len(groups)) / groups.sizes
 
 
-def _only(values: Any) -> Any:
-    """The array in a list of one array (one for each evaluation set); others as they are."""
-    if isinstance(values, (list, tuple)) and len(values) == 1 and np.ndim(values[0]) == 1:
-        return values[0]
-    return values
+def _for_each(n_sets: int, values: Any, field: str) -> list[Any]:
+    """One array for each evaluation set, of a list of them; of one set, it may be the array."""
+    if values is None:
+        return [None] * n_sets
+    listed = isinstance(values, (list, tuple)) and any(np.ndim(part) == 1 for part in values)
+    each = list(values) if listed else [values]
+    if len(each) != n_sets:
+        raise DataError(f"expected a list of {n_sets} arrays, one for each set", field=field)
+    return each
+
+
+def _names_of(sets: list[Any], names: Sequence[str] | None) -> list[str]:
+    """Names of evaluation sets; a single one needs none."""
+    if names is None:
+        return [""] if len(sets) == 1 else [f"valid_{place}" for place in range(len(sets))]
+    if isinstance(names, str) or not len({*names}) == len(names) == len(sets):
+        expected = f"expected {len(sets)} different names"
+        raise DataError(f"{expected}, found {names!r}", field="eval_names")
+    return [*map(str, names)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -15,7 +15,7 @@ from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
 from didyma.errors import check_choice
 from didyma.execution import on_cluster
-from didyma.learning.monitor import Monitor, gain_over_zero
+from didyma.learning.monitor import EvalSets, Monitor, gain_over_zero
 from didyma.learning.solution import Callback, check_C, reached
 from didyma.learning.solvers import make_solver
 from didyma.protocol import clone, seed_of, warn_of_convergence
@@ -109,7 +109,8 @@ class SVMRanker(StartedRanker):
         Objective value, dual, gap, converged, n_iter, passes, status, seconds by stage, bound, and
         the bound over grades that was used ("joint", "thresholds", None if there are only two).
     history_ : list of dict
-        One record per iteration; with the ramp bound per round, the first one of the start.
+        One record per iteration; with the ramp bound per round, the first one of the start. The
+        measure on ``eval_set`` is under its name, "AP"; of several sets "valid_0 AP" and so on.
     objective_trace_ : array
         With the ramp bound, the objective at the start and after each round; it never increases.
 
@@ -155,6 +156,7 @@ class SVMRanker(StartedRanker):
         eval_set: Any = None,
         eval_qid: Any = None,
         eval_group: Any = None,
+        eval_names: Sequence[str] | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> list[Self]:
         """A fitted ranker for each C, in ascending order of C, or for its own; rows as in `fit`.
@@ -163,12 +165,12 @@ class SVMRanker(StartedRanker):
         """
         self._check_restored()
         train = self._read_training(X, y, qid, group, sample_weight)
-        evaluation = self._read_evaluation(eval_set, eval_qid, eval_group)
+        evaluation = self._read_evaluation(eval_set, eval_qid, eval_group, eval_names)
         design, evaluation = self._design(train, evaluation)
         fitter = self._fitter(partial(self._problem, design))
         return self._path(fitter, evaluation, Cs, lambda ranker: ranker._check_learned(train))
 
-    def _fit(self, train: Lists, evaluation: Lists | None) -> None:
+    def _fit(self, train: Lists, evaluation: EvalSets) -> None:
         design, evaluation = self._design(train, evaluation)
         fitter = self._fitter(partial(self._problem, design))
         first = self._beginning(fitter.problem.n_features)
@@ -177,7 +179,7 @@ class SVMRanker(StartedRanker):
         self._solve(fitter, evaluation)
 
     def _fit_shards(
-        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: Lists | None
+        self, workers: Any, weights: NDArray[np.float64], n_jobs: int, evaluation: EvalSets
     ) -> None:
         from didyma.ranking.cluster import sharded_fitter
 
@@ -187,13 +189,11 @@ class SVMRanker(StartedRanker):
         """What the weights are of, of some rows, after `_design`."""
         return X
 
-    def _design_shards(
-        self, workers: Any, evaluation: Lists | None
-    ) -> tuple[int, Any, Lists | None]:
+    def _design_shards(self, workers: Any, evaluation: EvalSets) -> tuple[int, Any, EvalSets]:
         """`_design` over shards: the number of weights, and the projection onto those allowed."""
         return self.n_features_in_, None, evaluation
 
-    def _design(self, train: Lists, evaluation: Lists | None) -> tuple[Lists, Lists | None]:
+    def _design(self, train: Lists, evaluation: EvalSets) -> tuple[Lists, EvalSets]:
         """Both with the design matrix as rows: what the weights are of."""
         return train, evaluation
 
@@ -234,7 +234,7 @@ class SVMRanker(StartedRanker):
     def _path(
         self,
         fitter: Fitter,
-        evaluation: Lists | None,
+        evaluation: EvalSets,
         Cs: Iterable[float] | None,
         check: Callable[[Self], None],
     ) -> list[Self]:
@@ -257,7 +257,7 @@ class SVMRanker(StartedRanker):
             setattr(ranker, name, getattr(self, name))
         return ranker
 
-    def _solve(self, fitter: Fitter, evaluation: Lists | None) -> None:
+    def _solve(self, fitter: Fitter, evaluation: EvalSets) -> None:
         C = self.weight()
         monitor = Monitor(evaluation, self.judged_by(), self.patience, self.callback, C)
         solution, result = fitter.solve(self._solver(), C, monitor)

@@ -114,8 +114,7 @@ class StructuredLearner(Savable, Estimator):
         if eval_set is None and self.patience is not None:
             raise DataError("expected an eval_set to watch", field="patience")
         watch = Watch(
-            None if eval_set is None else lambda w: self._judge(w, *eval_set),
-            "score",
+            {} if eval_set is None else {"score": lambda w: self._judge(w, *eval_set)},
             self.patience,
             self.callback,
             getattr(self, "C", None),

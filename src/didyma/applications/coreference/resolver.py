@@ -98,7 +98,7 @@ class CoreferenceResolver(Savable, Estimator):
     ) -> Self:
         """Learn from pair features that `pair_features` has computed, to fit several models."""
         check_C(self.C)
-        watch = Watch(None, "", None, self.callback)
+        watch = Watch({}, None, self.callback)
         task = self._task()
         problem = task.problem(examples, labels, np.full(len(examples), 1.0 / len(examples)))
         inner = inner_solver(self.solver)
