@@ -42,6 +42,7 @@ class Study:
 
 STUDIES = {
     "sparsemap-solvers": Study("sparsemap_solvers", ("sparsemap_solvers",)),
+    "operate": Study("operate", ("operate_promotion", "operate_power")),
     "grades": Study("grades", ("grades",)),
     "additive": Study("additive", ("additive_judged", "additive_synthetic")),
     "measures": Study("measures", ("measures_mq2008", "measures_demo")),

@@ -13,7 +13,7 @@ from didyma.cli import options
 from didyma.cli.evaluate import evaluate_model
 from didyma.cli.groups import command
 from didyma.cli.inputs import InputColumns, read_model
-from didyma.cli.output import print_json, print_table
+from didyma.cli.output import print_json, print_table, print_warning
 from didyma.errors import DataError
 from didyma.report.table import comparison
 
@@ -62,6 +62,11 @@ def compare(
     didyma compare --qrels qrels.txt map.run roc.run bm25.run --baseline bm25
 
     didyma compare --data test.txt map.safetensors roc.safetensors --latex
+
+    didyma compare --data test.jsonl live.safetensors new.safetensors --holm
+
+    Rerankers of texts are compared on texts; didyma rerank compare tells more of
+    two of them, and leaves out the queries that they were trained on.
     """
     if (qrels is None) == (data is None):
         raise typer.BadParameter("give one of them", param_hint="--qrels / --data")
@@ -117,12 +122,44 @@ def _evaluate_runs(systems: list[Path], qrels: Path, measures: str) -> Iterator[
     from didyma.data.trec import read_qrels, read_run
     from didyma.metrics import RunEvaluator
 
-    evaluator = RunEvaluator(read_qrels(qrels), measures)
-    return map(evaluator, [read_run(path) for path in systems])
+    judged = read_qrels(qrels)
+    evaluator, runs = RunEvaluator(judged, measures), [read_run(path) for path in systems]
+    for path, run in zip(systems, runs):
+        lacking = [
+            str(qid)
+            for qid in dict.fromkeys(judged.qid.tolist())
+            if qid not in set(run.qid.tolist())
+        ]
+        if lacking:
+            shown = ", ".join(lacking[:5]) + (", …" if len(lacking) > 5 else "")
+            print_warning(f"{path}: lacks {len(lacking)} judged queries, which count 0: {shown}")
+    return map(evaluator, runs)
 
 
 def _evaluate_models(
     systems: list[Path], data: Path, measures: str, columns: InputColumns
 ) -> Iterator[Evaluation]:
+    if _is_reranker(systems[0]):
+        return _evaluate_rerankers(systems, data, measures)
     models = [read_model(path) for path in systems]  # before work is done for any of them
     return (evaluate_model(model, data, columns, measures) for model in models)
+
+
+def _is_reranker(path: Path) -> bool:
+    from didyma.model import Model
+
+    return Model.read(path).name in ("Cascade", "Reranker", "TextReranker")
+
+
+def _evaluate_rerankers(systems: list[Path], data: Path, measures: str) -> Iterator[Evaluation]:
+    """Values of rerankers of texts, without those of their options that only `rerank` takes."""
+    from didyma.data.texts import reader as texts
+    from didyma.report.model_comparison import unseen
+    from didyma.text.reranker import load_reranker
+
+    models = [load_reranker(path) for path in systems]
+    for path, model in zip(systems, models):
+        lists = texts.read(data, schema=model.schema_)
+        if seen := int((~unseen(lists, model)).sum()):
+            print_warning(f"{path}: {seen} of {len(lists.groups)} queries were in its training")
+    return (model.evaluate(texts.read(data, schema=model.schema_), measures) for model in models)

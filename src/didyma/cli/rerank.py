@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from didyma.cli import options, reranking, teaching, texts
+from didyma.cli import comparing, options, reranking, teaching, texts
 from didyma.cli.checkpointing import Checkpointing
 from didyma.cli.groups import command, group
 from didyma.cli.interruption import end_if_interrupted
@@ -20,7 +20,7 @@ from didyma.formatting import decimal
 from didyma.report.columns import listed
 
 if TYPE_CHECKING:
-    from didyma.text.calibration import Threshold
+    from didyma.text.calibration import Calibration, Threshold
     from didyma.text.text_reranker import TextReranker
 
 __all__ = ["app"]
@@ -65,6 +65,16 @@ def fit(
         str, options.text("FEATURES", "Signals with which scores must not rise.")
     ] = "",
     html: options.Html = None,
+    against: comparing.Against = None,
+    test: Annotated[
+        Path | None, options.file("Judged queries to compare on, with --against.")
+    ] = None,
+    if_better: Annotated[
+        bool,
+        options.flag(
+            "--if-better", "With --against: exit with code 3 unless the new one is better."
+        ),
+    ] = False,
     jobs: options.Jobs = None,
     checkpointing: Checkpointing,
     as_json: options.Json = False,
@@ -100,11 +110,16 @@ def fit(
     didyma rerank fit shop.jsonl --fields title,tags --signals brand --increasing clicks
 
     didyma rerank fit scored.jsonl --names label=score --quick
+
+    didyma rerank fit judgements/ --against live.safetensors --if-better -o new.safetensors
     """
+    if against is None and (if_better or test is not None):
+        raise typer.BadParameter("needs --against", param_hint="--if-better / --test")
     reranking.check_parameters(parameters, embedding)
     files.check()
-    check_output(output, *files.paths)
+    check_output(output, *files.paths, against, test)
     check_output(html, *files.paths, output)
+    live = None if against is None else reranking.load(against, embedding)
     if html is not None:
         from didyma.report.html import require_extra
 
@@ -122,6 +137,8 @@ def fit(
                     "needs labels, of which there are none", param_hint=f"--{name}"
                 )
         print_message(f"{files.path}: without labels nothing is learned (--names tells their name)")
+    promotion = comparing.Promotion.of(live, lists, test, parameters["language"])
+    lists = promotion.train
 
     from didyma import model as model_file
     from didyma.report.rerankers import RerankerComparison
@@ -132,7 +149,9 @@ def fit(
             reranker = TextReranker(**parameters, **callbacks).fit(lists)
         counts = {"queries": len(lists.groups), "passages": len(lists)}
         train = {"file": str(files.path), **counts, "first_stage": lists.scores is not None}
-        model_file.save(reranker, output, summary={"train": train, "verdict": str(reranker.gate_)})
+        summary = {"train": train, "verdict": str(reranker.gate_)}
+        model_file.save(reranker, output, summary=summary, parent=live)
+    promoted = promotion.compare(reranker, parameters["measure"], against, output)
     judged = lists.labels is not None
     compared = RerankerComparison.of(reranker, lists, reranker.out_of_fold_) if judged else None
     if html is not None and compared is not None:
@@ -155,6 +174,8 @@ def fit(
                 }
                 if judged
                 else None,
+                "version": model_file.version_of(output).to_dict(),
+                "against": None if promoted is None else promoted.to_dict(),
                 "interrupted": reranker.interrupted_,
                 "wall_seconds": seconds,
             }
@@ -166,7 +187,11 @@ def fit(
         if compared is not None:
             typer.echo(listed(_opponents(reranker)) + "\n")
         typer.echo(listed(_summary(reranker, output, seconds, judged=judged)))
+        if promoted is not None:
+            typer.echo(f"\n{promoted.text()}")
     end_if_interrupted(reranker.interrupted_, "reranker")
+    if if_better and promoted is not None and not promoted.better:
+        raise typer.Exit(comparing.NOT_BETTER)
 
 
 @app.command()
@@ -192,11 +217,14 @@ def rank(
     precision: Annotated[
         float | None,
         options.number(
-            "As --threshold: that above which this share of held-out passages was relevant.",
+            "As --threshold: the least that guarantees this share of relevant answers, on average "
+            "over queries that have any; if held-out queries are too few for that, a message says "
+            "so, and it is the one above which this share of held-out passages was relevant.",
             min=0,
             max=1,
         ),
     ] = None,
+    level: Annotated[float, options.number("Confidence of --precision.", min=0.5, max=0.999)] = 0.9,
     after: AfterRanking,
     embedding: reranking.Embedding,
     trust: reranking.Trust = None,
@@ -241,9 +269,7 @@ def rank(
     if precision is not None:
         if reranker.calibration_ is None:
             raise DataError("the scores of this model are not calibrated", field="precision")
-        least = reranker.calibration_.threshold(precision)
-        threshold = least.score
-        print_message(f"threshold {_meaning(least)}")
+        threshold = _threshold(reranker.calibration_, precision, level)
     shown = [ranking.cut(top_k, threshold) for ranking in ranked]
 
     from didyma.ranking import ranked as rankings
@@ -276,6 +302,10 @@ def evaluate(
     every: Annotated[
         bool, options.flag("--all", "Count queries whose passages are all of one kind, too.")
     ] = False,
+    per_query: Annotated[
+        bool, options.flag("--per-query", "Show the values of each query too.")
+    ] = False,
+    html: options.Html = None,
     embedding: reranking.Embedding,
     trust: reranking.Trust = None,
     jobs: options.Jobs = None,
@@ -297,16 +327,28 @@ def evaluate(
 
     parse_all(measures)  # a misspelt name should not cost the time to read the data
     files.check()
+    check_output(html, model, *files.paths)
+    if html is not None:
+        from didyma.report.html import require_extra
+
+        require_extra()
     reranker = reranking.load(model, embedding, trust)
     lists = files.read(reranker.language, reranker.schema_, embedding.encoder)
     with waiting("ranking"), placed(files.path):
         scores = reranker.predict(lists)
         compared = RerankerComparison.of(reranker, lists, scores, measures, every=every)
     drift = reranking.warn_of_drift(reranker, lists)
+    if html is not None:
+        lead = f"{compared.table.n_queries} judged queries of {files.path.name}."
+        compared.write(reranker, lists, html, lead)
     if as_json:
         document = {**compared.table.to_dict(), "left_out": compared.left_out}
+        if per_query:
+            document["queries"] = compared.by_query(lists)
         print_json({**document, "drift": None if drift is None else drift.to_dict()})
         return
+    if per_query:
+        typer.echo(compared.query_table(lists) + "\n")
     print_table(compared.table)
     if compared.left_out:
         typer.echo(f"left out: {compared.left_out} queries whose passages are all of one kind")
@@ -364,6 +406,7 @@ def _opponents(reranker: TextReranker) -> dict[str, str]:
     return {order.name: f"{reranker.gate_.measure} {decimal(order.value)}" for order in orders}
 
 
+app.command()(comparing.compare)
 app.command()(teaching.distil)
 app.command()(teaching.cascade)
 
@@ -387,6 +430,21 @@ def _summary(
         "threshold": threshold,
         "saved to": saved,
     }
+
+
+def _threshold(calibration: Calibration, precision: float, level: float) -> float:
+    """The certified threshold or, with a message why not, the one that was read off."""
+    try:
+        if calibration.guarantees is None:
+            raise DataError("the model's file has no guarantees, as it is of before 0.3")
+        certified = calibration.guarantees.precision(precision, level)
+        print_message(f"threshold {certified}")
+        return certified.score
+    except DataError as error:
+        least = calibration.threshold(precision)
+        print_message(f"no guarantee: {error.problem}")
+        print_message(f"threshold {_meaning(least)}")
+        return least.score
 
 
 def _meaning(least: Threshold) -> str:

@@ -13,6 +13,7 @@ from didyma.metrics.runs import RunEvaluator as RunEvaluator
 from didyma.metrics.runs import evaluate_run as evaluate_run
 from didyma.metrics.significance import Comparison as Comparison
 from didyma.metrics.significance import compare as compare
+from didyma.metrics.significance import interval as interval
 from didyma.metrics.significance import randomisation as randomisation
 from didyma.metrics.significance import t_test as t_test
 from didyma.metrics.significance import wilcoxon as wilcoxon

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from didyma.text.calibration import Calibration
     from didyma.text.drift import Drift
 
-__all__ = ["Example", "RankedPassage", "require_extra", "write_report"]
+__all__ = ["Example", "PageTable", "RankedPassage", "require_extra", "write_report"]
 
 TEMPLATE = Path(__file__).with_name("report.html.j2")
 N_MOVED = 5  # queries that are listed for gains, and for losses
@@ -48,6 +48,15 @@ class Example:
     rankings: Mapping[str, Sequence[RankedPassage]]
 
 
+@dataclass(frozen=True)
+class PageTable:
+    """A table of texts with a heading; the first cell of a row is its name."""
+
+    heading: str
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
 def write_report(
     path: PathName,
     *,
@@ -62,6 +71,7 @@ def write_report(
     functions: Mapping[str, Sequence[AdditiveTerm]] | None = None,
     calibrations: Mapping[str, Calibration] | None = None,
     drifts: Mapping[str, Drift] | None = None,
+    tables: Sequence[PageTable] = (),
     examples: Sequence[Example] = (),
     notes: Sequence[str] = (),
 ) -> None:
@@ -91,8 +101,8 @@ def write_report(
         What its scores mean.
     drifts : by system
         How far the queries are from those that it was trained on.
-    examples, notes
-        Rankings to read, and paragraphs that say how the numbers came about.
+    tables, examples, notes
+        Further tables, rankings to read, and paragraphs that say how the numbers came about.
 
     Sections without contents are left out.
     """
@@ -118,6 +128,7 @@ def write_report(
         reliability_plots=_reliability_plots(calibrations or {}),
         drifts=drifts or {},
         n_drifts=N_DRIFTS,
+        tables=tables,
         examples=examples,
         notes=notes,
     )

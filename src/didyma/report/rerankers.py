@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError
+from didyma.formatting import decimal
 from didyma.metrics import Evaluation, evaluate, parse_all
+from didyma.report.columns import aligned
 from didyma.report.html import write_report
 from didyma.report.table import ComparisonTable, comparison
 from didyma.text.judgements import Target
@@ -59,14 +62,33 @@ class RerankerComparison:
         table = comparison(evaluations, measure=str(parse_all(measures)[0]))
         return cls(evaluations, table, int(np.sum(~counted)))
 
-    def write(self, reranker: Reranker, lists: Lists, path: Path) -> None:
-        """Write a report on how a reranker was trained."""
+    def by_query(self, lists: Lists) -> list[dict[str, Any]]:
+        """The values of each query that counts, by system and measure, ready for JSON."""
+        texts = dict(zip(map(str, lists.groups.names.tolist()), lists.query_texts))
+        systems = {name: own.to_dict()["queries"] for name, own in self.evaluations.items()}
+        names = map(str, next(iter(self.evaluations.values())).queries.tolist())
+        return [
+            {"qid": qid, "query": texts[qid], **{name: own[qid] for name, own in systems.items()}}
+            for qid in names
+        ]
+
+    def query_table(self, lists: Lists) -> str:
+        """The same of the measure that is tested, as columns."""
+        rows = [[*self.evaluations, "query"]]
+        for own in self.by_query(lists):
+            values = [decimal(own[name][self.table.measure]) for name in self.evaluations]
+            rows.append([*values, own["query"]])
+        return aligned(rows)
+
+    def write(self, reranker: Reranker, lists: Lists, path: Path, lead: str | None = None) -> None:
+        """Write a report on how a reranker was trained, or on what ``lead`` says."""
         assert lists.queries is not None
         calibration = reranker.calibration_
         write_report(
             path,
             title="Reranking passages",
-            lead=f"{len(lists.groups)} queries with {len(lists)} passages, ranked by models that "
+            lead=lead
+            or f"{len(lists.groups)} queries with {len(lists)} passages, ranked by models that "
             "had not seen the query.",
             table=self.table,
             evaluations=self.evaluations,

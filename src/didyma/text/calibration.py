@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from didyma.data.lists import Groups
 from didyma.errors import DataError
 from didyma.model import Saved, Serialisable
+from didyma.text.guarantees import Guarantees
 from didyma.text.nested import nested_choice
 
 FOLDS = 5
@@ -116,6 +117,8 @@ class Calibration(Serialisable):
         Of held-out passages, by their scores in steps of .1.
     held_out : tuple of HeldOutError
         Of each kind, and of the "chosen" one: for each query, the kind that others have chosen.
+    guarantees : Guarantees or None
+        Thresholds that held-out queries certify; None in files of before 0.3.
     """
 
     kind: str
@@ -126,6 +129,7 @@ class Calibration(Serialisable):
     n_queries: int
     bins: tuple[Reliability, ...]
     held_out: Annotated[tuple[HeldOutError, ...], Saved(default=())] = ()
+    guarantees: Annotated[Guarantees | None, Saved(default=None)] = None
 
     @classmethod
     def fit(cls, scores: ArrayLike, relevance: ArrayLike, groups: Groups) -> Self:
@@ -181,6 +185,7 @@ class Calibration(Serialisable):
             len(groups),
             tuple(_reliabilities(image, share)),
             tuple(errors),
+            Guarantees.of(image, share, groups),
         )
 
     def __call__(self, scores: ArrayLike) -> Vector:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from didyma.data.lists import Lists
 from didyma.model import Saved, Serialisable
 
-__all__ = ["TrainingData"]
+__all__ = ["TrainingData", "hashes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,19 +48,20 @@ class TrainingData(Serialisable):
             digest.update(f"{query}\0".encode())
             for row in lists.groups.rows_of(number).tolist():
                 digest.update(f"{lists.document(row)}\0{labels[row]}\0{scores[row]}\0".encode())
-        queries = np.unique(_hashes(lists.queries))
+        queries = np.unique(hashes(lists.queries))
         return cls(digest.hexdigest(), len(queries), queries)
 
     def seen(self, queries: Iterable[str]) -> NDArray[np.bool_]:
         """Whether each query is one of those."""
-        return np.isin(_hashes(queries), self.queries)
+        return np.isin(hashes(queries), self.queries)
 
     def _check_state(self) -> None:
         if len(self.queries) != self.n_queries:
             raise ValueError(f"expected {self.n_queries} hashes, found {len(self.queries)}")
 
 
-def _hashes(queries: Iterable[str]) -> NDArray[np.uint32]:
+def hashes(queries: Iterable[str]) -> NDArray[np.uint32]:
+    """A hash of each query, which case and spaces do not change."""
     digests = (
         blake2b(" ".join(query.casefold().split()).encode(), digest_size=4).digest()
         for query in queries

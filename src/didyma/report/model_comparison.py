@@ -1,0 +1,383 @@
+"""Two rerankers on the same judged queries: gains with intervals, by query and by group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from didyma.data.lists import Lists
+from didyma.errors import DataError
+from didyma.files import PathName
+from didyma.formatting import decimal
+from didyma.metrics import (
+    Evaluation,
+    Power,
+    evaluate,
+    interval,
+    parse_all,
+    queries_needed,
+    wilcoxon,
+    wins_losses,
+)
+from didyma.metrics.significance import holm
+from didyma.report.columns import aligned
+from didyma.report.html import Example, PageTable, RankedPassage, write_report
+from didyma.report.table import comparison
+from didyma.text.features.languages import detect
+from didyma.text.judgements import Target
+from didyma.text.training_data import TrainingData
+
+__all__ = ["Gain", "ModelComparison", "QueryChange", "unseen"]
+
+MEASURES = "AP, RR, nDCG@10"
+FEWEST = 5  # queries of a group that is told about
+TOP = 10  # places that documents move from or to
+EXAMPLES = 3  # queries that a page shows of the most gained, and of the most lost
+GAIN = 0.02  # that power is told for
+
+Vector: TypeAlias = NDArray[np.float64]
+
+
+class Ranks(Protocol):
+    """A reranker or a cascade."""
+
+    trained_on_: TrainingData | None
+
+    def predict(self, lists: Lists) -> Vector:
+        """Raw score of each row."""
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Means of a measure before and after, their difference, its 95 % interval, and a test.
+
+    ``low`` and ``high`` are of a paired bootstrap over queries, ``p_value`` is that of Wilcoxon's
+    test, ``corrected`` the same by Holm for all that stand in one table.
+    """
+
+    name: str
+    queries: int
+    before: float
+    after: float
+    difference: float
+    low: float
+    high: float
+    wins: int
+    losses: int
+    ties: int
+    p_value: float
+    corrected: float = 1.0
+
+    @property
+    def cells(self) -> list[str]:
+        """All of it, for a row of a table."""
+        spread = f"{decimal(self.low, signed=True)} … {decimal(self.high, signed=True)}"
+        counts = f"{self.wins}/{self.losses}/{self.ties}"
+        means = [decimal(self.before), decimal(self.after), decimal(self.difference, signed=True)]
+        return [self.name, f"{self.queries}", *means, spread, counts, decimal(self.corrected)]
+
+
+HEAD = ("", "queries", "before", "after", "difference", "95 % interval", "W/L/T", "p (Holm)")
+
+
+@dataclass(frozen=True)
+class QueryChange:
+    """A query, its values before and after, and the documents that moved into, in or out of the
+    first ten: id, text, label, rank before and after.
+    """
+
+    query: str
+    before: float
+    after: float
+    moved: tuple[tuple[str, str, float, int, int], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        names = ("document", "text", "label", "before", "after")
+        return {**asdict(self), "moved": [dict(zip(names, own)) for own in self.moved]}
+
+
+def unseen(lists: Lists, *models: Any) -> NDArray[np.bool_]:
+    """Whether each query is new to all models, as far as their files tell.
+
+    >>> from types import SimpleNamespace
+    >>> lists = Lists.of_texts(["a", "b"], [["x"], ["y"]], [[1], [0]])
+    >>> model = SimpleNamespace(trained_on_=TrainingData.of(lists.select_lists([0])))
+    >>> unseen(lists, model).tolist()
+    [False, True]
+    """
+    new = np.ones(len(lists.groups), bool)
+    for model in models:
+        if (data := getattr(model, "trained_on_", None)) is not None:
+            new &= ~data.seen(lists.query_texts)
+    return new
+
+
+@dataclass(frozen=True, eq=False)
+class ModelComparison:
+    """A new model against an old one.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the old and the new one.
+    measures, groups : tuple of Gain
+        All queries by measure; the first measure by groups of queries.
+    queries : tuple of QueryChange
+        Each query that tells orders apart, by the first measure.
+    left_out : dict
+        How many queries do not count, and why.
+    power : Power
+        How many queries would show a gain of .02.
+    """
+
+    names: tuple[str, str]
+    measures: tuple[Gain, ...]
+    groups: tuple[Gain, ...]
+    queries: tuple[QueryChange, ...]
+    left_out: dict[str, int]
+    power: Power
+    _evaluations: dict[str, Evaluation]
+    _lists: Lists
+    _scores: tuple[Vector, Vector]
+
+    @classmethod
+    def of(
+        cls,
+        old: Ranks,
+        new: Ranks,
+        lists: Lists,
+        measures: str = MEASURES,
+        names: tuple[str, str] = ("old", "new"),
+    ) -> ModelComparison:
+        """Compare on the queries that neither has seen and whose passages are of several kinds.
+
+        >>> from didyma import TextReranker
+        >>> texts = [[f"it is {n}.", "no", f"{n} is it"] for n in range(12)]
+        >>> labels = [[1, 0, 0]] * 12
+        >>> lists = Lists.of_texts([f"what is {n}?" for n in range(12)], texts, labels)
+        >>> models = [
+        ...     TextReranker(quick=True, random_state=seed).fit(lists.select_lists(range(4)))
+        ...     for seed in (0, 1)
+        ... ]
+        >>> found = ModelComparison.of(*models, lists)
+        >>> found.left_out, found.better
+        ({'seen in training': 4, 'passages of one kind': 0}, False)
+        """
+        new_queries = unseen(lists, old, new)
+        target = Target.of(lists.y, lists.groups)
+        mixed = lists.groups.mixed(target.grades >= max(1.0, target.grades.max() / 2)) | (
+            lists.groups.mixed(target.grades >= 1)
+        )
+        left_out = {
+            "seen in training": int((~new_queries).sum()),
+            "passages of one kind": int((new_queries & ~mixed).sum()),
+        }
+        chosen = np.flatnonzero(new_queries & mixed)
+        if len(chosen) < 2:
+            raise DataError(
+                f"expected two queries or more that neither model has seen, found {len(chosen)} "
+                f"({left_out['seen in training']} were seen in training)"
+            )
+        tested = lists.select_lists(chosen)
+        grades = Target.of(tested.y, tested.groups).grades
+        scores = old.predict(tested), new.predict(tested)
+        before, after = (
+            evaluate(own, grades, tested.groups, measures, docid=tested.docid) for own in scores
+        )
+        first = parse_all(measures)[0]
+        difference = after[first] - before[first]
+        return cls(
+            names,
+            _gains({str(m): (before[m], after[m]) for m in before.values}),
+            _gains(
+                {
+                    name: (before[first][own], after[first][own])
+                    for name, own in query_groups(tested, before[first]).items()
+                }
+            ),
+            tuple(_changes(tested, grades, scores, before[first], after[first])),
+            left_out,
+            queries_needed(difference, GAIN),
+            dict(zip(names, (before, after))),
+            tested,
+            scores,
+        )
+
+    @property
+    def gain(self) -> Gain:
+        """That of the first measure."""
+        return self.measures[0]
+
+    @property
+    def better(self) -> bool:
+        """Whether the interval of the first measure's gain is above 0: promote the new one."""
+        return self.gain.low > 0
+
+    @property
+    def verdict(self) -> str:
+        """What to do, and why."""
+        old, new = self.names
+        gain = self.gain
+        figures = (
+            f"{gain.name} {decimal(gain.after)} against {decimal(gain.before)} of {old} on "
+            f"{gain.queries} queries that neither has seen, "
+            f"95 % interval of the gain {decimal(gain.low, signed=True)} to "
+            f"{decimal(gain.high, signed=True)}"
+        )
+        if self.better:
+            return f"Promote {new}: {figures}."
+        if gain.high < 0:
+            return f"Do not promote {new}, which is worse: {figures}."
+        return f"Do not promote {new}: no gain is certain ({figures}); {self.power}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return {
+            "old": self.names[0],
+            "new": self.names[1],
+            "promote": self.better,
+            "verdict": self.verdict,
+            "measures": [asdict(own) for own in self.measures],
+            "groups": [asdict(own) for own in self.groups],
+            "left_out": self.left_out,
+            "power": self.power.to_dict(),
+            "queries": [own.to_dict() for own in self.queries],
+        }
+
+    def text(self) -> str:
+        """Tables and the verdict."""
+        rows = [[*HEAD], *(own.cells for own in self.measures), *(own.cells for own in self.groups)]
+        notes = [
+            f"left out: {count} queries, {why}" for why, count in self.left_out.items() if count
+        ]
+        return "\n".join([aligned(rows), *notes, "", self.verdict])
+
+    def write(self, path: PathName) -> None:
+        """Write a report: one page of HTML."""
+        old, _ = self.names
+        measures = list(self._evaluations[old].values)
+        texts = dict(zip(map(str, self._lists.groups.names.tolist()), self._lists.query_texts))
+        tables = [
+            PageTable("Gains", HEAD, [own.cells for own in self.measures]),
+            PageTable(
+                f"{measures[0]} by kinds of queries", HEAD, [own.cells for own in self.groups]
+            ),
+        ]
+        left_out = [
+            f"{count} queries left out: {why}." for why, count in self.left_out.items() if count
+        ]
+        write_report(
+            path,
+            title="Promote the new model?",
+            lead=self.verdict,
+            table=comparison(self._evaluations, measure=str(measures[0])),
+            evaluations=self._evaluations,
+            queries=texts,
+            tables=[own for own in tables if own.rows],
+            examples=self._examples(),
+            notes=[
+                *left_out,
+                "Intervals are of a paired bootstrap over queries, p-values of Wilcoxon's test "
+                "with Holm's correction for the rows of a table. Thirds of the queries are by the "
+                "old model's values.",
+            ],
+        )
+
+    def _examples(self) -> list[Example]:
+        """The queries that gained most and lost most, as both rank them."""
+        differences = np.array([own.after - own.before for own in self.queries])
+        order = np.argsort(-differences, kind="stable")
+        places = [n for n in order[:EXAMPLES] if differences[n] > 0]
+        places += [n for n in order[::-1][:EXAMPLES] if differences[n] < 0]
+        return [self._example(int(place)) for place in places]
+
+    def _example(self, place: int) -> Example:
+        own, rows = self.queries[place], self._lists.groups.rows_of(place)
+        orders = [
+            rows[np.argsort(-scores[rows], kind="stable")].tolist() for scores in self._scores
+        ]
+        texts, labels = self._lists.texts, self._lists.y
+        rankings = {
+            name: [
+                RankedPassage(rank, other.index(row) + 1, texts[row][:300], bool(labels[row] >= 1))
+                for rank, row in enumerate(order[:5], 1)
+            ]
+            for name, order, other in zip(self.names, orders, orders[::-1])
+        }
+        remark = f"{self.gain.name} {decimal(own.before)} before, {decimal(own.after)} after"
+        return Example(own.query, remark, rankings)
+
+
+def _gains(pairs: Mapping[str, tuple[Vector, Vector]]) -> tuple[Gain, ...]:
+    tests = {name: wilcoxon(after, before) for name, (before, after) in pairs.items()}
+    corrected = holm(list(tests.values())) if tests else ()
+    return tuple(
+        Gain(
+            name,
+            len(before),
+            float(before.mean()),
+            float(after.mean()),
+            float((after - before).mean()),
+            *interval(after, before),
+            *wins_losses(after, before),
+            tests[name],
+            float(p),
+        )
+        for (name, (before, after)), p in zip(pairs.items(), corrected)
+    )
+
+
+def query_groups(lists: Lists, strength: Vector) -> dict[str, NDArray[np.int64]]:
+    """Queries by length, language and how good their order was, in groups of five or more.
+
+    >>> lists = Lists.of_texts(["who rang?"] * 10, [["a", "b"]] * 10, [[1, 0]] * 10)
+    >>> list(query_groups(lists, np.arange(10.0)))
+    ['one or two words', 'old order: worst third', 'old order: best third']
+    """
+    words = [query.split() for query in lists.query_texts]
+    counts = np.array([len(own) for own in words])
+    found = {
+        "one or two words": counts <= 2,
+        "three to five words": (counts > 2) & (counts <= 5),
+        "six words or more": counts > 5,
+    }
+    languages = np.array([detect(query.lower() for query in own) or "" for own in words])
+    if len(set(languages.tolist()) - {""}) > 1:
+        found |= {name: languages == name for name in sorted({*languages.tolist()} - {""})}
+    thirds = np.searchsorted(np.quantile(strength, [1 / 3, 2 / 3]), strength, side="right")
+    names = ("worst", "middle", "best")
+    found |= {f"old order: {name} third": thirds == n for n, name in enumerate(names)}
+    return {name: np.flatnonzero(own) for name, own in found.items() if own.sum() >= FEWEST}
+
+
+def _changes(
+    lists: Lists,
+    grades: Vector,
+    scores: tuple[Vector, Vector],
+    before: Vector,
+    after: Vector,
+) -> Sequence[QueryChange]:
+    texts, groups = lists.texts, lists.groups
+    docid = texts if lists.docid is None else [str(own) for own in lists.docid.tolist()]
+    changes = []
+    for n, query in enumerate(lists.query_texts):
+        rows = groups.rows_of(n)
+        ranks = [
+            {
+                row: rank
+                for rank, row in enumerate(rows[np.argsort(-own[rows], kind="stable")].tolist(), 1)
+            }
+            for own in scores
+        ]
+        moved = [
+            (docid[row], texts[row][:300], float(grades[row]), ranks[0][row], ranks[1][row])
+            for row in sorted(rows.tolist(), key=lambda row: ranks[1][row])
+            if ranks[0][row] != ranks[1][row] and min(ranks[0][row], ranks[1][row]) <= TOP
+        ]
+        changes.append(QueryChange(query, float(before[n]), float(after[n]), tuple(moved)))
+    return changes
