@@ -7,8 +7,9 @@ from strict ones on: a threshold is certified if a p-value of
 
     H: of the queries that have an answer above it, the mean share of relevant answers is too low
 
-is small enough, and testing goes on to the next until one fails (fixed sequences, of which several
-start along the grid and share the error between them). With probability ``level`` over held-out
+is small enough, and testing goes on to the next until one fails. Three such sequences share the
+error: they start at the share that is asked for, where calibrated scores have more than that above
+them, and at a third and two thirds of the way from there to 1, for scores that are too sure. With probability ``level`` over held-out
 queries, all that is certified is right (Angelopoulos et al., Learn then Test). P-values are those
 of Hoeffding and Bentkus for the mean R̂ of n losses in [0, 1] whose expectation is said to exceed α:
 
@@ -38,7 +39,7 @@ __all__ = ["Certified", "Guarantees", "conformal_cut", "hoeffding_bentkus"]
 
 STEPS = 99
 GRID = np.arange(STEPS, 0, -1) / (STEPS + 1)  # thresholds, the strictest first
-STARTS = 5  # sequences of tests, spread over the grid
+STARTS = 3  # sequences of tests
 
 Vector: TypeAlias = NDArray[np.float64]
 
@@ -115,7 +116,8 @@ class Guarantees(Serialisable):
             raise DataError(
                 "expected less than 1: no number of queries shows it", field="precision"
             )
-        starts = set(np.linspace(0, STEPS, STARTS, endpoint=False).astype(int).tolist())
+        firsts = precision + alpha * np.arange(STARTS) / STARTS
+        starts = np.searchsorted(-GRID, -firsts - 1e-9).tolist()  # the first that is no greater
         passes = [
             hoeffding_bentkus(wrong, int(count), alpha) <= error / STARTS
             for wrong, count in zip(self.wrong.tolist(), self.answered.tolist())
