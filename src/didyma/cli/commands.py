@@ -1,7 +1,8 @@
 """The command line: one thin command per verb.
 
 Exit codes: 0 for success, also when a reader such as ``head`` closes the pipe; 1 for data or files
-that cannot be used, with one line on stderr; 2 for a wrong call; 130 after
+that cannot be used, with one line on stderr; 2 for a wrong call; 3 for a model that is not better,
+where that was asked (``--if-better``); 130 after
 Ctrl-C, 143 after SIGTERM.
 """
 
@@ -194,6 +195,7 @@ def _options(
     example: didyma fit --help.
 
     Exit codes: 0 success, 1 data or files that cannot be used, 2 wrong call,
+    3 not better (--if-better),
     130 Ctrl-C, 143 SIGTERM.
     """
 

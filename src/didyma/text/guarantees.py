@@ -9,9 +9,10 @@ from strict ones on: a threshold is certified if a p-value of
 
 is small enough, and testing goes on to the next until one fails. Three such sequences share the
 error: they start at the share that is asked for, where calibrated scores have more than that above
-them, and at a third and two thirds of the way from there to 1, for scores that are too sure. With probability ``level`` over held-out
-queries, all that is certified is right (Angelopoulos et al., Learn then Test). P-values are those
-of Hoeffding and Bentkus for the mean R̂ of n losses in [0, 1] whose expectation is said to exceed α:
+them, and at a third and two thirds of the way from there to 1, for scores that are too sure. With
+probability ``level`` over held-out queries, all that is certified is right (Angelopoulos et al.,
+Learn then Test). P-values are those of Hoeffding and Bentkus for the mean R̂ of n losses in [0, 1]
+whose expectation is said to exceed α:
 
     min( exp(−n kl(min(R̂, α), α)),  e · P(Bin(n, α) ≤ ⌈n R̂⌉) )
 
