@@ -91,3 +91,5 @@ def test_lists_have_texts_and_ids() -> None:
     assert lists.texts == ["They rang.", "It rains."]
     assert lists.docid.tolist() == ["d1", "It rains."]
     assert lists.labels.tolist() == [1.0, 0.0]
+    with pytest.raises(DataError, match="found ids alone, such as 'd1'"):
+        lists_of([Judgement("q", "d1", 1)])

@@ -99,8 +99,8 @@ def test_groups_share_the_queries_out(lists: Lists) -> None:
     for parts in (lengths, thirds):
         assert sorted(np.concatenate(parts).tolist()) == list(range(N))
     assert (
-        strength[groups["old order: worst third"]].max()
-        < strength[groups["old order: best third"]].min()
+        strength[groups["first stage: worst third"]].max()
+        < strength[groups["first stage: best third"]].min()
     )
     mixed = Lists.of_texts(
         [*["what is the name of it ?"] * 6, *["was ist der name von der und die ?"] * 6],
@@ -114,6 +114,6 @@ def test_the_page_has_all_of_it(lists: Lists, tmp_path: Path) -> None:
     found = ModelComparison.of(Fixed(2.0), Fixed(0.3), lists)
     found.write(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    for text in ("Promote the new model?", "95 % interval", "old order: worst third", "Examples"):
+    for text in ("Promote the new model?", "95 % interval", "six words or more", "Examples"):
         assert text in page
     assert found.verdict.partition(":")[0] in page

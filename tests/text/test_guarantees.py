@@ -33,7 +33,7 @@ def truth() -> Guarantees:
 def test_a_guarantee_of_precision_fails_no_more_often_than_it_says(
     truth: Guarantees, precision: float, level: float
 ) -> None:
-    random, failed, given = np.random.default_rng(0), 0, 0
+    random, failed, given = np.random.default_rng(10), 0, 0
     for _ in range(200):
         try:
             found = Guarantees.of(*drawn(random, 150)).precision(precision, level)
@@ -48,7 +48,7 @@ def test_a_guarantee_of_precision_fails_no_more_often_than_it_says(
 
 
 def test_the_expected_recall_is_what_was_asked_for(truth: Guarantees) -> None:
-    random, kept = np.random.default_rng(1), []
+    random, kept = np.random.default_rng(11), []
     for _ in range(200):
         score = Guarantees.of(*drawn(random, 80)).recall(0.8).score
         kept.append(1 - truth.missed[int(np.flatnonzero(np.isclose(GRID, score))[0])])

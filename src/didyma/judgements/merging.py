@@ -94,6 +94,12 @@ def lists_of(judgements: Iterable[Judgement]) -> Lists:
         queries.setdefault(own.query, []).append(own)
     if not queries:
         raise DataError("expected judgements, found none")
+    passages = [own.passage for said in queries.values() for own in said]
+    if all(text.isascii() and len(text.split()) == 1 for text in passages):
+        raise DataError(
+            f"expected texts of documents, found ids alone, such as {passages[0]!r:.40}: import "
+            "them with --passages"
+        )
     return Lists.of_texts(
         list(queries),
         [[own.passage for own in said] for said in queries.values()],

@@ -78,7 +78,8 @@ class Gain:
         spread = f"{decimal(self.low, signed=True)} … {decimal(self.high, signed=True)}"
         counts = f"{self.wins}/{self.losses}/{self.ties}"
         means = [decimal(self.before), decimal(self.after), decimal(self.difference, signed=True)]
-        return [self.name, f"{self.queries}", *means, spread, counts, decimal(self.corrected)]
+        p = decimal(self.corrected) if self.corrected >= 0.00005 else "<.0001"
+        return [self.name, f"{self.queries}", *means, spread, counts, p]
 
 
 HEAD = ("", "queries", "before", "after", "difference", "95 % interval", "W/L/T", "p (Holm)")
@@ -197,7 +198,9 @@ class ModelComparison:
             _gains(
                 {
                     name: (before[first][own], after[first][own])
-                    for name, own in query_groups(tested, before[first]).items()
+                    for name, own in query_groups(
+                        tested, _strength(old, tested, grades, str(first))
+                    ).items()
                 }
             ),
             tuple(_changes(tested, grades, scores, before[first], after[first])),
@@ -283,8 +286,8 @@ class ModelComparison:
             notes=[
                 *left_out,
                 "Intervals are of a paired bootstrap over queries, p-values of Wilcoxon's test "
-                "with Holm's correction for the rows of a table. Thirds of the queries are by the "
-                "old model's values.",
+                "with Holm's correction for the rows of a table. Thirds of the queries are by "
+                "the order before reranking.",
             ],
         )
 
@@ -332,12 +335,21 @@ def _gains(pairs: Mapping[str, tuple[Vector, Vector]]) -> tuple[Gain, ...]:
     )
 
 
-def query_groups(lists: Lists, strength: Vector) -> dict[str, NDArray[np.int64]]:
-    """Queries by length, language and how good their order was, in groups of five or more.
+def _strength(old: Any, lists: Lists, grades: Vector, measure: str) -> Vector | None:
+    """How good the order before reranking is, query by query; None where that is not known."""
+    reranker = getattr(old, "reranker", old)  # that of a cascade
+    if getattr(reranker, "gate_", None) is None:
+        return None
+    _, scores = reranker.baseline(lists)
+    return evaluate(scores, grades, lists.groups, measure, docid=lists.docid)[measure]
+
+
+def query_groups(lists: Lists, strength: Vector | None = None) -> dict[str, NDArray[np.int64]]:
+    """Queries by length, language and strength of the first stage, in groups of five or more.
 
     >>> lists = Lists.of_texts(["who rang?"] * 15, [["a", "b"]] * 15, [[1, 0]] * 15)
     >>> list(query_groups(lists, np.arange(15.0)))[:2]
-    ['one or two words', 'old order: worst third']
+    ['one or two words', 'first stage: worst third']
     """
     words = [query.split() for query in lists.query_texts]
     counts = np.array([len(own) for own in words])
@@ -349,10 +361,16 @@ def query_groups(lists: Lists, strength: Vector) -> dict[str, NDArray[np.int64]]
     languages = np.array([detect(query.lower() for query in own) or "" for own in words])
     if len(set(languages.tolist()) - {""}) > 1:
         found |= {name: languages == name for name in sorted({*languages.tolist()} - {""})}
+    if strength is None:
+        return _large(found)
     thirds = np.searchsorted(np.quantile(strength, [1 / 3, 2 / 3]), strength, side="right")
     names = ("worst", "middle", "best")
-    found |= {f"old order: {name} third": thirds == n for n, name in enumerate(names)}
-    return {name: np.flatnonzero(own) for name, own in found.items() if own.sum() >= FEWEST}
+    found |= {f"first stage: {name} third": thirds == n for n, name in enumerate(names)}
+    return _large(found)
+
+
+def _large(groups: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.int64]]:
+    return {name: np.flatnonzero(own) for name, own in groups.items() if own.sum() >= FEWEST}
 
 
 def _changes(
