@@ -192,15 +192,14 @@ class ModelComparison:
         )
         first = parse_all(measures)[0]
         difference = after[first] - before[first]
+        strength = _strength(old, tested, grades, str(first))
         return cls(
             names,
             _gains({str(m): (before[m], after[m]) for m in before.values}),
             _gains(
                 {
                     name: (before[first][own], after[first][own])
-                    for name, own in query_groups(
-                        tested, _strength(old, tested, grades, str(first))
-                    ).items()
+                    for name, own in query_groups(tested, strength).items()
                 }
             ),
             tuple(_changes(tested, grades, scores, before[first], after[first])),

@@ -109,7 +109,7 @@ class Milp(LimitedSolver):
         layout = self.lay_out(scores, **instance)
         values, points = np.zeros(len(layout)), np.zeros(layout.scores.shape)
         for b, row in enumerate(layout.scores):
-            instance = layout.data[int(layout.sizes[b, 0])] if layout.data else {}
+            instance = dict(layout.data[int(layout.sizes[b, 0])]) if layout.data else {}
             result = self._solve(row, instance, whole=False)
             if result.x is None:
                 raise DataError(f"instance {b}: no point is feasible", field="scores")
