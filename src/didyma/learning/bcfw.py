@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from didyma._core.learning import sweep
 from didyma.errors import DataError
-from didyma.learning.cutting_plane import OneSlack, cuts_from
+from didyma.learning.cutting_plane import OneSlack, no_cuts
 from didyma.learning.plane_dual import PlaneDual
 from didyma.learning.problem import Problem, cut_oracle
 from didyma.learning.solution import (
@@ -81,7 +81,7 @@ class _Visits(SolverRun):
     """The dual, the values of C ahead, and whether the next one is due."""
 
     _changing: ClassVar[tuple[str, ...]] = (
-        *("dual", "rng", "clock", "stages", "passes", "n_iter", "due", "mark", "since"),
+        *("dual", "rng", "clock", "stages", "passes", "n_iter", "due", "mark", "since", "cuts"),
     )
     _unbounded: ClassVar[tuple[str, ...]] = ("mark",)
     _lasting = "dual"
@@ -92,6 +92,7 @@ class _Visits(SolverRun):
         self.stages, self.due = [C], True
         self.passes = 0.0
         self.staged = False  # whether a large C is approached in stages
+        self.cuts = no_cuts(len(dual.w), clock)  # of all examples, once passes no longer pay
         self.mark, self.since = np.inf, 0  # the gap when it last halved, and iterations since then
 
     def next_stage(self) -> None:
@@ -214,8 +215,10 @@ class BCFW(ConvexSolver["_Visits"]):
     def _join(self, problem: Problem, C: float, run: _Visits) -> Iterator[Progress]:
         """Go on with cuts of all examples, of which the mean of all planes is the first."""
         limit = max(1, int(self.max_passes - run.passes))
-        cuts = cuts_from(run.dual.mean(), run.dual.w, run.clock)
-        for progress in OneSlack(self.tol, limit)._steps(problem, C, cuts):
+        if len(run.cuts.pool.losses) == 1:
+            run.cuts.pool.add(run.dual.mean())
+            run.cuts.w = run.dual.w.copy()
+        for progress in OneSlack(self.tol, limit)._steps(problem, C, run.cuts):
             n_iter, passes = run.n_iter + progress.n_iter, run.passes + progress.passes
             yield replace(progress, n_iter=n_iter, passes=passes)
 

@@ -36,8 +36,8 @@ __all__ = [
     "OneSlack",
     "ProximalBundle",
     "Searchable",
-    "cuts_from",
     "line_of",
+    "no_cuts",
 ]
 
 Vector = NDArray[np.float64]
@@ -212,11 +212,9 @@ class _Cuts(SolverRun):
         self.idle = 0 if higher or lower else self.idle + 1
 
 
-def cuts_from(cut: Cut, w: Vector, clock: Clock) -> _Cuts:
-    """A run that begins at w, with one cut."""
-    pool = CutPool(len(w))
-    pool.add(cut)
-    return _Cuts(pool, w.copy(), clock)
+def no_cuts(n_features: int, clock: Clock) -> _Cuts:
+    """A run at w = 0 that knows nothing yet."""
+    return _Cuts(CutPool(n_features), np.zeros(n_features), clock)
 
 
 @dataclass(frozen=True)
