@@ -6,9 +6,11 @@ writes files and names that the page takes for granted, after it looks at what t
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -200,6 +202,35 @@ def large_data(session: Session) -> Given:
     assert formats.read("back.txt").qid.tolist() == make(0).qid.tolist()
 
 
+def judgements(session: Session) -> Given:
+    write_ratings(session.folder)
+    session.didyma(["rerank", "fit", "judged.tsv", "-o", "live.safetensors"])
+    for copy in ("new.safetensors", "candidates.jsonl"):
+        source = "test.jsonl" if copy.endswith("jsonl") else "live.safetensors"
+        shutil.copy(session.folder / source, session.folder / copy)
+    for name, text in (
+        ("topics.tsv", "q1\twho rang?\n"),
+        ("docs.tsv", "d7\tThey rang.\nd8\tIt rains.\n"),
+        ("qrels.txt", "q1 0 d7 1\nq1 0 d8 0\n"),
+        ("tokens.txt", "secret\n"),
+    ):
+        (session.folder / name).write_text(text)
+    yield
+    assert session.answers == [{"stored": 1}]
+    assert len(session.names["lists"].groups) == 1
+    assert (session.folder / "work.jsonl").read_text().count("\n") == 50
+
+
+def compare(session: Session) -> Given:
+    write_ratings(session.folder)
+    session.didyma(["rerank", "fit", "judged.tsv", "-o", "live.safetensors"])
+    shutil.copy(session.folder / "live.safetensors", session.folder / "other.safetensors")
+    session.didyma(["judge", "import", "judgements/", "ratings.csv"])
+    yield
+    assert session.printed.count("Promote new") == 2
+    assert (session.folder / "compared.html").exists()
+
+
 def low_rank(session: Session) -> Given:
     yield
     assert "n_components" in session.printed
@@ -335,6 +366,55 @@ def serve(session: Session) -> Given:
     assert high["relevance_score"] > 0.5 > low["relevance_score"]
     ignored = [note.partition(":")[0] for note in with_fields["notes"]]  # by a model of texts alone
     assert ignored == ["clicks", "kind", "vector", "vector of the query"]
+
+
+def write_ratings(folder: Path) -> None:
+    """Few judgements, those of two judges in columns, and others to test on.
+
+    Each query has a document of its own words twice, which BM25 takes for the answer.
+    """
+    lists = made(110)
+    rows: list[list[list[Any]]] = []
+    for number, query in enumerate(lists.query_texts):
+        words = sorted(query.strip("?").split()) * 2
+        texts = {lists.items[row]: int(lists.y[row]) for row in lists.groups.rows_of(number)}
+        rows.append([[query, *item] for item in (texts | {" ".join(words): 0}).items()])
+    for name, part in (("judged", rows[:6]), ("test", rows[80:])):
+        judged = [row for query in part for row in query]
+        lines = ["\t".join(map(str, row)) + "\n" for row in judged]
+        (folder / f"{name}.tsv").write_text("query\tpassage\tlabel\n" + "".join(lines))
+        objects = [dict(zip(("query", "passage", "label"), row)) for row in judged]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in objects))
+    with open(folder / "ratings.csv", "w", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["query", "passage", "anna", "bert"])
+        rated = [row for query in rows[6:80] for row in query]
+        table.writerows([*row, row[2] if n % 9 else ""] for n, row in enumerate(rated))
+
+
+def production(session: Session) -> Given:
+    write_ratings(session.folder)
+    yield
+    asked, first, stored, before, watched, after, promoted, metrics, rolled, restored = (
+        session.answers
+    )
+    served = [info["models"]["live"]["version"] for info in (first, promoted, restored)]
+    orders = [[own["index"] for own in answer["results"]] for answer in (asked, before, after)]
+    assert orders == [[1, 0], [0, 1], [1, 0]]
+    assert stored == {"stored": 2}
+    assert "anna" in session.printed
+    assert "carl" in session.printed
+    assert served[1]["parent"] == served[0]["id"] != served[1]["id"]
+    assert watched["models"]["live"]["answers"] == 2
+    assert f'version="{served[1]["id"]}"' in metrics
+    assert re.search(r'didyma_shadow_displaced_tops_total{model="live"} [1-3]\.0', metrics)
+    assert re.search(r'didyma_drift{model="live",of="features"} \d', metrics)
+    assert rolled == {"model": "live", "version": served[0]["id"], "before": served[1]["id"]}
+    assert served[2] == served[0]
+    sampled = (session.folder / "sample.jsonl").read_text().splitlines()
+    assert len(sampled) == 3
+    assert (session.folder / "compared.html").exists()
+    assert (session.folder / "next.safetensors").exists()  # which was refused
 
 
 def sklearn(session: Session) -> Given:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import re
 import shlex
 import subprocess
+import time
 import tomllib
 from collections.abc import Iterator
 from functools import partial
@@ -18,6 +20,8 @@ import httpx
 from typer.testing import CliRunner
 
 from didyma.cli import app
+from didyma.cli.comparing import NOT_BETTER
+from didyma.model import version_of
 from didyma.serve.app import Service
 from tests.docs.blocks import ROOT, Block
 from tests.serve.conftest import running
@@ -51,10 +55,12 @@ class Session:
         self.answers: list[Any] = []
         self._running = contextlib.ExitStack()
         self._client: httpx.Client | None = None
+        self._service: Service | None = None
 
     def serve(self, service: Service, host: str, port: int) -> None:
         """Take the place of `didyma.serve.server.serve`, which would not return."""
         self.close()
+        self._service = service
         self._client = self._running.enter_context(running(service))
 
     def close(self) -> None:
@@ -80,36 +86,60 @@ class Session:
                 self.command(line)
 
     def command(self, line: str) -> None:
-        """Do what a line of a shell says."""
-        program, *words = shlex.split(line, comments=True)
+        """Do what a line of a shell says; what stands after && is for when it succeeds."""
+        line, _, rest = line.partition(" && ")
+        program, *words = map(os.path.expandvars, shlex.split(line, comments=True))
         if program == "didyma":
-            self.didyma(words)
+            if self.didyma(words, may_refuse=bool(rest)):
+                return
         elif program == "curl":
             self.curl(words)
-        elif program == "printf":
+        elif program in ("printf", "cp", "mv"):
             subprocess.run(line, shell=True, cwd=self.folder, check=True)
+        elif program == "export":
+            os.environ.update([words[0].split("=")])
+        elif program == "sleep":
+            self.wait()
         elif program == "make":
             assert {word for word in words if "=" not in word} <= set(TARGETS), line
         elif (program, words[:1]) == ("pip", ["install"]):
             assert known(words[-1]), line
         else:
             raise AssertionError(f"no test knows how to run: {line}")
+        if rest:
+            self.command(rest)
 
-    def didyma(self, words: list[str]) -> None:
-        """A command, in this process."""
+    def didyma(self, words: list[str], *, may_refuse: bool = False) -> int:
+        """A command, in this process; its exit code."""
         found = CliRunner().invoke(app, [*words, *QUICK.get(tuple(words[:2]), [])])
-        assert found.exit_code == 0, f"didyma {shlex.join(words)}\n{found.output}"
+        codes = (0, NOT_BETTER) if may_refuse else (0,)
+        assert found.exit_code in codes, f"didyma {shlex.join(words)}\n{found.output}"
         self.printed += found.output
+        return found.exit_code
+
+    def wait(self) -> None:
+        """As a reader who sleeps: until the models that are served are those of their files."""
+        assert self._service is not None, "nothing is served"
+        deadline = time.monotonic() + 30
+        while any(
+            own.version != version_of(own.path).id
+            for models in (self._service.models, self._service.shadows)
+            for own in models.by_name.values()
+        ):
+            assert time.monotonic() < deadline, "a model was not loaded"
+            time.sleep(0.05)
 
     def curl(self, words: list[str]) -> None:
         """A request to what was served last."""
         path = "/" + words[0].removeprefix("http://").partition("/")[2]
         body = words[words.index("-d") + 1] if "-d" in words else None
+        headers = dict([words[words.index("-H") + 1].split(": ")]) if "-H" in words else {}
         assert self._client is not None, "nothing is served"
         ask = self._client.get if body is None else partial(self._client.post, content=body)
-        answer = ask(path)
+        answer = ask(path, headers=headers)
         assert answer.status_code == 200, answer.text
-        self.answers.append(answer.json())
+        is_json = answer.headers["content-type"].startswith("application/json")
+        self.answers.append(answer.json() if is_json else answer.text)
 
 
 def commands(block: Block) -> Iterator[str]:

@@ -41,6 +41,7 @@ def unfenced(text: str) -> str:
 @pytest.mark.parametrize("page", RUNNABLE, ids=name_of)
 def test_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOKEN", "secret")  # which is a line of tokens.txt
     monkeypatch.setattr("didyma.text.index.cache_home", lambda: tmp_path / "caches")
     monkeypatch.setattr(logging, "raiseExceptions", False)  # a log may outlive the command's stderr
     session = Session(tmp_path)

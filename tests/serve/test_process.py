@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from didyma.serve.app import Service
 from didyma.serve.dialects import dialect_of
 from didyma.serve.served import NamedSource, ServedModels
+from didyma.model import version_of
 from didyma.text.text_reranker import TextReranker
 from tests.serve.conftest import running
 from tests.serve.process import ServerProcess
@@ -68,7 +69,8 @@ def test_from_start_to_end(models, tmp_path):
         assert "ship" in found
         os.replace(shutil.copy(models[1], tmp_path / "next"), path)
         server.process.send_signal(signal.SIGHUP)
-        assert server.said("reload")["model"] == "model"
+        loaded = server.said("reload")
+        assert (loaded["model"], loaded["version"]) == ("model", version_of(models[1]).id)
         assert scores(server) != first
         server.process.send_signal(signal.SIGTERM)
         assert server.said("ended")

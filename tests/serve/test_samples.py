@@ -30,7 +30,7 @@ def test_a_record_has_what_was_answered():
         "query": "who?",
         "documents": [
             {"id": "7", "text": "a", "score": 0.9, "probability": 0.6},
-            {"id": "1", "text": "b", "score": 0.2, "probability": None},
+            {"text": "b", "score": 0.2, "probability": None},
         ],
     }
 

@@ -83,11 +83,14 @@ def _plot(path: Path, plot: Path, data: Path | None, columns: InputColumns) -> N
 
 
 def _model_text(record: Mapping[str, Any]) -> str:
+    from didyma.model import ModelVersion
+
     parts = [part for _, part in record["steps"]] if "steps" in record else [record]
     head = {
         "file": record["file"],
         "class": " > ".join(part["class"] for part in parts),
         **({} if parts[0]["n_features"] is None else {"features": parts[0]["n_features"]}),
+        "version": str(ModelVersion(**record["version"])),
         "written by": f"didyma {record['library_version']}, format {record['format_version']}",
         "size": _size(record["bytes"], record["bytes_of"]),
     }

@@ -18,7 +18,8 @@ def model_summary(path: Path, top: int) -> dict[str, Any]:
     """What a model file says, and the ``top`` weights or importances, ready for JSON."""
     model = Model.read(path)
     sizes = {"bytes": path.stat().st_size, "bytes_of": _sizes(model)}
-    summary = {"file": str(path), **sizes, **model.describe(), "weights": []}
+    version = {"version": model.version.to_dict()}
+    summary = {"file": str(path), **version, **sizes, **model.describe(), "weights": []}
     if model.name == "AdditiveSVMRanker":
         if len(model.steps) == 1:
             summary["importances"] = _importances(model.estimator)[:top]

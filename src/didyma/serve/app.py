@@ -319,7 +319,9 @@ class Service:
             log(logging.ERROR, "reload failed", error=error, **fields)
         else:
             counter.labels(name, "done").inc()
-            log(logging.INFO, "reload", **fields)
+            version = getattr(served.by_name[name], "version", None)  # an index has none
+            told = {} if version is None else {"version": version}
+            log(logging.INFO, "reload", **fields, **told)
 
 
 class HeldRequests:

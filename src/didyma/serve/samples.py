@@ -29,9 +29,9 @@ class SampleFile:
     """Appends a share of all requests to a file of JSON lines, which only its owner can read.
 
     A line has ``time``, ``model``, ``version``, ``query`` and ``documents`` as they were answered,
-    each with ``id`` (its place in the request if it had none), ``text``, ``score`` and
-    ``probability``. It is written at once, so that several servers can share a file, and only while
-    the file is smaller than ``n_bytes``.
+    each with ``id`` (if it had one), ``text``, ``score`` and ``probability``. It is
+    written at once, so that several servers can share a file, and only while the file is smaller
+    than ``n_bytes``.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "requests.jsonl")
@@ -112,7 +112,7 @@ def record_of(model: str, version: str, query: str, ranking: Sequence[Ranked]) -
         "query": query,
         "documents": [
             {
-                "id": str(one.index if one.id is None else one.id),
+                **({} if one.id is None else {"id": str(one.id)}),
                 "text": one.text,
                 "score": one.score,
                 "probability": one.probability,
