@@ -359,7 +359,8 @@ def serve(session: Session) -> Given:
     (session.folder / "judged.tsv").write_text("\n".join(["query\tpassage\tlabel", *judged]) + "\n")
     session.names |= {"query": "who built it ?", "passages": ["It rains .", "Ida built it ."]}
     yield
-    health, answer, with_fields = session.answers
+    health, answer, with_fields, with_steps = session.answers
+    assert all(result["steps"] for result in with_steps["results"])
     assert health == {"status": "ok"}
     high, low = answer["results"]
     assert [high["index"], low["index"]] == [1, 0]

@@ -16,10 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from didyma.model import version_of
 from didyma.serve.app import Service
 from didyma.serve.dialects import dialect_of
 from didyma.serve.served import NamedSource, ServedModels
-from didyma.model import version_of
 from didyma.text.text_reranker import TextReranker
 from tests.serve.conftest import running
 from tests.serve.process import ServerProcess
