@@ -27,6 +27,7 @@ from didyma.ranking.latent import LatentPerceptronRanker as LatentPerceptronRank
 from didyma.ranking.latent import LatentSVMRanker as LatentSVMRanker
 from didyma.ranking.losses import StepLoss as StepLoss
 from didyma.ranking.objective import objective as objective
+from didyma.ranking.ridge import RidgeRanker as RidgeRanker
 from didyma.ranking.scaling import QueryMinMaxScaler as QueryMinMaxScaler
 from didyma.ranking.scaling import QueryPercentileScaler as QueryPercentileScaler
 from didyma.ranking.scaling import QueryStandardScaler as QueryStandardScaler

@@ -91,6 +91,18 @@ def test_classification(run: Run, folder: Path, tmp_path: Path) -> None:
     assert model.describe(output)["class"] == "ClassificationRanker"
 
 
+def test_ridge_takes_part_in_the_choice_of_c(run: Run, folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "model.safetensors"
+    found = run(
+        *("fit", folder / "train.letor", "--dev", folder / "dev.letor", "--C", "1,100"),
+        *("--model-type", "ridge", "-o", output, "--json"),
+    )
+    document = json.loads(found.stdout)
+    assert document["class"] == "RidgeRanker"
+    assert document["dev"]["value"] == max(own["dev"] for own in document["candidates"])
+    assert document["C"] == model.load(output).C
+
+
 def test_other_dev_files_are_judged_and_choose_nothing(
     run: Run, folder: Path, tmp_path: Path
 ) -> None:

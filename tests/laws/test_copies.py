@@ -278,7 +278,7 @@ DOCUMENT = Document(
 SENTENCES = [["a", "dog"], ["a", "bell"]]
 RANKERS = (
     *("AdditiveSVMRanker", "SVMRanker", "ClassificationRanker", "PolynomialRanker"),
-    *("LatentPerceptronRanker", "LatentSVMRanker"),
+    *("LatentPerceptronRanker", "LatentSVMRanker", "RidgeRanker"),
 )
 TASKS = {
     didyma.StructuredSVM: Signs,

@@ -37,6 +37,7 @@ RANKERS = {
     WITH_BINS: "didyma.ranking.additive.AdditiveSVMRanker",
     "classification": "didyma.ranking.classification.ClassificationRanker",
     "polynomial": "didyma.ranking.classification.PolynomialRanker",
+    "ridge": "didyma.ranking.ridge.RidgeRanker",
     "latent-perceptron": "didyma.ranking.latent.LatentPerceptronRanker",
     "latent-svm": "didyma.ranking.latent.LatentSVMRanker",
 }
@@ -109,7 +110,7 @@ def fit(
         str | None, options.text("NAME", "Measure on --dev.", default="that of the loss")
     ] = None,
     model_type: Annotated[
-        Literal["svm", "classification", "polynomial", "latent-perceptron", "latent-svm"],
+        Literal["svm", "classification", "polynomial", "ridge", "latent-perceptron", "latent-svm"],
         typer.Option(rich_help_panel=MODEL, help="Estimator that learns."),
     ] = "svm",
     C: Annotated[
@@ -119,6 +120,7 @@ def fit(
             "Weight of the loss; of several values, as 1,10,100, the best on --dev is kept.",
             "--C",
             default="100, 300 with the ramp bound; 1 for classification and latent-perceptron; "
+            "10 for ridge; "
             "cross-validated with --bins",
             panel=MODEL,
         ),
@@ -177,7 +179,8 @@ def fit(
     _check_parameters(ranker_type, parameters, missing)
     parameters = RANKER.read(ranker_type, parameters)
     check_output(output, train, *devs, columns.group)
-    parameters["random_state"] = seed
+    if "random_state" in parameters_of(RANKERS[ranker_type]):
+        parameters["random_state"] = seed
     if "measure" in parameters_of(RANKERS[ranker_type]):
         parameters["measure"] = measure
     measure = measure or str(_ranker(ranker_type, parameters).judged_by())
@@ -191,7 +194,7 @@ def fit(
     began = time.perf_counter()
     if dask is not None:
         refused = {
-            "--model-type": model_type in ("classification", "polynomial"),
+            "--model-type": model_type in ("classification", "polynomial", "ridge"),
             "--scale": scale != "none",
             "--patience": "patience" in parameters,
             "--dev, given again,": len(devs) > 1,

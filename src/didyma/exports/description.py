@@ -227,5 +227,6 @@ RANKERS: dict[str, Callable[..., Description]] = {
     "ClassificationRanker": _linear,
     "LatentPerceptronRanker": _linear,
     "LatentSVMRanker": _linear,
+    "RidgeRanker": _linear,
     "SVMRanker": _linear,
 }

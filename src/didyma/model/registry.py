@@ -23,6 +23,7 @@ HOMES = {
     "didyma.ranking.additive": ["AdditiveSVMRanker"],
     "didyma.ranking.svm": ["SVMRanker"],
     "didyma.ranking.classification": ["ClassificationRanker", "PolynomialRanker"],
+    "didyma.ranking.ridge": ["RidgeRanker"],
     "didyma.ranking.latent": ["LatentPerceptronRanker", "LatentSVMRanker"],
     "didyma.ranking.binning": ["ScoreBinner"],
     "didyma.ranking.scaling": [

@@ -10,6 +10,7 @@ from didyma.ranking.losses import StepLoss as StepLoss
 from didyma.ranking.ranked import Ranked as Ranked
 from didyma.ranking.ranked import Ranking as Ranking
 from didyma.ranking.ranked import StepEffect as StepEffect
+from didyma.ranking.ridge import RidgeRanker as RidgeRanker
 from didyma.ranking.scaling import QueryMinMaxScaler as QueryMinMaxScaler
 from didyma.ranking.scaling import QueryPercentileScaler as QueryPercentileScaler
 from didyma.ranking.scaling import QueryStandardScaler as QueryStandardScaler

@@ -216,6 +216,7 @@ PARTS = {
     "ClassificationRanker": _linear,
     "LatentPerceptronRanker": _linear,
     "LatentSVMRanker": _linear,
+    "RidgeRanker": _linear,
     "AdditiveSVMRanker": _additive,
 }
 
