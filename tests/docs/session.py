@@ -97,7 +97,8 @@ class Session:
         elif program in ("printf", "cp", "mv"):
             subprocess.run(line, shell=True, cwd=self.folder, check=True)
         elif program == "export":
-            os.environ.update([words[0].split("=")])
+            name, _, value = words[0].partition("=")
+            os.environ[name] = value
         elif program == "sleep":
             self.wait()
         elif program == "make":
