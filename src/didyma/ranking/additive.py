@@ -69,7 +69,8 @@ class AdditiveSVMRanker(SVMRanker):
         How far functions may stray from their lines: ρ. 0 leaves lines.
     categorical : sequence of column names or indices
         Features whose values are categories: names, or indices as in the data. Each category has a
-        weight of its own.
+        weight of its own. So does each of a column of categories in a data frame (pandas, Polars),
+        which need not be named here; its categories must be numbers.
     increasing : sequence of column names or indices
         Features whose functions must not fall.
     decreasing : sequence of column names or indices
@@ -120,6 +121,8 @@ class AdditiveSVMRanker(SVMRanker):
     interactions: int | str = 0
 
     _allows_missing = True
+    _takes_categories = True
+    _categories: tuple[int, ...] = ()  # columns that are categories in the data frame
     _layout: ClassVar[tuple[str, ...]] = (
         *("edges_", "nominal_", "signs_", "levels_", "pairs_", "mass_", "C_", "line_"),
     )
@@ -349,8 +352,29 @@ class AdditiveSVMRanker(SVMRanker):
 
     def _nominal(self) -> NDArray[np.bool_]:
         nominal = np.zeros(self.n_features_in_, np.bool_)
-        nominal[self._indices("categorical")] = True
+        nominal[[*self._indices("categorical"), *self._categories]] = True
         return nominal
+
+    def _read_categories(self, X: Any, columns: dict[int, Any], reset: bool) -> None:
+        """Columns of categories are nominal; what they hold must be numbers, as in `Bins`."""
+        if not self._takes_categories:
+            super()._read_categories(X, columns, reset)
+        for place, name in columns.items():
+            if not (reset or self.nominal_[place : place + 1].all()):  # too many is told later
+                raise DataError(
+                    "held numbers in training, not categories", field=f"column {name!r}"
+                )
+            try:
+                np.array([value for value in X[name] if value is not None], dtype=np.float64)
+            except (TypeError, ValueError):
+                raise DataError(
+                    "expected categories that are numbers, found texts: number them the same way "
+                    "everywhere (sklearn.preprocessing.OrdinalEncoder), and name the column in "
+                    "categorical=",
+                    field=f"column {name!r}",
+                ) from None
+        if reset:
+            self._categories = tuple(columns)
 
     def _signs(self) -> NDArray[np.int8]:
         signs = np.zeros(self.n_features_in_, np.int8)

@@ -110,3 +110,15 @@ def warn_of_halving() -> None:
                 UserWarning,
             )
             return
+
+
+def category_columns(X: Any) -> dict[int, Any]:
+    """Names of a data frame's columns of categories (pandas, Polars), by their places."""
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes")):
+        return {}
+    kinds = [str(dtype).partition("(")[0] for dtype in X.dtypes]
+    return {
+        place: name
+        for place, (name, kind) in enumerate(zip(X.columns, kinds))
+        if kind in ("category", "Categorical", "Enum")
+    }

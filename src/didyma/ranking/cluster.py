@@ -140,6 +140,7 @@ def for_worker(ranker: Any, n_jobs: int) -> Any:
     """A copy of a ranker that can be sent to workers."""
     sent = copy(ranker)
     sent.callback = None
+    sent._takes_categories = False  # shards could differ in what is one
     if hasattr(ranker, "n_jobs"):
         sent.n_jobs = n_jobs
     return sent

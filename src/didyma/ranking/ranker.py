@@ -20,6 +20,7 @@ from didyma.protocol import Estimator, check_is_fitted, validate_data
 from didyma.ranking.checks import (
     LARGEST,
     all_moderate,
+    category_columns,
     check_magnitude,
     count_trainable,
     warn_of_halving,
@@ -44,6 +45,7 @@ class Ranker(Savable, Estimator):
     __metadata_request__score: ClassVar = {"qid": True, "group": True, "docid": True}
 
     _allows_missing: ClassVar[bool] = False  # NaN in rows
+    _takes_categories: bool = False  # columns of a data frame that are categories
 
     n_queries_: Annotated[int, Saved()]
 
@@ -195,6 +197,7 @@ class Ranker(Savable, Estimator):
         Without ``check`` the numbers in X are not looked at.
         """
         finite = check and ("allow-nan" if self._allows_missing else True)
+        self._read_categories(X, category_columns(X), reset)
         data = None
         if isinstance(X, Lists):
             data = X if reset else Columns.of(self).arrange(X)
@@ -212,6 +215,15 @@ class Ranker(Savable, Estimator):
         elif reset and data is not None:
             data.features.remember(self)
         return read
+
+    def _read_categories(self, X: Any, columns: dict[int, Any], reset: bool) -> None:
+        """Refuse columns of categories, whose numbers would be taken for quantities."""
+        for name in columns.values():
+            raise DataError(
+                f"{type(self).__name__} takes no categories: use AdditiveSVMRanker, or encode them "
+                "one-hot",
+                field=f"column {name!r}",
+            )
 
     def _read_judged(
         self, X: Any, y: ArrayLike | None, *, reset: bool, check: bool = True
