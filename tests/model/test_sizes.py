@@ -34,6 +34,7 @@ from didyma.ranking.binning import ScoreBinner
 from didyma.ranking.classification import ClassificationRanker, PolynomialRanker
 from didyma.ranking.featuriser import Joined
 from didyma.ranking.latent import LatentPerceptronRanker, LatentSVMRanker
+from didyma.ranking.ridge import RidgeRanker
 from didyma.ranking.scaling import QueryMinMaxScaler, QueryPercentileScaler, QueryStandardScaler
 from didyma.ranking.svm import SVMRanker
 from didyma.report.inspection import model_summary
@@ -137,6 +138,7 @@ FITTED: dict[str, Callable[[], Any]] = {
     "LatentPerceptronRanker": lambda: rows(LatentPerceptronRanker(epochs=2)),
     "LatentSVMRanker": lambda: rows(LatentSVMRanker(C=0.1)),
     "PolynomialRanker": lambda: rows(PolynomialRanker()),
+    "RidgeRanker": lambda: rows(RidgeRanker()),
     "CoreferenceResolver": lambda: weighted(
         CoreferenceResolver(),
         coef_=np.ones(len(FEATURES)),

@@ -218,7 +218,7 @@ class AdditiveSVMRanker(SVMRanker):
             self._remember(bins, binned)
         return train.with_items(self._shrunk(binned)), self._design_evaluation(evaluation)
 
-    def _design_evaluation(self, evaluation: EvalSets) -> Lists | None:
+    def _design_evaluation(self, evaluation: EvalSets) -> EvalSets:
         return {
             name: lists.with_items(self._design_rows(lists.X)) for name, lists in evaluation.items()
         }

@@ -68,10 +68,10 @@ class RidgeRanker(LinearRanker):
             raise overflow(C)
         values, vectors = np.linalg.eigh(gram)  # exact at any C, also where columns are dependent
         self.coef_ = vectors @ ((vectors.T @ moment) / (np.maximum(values, 0.0) + 1.0 / C))
-        residual = square - 2.0 * moment @ self.coef_ + self.coef_ @ gram @ self.coef_
-        norm = self.coef_ @ self.coef_
+        w = self.coef_
+        residual = max(0.0, square - float(2.0 * moment @ w - w @ gram @ w))
         self.result_ = ClassificationResult(
-            value=float(norm + C * max(0.0, residual)) / 2, converged=True, n_iter=1
+            value=(float(w @ w) + C * residual) / 2, converged=True, n_iter=1
         )
         if not np.isfinite(self.result_.value):
             raise overflow(C)
