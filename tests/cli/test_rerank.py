@@ -193,9 +193,7 @@ def test_thresholds(run: Run, data: Path, model: Path) -> None:
     assert found.stdout.splitlines()[1:] == []
     assert "1 of 1 queries have no passage that reaches the threshold" in found.stderr
     found = run(*arguments, "--precision", 0.2)
-    assert re.search(
-        r"threshold 0\.\d+: of held-out passages above it \d+% are relevant", found.stderr
-    )
+    assert re.search(r"threshold 0\.\d+: with 90% confidence 20% of a query's", found.stderr)
 
 
 def test_explanations(run: Run, data: Path, model: Path) -> None:

@@ -38,7 +38,7 @@ from didyma.learning import (
     ProximalBundle,
     PythonProblem,
 )
-from didyma.metrics import Evaluator, ROCArea, RunEvaluator, compare, evaluate
+from didyma.metrics import Evaluator, ROCArea, RunEvaluator, compare, evaluate, queries_needed
 from didyma.nbest import Bag
 from didyma.ranking import Featuriser, Ranked, Ranking, StepEffect
 from didyma.solvers import Cached, InProcesses
@@ -487,6 +487,7 @@ EXAMPLES = {
         ),
         lambda one: one(SimpleNamespace(qid=["1", "1"], docid=["a", "c"], score=[2.0, 1.0]))["AP"],
     ),
+    "Power": (lambda: queries_needed([0.1, -0.1, 0.2], 0.1), str),
     "Comparison": (lambda: compare([0.2, 0.4], {"new": [0.3, 0.4]})["new"], repr),
     "ROCArea": (lambda: ROCArea, lambda one: evaluate(X[:, 0], Y, qid=QID, measures=one)[one]),
     "TaskProblem": (
