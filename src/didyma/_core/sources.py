@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from hashlib import blake2b
 
-__all__ = ["digest"]
-
 
 def digest(folder: str | os.PathLike[str]) -> str:
     """A digest of the names and contents of all files in a folder."""

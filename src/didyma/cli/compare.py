@@ -20,8 +20,6 @@ from didyma.report.table import comparison
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
 
-__all__ = ["compare", "names_of"]
-
 EXTENSIONS = (".didyma", ".gz", ".run", ".safetensors", ".txt")
 
 

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from didyma.data.lists import Lists
     from didyma.report.model_comparison import ModelComparison
 
-__all__ = ["NOT_BETTER", "Against", "Promotion", "compare"]
-
 NOT_BETTER = 3  # exit code
 MEASURES = "AP, RR, nDCG@10"
 SHARE = 0.2  # of queries that are held out

@@ -16,8 +16,6 @@ from didyma.errors import DataError, placed
 if TYPE_CHECKING:
     from didyma.judgements import Judgement
 
-__all__ = ["app"]
-
 app = group(
     """Keep judgements of many judges in a folder, and learn from them.
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from didyma.text.calibration import Calibration, Threshold
     from didyma.text.text_reranker import TextReranker
 
-__all__ = ["app"]
-
 app = group(
     """Rank passages for queries, learned from texts and judgements.
 

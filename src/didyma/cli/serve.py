@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from didyma.serve.samples import SampleFile
     from didyma.serve.served import ServedModels
 
-__all__ = ["serve"]
-
 LIMITS = ParametersOf(
     "didyma.serve.limits.Limits",
     {

@@ -12,8 +12,6 @@ from didyma.cli import options
 if TYPE_CHECKING:
     from didyma.text.steps import Step
 
-__all__ = ["AfterRanking"]
-
 PANEL = "After ranking"
 
 

@@ -24,8 +24,6 @@ from didyma.learning.scoring import SCALERS
 from didyma.model import Model
 from didyma.ranking.bins import LEVELS, Bins
 
-__all__ = ["ColumnLine", "Description", "StairTable", "Stairs", "describe_ranker"]
-
 Vector = NDArray[np.float64]
 
 

@@ -21,8 +21,6 @@ from didyma.exports.description import Description
 from didyma.exports.engine import LuceneEngine, refuse_clipping
 from didyma.exports.trees import Branch, BranchOrLeaf, descend, first_above, trees_of
 
-__all__ = ["Elasticsearch"]
-
 
 class Elasticsearch(LuceneEngine):
     """What the plug-ins load."""

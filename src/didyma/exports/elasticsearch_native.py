@@ -18,8 +18,6 @@ from didyma.exports.description import Description
 from didyma.exports.engine import LuceneEngine, refuse_lines
 from didyma.exports.trees import Branch, BranchOrLeaf, at_most, columns_of, descend, trees_of
 
-__all__ = ["ElasticsearchNative"]
-
 
 class ElasticsearchNative(LuceneEngine):
     """What a ``learning_to_rank`` rescorer of Elasticsearch loads."""

@@ -15,8 +15,6 @@ from didyma.data.columns import Columns
 from didyma.errors import DataError
 from didyma.exports.description import Description
 
-__all__ = ["Engine", "LuceneEngine", "refuse_clipping", "refuse_lines", "spelled"]
-
 
 class Engine(ABC):
     """Renders descriptions, and scores rows by what it has rendered as the engine would.

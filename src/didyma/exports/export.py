@@ -16,8 +16,6 @@ from didyma.exports.trees import at_most
 from didyma.files import PathName, replace_when_done
 from didyma.model import Model
 
-__all__ = ["ENGINES", "Exported", "engine_of", "export", "ranker_of"]
-
 # Where each engine is, by the name of its format.
 ENGINES = {
     "elasticsearch": "elasticsearch.Elasticsearch",

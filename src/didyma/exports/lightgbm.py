@@ -14,8 +14,6 @@ from didyma.exports.description import Description
 from didyma.exports.engine import Engine, refuse_lines
 from didyma.exports.trees import Branch, BranchOrLeaf, descend, trees_of
 
-__all__ = ["LightGBM"]
-
 FAR = 1e300  # what stands for infinity
 RIGHT = 8  # a decision by a number, in which NaN is a missing value and goes to the right
 

@@ -18,8 +18,6 @@ from didyma.exports.description import Description
 from didyma.exports.engine import Engine
 from didyma.exports.trees import Branch, BranchOrLeaf, at_most, trees_of
 
-__all__ = ["Onnx"]
-
 # Versions of operators and of the file that runtimes of the last years read.
 OPERATORS, TREES, FILE = 17, 3, 8
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from didyma.exports.description import ColumnLine, Description, StairTable
 from didyma.exports.engine import Engine
 
-__all__ = ["SCORER", "PlainJson"]
-
 SCORER = Path(__file__).with_name("npm") / "score.js"
 """A module of JavaScript that scores rows by such a file, in browsers and in Node."""
 

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 
-__all__ = ["evaluate_function"]
-
 RowValues = NDArray[np.float64]
 
 TOKENS = re.compile(r"\s*([A-Za-z_]\w*|(?:\d+\.?\d*(?:[eE][+-]?\d+)?)|<=|==|[-+*/(),])")

@@ -26,9 +26,6 @@ from didyma.exports.trees import (
     trees_of,
 )
 
-__all__ = ["Solr", "before_slack"]
-
-
 SLACK = np.float32(1e-6)  # that Solr adds to the thresholds of trees
 NEAR = 4  # numbers of single precision beside T − slack that are tried
 

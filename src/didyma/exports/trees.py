@@ -17,17 +17,6 @@ from numpy.typing import NDArray
 
 from didyma.exports.description import Description, Stairs
 
-__all__ = [
-    "LARGEST",
-    "Branch",
-    "BranchOrLeaf",
-    "at_most",
-    "columns_of",
-    "descend",
-    "first_above",
-    "trees_of",
-]
-
 LARGEST = float(np.finfo(np.float32).max)
 
 

@@ -16,8 +16,6 @@ from didyma.exports.engine import Engine, spelled
 from didyma.exports.ranking_expression import evaluate_function
 from didyma.exports.trees import Branch, BranchOrLeaf, trees_of
 
-__all__ = ["Vespa"]
-
 COMMENT = """\
 # Written by didyma. Each function feature_… says where the value of a column comes from: replace
 # attribute(…) by query(…), bm25(…) or any other rank feature where it is no field of documents.

@@ -15,8 +15,6 @@ from didyma.exports.description import Description
 from didyma.exports.engine import Engine, refuse_lines
 from didyma.exports.trees import Branch, BranchOrLeaf, descend, first_above, trees_of
 
-__all__ = ["XGBoost"]
-
 NO_PARENT = 2147483647
 
 

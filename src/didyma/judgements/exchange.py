@@ -29,8 +29,6 @@ from didyma.files import PathName, format_suffix, read_text, replace_when_done
 from didyma.judgements.judgement import Judgement
 from didyma.judgements.merging import latest, lists_of, merge
 
-__all__ = ["FORMATS", "format_of", "read_judgements", "write_judgements"]
-
 OTHERS = {"query": ("query text",), "label": ("rating", "judgement", "judgment"), "docid": ("doc",)}
 MORE = ("who", "when", "why")
 QUESTION = "relevance"

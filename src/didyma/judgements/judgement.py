@@ -11,8 +11,6 @@ from didyma.data.json_lines import number_of
 from didyma.errors import DataError
 from didyma.values import shown as quoted
 
-__all__ = ["Judgement", "now"]
-
 
 @dataclass(frozen=True)
 class Judgement:

@@ -15,8 +15,6 @@ from didyma.formatting import decimal
 from didyma.judgements.judgement import Judgement
 from didyma.judgements.merging import latest, lower_median
 
-__all__ = ["Agreement", "agreement", "cohen_kappa", "fleiss_kappa", "krippendorff_alpha"]
-
 FEWEST = 20  # pairs judged by others that a judge's weight is read off
 LEVELS = ("nominal", "ordinal")
 

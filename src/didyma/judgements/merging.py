@@ -17,8 +17,6 @@ from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.judgements.judgement import Judgement
 
-__all__ = ["latest", "lists_of", "lower_median", "merge"]
-
 
 def latest(judgements: Iterable[Judgement]) -> list[Judgement]:
     """The judgement of each judge on each pair that counts, in the order of first mention."""

@@ -14,8 +14,6 @@ from didyma.errors import DataError, placed
 from didyma.files import PathName, locked, read_regular
 from didyma.judgements.judgement import Judgement, now
 
-__all__ = ["FILE", "JudgementStore"]
-
 FILE, LOCK = "judgements.jsonl", ".lock"
 PIECE = 1 << 16  # bytes that are read at a time
 

@@ -14,8 +14,6 @@ from didyma.data.lists import Lists
 if TYPE_CHECKING:
     from didyma.text.reranker import Reranker
 
-__all__ = ["WorkItem", "work_list"]
-
 Vector: TypeAlias = NDArray[np.float64]
 
 UNKNOWN = 0.5  # the chance of relevance of a model that tells none

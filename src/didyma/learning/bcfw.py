@@ -41,8 +41,6 @@ from didyma.learning.solution import (
 )
 from didyma.learning.solver import ConvexSolver, SolverRun
 
-__all__ = ["BCFW"]
-
 Vector = NDArray[np.float64]
 
 NEIGHBOURS = 8

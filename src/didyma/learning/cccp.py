@@ -38,8 +38,6 @@ from didyma.learning.row_bcfw import RowBCFW, RowDual
 from didyma.learning.solution import Callback, Clock, Progress, Result, Solution
 from didyma.learning.solver import drive
 
-__all__ = ["CCCP", "LatentProblem", "LatentResult", "Round", "Rounds", "best_of", "inner_solver"]
-
 Vector = NDArray[np.float64]
 
 LOOSEST = 0.05  # relative gap of the first round

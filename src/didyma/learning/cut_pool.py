@@ -14,8 +14,6 @@ from didyma.learning.solution import Solution, overflow
 from didyma.polytope.active_set import Projection, minimise_over_columns
 from didyma.stateful import Stateful, array_of, record_of
 
-__all__ = ["CutPool"]
-
 Vector = NDArray[np.float64]
 
 UNUSED = 50  # a cut that was inactive for so many solutions is forgotten

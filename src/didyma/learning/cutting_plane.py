@@ -27,19 +27,6 @@ from didyma.learning.solution import ROUNDING, Clock, Progress, Solution
 from didyma.learning.solver import ConvexSolver, SolverRun
 from didyma.stateful import Stateful
 
-__all__ = [
-    "PRECISION",
-    "TOWARDS_MODEL",
-    "Line",
-    "LineSearch",
-    "NSlack",
-    "OneSlack",
-    "ProximalBundle",
-    "Searchable",
-    "line_of",
-    "no_cuts",
-]
-
 Vector = NDArray[np.float64]
 
 TRIALS = 20  # oracle calls per line search, at most

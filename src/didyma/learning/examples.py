@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from didyma.learning.problem import Cut, PythonProblem
 
-__all__ = ["OneHinge"]
-
 
 class OneHinge(PythonProblem):
     """R(w) = max(0, 1 − w·x) for x = (1, 2); J is least at w = x / ‖x‖² for C ≥ 1 / ‖x‖².

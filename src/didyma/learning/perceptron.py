@@ -26,8 +26,6 @@ from didyma.learning.solution import Callback, Clock, Progress, Result, Solution
 from didyma.learning.solver import SolverRun, drive, resumable
 from didyma.stateful import Stateful
 
-__all__ = ["Perceptron", "PerceptronState"]
-
 Vector = NDArray[np.float64]
 
 MOST_VISITS = 10**9

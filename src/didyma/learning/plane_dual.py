@@ -13,8 +13,6 @@ from didyma.learning.problem import Cut
 from didyma.learning.solution import check_C
 from didyma.stateful import Stateful, array_of
 
-__all__ = ["PlaneDual", "check_simplex"]
-
 Vector = NDArray[np.float64]
 
 ROUNDING = 1e-6  # more than weights on a simplex can lose

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cut", "Problem", "PythonProblem", "cut_oracle"]
-
 Vector = NDArray[np.float64]
 
 

@@ -25,8 +25,6 @@ from didyma.learning.problem import Problem
 from didyma.learning.solution import Clock, Solution, check_C
 from didyma.stateful import Stateful, array_of
 
-__all__ = ["RowBCFW", "RowDual", "RowProblem"]
-
 Vector = NDArray[np.float64]
 
 FEW_PLANES, MANY_PLANES = 6, 32  # remembered per example, by the number of examples ...

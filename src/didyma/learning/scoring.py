@@ -15,16 +15,6 @@ from numpy.typing import NDArray
 from didyma.data.lists import Groups
 from didyma.data.matrix import Matrix, is_sparse
 
-__all__ = [
-    "SCALERS",
-    "learn_scaling",
-    "linear_scores",
-    "minmax_in_query",
-    "percentile_in_query",
-    "polynomial_scores",
-    "standard_in_query",
-]
-
 # Rows that are scored at a time, so that single precision is never widened all at once.
 BLOCK = 8192
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from didyma.data.lists import Lists
 from didyma.protocol import clone
 
-__all__ = ["Candidate", "HeldOut", "ModelSelection", "fits", "select_model"]
-
 
 @dataclass(frozen=True, eq=False)
 class Candidate:

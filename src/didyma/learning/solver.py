@@ -23,8 +23,6 @@ from didyma.learning.solution import (
 )
 from didyma.stateful import Stateful, array_of, record_of
 
-__all__ = ["ConvexSolver", "SolverRun", "drive", "resumable"]
-
 
 class SolverRun(Stateful):
     """The state of a solver between two iterations, which a checkpoint can hold.

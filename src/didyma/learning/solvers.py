@@ -8,8 +8,6 @@ from didyma.errors import check_choice
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import NSlack, OneSlack, ProximalBundle
 
-__all__ = ["make_solver"]
-
 SOLVERS = {"bcfw": BCFW, "one-slack": OneSlack, "n-slack": NSlack, "bundle": ProximalBundle}
 
 

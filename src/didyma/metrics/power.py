@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike
 
 from didyma.errors import DataError
 
-__all__ = ["Power", "power_of", "queries_needed"]
-
 MOST = 10**7  # queries that are looked at
 
 

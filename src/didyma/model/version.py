@@ -10,8 +10,6 @@ from typing import Any, Self
 from didyma.errors import DataError
 from didyma.model.fields import convert
 
-__all__ = ["ModelVersion"]
-
 DIGITS = 12  # of the hash
 EPOCH = "SOURCE_DATE_EPOCH"  # by which builds are reproducible
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from didyma.errors import warn
 
-__all__ = ["GRIDS", "next_default", "warn_of_ends"]
-
 logger = logging.getLogger(__name__)
 
 # Parameters that are chosen on dev lists unless they are given.

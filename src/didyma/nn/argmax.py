@@ -14,8 +14,6 @@ from didyma.nn.objective import REGULARIZERS, Objective
 from didyma.polytope.sparsemap import EXACT, SolverOptions
 from didyma.structure import Structure, require_structure
 
-__all__ = ["ArgmaxModule", "batched", "check_positive", "dot", "maximise", "take"]
-
 ZERO = REGULARIZERS["perceptron"]
 
 

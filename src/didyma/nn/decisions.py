@@ -18,8 +18,6 @@ from didyma.nn.argmax import batched, dot, maximise
 from didyma.nn.losses import FenchelYoungLoss
 from didyma.structure import Structure
 
-__all__ = ["SPOPlusLoss", "regret"]
-
 
 class SPOPlusLoss(FenchelYoungLoss):
     """SPO+, the convex bound of the regret (Elmachtoub & Grigas 2022), and smooth forms of it.

@@ -15,8 +15,6 @@ from didyma.nn.autograd import infer
 from didyma.nn.objective import ENTROPY, Objective
 from didyma.structures.compiled import CompiledStructure
 
-__all__ = ["StructureDistribution"]
-
 
 class StructureDistribution(Distribution):
     """p(output) = exp(score(output) − log_partition) over the outputs of a structure.

@@ -18,8 +18,6 @@ from didyma.nn.objective import REGULARIZERS, Objective
 from didyma.polytope.distributions import Distributions, apply_derivative
 from didyma.polytope.sparsemap import SolverOptions
 
-__all__ = ["STRUCTURES", "maximise_in_graph", "number_of", "refuse_second_derivatives"]
-
 # By number, since a graph holds only numbers and tensors, and for as long as it may be run.
 STRUCTURES: list[tuple[Any, tuple[str, ...]]] = []
 

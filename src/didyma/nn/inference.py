@@ -15,8 +15,6 @@ from didyma.nn.objective import Objective
 from didyma.polytope.distributions import Distributions
 from didyma.structures.layout import Floats, Layout
 
-__all__ = ["Inference"]
-
 
 @dataclass
 class Inference:

@@ -20,8 +20,6 @@ from didyma.errors import DataError
 from didyma.nn.argmax import ArgmaxModule, batched, check_positive
 from didyma.structure import Structure
 
-__all__ = ["BlackboxArgmax", "IdentityArgmax", "ImplicitMLE"]
-
 GUMBEL_TERMS = 10  # of the sum of gammas that a Gumbel variable is
 ADAPTATION, DECAY = 1e-3, 0.9  # step of α, and memory of the share of gradients that are not zero
 

@@ -13,8 +13,6 @@ from didyma.polytope.distributions import Distribution, Distributions
 from didyma.polytope.sparsemap import EXACT, SolverOptions
 from didyma.structure import Structure, require_structure
 
-__all__ = ["SparseMAP", "StructureModule", "sparsemap"]
-
 
 def sparsemap(
     scores: Tensor,

@@ -19,8 +19,6 @@ from didyma.structures.composition import Composition
 from didyma.structures.factor_graph import FactorGraph
 from didyma.structures.layout import Floats, Layout
 
-__all__ = ["LocalSparseMAP"]
-
 
 class LocalSparseMAP(nn.Module):
     """Scores (B, …) to marginals of the same shape, over a `Composition` or a `FactorGraph`.

@@ -20,8 +20,6 @@ from didyma.structures.layout import Floats
 if TYPE_CHECKING:
     from didyma.nn.local import LocalSparseMAP
 
-__all__ = ["marginals_in_graph"]
-
 
 def marginals_in_graph(
     layer: LocalSparseMAP, scores: Tensor, additional: Mapping[str, Tensor]

@@ -21,8 +21,6 @@ from didyma.nn.objective import REGULARIZERS, Objective, hull_points
 from didyma.polytope.sparsemap import EXACT, SolverOptions
 from didyma.structure import Structure
 
-__all__ = ["FenchelYoungLoss", "check_reduction", "reduce"]
-
 REDUCTIONS = ("mean", "sum", "none")
 
 

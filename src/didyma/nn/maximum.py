@@ -13,8 +13,6 @@ from didyma.polytope.distributions import Distributions
 from didyma.structures.compiled import CompiledStructure
 from didyma.structures.layout import Floats, Layout
 
-__all__ = ["Gibbs", "Maximum"]
-
 
 @dataclass(frozen=True)
 class Gibbs:

@@ -24,8 +24,6 @@ from didyma.structure import Structure
 from didyma.structures.batches import flatten
 from didyma.structures.layout import Floats, Layout
 
-__all__ = ["ENTROPY", "REGULARIZERS", "SQUARED_NORM", "Objective", "hull_points"]
-
 OFF_HULL = 1e-6  # by how much, relatively, rounding may lift a gold point above the hull
 
 WarmStart = Distributions | Sequence[Distribution | None] | None

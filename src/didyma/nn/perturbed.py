@@ -20,8 +20,6 @@ from didyma.nn.argmax import ArgmaxModule, batched, check_positive, dot
 from didyma.nn.losses import check_reduction, reduce
 from didyma.structure import Structure
 
-__all__ = ["PerturbedArgmax", "PerturbedLoss"]
-
 
 @dataclass(frozen=True)
 class Gaussian:

@@ -25,8 +25,6 @@ from didyma.nn.argmax import ArgmaxModule, batched, check_positive, take
 from didyma.nn.losses import check_reduction, reduce
 from didyma.structure import Structure
 
-__all__ = ["PoolLoss"]
-
 KINDS = ("nce", "map", "pointwise", "pairwise", "listwise")
 
 

@@ -26,8 +26,6 @@ from didyma.ranking.latent_problem import LatentRankingProblem
 from didyma.ranking.problem import RankingProblem, trainable_queries
 from didyma.ranking.ramp import RampProblem
 
-__all__ = ["RankingLoss"]
-
 Vector = NDArray[np.float64]
 
 

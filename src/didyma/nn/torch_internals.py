@@ -11,8 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["Function", "is_plain", "n_forward_modes"]
-
 
 def private(path: str) -> Any:
     """What stands at ``torch.<path>``, or None."""

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from didyma._core import polytope as core
 
-__all__ = ["Projection", "minimise_over_columns", "project"]
-
 
 @dataclass(frozen=True)
 class Projection:

@@ -27,8 +27,6 @@ from didyma.structure import Structure
 from didyma.structures.composition import Composition
 from didyma.structures.layout import Additional, Floats
 
-__all__ = ["ComposedGraph"]
-
 N_ROUNDS = 300
 TIGHT = 1e-14  # gap of a factor's own problem
 ROUNDING = 1e-12  # error of a row that counts as none

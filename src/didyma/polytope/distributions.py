@@ -17,8 +17,6 @@ from didyma.structures.batches import flatten
 from didyma.structures.layout import Floats, Layout
 from didyma.values import aligned
 
-__all__ = ["Distribution", "Distributions", "apply_derivative"]
-
 Parts = NDArray[np.int32]
 
 

@@ -11,8 +11,6 @@ from typing import Any, ClassVar
 from didyma._core.polytope import Method
 from didyma.errors import DataError
 
-__all__ = ["ConditionalGradient"]
-
 STEPS = {"vanilla": Method.VANILLA, "away": Method.AWAY, "pairwise": Method.PAIRWISE}
 
 

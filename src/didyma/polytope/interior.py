@@ -29,8 +29,6 @@ from didyma.polytope.point import FEASIBLE, LocalPoint
 from didyma.structures.factor_graph import FactorGraph
 from didyma.structures.layout import Floats
 
-__all__ = ["Constraints", "interior_point"]
-
 Mask = NDArray[np.bool_]
 
 REGULAR = 1e-10  # keeps systems with redundant constraints solvable; refined away

@@ -38,8 +38,6 @@ from didyma.structures.factor_graph import FactorGraph
 from didyma.structures.layout import NO_EXTRA, Additional, Floats
 from didyma.structures.partition import SUSPECT
 
-__all__ = ["LocalSolution", "LocalSolver", "lay_out_local", "local_sparsemap"]
-
 Mask = NDArray[np.bool_]
 
 CACHED_GRAPHS = 64  # whose rows and layouts are kept

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from didyma.structures.layout import Floats
 
-__all__ = ["FEASIBLE", "LocalPoint", "is_optimal"]
-
 FEASIBLE = 1e-9  # largest error of a constraint
 
 

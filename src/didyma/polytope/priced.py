@@ -34,8 +34,6 @@ from didyma.structures.factor_graph import FactorGraph
 from didyma.structures.layout import Floats
 from didyma.structures.logic import Cardinality
 
-__all__ = ["BinaryGraph", "CouplingRows", "Priced", "scatter"]
-
 N_ROUNDS = 2000
 Mask = NDArray[np.bool_]
 Integers = NDArray[np.int64]

@@ -20,8 +20,6 @@ from didyma.structures.factor_graph import FactorGraph
 from didyma.structures.layout import Additional, Floats
 from didyma.structures.logic import Cardinality
 
-__all__ = ["TEMPERATURE", "nearest_output"]
-
 TEMPERATURE = 0.05  # of relaxations of a programme whose scores are between −½ and ½
 WHOLE = 1e-6  # how far from 0 or 1 a variable may be that has been decided
 

@@ -26,8 +26,6 @@ from didyma.structures.compiled import CompiledStructure
 from didyma.structures.layout import Floats, Layout
 from didyma.structures.masks import mask_unreachable
 
-__all__ = ["ActiveSet", "SolverOptions", "ToleranceWarning", "scaled", "solve", "sparsemap"]
-
 UNLIMITED = 2**62
 
 

@@ -32,8 +32,6 @@ from didyma.ranking.shrinkage import LINES, shrinkage
 from didyma.ranking.svm import SVMRanker
 from didyma.values import is_whole
 
-__all__ = ["AdditiveSVMRanker"]
-
 Columns = Sequence[int | str]
 Vector = NDArray[np.float64]
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from didyma._core.rows import BinnedRows
 
-__all__ = ["Binned", "step_scores"]
-
 Vector = NDArray[np.float64]
 
 

@@ -16,8 +16,6 @@ from didyma.protocol import Transformer, check_is_fitted, validate_data
 if TYPE_CHECKING:
     import scipy.sparse as sp
 
-__all__ = ["ScoreBinner"]
-
 STRATEGIES = ("quantile", "even", "geometric", "unit")
 
 

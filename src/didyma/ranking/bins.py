@@ -16,8 +16,6 @@ from didyma.execution import Executor, serial
 from didyma.ranking.binned import Binned
 from didyma.values import aligned
 
-__all__ = ["LEVELS", "MOST_BINS", "SAMPLE", "Bins", "categories_of"]
-
 MOST_BINS = 254  # and bins for bin 0 and for missing values, in a byte
 SAMPLE = 4096  # rows that edges are read off
 CELLS = 1024  # of the grid in which a value is looked up

@@ -13,8 +13,6 @@ from didyma.data.matrix import is_sparse
 from didyma.errors import DataError, warn
 from didyma.learning.scoring import BLOCK
 
-__all__ = ["LARGEST", "all_moderate", "check_magnitude", "count_trainable", "warn_of_halving"]
-
 # Features beyond this have squares, and products with weights, that overflow in training.
 LARGEST = 1e90
 

@@ -25,9 +25,6 @@ from didyma.ranking.scaling import QueryMinMaxScaler, QueryPercentileScaler
 if TYPE_CHECKING:
     from sklearn.pipeline import Pipeline
 
-__all__ = ["ClassificationRanker", "ClassificationResult", "PolynomialRanker", "baseline"]
-
-
 # Of the losses: beyond this liblinear may never come back.
 LARGEST_CURVATURE = 1e50
 SMALLEST_VARIANCE = 1e-150  # smaller ones are that of a constant

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 
-__all__ = ["cross_validate", "first_near_best"]
-
 Vector = NDArray[np.float64]
 
 FOLDS = 3

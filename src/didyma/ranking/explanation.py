@@ -12,15 +12,6 @@ from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.model import Model
 
-__all__ = [
-    "FeatureContribution",
-    "MatchedSpan",
-    "PassageExplanation",
-    "RelativeExplanation",
-    "contributions",
-    "explain_rows",
-]
-
 SHOWN = 8  # features that a text lists
 LONGEST = 60  # characters of a passage in it
 

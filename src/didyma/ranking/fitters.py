@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from didyma.learning.cccp import CCCP
 from didyma.learning.solution import Callback, Result, Solution
 
-__all__ = ["Fitter", "HingeFitter", "RampFitter", "RankingResult"]
-
 MOST_ROUNDS = 100
 
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from didyma._core.rows import cross
 from didyma.execution import Executor, serial
 
-__all__ = ["rank_pairs"]
-
 COARSE = 4  # levels of each column of a table
 SAMPLE = 16384  # rows by which the cells of tables are counted
 SHARDS = 8

@@ -34,8 +34,6 @@ from didyma.ranking.problem import trainable_queries
 from didyma.ranking.ranker import StartedRanker
 from didyma.stateful import array_of
 
-__all__ = ["LatentPerceptronRanker", "LatentSVMRanker"]
-
 CLASSIFIER_CS = (1.0, 10.0, 100.0, 1000.0)
 
 

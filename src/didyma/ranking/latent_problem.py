@@ -21,8 +21,6 @@ from didyma.ranking.losses import NDCG, AveragePrecision, ItemwiseLoss
 from didyma.ranking.oracles import latent_oracle, queries_of
 from didyma.ranking.problem import RankingProblem, row_numbers
 
-__all__ = ["INFERENCES", "LatentRankingProblem"]
-
 Vector = NDArray[np.float64]
 
 INFERENCES = ("exact", "greedy", "sort")

@@ -27,8 +27,6 @@ from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import BOUNDS, RampProblem, bound_of
 from didyma.ranking.ranker import weights_of_queries
 
-__all__ = ["Objective", "objective"]
-
 Vector = NDArray[np.float64]
 
 LEAST = 0.1  # least second-order weight of a row, as a share of the mean

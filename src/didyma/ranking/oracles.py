@@ -15,8 +15,6 @@ import didyma._core.ranking as core
 from didyma.ranking.feature_maps import FeatureMap, Pairwise, Positional
 from didyma.ranking.losses import ItemwiseLoss
 
-__all__ = ["hinge_oracle", "latent_oracle", "oracle_of", "prediction_oracle", "queries_of"]
-
 Vector = NDArray[np.float64]
 RowCounts = NDArray[np.int64]
 

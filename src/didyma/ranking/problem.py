@@ -27,12 +27,6 @@ from didyma.ranking.losses import NDCG, ItemwiseLoss
 from didyma.ranking.oracles import hinge_oracle
 from didyma.values import aligned
 
-__all__ = [
-    "RankingProblem",
-    "row_numbers",
-    "trainable_queries",
-]
-
 Vector = NDArray[np.float64]
 
 StoredRows: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]

@@ -22,8 +22,6 @@ from didyma.ranking.losses import NDCG, AveragePrecision, ItemwiseLoss, Precisio
 from didyma.ranking.oracles import prediction_oracle
 from didyma.ranking.problem import RankingProblem
 
-__all__ = ["BOUNDS", "RampProblem", "bound_of", "uncut"]
-
 Vector = NDArray[np.float64]
 
 BOUNDS = ("auto", "hinge", "ramp")

@@ -21,16 +21,6 @@ from didyma.files import PathName, format_suffix, replace_when_done
 if TYPE_CHECKING:
     from didyma.ranking.explanation import PassageExplanation
 
-__all__ = [
-    "PassageRanking",
-    "Ranked",
-    "Ranking",
-    "StepEffect",
-    "records",
-    "write",
-    "write_table",
-]
-
 COLUMNS = ("qid", "rank", "score", "probability", "docid", "query", "passage")
 
 

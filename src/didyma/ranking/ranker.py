@@ -26,8 +26,6 @@ from didyma.ranking.checks import (
     warn_of_halving,
 )
 
-__all__ = ["LinearRanker", "Ranker", "StartedRanker", "weights_of_queries"]
-
 LabelledRows: TypeAlias = "tuple[ArrayLike, ArrayLike]"
 
 

@@ -28,15 +28,6 @@ from didyma.learning.scoring import BLOCK, minmax_in_query, percentile_in_query,
 from didyma.model import Model, Saved
 from didyma.protocol import Transformer, validate_data
 
-__all__ = [
-    "SCALERS",
-    "QueryMinMaxScaler",
-    "QueryPercentileScaler",
-    "QueryStandardScaler",
-    "scaled",
-    "scaler_of",
-]
-
 
 class _QueryScaler(Transformer):
     """A transformer that applies `_scale` to rows and their queries."""

@@ -6,11 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from didyma.ranking.bins import LEVELS, Bins
-
-__all__ = ["LINES", "shrinkage"]
 
 Vector = NDArray[np.float64]
 
@@ -18,11 +15,18 @@ LEAST = 1e-3  # share of rows of a bin, so that none is far out
 CELL = 0.3  # unit of weights that stand alone: of categories, missing values and cells of pairs
 RANGE = 4.0  # so that products of quantiles, which are within ±½, are within ±1
 
+
+def _normal(share: Vector) -> Vector:
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(share) / np.sqrt(12.0))
+
+
 # What a line is straight over: the share of rows below, or a normal variable of that quantile, for
 # features whose extremes count. Both have the same deviation.
 LINES: dict[str, Callable[[Vector], Vector]] = {
     "quantile": lambda share: share,
-    "normal": lambda share: np.asarray(ndtri(share) / np.sqrt(12.0)),
+    "normal": _normal,
 }
 
 

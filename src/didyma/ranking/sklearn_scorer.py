@@ -11,8 +11,6 @@ from sklearn.metrics import make_scorer
 
 from didyma.metrics import evaluate, parse
 
-__all__ = ["scorer"]
-
 
 def scorer(measure: str = "AP") -> Any:
     """A scorer for grid search and cross-validation: the mean of a measure over the queries.

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.matrix import Matrix
 
-__all__ = ["Windowed"]
-
 
 @dataclass(frozen=True, eq=False)
 class Windowed:

@@ -31,8 +31,6 @@ from didyma.text.features.languages import detect
 from didyma.text.judgements import Target
 from didyma.text.training_data import TrainingData
 
-__all__ = ["Gain", "ModelComparison", "QueryChange", "unseen"]
-
 MEASURES = "AP, RR, nDCG@10"
 FEWEST = 5  # queries of a group that is told about
 TOP = 10  # places that documents move from or to

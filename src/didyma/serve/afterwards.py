@@ -15,8 +15,6 @@ from didyma.interruption import interruptible
 from didyma.serve.logs import log
 from didyma.serve.work import WorkQueue
 
-__all__ = ["Afterwards"]
-
 MOST = 8  # pieces of work that wait
 PAUSE = 0.01  # seconds between two looks whether there is a free turn
 NICE = 10  # lower priority, where the system knows such of threads

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranking
     from didyma.text.steps import Step
 
-__all__ = ["Answering"]
-
 TOP_N, CANDIDATES = 10, 100  # of a search, unless a request or the limits say otherwise
 
 

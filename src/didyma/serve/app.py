@@ -50,8 +50,6 @@ from didyma.serve.watch import Watch
 from didyma.serve.work import WorkQueue, on_own_thread
 from didyma.text.steps import Step
 
-__all__ = ["Service"]
-
 OWN: dict[str, Dialect[Any]] = {"/v1/search": SEARCH, "/v1/batch": BATCH, **OPERATIONS}
 EVERY = 1.0  # seconds between two looks at the files of models
 LATER = 4 << 20  # bytes of requests that are looked at after their answers

@@ -14,8 +14,6 @@ from didyma.ranking.ranked import Ranking
 from didyma.serve.dialects import COHERE, Dialect, DocumentsAnswer, DocumentsBody, Question
 from didyma.serve.errors import DocumentsError
 
-__all__ = ["BATCH", "BatchDialect"]
-
 Requests: TypeAlias = Annotated[
     list[DocumentsBody],
     msgspec.Meta(description="Requests as for /v2/rerank; limits hold for all of them together."),

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["Buckets"]
-
 
 class Buckets:
     """Counts of values up to each of some bounds, and beyond; whoever adds has a lock.

@@ -21,8 +21,6 @@ from didyma.errors import DataError
 from didyma.serve.errors import HTTPError
 from didyma.serve.responses import error_response
 
-__all__ = ["ACCEPTED_AT_ONCE", "BoundedConnection", "ConnectionLimit", "connections_within"]
-
 HEAD_SECONDS = 10.0  # from a connection, or the first byte of a later request, to a whole head
 PROBES = 16  # connections beyond the limit, on which probes of health are answered
 PROBED = ("/health", "/ready")

@@ -25,27 +25,6 @@ if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranked, Ranking
     from didyma.text.steps import Step
 
-__all__ = [
-    "COHERE",
-    "DIALECTS",
-    "DOCUMENT",
-    "JINA",
-    "SEARCH",
-    "TEI",
-    "Body",
-    "Dialect",
-    "Document",
-    "DocumentsAnswer",
-    "DocumentsBody",
-    "DocumentsDialect",
-    "Query",
-    "Question",
-    "SearchQuestion",
-    "Usage",
-    "dialect_of",
-    "probability_of",
-]
-
 SPAN_THRESHOLD = 0.1  # Cohere's
 NOTES = "x-didyma-notes"  # a header, where an answer has no room for notes
 

@@ -11,8 +11,6 @@ from didyma.data.passage import Passage, passages_of
 from didyma.data.schema import Schema
 from didyma.errors import DataError
 
-__all__ = ["GivenDocument", "first_scores", "read_documents", "sizes_of"]
-
 GivenDocument: TypeAlias = "str | dict[str, Any]"
 ID_NAMES = ("id", "_id")
 

@@ -8,8 +8,6 @@ from msgspec import Struct
 
 from didyma.errors import DidymaError
 
-__all__ = ["KINDS", "DocumentsError", "ErrorBody", "HTTPError", "TextsError"]
-
 
 class HTTPError(DidymaError):
     """An error response: a status, a message and headers.

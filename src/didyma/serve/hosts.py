@@ -21,8 +21,6 @@ from didyma.serve.errors import HTTPError
 from didyma.serve.logs import log
 from didyma.serve.responses import error_response
 
-__all__ = ["AllowedHosts", "HostCheck", "is_loopback"]
-
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 PROBED = ("/health", "/ready")  # by addresses that nobody can list; they tell nothing
 AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/?#@\[\]]+)(:[0-9]*)?", re.ASCII)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from didyma.serve.dialects import SearchQuestion
 
-__all__ = ["Limits", "values_of"]
-
 VALUES = 64  # of JSON, for each document
 
 

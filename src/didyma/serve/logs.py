@@ -13,8 +13,6 @@ from typing import Any, TextIO
 
 import msgspec
 
-__all__ = ["LOGGER", "BoundedStream", "JsonLines", "log", "log_to_stderr"]
-
 LOGGER = logging.getLogger("didyma.serve")
 
 LINES, PERIOD = 20, 10.0  # of a kind; seconds

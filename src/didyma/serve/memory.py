@@ -14,8 +14,6 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 
 from didyma.serve.errors import HTTPError
 
-__all__ = ["MemoryBudget", "MemoryShare", "give_memory_back", "keep_memory_steady"]
-
 FREE = 1 << 16  # bytes of each body that do not count
 GRACE = 2.0  # seconds that a client may be idle, or late, while others wait for memory
 RATE = 1 << 20  # bytes a second, at which a client is not late

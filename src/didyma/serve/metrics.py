@@ -16,8 +16,6 @@ from didyma.serve.connections import ConnectionLimit
 from didyma.serve.served import Served, ServedIndexes, ServedModels
 from didyma.serve.work import WorkQueue
 
-__all__ = ["ServiceMetrics"]
-
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 DOCUMENTS = (1, 10, 20, 50, 100, 200, 500, 1000, 10_000)
 

@@ -14,8 +14,6 @@ from didyma.text.observation import Scored, observing
 if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranking
 
-__all__ = ["Observer"]
-
 
 class Observer:
     """What is done with each answer: counts, drift, the shadow model, the sample.

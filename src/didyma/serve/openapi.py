@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from didyma.text.cascade import Cascade
     from didyma.text.reranker import Reranker
 
-__all__ = ["description"]
-
 # Where each is asked for; any base may stand before these.
 PATHS: dict[str, tuple[Dialect[Any], ...]] = {
     "/v2/rerank": (COHERE,),

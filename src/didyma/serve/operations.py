@@ -13,8 +13,6 @@ from didyma.serve.errors import DocumentsError, HTTPError
 if TYPE_CHECKING:
     from didyma.serve.app import Service
 
-__all__ = ["OPERATIONS", "Operation", "OperationDialect"]
-
 NO_TOKENS = "expected a server with tokens (--token-file): without them nobody may change anything"
 
 

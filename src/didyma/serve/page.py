@@ -11,8 +11,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-__all__ = ["PageFile", "page_routes"]
-
 STATIC = files("didyma.serve") / "static"
 ROOT = "index.html"
 TYPES = {

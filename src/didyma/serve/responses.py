@@ -10,8 +10,6 @@ from starlette.types import Receive, Scope, Send
 from didyma.serve.dialects import JINA
 from didyma.serve.errors import HTTPError
 
-__all__ = ["JsonResponse", "error_response"]
-
 CHUNK = 1 << 16  # bytes
 
 

@@ -19,8 +19,6 @@ from didyma.errors import DataError
 if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranked
 
-__all__ = ["SampleFile", "record_of", "redaction"]
-
 Record: TypeAlias = dict[str, Any]
 Redact: TypeAlias = Callable[[Record], Record | None]
 

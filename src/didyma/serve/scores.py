@@ -13,8 +13,6 @@ from didyma.serve.dialects import Body, Dialect, Document, Query, Usage
 from didyma.serve.documents import GivenDocument
 from didyma.serve.errors import DocumentsError, HTTPError
 
-__all__ = ["SCORE", "SCORE_DIALECTS", "VLLM_SCORE", "ScoreQuestion", "score_dialect_of"]
-
 Queries: TypeAlias = Query | list[Query]
 Documents: TypeAlias = str | Document | list[str | Document]
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from didyma.text.reranker import Reranker
     from didyma.text.retrieval import SearchEngine
 
-__all__ = ["NamedSource", "Served", "ServedIndex", "ServedIndexes", "ServedModel", "ServedModels"]
-
 NEEDS_SCORES = (
     "it was trained with the first stage's scores: requests without scores, which most clients "
     "cannot send, will be refused unless each document has a score; train on data without scores "

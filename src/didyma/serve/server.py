@@ -22,9 +22,6 @@ from didyma.serve.hosts import is_loopback
 from didyma.serve.logs import log
 from didyma.serve.memory import keep_memory_steady
 
-__all__ = ["check_host", "listen", "make_server", "serve"]
-
-
 WAITING = 2048  # connections that are not accepted yet
 KEEP_ALIVE = 5  # seconds that a connection without a request is kept
 ENDING = 5.0  # seconds to end in, after those that requests may take

@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from didyma.serve.buckets import Buckets
 
-__all__ = ["ShadowComparison", "rank_correlation"]
-
 TOP = 10
 OVERLAPS = tuple(n / 10 for n in range(11))
 CORRELATIONS = tuple((n - 5) / 5 for n in range(11))

@@ -11,8 +11,6 @@ from didyma.errors import DataError
 from didyma.ranking.ranked import Ranked
 from didyma.text.steps import Boost, Diversity, Recency, Step
 
-__all__ = ["Then", "effects_of", "steps_of"]
-
 MOST = 16  # steps of a request
 
 

@@ -13,8 +13,6 @@ from didyma.errors import DataError
 from didyma.files import read_lines
 from didyma.serve.errors import HTTPError
 
-__all__ = ["VARIABLE", "BearerTokens"]
-
 VARIABLE = "DIDYMA_TOKENS"
 NOT_ASCII = "expected tokens of ASCII characters, as headers can have no others"
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from didyma.text.drift import Drift, Observed, Ranges
     from didyma.text.observation import Scored
 
-__all__ = ["ModelWatch", "Watch"]
-
 CHANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
 DAYS = 30  # that are remembered
 NAMED = 5  # features of a day that are told

@@ -19,8 +19,6 @@ from typing import Any, Generic, TypeVar
 from didyma.interruption import interruptible
 from didyma.serve.errors import HTTPError
 
-__all__ = ["WorkQueue", "on_own_thread"]
-
 T = TypeVar("T")
 
 SLICE = 0.02  # seconds after which a turn is yielded, if others wait

@@ -19,8 +19,6 @@ from didyma.structure import Structure
 from didyma.structures.batches import data_key
 from didyma.structures.layout import Floats, Layout
 
-__all__ = ["Cached"]
-
 Answer = tuple[int, ...] | None
 
 

@@ -11,8 +11,6 @@ from didyma.errors import DataError
 from didyma.solvers.graphs import edges_of, nodes_of
 from didyma.solvers.milp import Milp
 
-__all__ = ["Flow"]
-
 
 class Flow(Milp):
     """Flows of 0 or 1 along directed edges: what leaves a node less what enters it is its supply.

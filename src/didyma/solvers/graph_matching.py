@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from didyma.solvers.graphs import EdgeStructure, edges_of, networkx, nodes_of, refuse_loops
 from didyma.structures.layout import Floats
 
-__all__ = ["GraphMatching"]
-
 
 class GraphMatching(EdgeStructure):
     """Matchings of any undirected graph, by Edmonds' blossoms; of two sides `Matching` is faster.

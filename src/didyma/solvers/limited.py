@@ -8,8 +8,6 @@ from didyma.errors import DataError, warn
 from didyma.polytope.sparsemap import ToleranceWarning
 from didyma.structure import Structure
 
-__all__ = ["LimitedSolver"]
-
 
 class LimitedSolver(Structure):
     """A structure whose argmax has a time limit, and then a gap.

@@ -11,8 +11,6 @@ from didyma.errors import DataError
 from didyma.solvers.limited import LimitedSolver
 from didyma.structures.layout import Floats
 
-__all__ = ["Milp"]
-
 LARGEST_COST = 1e4  # HiGHS stops at an absolute gap of 1e-6, so costs are made large against it
 LIMIT, INFEASIBLE = 1, 2  # statuses of scipy.optimize.milp
 

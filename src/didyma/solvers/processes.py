@@ -12,8 +12,6 @@ from didyma.solvers.wrapper import Wrapper
 from didyma.structure import Structure
 from didyma.structures.layout import Floats
 
-__all__ = ["InProcesses"]
-
 
 class InProcesses(Wrapper):
     """The same structure, whose argmax runs in other processes, one for each core.

@@ -16,8 +16,6 @@ from didyma.solvers.graphs import EdgeStructure, edges_of, networkx, nodes_of
 from didyma.structures.layout import Floats, Layout
 from didyma.structures.oracles import best_outputs
 
-__all__ = ["Route"]
-
 
 class Route(EdgeStructure):
     """Paths from ``source`` to ``target`` in a directed graph, with or without cycles.

@@ -11,8 +11,6 @@ from didyma.errors import DataError
 from didyma.solvers.graphs import EdgeStructure, edges_of, networkx, nodes_of
 from didyma.structures.layout import Floats
 
-__all__ = ["SpanningTree"]
-
 
 class SpanningTree(EdgeStructure):
     """Spanning trees of an undirected graph: the best has the highest sum of scores.

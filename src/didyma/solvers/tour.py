@@ -11,8 +11,6 @@ from didyma.errors import DataError
 from didyma.solvers.cp_sat import CpSat, cp_model
 from didyma.structures.layout import Floats
 
-__all__ = ["Tour"]
-
 
 class Tour(CpSat):
     """Tours through n nodes, each visited once, by the circuit constraint of CP-SAT.

@@ -9,8 +9,6 @@ from didyma.errors import DataError
 from didyma.structure import Structure, require_structure
 from didyma.structures.layout import Layout
 
-__all__ = ["Wrapper"]
-
 
 class Wrapper(Structure):
     """All that the structure inside says of its outputs; `argmax` is the subclass's."""

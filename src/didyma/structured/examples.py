@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from didyma.structured.task import Task
 
-__all__ = ["Bags", "Signs"]
-
 Vector = NDArray[np.float64]
 
 

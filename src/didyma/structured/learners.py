@@ -36,13 +36,6 @@ from didyma.protocol import (
 )
 from didyma.structured.task import Task
 
-__all__ = [
-    "LatentStructuredPerceptron",
-    "LatentStructuredSVM",
-    "StructuredPerceptron",
-    "StructuredSVM",
-]
-
 Vector = NDArray[np.float64]
 OutputMeasure = Callable[[Sequence[Any], Sequence[Any]], float]
 

@@ -15,8 +15,6 @@ from didyma.structured.task import Task, TaskProblem
 from didyma.structures.layout import Layout
 from didyma.structures.oracles import best_outputs
 
-__all__ = ["StructureTask"]
-
 Vector = NDArray[np.float64]
 
 

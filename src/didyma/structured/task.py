@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from didyma.errors import DataError
 from didyma.learning.problem import Cut, PythonProblem
 
-__all__ = ["Task", "TaskProblem"]
-
 Vector = NDArray[np.float64]
 
 

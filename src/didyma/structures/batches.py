@@ -17,25 +17,6 @@ from didyma.errors import DataError
 from didyma.structures.layout import Additional, Floats, Layout
 from didyma.values import aligned, as_array, shown
 
-__all__ = [
-    "LARGEST",
-    "as_batch",
-    "as_flags",
-    "as_lengths",
-    "as_outputs",
-    "check_count",
-    "check_range",
-    "check_scores",
-    "data_key",
-    "declared",
-    "flatten",
-    "impossible",
-    "indicators",
-    "lay_out",
-    "lay_out_additional",
-    "pack",
-]
-
 LARGEST = 1e300  # sums of larger scores would overflow
 CACHED_SHAPES = 256  # of batches, whose constants are kept
 EVERYTHING = np.zeros(0, np.bool_)  # flags of `forbid` that leave nothing out

@@ -14,8 +14,6 @@ from didyma.structures.batches import impossible
 from didyma.structures.layout import Layout
 from didyma.structures.oracles import best_outputs
 
-__all__ = ["CFunction"]
-
 
 class CFunction(Structure):
     """A structure whose argmax is a C function, named by its address.

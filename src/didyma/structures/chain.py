@@ -25,8 +25,6 @@ from didyma.structures.compiled import CompiledStructure, expectations_by
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
 from didyma.structures.layout import Floats, Layout
 
-__all__ = ["Chain", "DistanceBins"]
-
 
 class Chain(CompiledStructure):
     """One of T tags at each of n positions: scores (B, n, T), outputs (B, n) are tags.

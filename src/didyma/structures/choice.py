@@ -21,8 +21,6 @@ from didyma.structures.compiled import CompiledStructure
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
 from didyma.structures.layout import Floats, Layout
 
-__all__ = ["Choice"]
-
 
 class Choice(CompiledStructure):
     """One of n options: scores (B, n), outputs (B,) are indices, −1 where there is no option.

@@ -17,8 +17,6 @@ from didyma.structures.layout import Floats, Layout
 from didyma.structures.masks import mask_unreachable
 from didyma.values import aligned
 
-__all__ = ["CompiledStructure", "expectations_by"]
-
 LOG_NEGLIGIBLE = 100.0  # outputs of less than e^-100 of the total weight change no marginal
 
 

@@ -17,8 +17,6 @@ from didyma.structures.layout import Additional, Floats, Layout
 from didyma.structures.logic import Cardinality, acyclic, check_edges, check_logic
 from didyma.values import as_array
 
-__all__ = ["Composition", "Factor"]
-
 
 @dataclass(frozen=True, eq=False)
 class Factor:

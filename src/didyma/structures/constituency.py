@@ -13,8 +13,6 @@ from didyma.structures.batches import as_outputs, check_range, flatten
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
 from didyma.structures.layout import Layout
 
-__all__ = ["Constituency"]
-
 
 @dataclass(frozen=True)
 class Constituency(Planned):

@@ -21,17 +21,6 @@ from numpy.typing import NDArray
 from didyma.errors import DataError
 from didyma.structures.hypergraph import Hypergraph, Plan
 
-__all__ = [
-    "LARGEST_PLAN",
-    "Circuit",
-    "Relation",
-    "Term",
-    "as_hypergraph",
-    "fill_order",
-    "plan",
-    "postorder",
-]
-
 LARGEST_PLAN = 2**21
 """Rows of all tables together beyond which exact inference is refused."""
 

@@ -36,8 +36,6 @@ from didyma.structures.hypergraph import Hypergraph, expectations
 from didyma.structures.layout import Floats, Layout
 from didyma.structures.logic import Cardinality, acyclic, check_edges, check_logic
 
-__all__ = ["FactorGraph"]
-
 SMALL = 3  # constraints on so few variables are listed, larger ones are counted along
 
 

@@ -14,8 +14,6 @@ from didyma.structures.batches import as_batch, as_flags, as_lengths, check_scor
 from didyma.structures.compiled import CompiledStructure
 from didyma.structures.layout import Layout
 
-__all__ = ["Forest"]
-
 
 @dataclass(frozen=True)
 class Forest(CompiledStructure):

@@ -23,8 +23,6 @@ from didyma.structures.batches import (
 from didyma.structures.compiled import CompiledStructure
 from didyma.structures.layout import Floats, Layout
 
-__all__ = ["Heads"]
-
 ROUNDING = 1e-6  # in the sum of a word's marginals
 
 

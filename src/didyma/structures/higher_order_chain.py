@@ -15,8 +15,6 @@ from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
 from didyma.structures.layout import Layout
 from didyma.values import is_whole
 
-__all__ = ["HigherOrderChain"]
-
 
 @dataclass(frozen=True)
 class HigherOrderChain(Planned):

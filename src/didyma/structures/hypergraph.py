@@ -31,8 +31,6 @@ from didyma.structures.compiled import CompiledStructure, expectations_by
 from didyma.structures.layout import Floats, Layout
 from didyma.structures.oracles import best_outputs
 
-__all__ = ["LARGEST_GRAPH", "Hypergraph", "Plan", "Planned", "expectations", "join"]
-
 LARGEST_GRAPH = 2**24
 """Edges beyond which a plan is refused: it would take a quarter of a gigabyte."""
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from didyma.errors import DataError
 from didyma.structures.recurrence import Recurrence, either
 
-__all__ = ["JointTable"]
-
 LARGEST = 12
 
 

@@ -12,8 +12,6 @@ from didyma.errors import DataError
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
 from didyma.values import as_array, is_whole
 
-__all__ = ["Knapsack", "fitting_sets"]
-
 
 @dataclass(frozen=True)
 class Knapsack(Planned):

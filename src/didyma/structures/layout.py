@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Additional", "Floats", "Layout"]
-
 Floats = NDArray[np.float64]
 
 NO_EXTRA = np.zeros((1, 0))

@@ -11,21 +11,6 @@ from numpy.typing import NDArray
 
 from didyma.errors import DataError
 
-__all__ = [
-    "AndOut",
-    "AtLeastOne",
-    "AtMost",
-    "AtMostOne",
-    "Cardinality",
-    "ExactlyOne",
-    "Implies",
-    "OrOut",
-    "XorOut",
-    "acyclic",
-    "check_edges",
-    "check_logic",
-]
-
 
 @dataclass(frozen=True)
 class Cardinality:

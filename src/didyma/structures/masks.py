@@ -16,8 +16,6 @@ from didyma.structures.layout import Floats, Layout
 from didyma.structures.oracles import best_outputs, total
 from didyma.structures.partition import SUSPECT
 
-__all__ = ["mask_unreachable"]
-
 
 def mask_unreachable(oracle: Any, layout: Layout, slack: float) -> Layout:
     """Forbid the parts of outputs that score more than ``slack`` below the best one.

@@ -15,8 +15,6 @@ from didyma.structures.compiled import CompiledStructure
 from didyma.structures.layout import Layout
 from didyma.values import aligned, as_array
 
-__all__ = ["Matching"]
-
 
 @dataclass(frozen=True)
 class Matching(CompiledStructure):

@@ -11,8 +11,6 @@ import numpy as np
 from didyma.errors import DataError
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
 
-__all__ = ["MonotoneAlignment"]
-
 KINDS = ("pairs", "warp", "frames")
 
 

@@ -12,8 +12,6 @@ from didyma.errors import DataError
 from didyma.structures.layout import Floats, Layout
 from didyma.values import aligned, as_array
 
-__all__ = ["best_outputs", "python_argmax", "total"]
-
 
 def python_argmax(structure: Any, layout: Layout) -> Any:
     """The oracle that calls a structure's own method `argmax`, and checks what it returns."""

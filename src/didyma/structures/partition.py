@@ -20,8 +20,6 @@ from didyma.structures.layout import Floats, Layout
 from didyma.structures.oracles import best_outputs, total
 from didyma.values import aligned
 
-__all__ = ["SUSPECT", "k_best", "k_best_outputs"]
-
 SUSPECT = 1e3  # scores so many times lower than the highest is high may be meant as masks
 
 Solve = Callable[[Floats], tuple[NDArray[np.int32], NDArray[np.bool_], Floats]]

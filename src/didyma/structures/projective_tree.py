@@ -15,8 +15,6 @@ from didyma.structures.heads import Heads
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Plan
 from didyma.structures.layout import Floats, Layout
 
-__all__ = ["ProjectiveTree"]
-
 
 @dataclass(frozen=True)
 class ProjectiveTree(Heads):

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from didyma.errors import DataError
 from didyma.structures.hypergraph import SHAPES, Hypergraph, Integers, Plan, Planned, join
 
-__all__ = ["Quantity", "Recurrence", "either"]
-
 
 class Recurrence(Planned):
     """Outputs that a recurrence enumerates: write it down, and all algorithms follow.

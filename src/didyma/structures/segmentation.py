@@ -14,8 +14,6 @@ from didyma.structures.batches import as_outputs, check_range, flatten
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
 from didyma.structures.layout import Layout
 
-__all__ = ["Segmentation"]
-
 
 @dataclass(frozen=True)
 class Segmentation(Planned):

@@ -11,8 +11,6 @@ from typing import ClassVar
 from didyma.errors import DataError
 from didyma.structures.hypergraph import Hypergraph, Integers, Plan, Planned
 
-__all__ = ["ShortestPath"]
-
 
 @dataclass(frozen=True)
 class ShortestPath(Planned):

@@ -18,8 +18,6 @@ from didyma.structures.knapsack import fitting_sets
 from didyma.structures.layout import Floats, Layout
 from didyma.values import is_whole
 
-__all__ = ["TopK"]
-
 
 @dataclass(frozen=True)
 class TopK(CompiledStructure):

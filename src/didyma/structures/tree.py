@@ -13,8 +13,6 @@ from didyma.structures.batches import flatten
 from didyma.structures.heads import Heads
 from didyma.structures.layout import Floats, Layout
 
-__all__ = ["Tree"]
-
 NEGLIGIBLE = 1e-12  # share of second roots
 STEPS = 1000  # of a walk, per word, before it is given up
 LEAST_SHARE = 1e-6  # of what a marginal is a difference of: nine of its digits are left

@@ -36,8 +36,6 @@ from didyma.data.lists import Groups
 from didyma.errors import DataError
 from didyma.model import Saved, Serialisable
 
-__all__ = ["Certified", "Guarantees", "conformal_cut", "hoeffding_bentkus"]
-
 STEPS = 99
 GRID = np.arange(STEPS, 0, -1) / (STEPS + 1)  # thresholds, the strictest first
 STARTS = 3  # sequences of tests

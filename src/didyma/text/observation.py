@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from didyma.text.reranker import Reranker
     from didyma.text.text_reranker import TextReranker
 
-__all__ = ["Scored", "observing", "tell"]
-
 _watcher: ContextVar[Callable[[Scored], object] | None] = ContextVar("watcher", default=None)
 
 

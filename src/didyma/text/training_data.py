@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from didyma.data.lists import Lists
 from didyma.model import Saved, Serialisable
 
-__all__ = ["TrainingData", "hashes"]
-
 
 @dataclass(frozen=True, eq=False)
 class TrainingData(Serialisable):

@@ -11,8 +11,6 @@ from didyma.data.passage import passages_of
 from didyma.errors import DataError
 from didyma.text.retrieval.search_engine import Retrieved, SearchEngine
 
-__all__ = ["FunctionEngine"]
-
 
 class FunctionEngine(SearchEngine):
     """A function of a query and a number that gives passages, best first.

@@ -8,8 +8,6 @@ from didyma.errors import DataError
 from didyma.text.endpoints import post_json
 from didyma.text.retrieval.search_engine import EngineError, Retrieved, SearchEngine
 
-__all__ = ["OpenSearchEngine"]
-
 KEY = "DIDYMA_SEARCH_KEY"
 SECONDS = 10.0
 

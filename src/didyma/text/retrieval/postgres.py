@@ -14,8 +14,6 @@ from didyma.errors import DataError, MissingExtraError
 from didyma.text.encoders.resolution import EncoderLike, resolve
 from didyma.text.retrieval.search_engine import EngineError, Retrieved, SearchEngine, fuse
 
-__all__ = ["PostgresEngine"]
-
 SECONDS = 10  # that a question may take
 WORDS, VECTORS = "ts_rank", "dense"
 

@@ -15,8 +15,6 @@ from didyma.text.retrieval.search_engine import SearchEngine
 from didyma.text.retrieval.sqlite import SQLiteEngine
 from didyma.text.retrieval.tantivy import TantivyEngine
 
-__all__ = ["is_address", "resolve"]
-
 OPTIONS = {
     "sqlite": ("table", "text", "id"),
     "postgres": ("table", "text", "id", "document", "language", "vector"),

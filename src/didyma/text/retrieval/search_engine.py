@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from didyma.text.cascade import Cascade
     from didyma.text.reranker import Reranker
 
-__all__ = ["CANDIDATES", "EngineError", "Retrieved", "SearchEngine", "fuse"]
-
 CANDIDATES = 100  # passages that a reranker looks at
 RRF = 60.0  # of reciprocal rank fusion
 

@@ -13,8 +13,6 @@ from didyma.errors import DataError
 from didyma.files import PathName
 from didyma.text.retrieval.search_engine import EngineError, Retrieved, SearchEngine
 
-__all__ = ["SQLiteEngine"]
-
 
 class SQLiteEngine(SearchEngine):
     """Passages in an FTS5 table, found by SQLite's own BM25; the database is only read.

@@ -8,8 +8,6 @@ from didyma.errors import DataError, MissingExtraError
 from didyma.files import PathName
 from didyma.text.retrieval.search_engine import Retrieved, SearchEngine
 
-__all__ = ["TantivyEngine"]
-
 
 class TantivyEngine(SearchEngine):
     """Passages in an index of tantivy that stores them, found by its BM25.

@@ -10,8 +10,6 @@ from didyma.errors import DataError
 from didyma.ranking.ranked import Ranked
 from didyma.text.steps.step import Factor
 
-__all__ = ["Boost"]
-
 LONGEST = 40  # characters of a value in a reason
 
 

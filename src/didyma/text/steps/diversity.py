@@ -19,8 +19,6 @@ from didyma.text.steps.step import Step, Values, in_document
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Diversity", "word_vectors"]
-
 VECTOR, WORDS = "vector", "words"
 
 Similarity: TypeAlias = Callable[[int], NDArray[np.float64]]

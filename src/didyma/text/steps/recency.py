@@ -13,8 +13,6 @@ from didyma.errors import DataError
 from didyma.ranking.ranked import Ranked
 from didyma.text.steps.step import Factor, in_document
 
-__all__ = ["Recency", "days_in"]
-
 DAYS = {"h": 1 / 24, "d": 1.0, "w": 7.0, "y": 365.25}
 MILLISECONDS = 1e11  # numbers from here on are no seconds: that is the year 5138
 

@@ -14,8 +14,6 @@ from didyma.errors import DataError
 from didyma.ranking.ranked import Ranked, Ranking, StepEffect
 from didyma.values import is_whole
 
-__all__ = ["Factor", "Step", "Values", "check_top_k", "in_document", "relevances", "take_steps"]
-
 Values: TypeAlias = NDArray[np.float64]
 R = TypeVar("R", bound=Ranking)
 
