@@ -17,9 +17,9 @@ RANGE = 4.0  # so that products of quantiles, which are within ±½, are within 
 
 
 def _normal(share: Vector) -> Vector:
-    from scipy.special import ndtri
+    from statistics import NormalDist  # which takes a while to import, but less than SciPy
 
-    return np.asarray(ndtri(share) / np.sqrt(12.0))
+    return np.asarray(np.vectorize(NormalDist().inv_cdf)(share) / np.sqrt(12.0))
 
 
 # What a line is straight over: the share of rows below, or a normal variable of that quantile, for
