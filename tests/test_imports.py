@@ -183,7 +183,7 @@ COMMANDS = {
     "eval MODEL DATA": {"numpy", "ir_measures"},
     "eval RUN QRELS": {"numpy", "ir_measures"},
     "fit DATA -o OUT": {"numpy"},
-    "fit DATA --bins 4 -o OUT": {"numpy"},
+    "fit DATA --bins 4 -o OUT": {"numpy", "ir_measures"},  # settings are judged by the measure
     "fit DATA --scale query-minmax -o OUT": {"numpy"},
     "fit DATA --dev DATA --scale standard -o OUT": {"numpy", "ir_measures"},
 }

@@ -145,7 +145,7 @@ def test_path_weights_and_early_stopping_are_those_of_any_svm(tmp_path: Path) ->
     ranker = AdditiveSVMRanker(bins=8, tol=1e-4)
     path = ranker.path(X, Y, [0.5, 4.0], qid=QID, eval_set=(X, Y), eval_qid=QID)
     for each in path:
-        alone = AdditiveSVMRanker(C=each.C, bins=8, tol=1e-4).fit(X, Y, qid=QID)
+        alone = AdditiveSVMRanker(C=each.C, line=each.line_, bins=8, tol=1e-4).fit(X, Y, qid=QID)
         assert each.result_.value == pytest.approx(alone.result_.value, rel=2e-4)
         assert "AP" in each.history_[-1]
         each.save(tmp_path / "model.safetensors")
