@@ -54,9 +54,10 @@ def readers() -> Iterator[tuple[str, CodeType]]:
     """The functions that read files, of all formats."""
     for found in pkgutil.walk_packages(didyma.data.__path__, "didyma.data."):
         module = importlib.import_module(found.name)
-        for name in getattr(module, "__all__", ()):
-            own = inspect.unwrap(getattr(module, name))
-            if name.startswith(("read", "blocks")) and inspect.isfunction(own):
+        for name, value in vars(module).items():
+            own = inspect.unwrap(value) if callable(value) else value
+            is_own = inspect.isfunction(own) and own.__module__ == module.__name__
+            if name.startswith(("read", "blocks")) and is_own:
                 yield f"{own.__module__}.{name}", own.__code__
 
 
