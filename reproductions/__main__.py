@@ -70,8 +70,8 @@ STUDIES = {
     ),
     "decisions": Study(
         "decisions",
-        ("decisions_warm_up", "decisions_shortest_path", "decisions_cost"),
-        ("--problems", "shortest path", "--cache", str(LOGS / "decisions")),
+        ("decisions_warm_up", "decisions_shortest_path", "decisions_knapsack", "decisions_cost"),
+        ("--problems", "shortest path", "knapsack", "--cache", str(LOGS / "decisions")),
     ),
     "rerank": Study("rerank", ("rerank_home", "rerank_verdicts", "rerank_abroad", "rerank_curve")),
 }

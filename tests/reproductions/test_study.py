@@ -13,7 +13,7 @@ from reproductions import study
 
 MODULES = sorted({each.module for each in every.STUDIES.values()} - {"rerank"})
 NEED_DATA = sorted(set(MODULES) - {"sparsemap_solvers", "decisions"})
-QUICK = sorted(set(NEED_DATA) - {"grades", "additive", "svmmap"})
+QUICK = sorted(set(NEED_DATA) - {"grades", "additive", "svmmap", "latent_reranking_variants"})
 
 
 @pytest.mark.parametrize("module", MODULES)
