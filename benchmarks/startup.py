@@ -35,6 +35,7 @@ COMMANDS = {
     "export --help": None,
     "fit --help": None,
     "coref --help": None,
+    "judge --help": None,
     "motif --help": None,
     "nbest --help": None,
     "tag --help": None,

@@ -202,6 +202,22 @@ def serve() -> None:
     assert sent[0]["status"] == 200, sent
 
 
+def postgres() -> None:
+    from didyma.errors import DataError
+    from didyma.text.retrieval import resolve
+
+    with contextlib.suppress(DataError):  # no server is here, but what asks one
+        resolve("postgresql:///none?host=/nowhere&table=passages")
+
+
+def tantivy() -> None:
+    from didyma.errors import DataError
+    from didyma.text.retrieval import resolve
+
+    with contextlib.suppress(DataError):  # no index is here, but what reads one
+        resolve(f"tantivy:///{FOLDER}?text=body")
+
+
 def _part(name: str, **options: Any) -> Callable[[], None]:
     """Make the part that a library wants."""
 
@@ -220,6 +236,8 @@ SMOKE = {
     "torch": torch,
     "jax": jax,
     "solvers": solvers,
+    "postgres": postgres,
+    "tantivy": tantivy,
     "docs": docs,
     "vectors": vectors,
     "encoder": encoder,

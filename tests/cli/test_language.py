@@ -46,7 +46,7 @@ def test_arguments_have_one_name_each(name: str) -> None:
     found = arguments(ALL[name])
     known = {"TRAIN", "MODEL", "DATA", "[MODEL] DATA", "MODEL|RUN", "DATA|QRELS", "MODEL|PREDICTED"}
     known |= {"PASSAGES", "INDEX", "QUERY"}  # of searches
-    assert set(found) <= known | {"IN", "OUT", "FILE", "LOG"}
+    assert set(found) <= known | {"IN", "OUT", "FILE", "LOG", "STORE", "OLD", "NEW"}
     if any("MODEL" in metavar for metavar in found):
         assert "MODEL" in found[0], "the model comes first"
     if name.split()[-1] == "fit":
@@ -67,8 +67,9 @@ def test_a_flag_means_the_same_everywhere() -> None:
             else:
                 shorts[flag] |= {long for long in option.opts if long.startswith("--")}
     # Losses and measures have names without end for rankings, and a few elsewhere.
+    # A test set is a file, or a share of what is read.
     differ = {flag for flag, found in metavars.items() if len(found) > 1}
-    assert differ <= {"--loss", "--measure", "--C", "--checkpoint"}
+    assert differ <= {"--loss", "--measure", "--C", "--checkpoint", "--test"}
     assert {flag for flag, found in shorts.items() if len(found) > 1} == set()
 
 

@@ -20,7 +20,7 @@ from tests.model.test_sizes import LISTS, TEXTS, VECTORS
 FOLDER = Path(__file__).parents[1] / "model_files"
 QUERY, PASSAGES = "who rings ?", ["They ring .", "It is late .", "A bell ."]
 
-NEW = {"Cascade"}  # which 0.2 has not
+NEW = {"Cascade", "RidgeRanker"}  # which 0.2 has not
 
 
 def answers(model: Any) -> Any:
@@ -73,6 +73,8 @@ def test_a_file_of_0_2_answers_as_it_did(name: str, tmp_path: Path) -> None:
 
 def without_new_parameters(record: Any, old: Any) -> Any:
     """A record without the parameters that its classes had not yet when another was written."""
+    if isinstance(record, list) and isinstance(old, list):
+        return [without_new_parameters(*pair) for pair in zip(record, old, strict=True)]
     if not (isinstance(record, dict) and isinstance(old, dict)):
         return record
     return {

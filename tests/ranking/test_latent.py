@@ -163,8 +163,8 @@ def test_the_classifier_weighs_every_query_the_same() -> None:
     grades = np.concatenate([np.tile([0.0, 1.0], 50), [0.0, 1.0], [0.0, 1.0]])
     groups = Groups.from_sizes([100, 2, 2], 104)
     weights = np.array([9.0, 1.0, 1.0])
-    assert _classify(Lists(rows, grades, grouping=groups), None, 1.0)[0] > 0
-    assert _classify(Lists(rows, grades, grouping=groups, weights=weights), None, 1.0)[0] < 0
+    assert _classify(Lists(rows, grades, grouping=groups), {}, 1.0)[0] > 0
+    assert _classify(Lists(rows, grades, grouping=groups, weights=weights), {}, 1.0)[0] < 0
 
 
 def test_restarts_and_ties_keep_the_best_and_say_so() -> None:

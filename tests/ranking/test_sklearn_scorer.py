@@ -83,8 +83,8 @@ def test_evaluate_takes_queries_as_everything_else_does() -> None:
 
 # What pages and examples may import from; everything else is an inner path.
 PUBLIC = (
-    r"didyma(\.(structures|nn|metrics|data(\.texts)?|ranking|text|nbest|structured|report|jax"
-    r"|integrations|learning|solvers|testing|applications(\.\w+)?))?"
+    r"didyma(\.(structures|nn|metrics|data(\.texts)?|ranking|text(\.retrieval)?|nbest|structured|report|jax"
+    r"|integrations|judgements|learning|solvers|testing|applications(\.\w+)?))?"
 )
 
 

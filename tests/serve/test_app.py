@@ -251,7 +251,7 @@ def test_names_must_tell_models_apart(files):
 def test_a_file_with_an_equals_sign_is_a_file(tmp_path):
     path = tmp_path / "a=b.safetensors"
     path.write_text("0")
-    assert NamedSource.of(str(path)) == (path, None)
+    assert NamedSource.of(str(path)) == (path, None, None)
 
 
 def eventually(check: Any) -> None:

@@ -279,7 +279,7 @@ def test_short_fields_have_a_meaning_of_their_own(tmp_path: Path) -> None:
     again = didyma.load(tmp_path / "model").attach(encoder=encoder)
     assert again.predict(titled).tobytes() == reranker.predict(titled).tobytes()
     arrays, values = Meaning(Counting()).fit(features.reader_.read(titled)).state()
-    del values["fields"], values["field_medians"]  # as files had it before there were any
+    assert not values.keys() & {"fields", "field_medians"}  # as files had it before there were any
     assert Meaning.from_state(arrays, values).names == Meaning().names
 
 

@@ -31,7 +31,7 @@ class Candidate:
         }
         if hasattr(result, "status"):
             summary |= {"status": result.status, "passes": result.passes}
-        if hasattr(self.ranker, "solver"):  # of a convex problem, so the gap bounds something
+        if hasattr(result, "bound"):  # of a convex problem, so the gap bounds something
             gap = max(0.0, result.gap / result.value) if result.value > 0 else 0.0
             summary |= {"relative_gap": gap, "bound": result.bound}
             if result.bound == "ramp":

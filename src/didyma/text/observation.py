@@ -81,7 +81,7 @@ def observing(watcher: Callable[[Scored], object]) -> Iterator[None]:
     >>> reranker = TextReranker(quick=True).fit(["who wrote it?", "when?"], lists, [[1, 0], [0, 1]])
     >>> with observing(lambda scored: print(len(scored.raw), scored.unseen_words())):
     ...     ranking = reranker.rank("who wrote Faust?", ["Goethe.", "It was Goethe.", "No."])
-    3 (3, 1)
+    3 (3, 2)
     """
     token = _watcher.set(watcher)
     try:

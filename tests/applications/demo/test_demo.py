@@ -16,6 +16,14 @@ from didyma.data.texts import reader as texts
 from didyma.metrics import evaluate
 
 
+@pytest.fixture(scope="module", autouse=True)
+def date():
+    """Models have one: the same, so that files are equal."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+        yield
+
+
 @pytest.fixture(scope="module")
 def corpus():
     reference = language_reference()

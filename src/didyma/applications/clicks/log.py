@@ -30,6 +30,8 @@ from didyma.data.texts import by_id
 from didyma.errors import LeftOutWarning, placed, warn
 from didyma.files import PathName, format_suffix
 
+__all__ = ["ROLES", "ClickLog", "read"]
+
 ROLES = ("query", "qid", "passage", "docid", "position", "clicked", "impression")
 TRUTH = {True: True, False: False, "true": True, "false": False, "1": True, "0": False}
 LAST = 2**31  # no page is so long

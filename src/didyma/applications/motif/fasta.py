@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from didyma import DataError
 from didyma.files import PathName, stream_lines
 
+__all__ = ["BASES", "UNKNOWN", "FastaRecord", "decode", "encode", "read", "stream"]
+
 BASES = "ACGT"
 UNKNOWN = 4
 

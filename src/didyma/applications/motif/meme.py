@@ -13,6 +13,8 @@ from didyma import DataError
 from didyma.applications.motif.fasta import BASES
 from didyma.files import PathName, replace_when_done
 
+__all__ = ["Motif", "write"]
+
 Vector = NDArray[np.float64]
 
 # Sets of bases as the sum of 1, 2, 4, 8 for A, C, G, T.
