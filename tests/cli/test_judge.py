@@ -32,7 +32,7 @@ def test_from_ratings_to_a_model_and_what_is_next(run: Run, tmp_path: Path) -> N
     run("judge", "next", model, tmp_path / "test.jsonl", "--top", 5, "-o", work)
     first = json.loads(work.read_text().splitlines()[0])
     JudgementStore(store).add([Judgement(first["query"], first["document"], 1, who="bert")])
-    left = run("judge", "next", model, tmp_path / "test.jsonl", "--judged", store, "--json")
+    left = run("judge", "next", model, tmp_path / "test.jsonl", "--judgements", store, "--json")
     pairs = [(own["query"], own["document"]) for own in json.loads(left.stdout)["work"]]
     assert (first["query"], first["document"]) not in pairs
 

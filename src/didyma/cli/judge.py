@@ -31,7 +31,7 @@ app = group(
 
     didyma judge enough new.safetensors test.jsonl --against live.safetensors --gain .02
 
-    didyma judge next new.safetensors candidates.jsonl --judged judgements/ -o work.jsonl
+    didyma judge next new.safetensors candidates.jsonl --judgements judgements/ -o work.jsonl
 
     Of one judge the latest judgement of a query and document counts, of several
     judges the lower median, weighted if that is asked for."""
@@ -212,7 +212,7 @@ def next_(
         Path | None,
         options.file("Another model whose order counts.", default="the order before reranking"),
     ] = None,
-    judged: Annotated[
+    judgements: Annotated[
         Path | None, options.text("FOLDER", "Judgements that there are: these are left out.")
     ] = None,
     top: Annotated[int, options.number("How many to list.", min=1, metavar="K")] = 50,
@@ -233,7 +233,7 @@ def next_(
 
     [bold]Example[/bold]
 
-    didyma judge next new.safetensors candidates.jsonl --judged judgements/ --top 20
+    didyma judge next new.safetensors candidates.jsonl --judgements judgements/ --top 20
     """
     import json
 
@@ -244,7 +244,7 @@ def next_(
     check_output(output, model, *files.paths)
     reranker = reranking.load(model, embedding, trust)
     lists = files.read(reranker.language, reranker.schema_, embedding.encoder)
-    there: Iterable[Judgement] = () if judged is None else JudgementStore.open(judged)
+    there: Iterable[Judgement] = () if judgements is None else JudgementStore.open(judgements)
     pairs = {(own.query, own.document) for own in there}
     with waiting("ranking"), placed(files.path):
         other = None if against is None else reranking.load(against, embedding, trust)
