@@ -160,7 +160,9 @@ class Checkpoint:
         self._under_way, self.interrupted = None, True
 
     def maybe_save(self) -> None:
-        """Save what there is, if it is time to."""
+        """Save what there is, if it is time to; after an interruption that is less than before."""
+        if self.interrupted:
+            return
         if not self._read_before and time.monotonic() >= self._saved + self.every:
             self.save()
 
