@@ -30,7 +30,7 @@ import numpy as np
 
 from benchmarks.row import Row
 from didyma.data.lists import Lists
-from didyma.serve.observer import Observer
+from didyma.serve.afterwards import Observer
 from didyma.serve.served import NamedSource, ServedModels
 from didyma.serve.watch import Watch
 from didyma.text.observation import Scored, observing

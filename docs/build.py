@@ -90,7 +90,7 @@ def examples() -> str:
 
 def gallery() -> None:
     """The pictures of the gallery and of additive rankers, by the examples that draw them."""
-    import matplotlib
+    from didyma.report.plots import write_picture
 
     folder, scripts = ROOT / "docs" / "gallery", ROOT / "examples"
     folder.mkdir(exist_ok=True)
@@ -98,9 +98,7 @@ def gallery() -> None:
     for path in (*sorted(scripts.glob("gallery_*.py")), scripts / "additive.py"):
         with contextlib.redirect_stdout(io.StringIO()):
             figure = runpy.run_path(str(path))["main"]()
-        with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "didyma"}):
-            target = folder / f"{path.stem.removeprefix('gallery_')}.svg"
-            figure.savefig(target, metadata={"Date": None, "Creator": None})
+        write_picture(figure, folder / f"{path.stem.removeprefix('gallery_')}.svg")
 
 
 def demonstration() -> str:

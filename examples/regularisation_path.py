@@ -1,4 +1,4 @@
-"""Choose C on held-out queries: a whole path costs two or three fits."""
+"""Choose C on held-out queries: a whole path costs about two fits."""
 
 import numpy as np
 

@@ -3,6 +3,7 @@
     python -m reproductions.additive                    everything
     python -m reproductions.additive --part judged      MQ2008, OHSUMED and LightGBM's example
     python -m reproductions.additive --part synthetic   grades; signal in pairs
+    python -m reproductions.additive --part variants    bins, lines and pairs, on training queries
     python -m reproductions.additive --write            put the tables into docs/RESULTS.md
 
 Ours have no settings: they cross-validate on the training queries. All others have some, and what
@@ -19,7 +20,7 @@ import subprocess
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -38,9 +39,9 @@ from didyma.ranking.scaling import QueryMinMaxScaler, QueryPercentileScaler
 from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
 from reproductions import study
+from reproductions.folds import N_PARTS, Fold, in_turn, read_parts
 
 WORKER = Path(__file__).with_name("additive_worker.py")
-N_FOLDS = 5
 TREES = (30, 60, 120, 200)
 
 LINEAR, OURS, PAIRS = "SVMRanker", "AdditiveSVMRanker()", 'AdditiveSVMRanker(interactions="auto")'
@@ -59,13 +60,10 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
-    """Queries to train on, to choose by, and to test on; what is learned and what is reported."""
+class Split(Fold[Lists]):
+    """A fold of a collection, the loss that is learned and the measure that is reported."""
 
     name: str
-    train: Lists
-    validation: Lists
-    test: Lists
     loss: str = "ap"
     measure: str = "AP"
 
@@ -167,59 +165,37 @@ def boosted(split: Split, settings: Sequence[Mapping[str, Any]], python: Path) -
 # --- Data -----------------------------------------------------------------------------------------
 
 
-def dense(path: Path) -> Lists:
-    """A LETOR file as a dense matrix."""
-    return letor.read(path, sparse=False)
-
-
-def join(parts: Sequence[Lists]) -> Lists:
-    """Some parts together, whose queries stay apart."""
-    qid = [np.char.add(f"{k}:", part.qid.astype(str)) for k, part in enumerate(parts)]
-    X = np.concatenate([part.X for part in parts])
-    return Lists(X, np.concatenate([part.y for part in parts]), np.concatenate(qid))
-
-
-def parts_in_turn(name: str, parts: Sequence[Lists], *judged: str) -> list[Split]:
-    """Five folds: three parts to train on, one to choose by, one to test on."""
-    return [
-        Split(
-            name,
-            join([parts[(fold + k) % N_FOLDS] for k in range(3)]),
-            parts[(fold + 3) % N_FOLDS],
-            parts[(fold + 4) % N_FOLDS],
-            *judged,
-        )
-        for fold in range(N_FOLDS)
-    ]
+def splits(parts: Sequence[Lists], name: str, *judged: str) -> list[Split]:
+    """The folds of parts that take turns."""
+    return [Split(fold.train, fold.validation, fold.test, name, *judged) for fold in in_turn(parts)]
 
 
 def mq2008(folder: Path) -> list[Split]:
     """MQ2008, whose features are scaled within queries."""
-    return parts_in_turn("MQ2008", [dense(folder / f"S{k + 1}.txt") for k in range(N_FOLDS)])
+    return splits(read_parts(folder), "MQ2008")
 
 
 def ohsumed(folder: Path) -> list[Split]:
     """OHSUMED, whose features we scale within queries, and whose grades count."""
-    parts = [dense(folder / f"S{k + 1}.txt") for k in range(N_FOLDS)]
+    parts = read_parts(folder)
     rows = [QueryMinMaxScaler().fit_transform(part.X, qid=part.qid) for part in parts]
-    parts = [part.with_items(X) for part, X in zip(parts, rows)]
-    return parts_in_turn("OHSUMED", parts, *GRADED)
+    return splits([part.with_items(X) for part, X in zip(parts, rows)], "OHSUMED", *GRADED)
 
 
 def lightgbm_example(folder: Path) -> list[Split]:
     """Its own test queries; of the others, every fifth is for choosing, five times."""
-    train = dense(folder / "rank.train")
+    train = letor.read(folder / "rank.train", sparse=False)
     test = letor.read(folder / "rank.test", sparse=False, n_features=train.X.shape[1])
-    fold = np.random.default_rng(0).permutation(len(train.groups)) % N_FOLDS
+    fold = np.random.default_rng(0).permutation(len(train.groups)) % N_PARTS
     return [
         Split(
-            "LightGBM's example",
             train.select(fold[train.groups.codes] != k),
             train.select(fold[train.groups.codes] == k),
             test,
+            "LightGBM's example",
             *GRADED,
         )
-        for k in range(N_FOLDS)
+        for k in range(N_PARTS)
     ]
 
 
@@ -228,18 +204,18 @@ def interacting(share: float, queries: int) -> list[Split]:
     sizes = (queries, max(10, queries // 4), max(10, queries // 2))
     name = f"{share:.0%} of the signal in pairs"
     parts = (synthetic.interacting(n, share, seed=seed) for seed, n in enumerate(sizes))
-    return [Split(name, *parts)]
+    return [Split(*parts, name)]
 
 
 def graded() -> list[Split]:
     """Few queries, many features; five draws."""
     return [
         Split(
-            "five grades, 136 features",
             *(synthetic.correlated(n, seed=3 * k + i) for i, n in enumerate((52, 17, 86))),
+            "five grades, 136 features",
             *GRADED,
         )
-        for k in range(N_FOLDS)
+        for k in range(N_PARTS)
     ]
 
 
@@ -288,6 +264,41 @@ def table(collections: Mapping[str, tuple[str, Mapping[str, list[Outcome]]]]) ->
     return markdown(head, rows)
 
 
+# --- What the parameters do -----------------------------------------------------------------------
+
+USUAL = {"C": 4.0, "line": "quantile", "bins": 32}
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "lines over quantiles, 32 bins": {},
+    "lines over normal variables": {"line": "normal"},
+    "lines without steps": {"roughness": 0.0},
+    **{f"{bins} bins": {"bins": bins} for bins in (4, 8, 16, 64)},
+    **{f"{pairs} pairs": {"interactions": pairs} for pairs in (4, 16)},
+}
+
+
+def held_out(split: Split, parameters: Mapping[str, Any], n_folds: int = 3) -> Vector:
+    """The measure of each training query, by a ranker that has not seen it."""
+    data = split.train
+    fold = np.random.default_rng(0).permutation(len(data.groups)) % n_folds
+    values = []
+    for k in range(n_folds):
+        seen, unseen = (data.select(of[data.groups.codes]) for of in (fold != k, fold == k))
+        ranker = AdditiveSVMRanker(split.loss, n_jobs=1, **{**USUAL, **parameters}).fit(seen)
+        values.append(measured(split, unseen, ranker.predict(unseen.X)))
+    return np.concatenate(values)
+
+
+def variants(splits: Sequence[Split]) -> str:
+    """The mean of each variant on the training queries of each collection."""
+    columns = {f"{split.name}, {split.measure}": split for split in splits}
+    rows = []
+    for name, parameters in VARIANTS.items():
+        means = [held_out(split, parameters).mean() for split in columns.values()]
+        rows.append([name, *(f"{mean:.3f}".removeprefix("0") for mean in means)])
+        study.say(name)
+    return markdown(["", *columns], rows)
+
+
 def difference(one: Vector, other: Vector) -> tuple[float, float, float]:
     """The mean paired difference, its standard error, and Wilcoxon's p."""
     paired = one - other
@@ -297,7 +308,7 @@ def difference(one: Vector, other: Vector) -> tuple[float, float, float]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
-    parser = study.Arguments(__doc__, parts=("judged", "synthetic"))
+    parser = study.Arguments(__doc__, parts=("judged", "synthetic", "variants"))
     parser.add_argument("--python", type=Path, help="of an environment with LightGBM")
     parser.add_argument("--queries", type=int, default=200, help="of data with pairs")
     return parser.run(arguments, reproduce)
@@ -306,19 +317,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def reproduce(options: argparse.Namespace) -> None:
     """Run the parts that were asked for."""
     warnings.filterwarnings("ignore", ".*queries have rows of one class only")
-    python = options.python or environment("lightgbm")
+    data = options.data
+    read: dict[str, Callable[[], list[list[Split]]]] = {
+        "judged": lambda: [
+            mq2008(data / "mq2008"),
+            ohsumed(data / "ohsumed"),
+            lightgbm_example(data / "lightgbm_lambdarank"),
+        ],
+        "synthetic": lambda: [
+            graded(),
+            *(interacting(share, options.queries) for share in (0.5, 1.0)),
+        ],
+    }
     sections = {}
     for part in options.parts:
-        if part == "judged":
-            example = options.data / "lightgbm_lambdarank"
-            collections = [
-                mq2008(options.data / "mq2008"),
-                ohsumed(options.data / "ohsumed"),
-                lightgbm_example(example),
-            ]
-        else:
-            collections = [graded(), *(interacting(share, options.queries) for share in (0.5, 1.0))]
-        found = {own[0].name: (own[0].measure, compare(own, python)) for own in collections}
+        if part == "variants":
+            collections = [splits for make in read.values() for splits in make()]
+            sections["additive_variants"] = variants([splits[0] for splits in collections])
+            continue
+        python = options.python or environment("lightgbm")
+        found = {own[0].name: (own[0].measure, compare(own, python)) for own in read[part]()}
         sections[f"additive_{part}"] = table(found)
     study.publish(options, sections)
 

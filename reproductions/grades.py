@@ -9,48 +9,34 @@ On each split C is chosen by nDCG@10 of the validation queries, for each bound b
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import letor
 from didyma.data.lists import Lists
 from didyma.metrics import Evaluator, wilcoxon
 from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
 from reproductions import study
+from reproductions.folds import N_PARTS, Fold, in_turn, read_parts
 
 Vector = NDArray[np.float64]
-Split = tuple[Lists, Lists, Lists]
 
 CS = tuple(10.0**k for k in range(-2, 5))
 LOSSES = ("ndcg", "ndcg@10")
 BOUNDS = ("joint", "thresholds")
 MEASURE = "nDCG(dcg='exp-log2')@10"
-N_FOLDS = 5
 SHARES = (0.52, 0.32, 0.13, 0.02, 0.01)  # of the grades 0 to 4
 N_QUERIES, N_ROWS, N_FEATURES, NOISE = (100, 100, 400), 40, 20, 1.6
 
 
-def mq2008(folder: Path) -> Iterator[Split]:
-    """Three parts to train on, one to validate, one to test, five times."""
-    parts = [letor.read(folder / f"S{k + 1}.txt") for k in range(N_FOLDS)]
-    for fold in range(N_FOLDS):
-        train = [parts[(fold + k) % N_FOLDS] for k in range(3)]
-        X = np.vstack([part.X for part in train])
-        y, qid = (np.concatenate([getattr(part, name) for part in train]) for name in ("y", "qid"))
-        yield Lists(X, y, qid), parts[(fold + 3) % N_FOLDS], parts[(fold + 4) % N_FOLDS]
-
-
-def synthetic() -> Iterator[Split]:
+def synthetic() -> Iterator[Fold[Lists]]:
     """Grades by a hidden linear score with noise, from five seeds."""
-    for seed in range(N_FOLDS):
+    for seed in range(N_PARTS):
         rng = np.random.default_rng(seed)
         hidden = rng.normal(size=N_FEATURES)
 
@@ -62,13 +48,12 @@ def synthetic() -> Iterator[Split]:
             grades = np.searchsorted(edges, score).astype(np.float64)
             return Lists(X, grades, np.repeat(np.arange(queries), N_ROWS))
 
-        train, validation, test = (draw(queries) for queries in N_QUERIES)
-        yield train, validation, test
+        yield Fold(*(draw(queries) for queries in N_QUERIES))
 
 
-def judge(split: Split, loss: str, grades: str | None) -> tuple[Vector, float]:
+def judge(split: Fold[Lists], loss: str, grades: str | None) -> tuple[Vector, float]:
     """NDCG@10 of each test query at the C that validates best, and the seconds of all fits."""
-    train, validation, test = split
+    train, validation, test = split.train, split.validation, split.test
     chosen = {} if grades is None else {"grades": grades}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*queries have rows of one class only")
@@ -84,7 +69,7 @@ def judge(split: Split, loss: str, grades: str | None) -> tuple[Vector, float]:
     return np.nan_to_num(judge(test.X @ best.coef_)[MEASURE]), seconds
 
 
-def compare(splits: Iterator[Split]) -> dict[str, Any]:
+def compare(splits: Iterable[Fold[Lists]]) -> dict[str, Any]:
     """Values of all test queries for each loss and bound, and for average precision."""
     models = [(loss, grades) for loss in LOSSES for grades in BOUNDS] + [("ap", None)]
     values: dict[tuple[str, str | None], list[Vector]] = {model: [] for model in models}
@@ -96,7 +81,7 @@ def compare(splits: Iterator[Split]) -> dict[str, Any]:
             found, spent = judge(split, *model)
             values[model].append(found)
             seconds[model] += spent
-        print(f"fold {fold + 1} of {N_FOLDS}", file=sys.stderr, flush=True)
+        study.say(f"fold {fold + 1} of {N_PARTS}")
     rows = {}
     for (loss, grades), folds in values.items():
         own = np.concatenate(folds)
@@ -132,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def reproduce(options: argparse.Namespace) -> None:
     """Compare the bounds on both collections, and write what was asked for."""
     results = {
-        "MQ2008": compare(mq2008(options.data / "mq2008")),
+        "MQ2008": compare(in_turn(read_parts(options.data / "mq2008"))),
         "Five grades, synthetic": compare(synthetic()),
     }
     text = "\n\n".join(f"**{name}**\n\n{table(rows)}" for name, rows in results.items())

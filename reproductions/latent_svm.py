@@ -67,7 +67,11 @@ PARTS = {
     "motif": Part("latent_svm_motif", Path(), QUICK_MOTIF),
     "motif-seeds": Part(
         *("latent_svm_motif", Path(), QUICK_MOTIF, "latent_svm_motif_seeds"),
-        {"lengths": (11,), "n_run": 2, "multiples": (0.1, 1.0, 10.0)},
+        {
+            "lengths": (11,),
+            "multiples": (0.1, 1.0, 10.0, 100.0, 1000.0),
+            "cache": study.ROOT / "build" / "motif",
+        },
     ),
 }
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ from didyma.applications.motif.meme import IUPAC, Motif
 from didyma.errors import DataError
 from didyma.report.table import markdown
 from reproductions import study
+from reproductions.kept import Kept
 
 FOLDER = Path("oridb_yeast", "Saccharomyces-Cerevisiae")
 
@@ -235,8 +236,12 @@ def run(
     multiples: Sequence[float] = MULTIPLES,
     both_strands: bool = True,
     seed: int = 0,
+    cache: Path | None = None,
 ) -> dict[str, Any]:
-    """The first ``n_run`` folds of a cross-validation for each length, and motifs of the last."""
+    """The first ``n_run`` folds of a cross-validation for each length, and motifs of the last.
+
+    What a fold gave is kept in the folder ``cache``.
+    """
     begun = time.monotonic()
     origins = read_origins(data / FOLDER, seed, n_background)
     unmatched = read_origins(data / FOLDER, seed, is_matched=False)
@@ -261,73 +266,79 @@ def run(
         "lengths": {},
     }
     study.say(f"composition: {results['composition']}")
+    kept = Kept(cache)
+    how = {"seeds": n_seeds, "background": n_background, "tol": tol, "multiples": list(multiples)}
+    how |= {"folds": n_folds, "both_strands": both_strands, "seed": seed}
     for length in lengths:
+        find = partial(MotifFinder, length, ORDER, both_strands, solver="bundle", tol=tol)
         gibbs = GibbsMotifSampler(
             length, ORDER, both_strands, n_restarts=n_seeds, random_state=seed
         )
-        make = partial(
-            *(MotifFinder, length, ORDER, both_strands),
-            solver="bundle",
-            tol=tol,
-            n_restarts=1,
-        )
-        trials: dict[str, list[Trial]] = {name: [] for name in LEARNED}
-        errors: dict[str, list[float]] = {"Gibbs": [], "Gibbs, test": []}
-        chosen: list[dict[str, Any]] = []
+        folds = []
         for k in range(n_run):
-            train, test = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-            chosen.append(_choose_C(origins, train, multiples, partial(make, random_state=seed)))
-            C = chosen[-1]["multiple"] * len(train)
-            sequences, labels = _part(origins, test)
-            gibbs.fit(*_part(origins, train))
-            errors["Gibbs"].append(100 * float(np.mean(gibbs.predict(sequences) != labels)))
-            errors["Gibbs, test"].append(100 * least_error(gibbs.log_odds(sequences), labels))
-            for name, (options, with_background) in LEARNED.items():
-                training = (_with_background if with_background else _part)(origins, train)
-                variant = partial(make, C=C, **options)
-                trials[name].append(_trial(variant, training, (sequences, labels), n_seeds))
-            said = [f"{name} {own[-1].error:.1f} %" for name, own in trials.items()]
-            said += [f"{name} {own[-1]:.1f} %" for name, own in errors.items()]
-            study.say(f"l={length} fold {k + 1}/{n_run}: {', '.join(said)}; {chosen[-1]}")
-        errors |= {name: [trial.error for trial in own] for name, own in trials.items()}
-        finders = {"Gibbs": gibbs, **{name: own[-1].finder for name, own in trials.items()}}
+            rows = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+            compute = partial(run_fold, origins, *rows, multiples, find, gibbs, n_seeds, seed)
+            folds.append(kept.record({"length": length, "fold": k, **how}, compute))
+            errors = {name: round(error, 1) for name, error in folds[-1]["errors"].items()}
+            study.say(f"l={length} fold {k + 1}/{n_run}: {errors}; {folds[-1]['chosen']}")
         results["lengths"][length] = {
-            **_spreads({name: errors[name] for name in NAMES}),
+            **_spreads({name: [one["errors"][name] for one in folds] for name in NAMES}),
             "over seeds": {
-                name: float(np.mean([np.std(trial.errors, ddof=1) for trial in own]))
-                for name, own in trials.items()
+                name: float(np.mean([np.std(one["seeds"][name], ddof=1) for one in folds]))
+                for name in LEARNED
                 if n_seeds > 1
             },
-            "rounds": {name: _least_and_most(own) for name, own in trials.items()},
-            "chosen": chosen,
-            "motif": {name: _described(finder.motif()) for name, finder in finders.items()},
+            "rounds": {
+                name: _least_and_most(one["rounds"][name] for one in folds) for name in LEARNED
+            },
+            "chosen": [one["chosen"] for one in folds],
+            "motif": folds[-1]["motif"],
         }
     results["seconds"] = time.monotonic() - begun
     return results
 
 
-@dataclass(frozen=True)
-class Trial:
-    """Runs from several seeds: the error of each in per cent, and the one that is kept."""
+def run_fold(
+    origins: Origins,
+    train: NDArray[np.int64],
+    test: NDArray[np.int64],
+    multiples: Sequence[float],
+    find: Callable[..., MotifFinder],
+    gibbs: GibbsMotifSampler,
+    n_seeds: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Errors of all models in per cent, over the seeds too; rounds of CCCP; the motifs."""
+    chosen = _choose_C(origins, train, multiples, partial(find, n_restarts=1, random_state=seed))
+    sequences, labels = _part(origins, test)
+    gibbs.fit(*_part(origins, train))
+    errors = {
+        "Gibbs": 100 * float(np.mean(gibbs.predict(sequences) != labels)),
+        "Gibbs, test": 100 * least_error(gibbs.log_odds(sequences), labels),
+    }
+    motifs = {"Gibbs": _described(gibbs.motif())}
+    seeds, rounds = {}, {}
+    for name, (options, with_background) in LEARNED.items():
+        training = (_with_background if with_background else _part)(origins, train)
+        make = partial(find, C=chosen["multiple"] * len(train), n_restarts=1, **options)
+        runs = [make(random_state=k).fit(*training) for k in range(n_seeds)]
+        seeds[name] = [100 * (1 - run.score(sequences, labels)) for run in runs]
+        rounds[name] = [run.n_rounds_[0] for run in runs]
+        best = int(np.argmin([run.objectives_[0] for run in runs]))
+        errors[name], motifs[name] = seeds[name][best], _described(runs[best].motif())
+    return {
+        "chosen": chosen,
+        "errors": errors,
+        "seeds": seeds,
+        "rounds": rounds,
+        "motif": motifs,
+    }
 
-    errors: list[float]
-    rounds: list[int]
-    finder: MotifFinder
-    error: float
 
-
-def _trial(make: Callable[..., MotifFinder], training: Any, test: Any, n_seeds: int) -> Trial:
-    """One run for each seed; that with the least objective is kept."""
-    runs = [make(random_state=seed).fit(*training) for seed in range(n_seeds)]
-    errors = [100 * (1 - run.score(*test)) for run in runs]
-    best = int(np.argmin([run.objectives_[0] for run in runs]))
-    return Trial(errors, [run.n_rounds_[0] for run in runs], runs[best], errors[best])
-
-
-def _least_and_most(trials: Sequence[Trial]) -> list[int]:
+def _least_and_most(rounds: Iterable[Sequence[int]]) -> list[int]:
     """Rounds of CCCP."""
-    rounds = [n for trial in trials for n in trial.rounds]
-    return [min(rounds), max(rounds)]
+    counts = [n for each in rounds for n in each]
+    return [min(counts), max(counts)]
 
 
 def _described(motif: Motif) -> dict[str, Any]:

@@ -35,13 +35,13 @@ from didyma.ranking.scaling import QueryMinMaxScaler
 from didyma.ranking.svm import SVMRanker
 from didyma.report.table import markdown
 from reproductions import study
+from reproductions.folds import N_PARTS, Fold, join, turns
 from reproductions.kept import Kept
 
 KS = (1, 3, 5, 10)
 CS = tuple(10.0**n for n in range(-1, 7))
 RANK_CS = tuple(10.0**n for n in range(-3, 6))
 RAMP_CS = tuple(10.0**n for n in range(8))
-N_PARTS = 5
 N_RANDOM = 2  # random starts for each fold, k and C
 
 LATENT, START, CLASSIFIER = "latent SVM", "initial weights", "initial classifier, C by P@k"
@@ -77,10 +77,7 @@ class Part:
     @classmethod
     def join(cls, parts: Sequence[Part]) -> Part:
         """Several parts as one."""
-        X = np.vstack([part.X for part in parts])
-        y = np.concatenate([part.data.y for part in parts])
-        qid = np.concatenate([part.data.qid for part in parts])
-        return cls(Lists(X, y, qid), parts[0].ks)
+        return cls(join([part.data for part in parts]), parts[0].ks)
 
     @property
     def X(self) -> Vector:
@@ -104,12 +101,8 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Fold:
-    """What to train on, to choose C on, and to test on."""
-
-    train: Part
-    validation: Part
-    test: Part
+class PrecisionFold(Fold[Part]):
+    """A fold, and the models that are trained on it."""
 
     def choose(self, weights: Sequence[Vector], k: int) -> int:
         """Which weights have the best precision@k in validation; of equals, the first."""
@@ -158,11 +151,10 @@ class Fold:
         ]
 
 
-def read_folds(folder: Path, ks: Sequence[int] = KS) -> list[Fold]:
+def read_folds(folder: Path, ks: Sequence[int] = KS) -> list[PrecisionFold]:
     """The five folds of the collection: fold 1 trains on S1 to S3, chooses on S4, tests on S5."""
     parts = [Part.read(folder / f"S{n + 1}.txt", ks) for n in range(N_PARTS)]
-    turned = [[parts[(n + fold) % N_PARTS] for n in range(N_PARTS)] for fold in range(N_PARTS)]
-    return [Fold(Part.join(order[:3]), order[3], order[4]) for order in turned]
+    return [PrecisionFold(Part.join(training), *others) for training, *others in turns(parts)]
 
 
 def run(
@@ -212,7 +204,7 @@ def run(
 
 
 def run_fold(
-    fold: Fold,
+    fold: PrecisionFold,
     number: int,
     *,
     ks: Sequence[int],

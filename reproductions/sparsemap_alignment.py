@@ -48,8 +48,13 @@ class Size:
 USUAL = Size(1, {"dimension": 100, "hidden": 100, "dropout": 0.3, "epochs": 10, "patience": 3})
 QUICK = Size(20, {"dimension": 16, "hidden": 16, "epochs": 2, "patience": 2})
 PAPER_RATES = (2**-6, 2**-5, 2**-4, 2**-3)
-# The paper's optimiser: after each epoch that is not the best so far the rate becomes 0.9 of it.
-SGD = replace(USUAL, model={**USUAL.model, "optimizer": "sgd"}, rates=PAPER_RATES)
+# The paper's optimiser: after each epoch that is not the best so far the rate becomes 0.9 of it. It
+# stands still for many epochs at first, and does not leave the most frequent answer at lower rates.
+SGD = replace(
+    USUAL,
+    model={**USUAL.model, "optimizer": "sgd", "epochs": 40, "patience": 40},
+    rates=PAPER_RATES[-1:],
+)
 FULL = Size(
     1,
     {
@@ -87,7 +92,8 @@ def run(options: argparse.Namespace) -> dict[str, str]:
         record = kept.record(asdict(key), lambda: train(key, data))  # noqa: B023
         study.say(f"{alignment}, rate {rate:g}, seed {seed}: {_short(record)}")
         found.append({**asdict(key), **record})
-    return {"sparsemap_alignment": section(found, data)}
+    name = "sparsemap_alignment_sgd" if options.sgd else "sparsemap_alignment"
+    return {name: section(found, data)}
 
 
 def read(folder: Path, step: int) -> dict[str, list[Pair]]:

@@ -20,6 +20,7 @@ from didyma.metrics import Evaluator
 from didyma.ranking.scaling import QueryMinMaxScaler, QueryPercentileScaler
 from didyma.report.table import markdown
 from reproductions import study
+from reproductions.folds import N_PARTS, turns
 from reproductions.svmmap_models import (
     CS,
     CS_OF_FEATURES,
@@ -33,7 +34,6 @@ from reproductions.svmmap_models import (
     three,
 )
 
-N_FOLDS = 5
 MEASURES = {"MAP": "AP", "nDCG@10": "nDCG(dcg='exp-log2')@10", "P@5": "P@5"}
 
 
@@ -86,13 +86,11 @@ def stack(parts: Sequence[Part], features: str) -> tuple[Matrix, Vector, NDArray
 
 def reproduce_mq2008(folder: Path, models: Sequence[Model]) -> dict[str, Any]:
     """Train on three parts, choose C on the fourth, test on the fifth, five times."""
-    parts = [Part.read(folder / f"S{k + 1}.txt") for k in range(N_FOLDS)]
-    fits = Fits()
-    tests = [parts[(fold + 4) % N_FOLDS] for fold in range(N_FOLDS)]
+    parts = [Part.read(folder / f"S{k + 1}.txt") for k in range(N_PARTS)]
+    fits, tests = Fits(), []
     values: dict[str, list[dict[str, Vector]]] = {model.name: [] for model in models}
-    for fold, test in enumerate(tests):
-        training = [parts[(fold + k) % N_FOLDS] for k in range(3)]
-        validation = parts[(fold + 3) % N_FOLDS]
+    for fold, (training, validation, test) in enumerate(turns(parts)):
+        tests.append(test)
         for model in models:
             Cs = CS_OF_FEATURES if model.features == "scores" else CS
             X_validation = validation.features[model.features]

@@ -25,7 +25,7 @@ PACKAGE = Path(didyma.__file__).parent
 # From the bottom up: a module imports only from layers below its own, or from within it.
 LAYERS = [
     {"__init__"},
-    {"_core", "errors", "formatting", "interruption", "lazy", "values"},
+    {"_core", "errors", "lazy", "values"},
     {"files", "execution"},
     {"stateful"},
     {"checkpoints"},

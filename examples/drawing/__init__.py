@@ -26,7 +26,6 @@ from didyma.applications.parsing import draw_trees as trees
 from didyma.errors import DataError
 from didyma.report.figures import (
     ACCENT,
-    COLOURS,
     FAINT,
     INK,
     MARGIN,
@@ -51,6 +50,7 @@ from didyma.report.figures import (
     write_text,
     write_title,
 )
+from didyma.report.plots import COLOURS, write_picture
 from didyma.structures import Segmentation
 
 if TYPE_CHECKING:
@@ -75,17 +75,9 @@ Floats = NDArray[np.float64]
 
 
 def save(figure: Figure) -> None:
-    """Save a figure where the command line says, as ``python gallery_tree.py tree.svg``.
-
-    Texts of an SVG file stay texts, and the same figure gives the same file.
-    """
-    from matplotlib import rc_context
-
-    path = sys.argv[-1]
-    if path.endswith((".png", ".svg")):
-        metadata = {"Date": None, "Creator": None} if path.endswith(".svg") else None
-        with rc_context({"svg.fonttype": "none", "svg.hashsalt": "didyma"}):
-            figure.savefig(path, dpi=150, metadata=metadata)
+    """Save a figure where the command line says, as ``python gallery_tree.py tree.svg``."""
+    if sys.argv[-1].endswith((".png", ".svg")):
+        write_picture(figure, sys.argv[-1])
 
 
 def choices(posterior: Posterior, options: Sequence[str]) -> Figure:

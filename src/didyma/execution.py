@@ -1,4 +1,4 @@
-"""How shards of work are run: one injected map, so that a sum over shards never knows by whom.
+"""How work is run: shards by one injected map, threads within one budget, until a deadline.
 
 There is one budget of threads: that of our own, which kernels run on, is also that of BLAS, OpenMP
 and PyTorch. Whoever starts several processes tells each its share by ``OMP_NUM_THREADS``, as Dask
@@ -10,13 +10,16 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, wraps
 from importlib import import_module
 from itertools import pairwise
+from math import inf
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar, cast
 
@@ -284,3 +287,41 @@ def _pool(n_jobs: int) -> ThreadPoolExecutor:
 
 if hasattr(os, "register_at_fork"):  # threads do not survive a fork
     os.register_at_fork(after_in_child=_pool.cache_clear)
+
+
+_check: ContextVar[Callable[[], object] | None] = ContextVar("check", default=None)
+_until: ContextVar[float] = ContextVar("until", default=inf)
+
+
+@contextmanager
+def interruptible(check: Callable[[], object], until: float = inf) -> Iterator[None]:
+    """Call ``check`` now and then in this block, on this thread; what it raises ends the work.
+
+    At ``until``, by the clock of `time.monotonic`, work ends that can be done without.
+
+    Texts are read in chunks of some hundred thousand characters, and it is called before each,
+    and before each part of the features.
+
+    >>> from didyma.text.features.lexicon import Lexicon
+    >>> with interruptible(lambda: print("read on")):
+    ...     tokens = Lexicon(None).read(["a few words"])
+    read on
+    """
+    tokens = _check.set(check), _until.set(until)
+    try:
+        yield
+    finally:
+        _check.reset(tokens[0])
+        _until.reset(tokens[1])
+
+
+def time_left() -> float:
+    """Seconds for work that can be done without; infinite but in a block that says otherwise."""
+    return _until.get() - time.monotonic()
+
+
+def check_interruption() -> None:
+    """Call what `interruptible` was given, if there is something."""
+    check = _check.get()
+    if check is not None:
+        check()

@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from typing import Any, ClassVar, Self
 
@@ -96,6 +96,7 @@ class Estimator:
                 setattr(cls, f"set_{method}_request", _RequestSetter(method, keys))
 
     @classmethod
+    @cache  # of each class: a search clones often
     def _parameters_of_class(cls) -> dict[str, inspect.Parameter]:
         if cls.__init__ is object.__init__:
             return {}

@@ -1,4 +1,4 @@
-"""What a value is: for checks of whole numbers, and for messages about what was found."""
+"""What a value is, for checks; values and numbers as text, for messages and tables."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+import math
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -70,3 +72,15 @@ def shown(value: object) -> str:
     ('int 7', 'none')
     """
     return "none" if value is None else f"{type(value).__name__} {value!r:.40}"
+
+
+def decimal(value: float | None, *, signed: bool = False) -> str:
+    """Four decimals without a leading zero; a dash for what is missing.
+
+    >>> decimal(0.34167), decimal(1), decimal(-0.012, signed=True), decimal(None)
+    ('.3417', '1.0000', '-.0120', '-')
+    """
+    if value is None or math.isnan(value):
+        return "-"
+    text = f"{value:+.4f}" if signed else f"{value:.4f}"
+    return text.replace("0.", ".", 1) if abs(value) < 0.99995 else text

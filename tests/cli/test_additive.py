@@ -10,9 +10,9 @@ import pytest
 
 from didyma import model
 from didyma.data import formats
-from didyma.formatting import decimal
 from didyma.metrics import evaluate
 from didyma.ranking.additive import AdditiveSVMRanker
+from didyma.values import decimal
 from tests.cli.conftest import Run
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from didyma.cli.inputs import InputColumns, scored
-from didyma.data import delimited, formats, json_table, letor, lists_folder, parquet
+from didyma.data import delimited, formats, frame, json_table, letor, lists_folder
 from didyma.data.lists import Lists
-from didyma.data.text_block import TextBlock
+from didyma.data.text_columns import TextBlock
 from didyma.data.trec import write_run
 from didyma.learning import scoring
 from didyma.metrics import evaluate
@@ -28,7 +28,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(letor, "_sources", lambda path: lambda: TextBlock.blocks(path, 300))
     for module in (delimited, json_table):
         monkeypatch.setattr(module, "BLOCK", 5)
-    monkeypatch.setattr(parquet, "BLOCK", 300)
+    monkeypatch.setattr(frame, "BLOCK", 300)
     monkeypatch.setattr(lists_folder, "BLOCK", 300)
     for module in (predictor, scoring):
         monkeypatch.setattr(module, "BLOCK", 7)

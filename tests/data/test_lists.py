@@ -8,9 +8,8 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from didyma.data.columns import Columns
 from didyma.data.lists import Groups, Lists, group_rows
-from didyma.data.matrix import as_csr
+from didyma.data.matrix import Columns, as_csr
 from didyma.errors import DataError
 
 

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from didyma.data import array_folder, external_sort, formats, letor, lists_folder
+from didyma.data import array_folder, formats, letor, lists_folder, lists_writer
 from didyma.data.array_folder import replace_folder
 from didyma.data.lists import Lists
-from didyma.data.text_block import TextBlock
+from didyma.data.text_columns import TextBlock
 from didyma.errors import DataError
 
 RNG = np.random.default_rng(0)
@@ -89,7 +89,7 @@ def test_rows_are_mapped_and_cannot_be_changed(tmp_path: Path) -> None:
 def test_external_sort_sorts(tmp_path_factory: Any, records: Any, chunk: int) -> None:
     path = tmp_path_factory.mktemp("sort") / "records"
     np.array([(*record, k) for k, record in enumerate(records)], np.int64).tofile(path)
-    external_sort.sort_records(path, 3, chunk)
+    lists_writer.sort_records(path, 3, chunk)
     found = np.fromfile(path, np.int64).reshape(-1, 3)
     assert found[:, :2].tolist() == sorted(map(list, records))
     assert sorted(found[:, 2].tolist()) == [*range(len(records))]

@@ -22,7 +22,7 @@ from hypothesis.extra import numpy as hnp
 
 from didyma.data import delimited, table
 from didyma.data.lists import Lists
-from didyma.data.text_block import TextBlock
+from didyma.data.text_columns import TextBlock
 from didyma.errors import DataError, MissingExtraError
 
 COLUMNS: dict[str, Any] = {

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from didyma.data import formats, letor, table
 from didyma.data.lists import Lists
-from didyma.data.text_block import TextBlock
+from didyma.data.text_columns import TextBlock
 from didyma.errors import DataError
 
 STREAMED = ("a.letor", "a.txt.gz", "a.csv", "a.tsv", "a.parquet", "a.jsonl", "a.lists")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from didyma.data.columns import Columns
+from didyma.data.matrix import Columns
 from didyma.model import Model
 from didyma.ranking.additive import AdditiveSVMRanker
 from didyma.ranking.bins import LEVELS

@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import didyma
-from didyma.data.columns import Columns
 from didyma.data.lists import Lists
+from didyma.data.matrix import Columns
 from didyma.errors import DataError
 from didyma.exports.description import Description, describe_ranker
 from didyma.exports.engine import Engine, spelled

@@ -29,7 +29,7 @@ from didyma.data.texts import reader as texts
 from didyma.errors import DidymaError
 from didyma.metrics import evaluate_run
 from didyma.ranking.svm import SVMRanker
-from didyma.serve.tokens import BearerTokens
+from didyma.serve.access import BearerTokens
 from didyma.text.index import PassageIndex
 from tests.fuzz.mutators import Parts
 from tests.fuzz.target import Fault, Target, parts_of

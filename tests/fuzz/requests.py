@@ -12,10 +12,10 @@ from typing import Any
 
 import didyma
 from didyma.errors import DataError
+from didyma.serve.access import BearerTokens
 from didyma.serve.app import Service
 from didyma.serve.limits import Limits
 from didyma.serve.served import NamedSource, ServedIndexes, ServedModels
-from didyma.serve.tokens import BearerTokens
 from didyma.text.index import PassageIndex
 from tests.fuzz.mutators import Parts
 from tests.fuzz.target import Fault, Target

@@ -23,7 +23,7 @@ from tests.fuzz.target import CORPUS, Target, attempt, kept
 from tests.fuzz.targets import READERS, TARGETS
 
 ROUNDS = 5
-OWN = {"didyma.data.external_sort.read_records"}  # of files that live as long as the process
+OWN = {"didyma.data.lists_writer.read_records"}  # of files that live as long as the process
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)

@@ -25,6 +25,20 @@ def test_the_dual_of_bcfw_never_decreases():
     assert np.all(np.diff(duals) >= -1e-9)
 
 
+def test_a_path_goes_on_from_the_planes_of_the_last_value():
+    problem = ranking_problem(seed=7, n_queries=400, n_rows=20, n_features=10)
+    solution, passes, alone = None, 0.0, 0.0
+    for C in np.geomspace(0.5, 100.0, 8):
+        alone += BCFW().solve(problem, C).result.passes
+        solution = BCFW().solve(problem, C, start=solution)
+        result = solution.result
+        exact = 0.5 * solution.w @ solution.w + C * problem.weights @ problem.risks(solution.w)
+        assert result.value == pytest.approx(exact, rel=1e-12)
+        assert result.dual >= (1 - 1e-3) * result.value
+        passes += result.passes
+    assert passes < 0.8 * alone
+
+
 @pytest.mark.parametrize("n_planes", [2, 3, 10])
 def test_bcfw_converges_with_any_number_of_planes(n_planes):
     problem = ranking_problem(seed=8, n_queries=15, n_rows=10)

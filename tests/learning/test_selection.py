@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from didyma.data.columns import Columns
 from didyma.data.lists import Lists
+from didyma.data.matrix import Columns
 from didyma.errors import DataError
 from didyma.learning.selection import HeldOut, fits, select_model
 from didyma.model import Model

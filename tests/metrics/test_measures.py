@@ -5,7 +5,7 @@ import pytest
 from ir_measures import AP, RR, P, nDCG
 
 from didyma.errors import DataError
-from didyma.metrics.measures import ROCArea, is_native, parse, parse_all
+from didyma.metrics.measures import ROCArea, parse, parse_all
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,3 @@ def test_several_measures_are_listed_once_and_in_order() -> None:
     assert parse_all(AP) == (AP,)
     with pytest.raises(DataError, match="at least one measure"):
         parse_all([])
-
-
-def test_kernels_cover_what_they_can() -> None:
-    assert all(map(is_native, parse_all("AP@5 RR@5 nDCG P@5 R@5 Success@5 Rprec ROCArea")))
-    assert is_native(nDCG(dcg="exp-log2"))
-    assert not is_native(parse("Bpref"))
-    assert not is_native(AP(judged_only=True))
-    assert not is_native(nDCG(dcg="exp-log2", gains={1: 2}))

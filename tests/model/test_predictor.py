@@ -265,7 +265,7 @@ def test_the_plain_model_scores_as_its_estimator_does(path: Path, ranker: Any, s
         expected = face.predict(data.X, **({"qid": QID} if in_query else {}))
     found = model.Model.read(path)
     assert found.predict(data).tobytes() == expected.tobytes()
-    assert found.features == didyma.data.columns.Columns(3)
+    assert found.features == didyma.data.matrix.Columns(3)
 
 
 @pytest.mark.parametrize("scaler", [MaxAbsScaler(), StandardScaler(with_mean=False)], ids=str)

@@ -206,7 +206,7 @@ def test_asking_needs_neither_scikit_learn_nor_scipy():
     code = """
 import didyma
 import numpy as np
-from didyma.data.columns import Columns
+from didyma.data.matrix import Columns
 from didyma.data.lists import Lists
 from didyma.model import Model
 from didyma.ranking.explanation import explain_rows

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
-from didyma.data.columns import Columns
 from didyma.data.lists import Groups, Lists
+from didyma.data.matrix import Columns
 from didyma.errors import DataError, NothingLearnedWarning
 from didyma.metrics import evaluate
 from didyma.ranking.ranker import LinearRanker

@@ -99,7 +99,7 @@ def test_pages_teach_no_inner_path(page: Path) -> None:
         assert re.fullmatch(PUBLIC, module), f"{page}: {module}"
 
 
-LOWER = {"didyma.report.decimal": "didyma.formatting."}  # where packages below reports need it
+LOWER = {"didyma.report.decimal": "didyma.values."}  # where packages below reports need it
 
 
 @pytest.mark.parametrize(

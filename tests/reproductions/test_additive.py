@@ -15,7 +15,7 @@ def small(seed: int) -> Lists:
 
 
 def test_what_validates_best_is_tested() -> None:
-    split = additive.Split("small", small(0), small(1), small(2))
+    split = additive.Split(small(0), small(1), small(2), "small")
     good, bad = split.test.y, -split.test.y
     found = [
         ({"C": 1}, 0.1, -split.validation.y, good),
@@ -28,12 +28,12 @@ def test_what_validates_best_is_tested() -> None:
 
 def test_queries_of_one_class_are_not_counted() -> None:
     data = Lists(np.zeros((4, 1)), np.array([1.0, 0, 0, 0]), np.array(["a", "a", "b", "b"]))
-    split = additive.Split("small", data, data, data)
+    split = additive.Split(data, data, data, "small")
     assert additive.measured(split, data, np.array([1.0, 0, 0, 0])).tolist() == [1.0]
 
 
 def test_tables_say_whether_targets_are_met(capsys: pytest.CaptureFixture[str]) -> None:
-    split = additive.Split("small", small(0), small(1), small(2))
+    split = additive.Split(small(0), small(1), small(2), "small")
     found = additive.compare([split], None)
     table = additive.table({"small": ("AP", found)})
     assert additive.OURS in table
@@ -50,3 +50,9 @@ def test_the_data_has_its_signal_where_it_says() -> None:
     assert products.max() < 0.15
     pairs = [data.X[:, j] * data.X[:, k] for j in range(6) for k in range(j)]
     assert np.abs(np.corrcoef([*pairs, data.y])[-1, :-1]).max() > 0.3
+
+
+def test_variants_are_judged_on_queries_that_they_have_not_seen() -> None:
+    split = additive.Split(small(0), small(1), small(2), "small")
+    assert len(additive.held_out(split, {})) == split.train.mixed.sum()
+    assert additive.variants([split]).count("\n") == len(additive.VARIANTS) + 1

@@ -15,7 +15,8 @@ def test_the_comparison_in_small(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(grades, "CS", (0.1, 10.0))
     monkeypatch.setattr(grades, "N_QUERIES", (12, 6, 20))
     monkeypatch.setattr(grades, "N_ROWS", 12)
-    monkeypatch.setattr(grades, "mq2008", lambda folder: islice(grades.synthetic(), 1))
+    monkeypatch.setattr(grades, "read_parts", lambda folder: None)
+    monkeypatch.setattr(grades, "in_turn", lambda parts: islice(grades.synthetic(), 1))
     assert grades.main(["--write", "--json", str(report)]) == 0
     assert capsys.readouterr().out.strip() in page.read_text()
     found = json.loads(report.read_text())

@@ -32,10 +32,19 @@ def sentence(random: np.random.Generator) -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Both treebanks, very small; words of the second one have spaces inside."""
+    """All corpora, very small; words of the second treebank have spaces inside."""
     random = np.random.default_rng(0)
     folder = tmp_path_factory.mktemp("data")
-    for name, part in low_rank.PARTS.items():
+    (folder / "hkcancor").mkdir()
+    for k in range(10):
+        lines = ["@UTF8\n"]
+        for _ in range(15):
+            pairs = [(word.replace(" ", ""), tag) for word, tag in sentence(random)]
+            lines.append(f"*XXA:\t{' '.join(word for word, _ in pairs)} .\n")
+            lines.append(f"%mor:\t{' '.join(f'{tag}|x' for _, tag in pairs)}\n\t.\n")
+        (folder / "hkcancor" / f"{k}.cha").write_text("".join(lines))
+    for name in low_rank.SECTIONS["low_rank"]:
+        part = low_rank.PARTS[name]
         for size, which in ((80, "train"), (25, "dev"), (25, "test")):
             path = folder / f"{part.place}-{which}.conllu"
             path.parent.mkdir(parents=True, exist_ok=True)

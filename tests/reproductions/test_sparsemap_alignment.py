@@ -7,7 +7,7 @@ import argparse
 import pytest
 import torch
 
-from reproductions import sparsemap_alignment
+from reproductions import kept, sparsemap_alignment
 
 torch.set_num_threads(1)  # so small networks only lose by more
 
@@ -23,11 +23,12 @@ def options(tmp_path, monkeypatch):
     size = sparsemap_alignment.Size(1, {"dimension": 4, "hidden": 4, "epochs": 1})
     monkeypatch.setattr(sparsemap_alignment, "QUICK", size)
     return argparse.Namespace(
-        quick=True, full=False, seeds=2, data=tmp_path, cache=tmp_path / "cache"
+        quick=True, full=False, sgd=False, seeds=2, data=tmp_path, cache=tmp_path / "cache"
     )
 
 
 def test_a_run_that_was_interrupted_goes_on(options, monkeypatch):
+    monkeypatch.setattr(kept, "commit", lambda: "here")  # whatever the files around it are
     train, trained = sparsemap_alignment.train, []
 
     def interrupted(key, data):

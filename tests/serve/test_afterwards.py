@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from didyma.interruption import check_interruption
+from didyma.execution import check_interruption
 from didyma.serve.afterwards import MOST, Afterwards
 
 

@@ -15,13 +15,12 @@ import httpx
 import pytest
 
 from didyma.errors import DataError
+from didyma.serve.access import VARIABLE, BearerTokens, check_host
 from didyma.serve.app import Service
-from didyma.serve.errors import HTTPError
 from didyma.serve.limits import Limits
 from didyma.serve.logs import JsonLines
+from didyma.serve.responses import HTTPError
 from didyma.serve.served import NamedSource, ServedModels
-from didyma.serve.server import check_host
-from didyma.serve.tokens import VARIABLE, BearerTokens
 from didyma.serve.work import WorkQueue
 from tests.serve.conftest import make_service, running
 from tests.serve.standin import load

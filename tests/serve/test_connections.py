@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from didyma.errors import DataError
-from didyma.serve.connections import PROBES, connections_within
+from didyma.serve.connections import SPARE_CONNECTIONS, connections_within
 from didyma.serve.limits import Limits
 from tests.serve.conftest import make_service, running
 from tests.serve.process import ServerProcess
@@ -138,9 +138,9 @@ def test_probes_are_answered_where_every_connection_works(model):
         assert refused.status_code == 503
         assert refused.headers["retry-after"] == "1"
         assert refused.headers["connection"] == "close"
-        many = [stack.enter_context(connected(client)) for _ in range(3 * PROBES)]
+        many = [stack.enter_context(connected(client)) for _ in range(3 * SPARE_CONNECTIONS)]
         assert client.get("/health").status_code == 200
-        assert len(service.room) <= 2 + PROBES
+        assert len(service.room) <= 2 + SPARE_CONNECTIONS
         reranker.gate.set()
         for connection in [*working, *many]:
             connection.close()

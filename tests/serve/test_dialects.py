@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from didyma.ranking.ranked import Ranked, Ranking
-from didyma.serve.dialects import COHERE, DIALECTS, JINA, SEARCH, TEI, dialect_of
-from didyma.serve.errors import KINDS, HTTPError
+from didyma.serve.dialects import COHERE, DIALECTS, JINA, TEI, dialect_of
+from didyma.serve.native import SEARCH
+from didyma.serve.responses import KINDS, HTTPError
 
 QUERY = "who wrote Emma"
 TEXTS = ["it rains", "Austen wrote Emma", "Scott wrote novels"]

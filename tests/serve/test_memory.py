@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from didyma.serve.errors import HTTPError
 from didyma.serve.limits import Limits, values_of
 from didyma.serve.memory import FREE, MemoryBudget
+from didyma.serve.responses import HTTPError
 from didyma.serve.work import WorkQueue
 from tests.serve.conftest import make_service, running
 from tests.serve.process import ServerProcess

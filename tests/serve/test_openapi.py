@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from didyma.data.column_roles import NAMES
+from didyma.serve.access import BearerTokens
 from didyma.serve.app import Service
 from didyma.serve.limits import Limits
 from didyma.serve.served import NamedSource, ServedIndexes, ServedModels
-from didyma.serve.tokens import BearerTokens
 from didyma.text.index import PassageIndex
 from tests.serve.conftest import running
 from tests.serve.standin import CommonWords

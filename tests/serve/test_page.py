@@ -9,8 +9,8 @@ from pathlib import PurePath
 
 import pytest
 
+from didyma.serve.access import BearerTokens
 from didyma.serve.page import STATIC, TYPES
-from didyma.serve.tokens import BearerTokens
 from tests.serve.conftest import make_service, running
 
 NAMES = sorted(found.name for found in STATIC.iterdir())

@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 
 from didyma.cli import app
 from didyma.data.texts import reader as texts
+from didyma.serve.access import BearerTokens
 from didyma.serve.app import Service
 from didyma.serve.limits import Limits
 from didyma.serve.served import NamedSource, ServedIndexes, ServedModels
-from didyma.serve.tokens import BearerTokens
 from didyma.text.index import PassageIndex
 from didyma.text.text_reranker import TextReranker
 from tests.browser import chromium

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from didyma.serve.access import BearerTokens
 from didyma.serve.app import EVERY, Service
-from didyma.serve.dialects import SEARCH
 from didyma.serve.limits import Limits
+from didyma.serve.native import SEARCH
 from didyma.serve.served import NamedSource, ServedIndexes, ServedModels
-from didyma.serve.tokens import BearerTokens
 from didyma.text.index import PassageIndex
 from tests.serve.conftest import running
 from tests.serve.standin import load

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from didyma.serve.shadow import ShadowComparison, rank_correlation
+from didyma.serve.watch import ShadowComparison, rank_correlation
 
 
 def test_correlation_is_that_of_scipy():

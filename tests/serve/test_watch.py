@@ -256,7 +256,7 @@ def test_nothing_that_clients_send_makes_new_metrics(client, path):
 
 
 def test_watching_needs_a_token(model):
-    from didyma.serve.tokens import BearerTokens
+    from didyma.serve.access import BearerTokens
 
     with running(make_service(model, tokens=BearerTokens(["secret"]))) as client:
         assert client.get("/watch").status_code == 401

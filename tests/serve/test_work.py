@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from didyma.interruption import check_interruption
+from didyma.execution import check_interruption
 from didyma.serve.app import Service
-from didyma.serve.errors import HTTPError
 from didyma.serve.limits import Limits
+from didyma.serve.responses import HTTPError
 from didyma.serve.served import NamedSource, ServedModels
 from didyma.serve.work import WorkQueue
 from tests.serve.conftest import running

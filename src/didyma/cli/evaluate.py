@@ -12,8 +12,8 @@ from didyma.cli import options
 from didyma.cli.groups import command
 from didyma.cli.inputs import InputColumns, is_model, read_model, scored
 from didyma.cli.output import print_json
-from didyma.formatting import decimal
-from didyma.report.columns import aligned
+from didyma.report.table import aligned
+from didyma.values import decimal
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists

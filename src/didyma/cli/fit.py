@@ -20,8 +20,8 @@ from didyma.cli.interruption import end_if_interrupted, exit_code
 from didyma.cli.output import check_output, print_json, print_message, waiting
 from didyma.cli.progress import DevMeasure, reporting
 from didyma.cli.signature import parameters_of
-from didyma.formatting import decimal
-from didyma.report.columns import aligned, listed
+from didyma.report.table import aligned, listed
+from didyma.values import decimal
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists

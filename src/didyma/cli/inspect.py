@@ -13,7 +13,7 @@ from didyma.cli.groups import command
 from didyma.cli.inputs import InputColumns, is_model, read_data
 from didyma.cli.output import check_output, print_json
 from didyma.errors import DataError
-from didyma.report.columns import aligned, listed
+from didyma.report.table import aligned, listed
 
 
 @command
@@ -69,7 +69,7 @@ def inspect(
 
 def _plot(path: Path, plot: Path, data: Path | None, columns: InputColumns) -> None:
     from didyma import model
-    from didyma.data.columns import Columns
+    from didyma.data.matrix import Columns
     from didyma.report.functions import write_functions
 
     ranker = model.load(path)

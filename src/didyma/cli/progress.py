@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from didyma.cli.output import print_message, terminal
-from didyma.formatting import decimal
+from didyma.values import decimal
 
 if TYPE_CHECKING:
     import numpy as np

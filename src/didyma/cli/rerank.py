@@ -16,8 +16,8 @@ from didyma.cli.interruption import end_if_interrupted
 from didyma.cli.output import check_output, print_json, print_message, print_table, waiting
 from didyma.cli.steps import AfterRanking
 from didyma.errors import DataError, placed
-from didyma.formatting import decimal
-from didyma.report.columns import listed
+from didyma.report.table import listed
+from didyma.values import decimal
 
 if TYPE_CHECKING:
     from didyma.text.calibration import Calibration, Threshold

@@ -15,7 +15,7 @@ from didyma.cli.groups import SEED, Option, ParametersOf
 from didyma.cli.output import print_message, print_warning, terminal
 from didyma.cli.progress import progress_bars
 from didyma.errors import DataError
-from didyma.formatting import decimal
+from didyma.values import decimal
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists

@@ -202,14 +202,12 @@ def serve(
     curl localhost:8000/v2/rerank -d '{"query": "…", "documents": ["…", "…"]}'
     """
     try:
+        from didyma.serve.access import AllowedHosts, BearerTokens, check_host
         from didyma.serve.app import Service
-        from didyma.serve.hosts import AllowedHosts
         from didyma.serve.limits import Limits
         from didyma.serve.logs import log_to_stderr
         from didyma.serve.served import NamedSource, ServedIndexes, ServedModels
-        from didyma.serve.server import check_host
         from didyma.serve.server import serve as run
-        from didyma.serve.tokens import BearerTokens
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("didyma"):
             raise

@@ -17,7 +17,7 @@ from didyma.cli.interruption import end_if_interrupted
 from didyma.cli.output import check_output, print_json, print_message, print_table, terminal
 from didyma.cli.progress import progress_bars
 from didyma.errors import DataError, placed
-from didyma.report.columns import listed
+from didyma.report.table import listed
 
 if TYPE_CHECKING:
     from didyma.text.cascade import Cascade
@@ -267,8 +267,7 @@ def cascade(
     check_output(output, model, *files.paths)
     check_output(plot, model, *files.paths, output)
     if plot is not None:
-        from didyma.report.functions import check_picture
-        from didyma.report.plots import require_matplotlib
+        from didyma.report.plots import check_picture, require_matplotlib
 
         check_picture(plot)
         require_matplotlib("drawing a curve")
@@ -285,10 +284,9 @@ def cascade(
         tuned.tune(lists, measure, share=share, store=store, callback=count)
     tuned.save(output)
     if plot is not None:
-        from didyma.report.cascades import draw_curve
-        from didyma.report.functions import write_picture
+        from didyma.report.plots import draw_cascade, write_picture
 
-        write_picture(draw_curve(tuned.curve_), plot)
+        write_picture(draw_cascade(tuned.curve_), plot)
     if as_json:
         print_json(
             {

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from didyma.data.columns import Columns
 from didyma.data.lists import Groups, Lists
-from didyma.data.matrix import is_sparse
+from didyma.data.matrix import Columns, is_sparse
 from didyma.data.row_blocks import concatenate, slice_rows
 from didyma.errors import DataError, placed
 from didyma.execution import Remote

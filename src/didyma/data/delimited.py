@@ -18,8 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.text_block import TextBlock
-from didyma.data.text_columns import first_repeated, text_array
+from didyma.data.text_columns import TextBlock, first_repeated, text_array
 from didyma.errors import DataError
 from didyma.files import PathName, replace_when_done, stream_lines
 

@@ -7,8 +7,8 @@ from types import ModuleType
 from typing import Any
 
 from didyma.data import json_table, letor, lists_folder, numpy_file, table
-from didyma.data.columns import Columns
 from didyma.data.lists import Lists
+from didyma.data.matrix import Columns
 from didyma.data.schema import Schema
 from didyma.data.text_columns import is_text
 from didyma.errors import DataError, LeftOutWarning, warn

@@ -1,7 +1,10 @@
-"""Columns of data frames, whatever library they are of."""
+"""Data frames, whatever library they are of, and Parquet files, a few megabytes at a time."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -10,6 +13,7 @@ from numpy.typing import NDArray
 
 from didyma.data.text_columns import text_array
 from didyma.errors import DataError, MissingExtraError
+from didyma.files import PathName, check_unpacked, read_bytes, unpack_limit
 from didyma.values import kind_of
 
 
@@ -89,3 +93,126 @@ def _check_no_null(series: Any, expected: str, before: int = 0) -> None:
     if series.null_count():
         row = before + int(np.argmax(series.is_null().to_numpy())) + 1
         raise DataError(f"expected {expected}, found none in row {row}", field=series.name)
+
+
+BLOCK = 1 << 24  # bytes of numbers that are in memory at a time
+BUFFER = 1 << 16  # and of a column as it is stored
+ROWS = 1 << 16  # with texts, that are read at a time
+TEXTS = ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+
+
+@contextmanager
+def open_parquet(path: PathName) -> Iterator[ParquetFile]:
+    """A file to read tables from; what PyArrow raises at damage becomes one error."""
+    arrow, parquet = (require(m, f"reading {path}") for m in ("pyarrow", "pyarrow.parquet"))
+    with open(path, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    try:
+        contents = arrow.BufferReader(read_bytes(path)) if packed else os.fspath(path)
+        with parquet.ParquetFile(contents, buffer_size=BUFFER) as file:
+            yield ParquetFile(file, path)
+    except (arrow.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"not a readable Parquet file ({error})") from None
+
+
+def read_parquet(path: PathName) -> Any:
+    """The table of a Parquet file."""
+    with open_parquet(path) as file:
+        return file.table(list(range(file.metadata.num_row_groups)), file.schema.names)
+
+
+def parquet_blocks(path: PathName) -> Iterator[Any]:
+    """The same as tables of some megabytes."""
+    with open_parquet(path) as file:
+        if not file.metadata.num_rows:
+            yield file.table([], file.schema.names)
+        size = max(1, BLOCK // (8 * max(1, len(file.schema.names))))
+        for groups in file.row_groups(size):
+            for part in file.batches(groups, file.schema.names, size):
+                yield require("pyarrow", f"reading {path}").Table.from_batches([part])
+
+
+class ParquetFile:
+    """An open file that is refused where it unpacks to more than the limit, or than it has bytes.
+
+    Sizes in the file tell that of numbers. A text that is stored once can stand in any number of
+    rows, so texts are counted as they are read, and so few rows at a time that they cannot go far
+    beyond.
+    """
+
+    def __init__(self, file: Any, path: PathName) -> None:
+        self._file, self._path = file, path
+        self._most = max(unpack_limit(), os.path.getsize(path))
+        self._n_unpacked = 0
+        self.metadata, self.schema = file.metadata, file.schema_arrow
+        groups = range(self.metadata.num_row_groups)
+        self._check(
+            sum(
+                max(chunk.total_uncompressed_size, 8 * chunk.num_values, 8 * group.num_rows)
+                for group in map(self.metadata.row_group, groups)
+                for chunk in map(group.column, range(group.num_columns))
+            )
+        )
+
+    def table(self, groups: list[int], names: list[str]) -> Any:
+        """Columns of whole row groups as one table."""
+        if not self._longest_text(groups, names):
+            return _valid(self._file.read_row_groups(groups, names))
+        parts = list(self.batches(groups, names, ROWS))
+        schema = self._file.read_row_groups([], names).schema
+        return require("pyarrow", f"reading {self._path}").Table.from_batches(parts, schema)
+
+    def batches(self, groups: list[int], names: list[str], size: int) -> Iterator[Any]:
+        """The same as so many rows at a time, or fewer."""
+        if longest := self._longest_text(groups, names):
+            size = max(1, min(size, self._most // longest))
+        for part in self._file.iter_batches(size, row_groups=groups, columns=names):
+            self._n_unpacked += part.nbytes
+            self._check(self._n_unpacked)
+            yield _valid(part)
+
+    def pieces(self, names: Sequence[str]) -> Iterator[tuple[int, Any]]:
+        """Some of the columns for some of the rows, a few megabytes, each with its first row.
+
+        All columns together would be held a page each, and a page can be a megabyte.
+        """
+        before = 0
+        for groups in self.row_groups(max(1, BLOCK // (8 * max(1, len(names))))):
+            rows = sum(self.metadata.row_group(group).num_rows for group in groups)
+            width = max(1, BLOCK // (8 * max(1, rows)))
+            for first in range(0, len(names), width):
+                wanted = list(names[first : first + width])
+                yield before, self.table(groups, wanted).select(wanted)
+            before += rows
+
+    def row_groups(self, size: int) -> Iterator[list[int]]:
+        """Groups of about so many rows together: those read together are held together."""
+        waiting, count = list[int](), 0
+        for group in range(self.metadata.num_row_groups):
+            waiting.append(group)
+            count += self.metadata.row_group(group).num_rows
+            if count >= size:
+                yield waiting
+                waiting, count = [], 0
+        if waiting:
+            yield waiting
+
+    def _longest_text(self, groups: list[int], names: list[str]) -> int:
+        """As many bytes as any text can have, since it is stored once; 0 where there are none."""
+        sizes = [
+            chunk.total_uncompressed_size
+            for group in map(self.metadata.row_group, groups)
+            for chunk in map(group.column, range(group.num_columns))
+            if chunk.physical_type in TEXTS and chunk.path_in_schema.split(".")[0] in names
+        ]
+        return max(sizes, default=0)
+
+    def _check(self, size: int) -> None:
+        if size > self._most:
+            check_unpacked(size, self._path)
+
+
+def _valid(table: Any) -> Any:
+    """The same; reading trusts what the file says about texts."""
+    table.validate(full=True)
+    return table

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from didyma.data.lists import Groups, Lists
 from didyma.data.matrix import Matrix
-from didyma.data.text_block import TextBlock
+from didyma.data.text_columns import TextBlock
 from didyma.errors import DataError
 from didyma.execution import n_cores
 from didyma.files import PathName, replace_when_done, stream_lines

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.attributes import Attributes
-from didyma.data.columns import Columns
-from didyma.data.documents import read_documents, read_queries
-from didyma.data.matrix import Matrix, as_csr, is_sparse, plain
+from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse, plain
+from didyma.data.schema import read_documents, read_queries
 from didyma.errors import DataError
 from didyma.lazy import cached_property
 from didyma.values import as_array, shown

@@ -28,10 +28,9 @@ from didyma.data.array_folder import (
     read_rows,
     replace_folder,
 )
-from didyma.data.columns import Columns
 from didyma.data.lists import Groups, Lists
 from didyma.data.lists_writer import KIND, VERSION, ListsManifest, ListsWriter
-from didyma.data.matrix import Matrix, is_sparse
+from didyma.data.matrix import Columns, Matrix, is_sparse
 from didyma.data.text_columns import is_text
 from didyma.errors import DataError, placed
 from didyma.files import PathName

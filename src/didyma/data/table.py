@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data import delimited, parquet
-from didyma.data.frame import ids, numbers, opened, require
+from didyma.data import delimited
+from didyma.data.frame import ids, numbers, open_parquet, opened, parquet_blocks, require
 from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix
 from didyma.data.row_blocks import collect, concatenate, slice_rows
@@ -130,7 +130,7 @@ def blocks(path: PathName, **options: Any) -> Iterator[Lists]:
     with placed(path):
         if (suffix := format_suffix(path)) == ".parquet":
             before = 0
-            for frame in parquet.blocks(path):
+            for frame in parquet_blocks(path):
                 yield (part := _from_frame(frame, columns, before))
                 before += len(part)
         else:
@@ -155,7 +155,7 @@ def from_frame(frame: Any, **options: Any) -> Lists:
 
 def _read_parquet(path: PathName, options: TableOptions) -> Lists:
     """All rows of a file, column by column straight into the matrix."""
-    with parquet.open_parquet(path) as file:
+    with open_parquet(path) as file:
         schema, n_rows = file.schema, file.metadata.num_rows
         if not n_rows:
             raise DataError("expected at least one row, found none")

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Groups, Lists
-from didyma.data.text_block import TextBlock
-from didyma.data.text_columns import distinct
+from didyma.data.text_columns import TextBlock, distinct
 from didyma.errors import DataError
 from didyma.files import PathName, replace_when_done
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.columns import Columns
+from didyma.data.matrix import Columns
 from didyma.errors import DataError
 from didyma.learning.scoring import SCALERS
 from didyma.model import Model

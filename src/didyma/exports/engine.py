@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.columns import Columns
+from didyma.data.matrix import Columns
 from didyma.errors import DataError
 from didyma.exports.description import Description
 
@@ -32,6 +32,8 @@ class Engine(ABC):
     """Whether it finds columns by their names, not by their places."""
     refuses_negative: ClassVar[bool] = False
     """Whether features are scores of queries, which must not be below 0."""
+    unnamed: ClassVar[str] = "column_{label}"
+    """What a column without a name is called, by its label or its place."""
     illegal: ClassVar[str] = ""
     """A pattern of what names cannot hold."""
     hint: ClassVar[str] = ""
@@ -40,7 +42,8 @@ class Engine(ABC):
     def names(self, features: Columns) -> list[str]:
         """What columns are called in the file."""
         if features.names is None:
-            return [f"column_{label}" for label in features.labels]
+            labels = enumerate(features.labels)
+            return [self.unnamed.format(place=place, label=label) for place, label in labels]
         return spelled(features.names, self.illegal) if self.illegal else list(features.names)
 
     def place(self, edge: float) -> float:
@@ -96,15 +99,15 @@ def spelled(names: Sequence[str], illegal: str) -> list[str]:
     >>> spelled(["title bm25", "title.bm25", "age"], "[^A-Za-z0-9_]")
     ['title_bm25', 'title_bm25_2', 'age']
     """
-    found: dict[str, None] = {}
+    spelling: dict[str, None] = {}
     for name in names:
         stem = re.sub(illegal, "_", name) or "_"
         number, unique = 1, stem
-        while unique in found or (unique != name and unique in names):
+        while unique in spelling or (unique != name and unique in names):
             number += 1
             unique = f"{stem}_{number}"
-        found[unique] = None
-    return list(found)
+        spelling[unique] = None
+    return list(spelling)
 
 
 def refuse_lines(description: Description, title: str) -> None:

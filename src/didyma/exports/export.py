@@ -19,7 +19,7 @@ from didyma.model import Model
 # Where each engine is, by the name of its format.
 ENGINES = {
     "elasticsearch": "elasticsearch.Elasticsearch",
-    "elasticsearch-native": "elasticsearch_native.ElasticsearchNative",
+    "elasticsearch-native": "elasticsearch.ElasticsearchNative",
     "json": "plain.PlainJson",
     "lightgbm": "lightgbm.LightGBM",
     "onnx": "onnx.Onnx",

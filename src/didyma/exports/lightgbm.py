@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.columns import Columns
 from didyma.exports.description import Description
 from didyma.exports.engine import Engine, refuse_lines
-from didyma.exports.trees import Branch, BranchOrLeaf, descend, trees_of
+from didyma.exports.trees import Branch, BranchOrLeaf, sum_of_trees, trees_of
 
 FAR = 1e300  # what stands for infinity
 RIGHT = 8  # a decision by a number, in which NaN is a missing value and goes to the right
@@ -22,13 +20,8 @@ class LightGBM(Engine):
     """Trees of LightGBM, whose raw predictions are the scores."""
 
     title = "LightGBM"
+    unnamed = "Column_{place}"
     illegal = r'[\s",:\[\]{}]'
-
-    def names(self, features: Columns) -> list[str]:
-        """Columns without names are called as LightGBM calls them."""
-        if features.names is None:
-            return [f"Column_{j}" for j in range(features.count)]
-        return super().names(features)
 
     def render(self, description: Description, names: Sequence[str], name: str) -> bytes:
         """The text of a model."""
@@ -53,21 +46,21 @@ class LightGBM(Engine):
         self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Scores by the rules of the format, of the decisions that are written here."""
-        total = np.zeros(len(rows))
+        roots = []
         trees, _, _ = contents.decode().partition("end of trees")
         for block in trees.split("Tree=")[1:]:
             entries = (line.split("=", 1) for line in block.splitlines()[1:] if "=" in line)
-            tree = {key: np.array(value.split(), np.float64) for key, value in entries}
-            total += descend(0, rows, partial(_read, tree))
-        return total
+            roots.append(({key: np.array(value.split(), float) for key, value in entries}, 0))
+        return sum_of_trees(roots, rows, _read, self.precision)
 
 
-def _read(tree: dict[str, NDArray[np.float64]], node: int, rows: NDArray[np.float64]) -> Any:
-    if node < 0:
-        return float(tree["leaf_value"][-1 - node])
-    x, to = rows[:, int(tree["split_feature"][node])], tree["decision_type"][node]
-    low = (x <= tree["threshold"][node]) & (to == RIGHT)
-    return low, int(tree["left_child"][node]), int(tree["right_child"][node])
+def _read(node: tuple[dict[str, NDArray[np.float64]], int], rows: NDArray[np.float64]) -> Any:
+    tree, number = node
+    if number < 0:
+        return float(tree["leaf_value"][-1 - number])
+    x, to = rows[:, int(tree["split_feature"][number])], tree["decision_type"][number]
+    low = (x <= tree["threshold"][number]) & (to == RIGHT)
+    return low, *((tree, int(tree[f"{side}_child"][number])) for side in ("left", "right"))
 
 
 def _tree(tree: Branch) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from didyma.exports.trees import (
     BranchOrLeaf,
     at_most,
     columns_of,
-    descend,
+    sum_of_trees,
     trees_of,
 )
 
@@ -59,7 +60,9 @@ class Solr(LuceneEngine):
         """Scores as Solr computes them."""
         model = json.loads(contents)
         if "trees" in model["params"]:
-            return _tree_scores(model["params"]["trees"], names, rows)
+            place = {name: column for column, name in enumerate(names)}
+            roots = [(float(tree["weight"]), tree["root"]) for tree in model["params"]["trees"]]
+            return sum_of_trees(roots, rows, partial(_read, place), self.precision)
         standard = {
             feature["name"]: (feature["norm"]["params"]["avg"], feature["norm"]["params"]["std"])
             for feature in model["features"]
@@ -120,19 +123,12 @@ def before_slack(edge: float) -> float:
     return min(allowed, key=lambda t: abs(sums[t] - threshold))
 
 
-def _tree_scores(
-    trees: Sequence[dict[str, Any]], names: Sequence[str], rows: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    values = rows.astype(np.float32)
-    place = {name: column for column, name in enumerate(names)}
-
-    def read(node: dict[str, Any], x: NDArray[Any]) -> Any:
-        if "value" in node:
-            return float(node["value"])
-        threshold = np.float32(node["threshold"]) + SLACK
-        return x[:, place[node["feature"]]] <= threshold, node["left"], node["right"]
-
-    total = np.zeros(len(rows), np.float32)
-    for tree in trees:
-        total += np.float32(tree["weight"]) * descend(tree["root"], values, read).astype(np.float32)
-    return total.astype(np.float64)
+def _read(
+    place: dict[str, int], node: tuple[float, dict[str, Any]], rows: NDArray[np.float32]
+) -> Any:
+    weight, branch = node
+    if "value" in branch:
+        return weight * float(np.float32(branch["value"]))
+    threshold = np.float32(branch["threshold"]) + SLACK
+    low = rows[:, place[branch["feature"]]] <= threshold
+    return low, (weight, branch["left"]), (weight, branch["right"])

@@ -35,8 +35,8 @@ BranchOrLeaf: TypeAlias = "Branch | float"
 
 def trees_of(description: Description) -> list[Branch]:
     """One tree for each table; a tree that would be one leaf has a branch all the same."""
-    found = (_tree(table.stairs, table.values) for table in description.tables)
-    return [tree if isinstance(tree, Branch) else Branch(0, 0.0, tree, tree) for tree in found]
+    trees = (_tree(table.stairs, table.values) for table in description.tables)
+    return [tree if isinstance(tree, Branch) else Branch(0, 0.0, tree, tree) for tree in trees]
 
 
 def columns_of(trees: Iterable[BranchOrLeaf]) -> list[int]:
@@ -64,8 +64,8 @@ def _merged(
     edges: Sequence[float], nodes: Sequence[BranchOrLeaf]
 ) -> tuple[list[float], list[BranchOrLeaf]]:
     """Without edges between equal nodes."""
-    kept = [k for k in range(len(edges)) if nodes[k] != nodes[k + 1]]
-    return [edges[k] for k in kept], [nodes[0], *(nodes[k + 1] for k in kept)]
+    steps = [k for k in range(len(edges)) if nodes[k] != nodes[k + 1]]
+    return [edges[k] for k in steps], [nodes[0], *(nodes[k + 1] for k in steps)]
 
 
 def _balanced(column: int, edges: Sequence[float], nodes: Sequence[BranchOrLeaf]) -> BranchOrLeaf:
@@ -101,14 +101,24 @@ def descend(root: Any, rows: NDArray[Any], read: Read) -> NDArray[np.float64]:
     ``read(node, rows)`` gives the value of a leaf, or which of the rows go to the left, and the
     node there and that to the right.
     """
-    found = np.empty(len(rows))
-    left = [(root, np.arange(len(rows)))]
-    while left:
-        node, own = left.pop()
-        told = read(node, rows[own])
-        if isinstance(told, tuple):
-            low, to_low, to_high = told
-            left += [(to_low, own[low]), (to_high, own[~low])]
+    leaves = np.empty(len(rows))
+    waiting = [(root, np.arange(len(rows)))]
+    while waiting:
+        node, places = waiting.pop()
+        leaf_or_branch = read(node, rows[places])
+        if isinstance(leaf_or_branch, tuple):
+            low, to_low, to_high = leaf_or_branch
+            waiting += [(to_low, places[low]), (to_high, places[~low])]
         else:
-            found[own] = told
-    return found
+            leaves[places] = leaf_or_branch
+    return leaves
+
+
+def sum_of_trees(
+    roots: Iterable[Any], rows: NDArray[Any], read: Read, precision: type[np.floating[Any]]
+) -> NDArray[np.float64]:
+    """The sum over trees of the leaves of rows, both in a precision; ``read`` is as above."""
+    values, total = rows.astype(precision), np.zeros(len(rows), precision)
+    for root in roots:
+        total += descend(root, values, read).astype(precision)
+    return total.astype(np.float64)

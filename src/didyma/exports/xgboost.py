@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.columns import Columns
 from didyma.exports.description import Description
 from didyma.exports.engine import Engine, refuse_lines
-from didyma.exports.trees import Branch, BranchOrLeaf, descend, first_above, trees_of
+from didyma.exports.trees import Branch, BranchOrLeaf, first_above, sum_of_trees, trees_of
 
 NO_PARENT = 2147483647
 
@@ -22,14 +20,9 @@ class XGBoost(Engine):
     """Trees of XGBoost, whose margins are the scores."""
 
     title = "XGBoost"
+    unnamed = "f{place}"
     precision = np.float32
     illegal = r"[\[\]<]"
-
-    def names(self, features: Columns) -> list[str]:
-        """Columns without names are called as XGBoost calls them."""
-        if features.names is None:
-            return [f"f{j}" for j in range(features.count)]
-        return super().names(features)
 
     def render(self, description: Description, names: Sequence[str], name: str) -> bytes:
         """The JSON of a model."""
@@ -63,20 +56,19 @@ class XGBoost(Engine):
         self, contents: bytes, names: Sequence[str], rows: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Scores by the rules of the format."""
-        values, total = rows.astype(np.float32), np.zeros(len(rows), np.float32)
-        for tree in json.loads(contents)["learner"]["gradient_booster"]["model"]["trees"]:
-            total += descend(0, values, partial(_read, tree)).astype(np.float32)
-        return total.astype(np.float64)
+        trees = json.loads(contents)["learner"]["gradient_booster"]["model"]["trees"]
+        return sum_of_trees([(tree, 0) for tree in trees], rows, _read, self.precision)
 
 
-def _read(tree: dict[str, list[Any]], node: int, rows: NDArray[np.float32]) -> Any:
-    condition = np.float32(tree["split_conditions"][node])
-    low = tree["left_children"][node]
+def _read(node: tuple[dict[str, list[Any]], int], rows: NDArray[np.float32]) -> Any:
+    tree, number = node
+    condition = np.float32(tree["split_conditions"][number])
+    low = tree["left_children"][number]
     if low < 0:
         return float(condition)
-    x = rows[:, tree["split_indices"][node]]
-    to_low = np.where(np.isnan(x), bool(tree["default_left"][node]), x < condition)
-    return to_low, low, low + 1  # XGBoost takes for granted that children are neighbours
+    x = rows[:, tree["split_indices"][number]]
+    to_low = np.where(np.isnan(x), bool(tree["default_left"][number]), x < condition)
+    return to_low, (tree, low), (tree, low + 1)  # XGBoost expects children to be neighbours
 
 
 def _tree(number: int, tree: Branch, n_columns: int) -> dict[str, Any]:

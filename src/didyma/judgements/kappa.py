@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.errors import DataError, check_choice
-from didyma.formatting import decimal
 from didyma.judgements.judgement import Judgement
 from didyma.judgements.merging import latest, lower_median
+from didyma.values import decimal
 
 FEWEST = 20  # pairs judged by others that a judge's weight is read off
 LEVELS = ("nominal", "ordinal")
@@ -146,7 +146,7 @@ class Agreement:
 
     def text(self) -> str:
         """The same in words."""
-        from didyma.report.columns import listed
+        from didyma.report.table import listed
 
         lines = {}
         if self.alpha is not None and self.ordinal_alpha is not None:

@@ -11,8 +11,9 @@ C is large. So when passes stop paying, the mean of all planes becomes the first
 which weighs what it finds jointly: its bound begins at the dual of these passes.
 
 Planes are stored without C, so that the dual of one C is a feasible start for the next: w scales
-by C'/C and the rest stays. A large C is approached in stages this way, in far fewer passes than
-from zero, and a path over many values costs two or three fits.
+by C'/C and the rest stays; a few passes over planes alone settle them at C', and examples with
+small gaps at C may wait. A large C is approached in stages this way, in far fewer passes than from
+zero, and a path over eight values costs two fits.
 """
 
 from __future__ import annotations
@@ -48,7 +49,9 @@ RUNS = 1000  # of neighbours, at most: rows that do not fit into memory are read
 MANY_PLANES = 5  # remembered per example ...
 CHEAP_PLANES = 32  # ... or so many of all examples together
 CHEAP_PASSES = 20
+SETTLING = 3  # passes over planes alone at a new C, before the oracle is asked
 LOOK = 2.0  # certify at an estimated gap of so many tolerances: it dates from before each visit
+SOONER = 4.0  # ... and of so many where a run goes on from another C, whose first pass tells most
 EASY, GROWTH = 48.0, 8.0  # first stage of a run, and factor between stages
 PATIENCE = 10  # passes in which the gap should halve, or they no longer pay
 SAMPLE = 50  # examples in each of two samples, by which the first stage is chosen
@@ -184,15 +187,19 @@ class BCFW(ConvexSolver["_Visits"]):
                 run.stages, passes = self._stages(problem, C)
                 run.passes += passes
         while not (self._joins and run.stalled and not run.stages):
-            if run.due:
-                run.next_stage()
             if run.n_iter > 0 and run.passes >= self.max_passes:
                 return
+            if run.due:
+                gaps, C_before = dual.gaps.copy(), dual.C
+                run.next_stage()
+                if not run.staged:
+                    self._settle(dual, gaps * (dual.C / C_before))
             run.passes += self.advance(problem, dual, run.rng, clock)
             run.n_iter += 1
             lower = dual.value()
             value = lower + float(dual.gaps.sum())  # each as it was when its example was visited
-            done = value - lower <= (tol if run.stages else LOOK * tol) * value
+            look = SOONER if run.n_iter == 1 and not run.staged else LOOK
+            done = value - lower <= (tol if run.stages else look * tol) * value
             if done and not run.stages:
                 certified = self._certify(problem, dual, run.n_iter, run.passes, clock)
                 run.passes = certified.passes
@@ -209,6 +216,13 @@ class BCFW(ConvexSolver["_Visits"]):
                 *(False, clock.elapsed, dual.w),
             )
         yield from self._join(problem, C, run)
+
+    @staticmethod
+    def _settle(dual: PlaneDual, gaps: Vector) -> None:
+        """Optimise over remembered planes at a new C; old gaps tell which examples may wait."""
+        dual.gaps[:] = gaps
+        for _ in range(SETTLING):
+            dual.sweep(np.arange(len(dual.scales)))
 
     def _join(self, problem: Problem, C: float, run: _Visits) -> Iterator[Progress]:
         """Go on with cuts of all examples, of which the mean of all planes is the first."""

@@ -101,11 +101,12 @@ class Rounds:
 
 @dataclass(frozen=True)
 class CCCP:
-    """Rounds of completion and convex minimisation until a round gains less than ``tol``.
+    """Rounds of completion and convex minimisation until a round gains no more than ``least_gain``.
 
-    ``tol`` is relative to the objective, and is also the relative gap of the last rounds; the first
-    ones are solved loosely. ``max_iter`` limits the rounds; ``inner`` solves one. Without ``reuse``
-    every round starts with no cuts, for comparison; ``from_start`` reports the start as round 0.
+    That is relative to the objective, and ``tol`` if not given, the relative gap of the last
+    rounds; the first ones are solved loosely. ``max_iter`` limits the rounds; ``inner`` solves one.
+    Without ``reuse`` every round starts with no cuts, for comparison; ``from_start`` reports the
+    start as round 0.
     Before it ends, a run tries up to ``ties`` completions that are tied with the last one or nearly
     so, a round each, in directions of which every second is opposite to the one before, and goes on
     from one that leads lower.
@@ -123,6 +124,7 @@ class CCCP:
     reuse: bool = True
     from_start: bool = False
     ties: int = 0
+    least_gain: float | None = None
 
     def solve(
         self,
@@ -187,7 +189,7 @@ class CCCP:
             rounds.trace.append(value)
             yield Round(n_iter, passes, C, value, convex.dual, True, clock.elapsed, w, convex.value)
             gain = (before - value) / value if value > 0.0 else 0.0
-            if gain <= self.tol:
+            if gain <= (self.tol if self.least_gain is None else self.least_gain):
                 if tol <= self.tol:
                     if tries == self.ties:
                         return

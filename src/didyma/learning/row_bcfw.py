@@ -179,5 +179,9 @@ class RowBCFW(BCFW):
         dual.visits += len(order)
 
     @staticmethod
+    def _settle(dual: Any, gaps: Vector) -> None:
+        """Planes of rows are visited with the oracle alone."""
+
+    @staticmethod
     def _stages(problem: Problem, C: float) -> tuple[list[float], float]:
         return [C], 0.0  # smaller values of C on the way do not pay here

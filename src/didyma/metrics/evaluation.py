@@ -1,4 +1,4 @@
-"""Evaluate scores against labels, query by query.
+"""Evaluate scores against labels, and TREC runs against relevance judgements, query by query.
 
 >>> qid = ["a", "a", "b", "b"]
 >>> result = evaluate([3.0, 1.0, 1.0, 2.0], [1, 0, 1, 0], qid=qid, measures="AP, P@1")
@@ -10,15 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from itertools import pairwise
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from didyma.data.lists import Groups, group_rows
 from didyma.errors import DataError
-from didyma.metrics.measures import Measure, is_native, parse, parse_all
-from didyma.metrics.ranking import rank, read_labels, read_scores, tie_break, tie_order
+from didyma.metrics.measures import Measure, parse, parse_all
+from didyma.metrics.per_query import Judgements, Ranking, RunAndQrels, is_native, values_per_query
+from didyma.metrics.ranking import one_per_row, rank, read_labels, read_scores, tie_break, tie_order
 
 Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"
 
@@ -27,8 +29,8 @@ Measures: TypeAlias = "str | Measure | Iterable[str | Measure]"
 class Evaluation:
     """Values of each measure, one per query, in the order of ``queries``.
 
-    >>> found = evaluate([3.0, 1.0, 2.0], [1, 0, 1], qid=["a", "a", "b"], measures="AP, P@2")
-    >>> found.queries.tolist(), found["P@2"].tolist(), found.mean("AP")
+    >>> result = evaluate([3.0, 1.0, 2.0], [1, 0, 1], qid=["a", "a", "b"], measures="AP, P@2")
+    >>> result.queries.tolist(), result["P@2"].tolist(), result.mean("AP")
     (['a', 'b'], [0.5, 0.5], 1.0)
     """
 
@@ -36,11 +38,11 @@ class Evaluation:
     values: dict[Measure, NDArray[np.float64]]
 
     def __getitem__(self, measure: str | Measure) -> NDArray[np.float64]:
-        found = self.values.get(parse(measure))
-        if found is None:
-            known = ", ".join(map(str, self.values))
-            raise KeyError(f"{measure} was not evaluated; there are {known}")
-        return found
+        values = self.values.get(parse(measure))
+        if values is None:
+            evaluated = ", ".join(map(str, self.values))
+            raise KeyError(f"{measure} was not evaluated; there are {evaluated}")
+        return values
 
     @classmethod
     def joined(cls, parts: Sequence[Evaluation]) -> Evaluation:
@@ -50,15 +52,11 @@ class Evaluation:
         >>> Evaluation.joined(parts)["AP"].tolist()
         [1.0, 0.5]
         """
-        queries = np.concatenate([part.queries for part in parts])
-        measures = parts[0].values
-        return cls(
-            queries,
-            {
-                measure: np.concatenate([part.values[measure] for part in parts])
-                for measure in measures
-            },
-        )
+        values = {
+            measure: np.concatenate([part.values[measure] for part in parts])
+            for measure in parts[0].values
+        }
+        return cls(np.concatenate([part.queries for part in parts]), values)
 
     def mean(self, measure: str | Measure) -> float:
         """Mean over the queries that have a value."""
@@ -101,8 +99,6 @@ class Evaluator:
         *,
         docid: ArrayLike | None = None,
     ) -> None:
-        from didyma.metrics.native import Judgements
-
         self.groups = groups
         self.measures = parse_all(measures)
         if not len(groups):
@@ -122,35 +118,20 @@ class Evaluator:
         return self._evaluate(scores, average_ties=True)
 
     def _evaluate(self, scores: ArrayLike, *, average_ties: bool) -> Evaluation:
-        from didyma.metrics import native
-
         slots, equal = rank(read_scores(scores, len(self._rows))[self._rows], self.groups.starts)
         averaged = equal if average_ties else np.zeros_like(equal)
-        ranking = native.Ranking(self._labels[slots], self.groups.starts, equal, averaged)
-        values = {
-            measure: native.per_query(measure, ranking, self._judged)
-            for measure in self.measures
-            if is_native(measure)
-        }
-        if foreign := [measure for measure in self.measures if measure not in values]:
-            values |= self._reference(foreign, slots)
-        return Evaluation(
-            self.groups.names, {measure: values[measure] for measure in self.measures}
-        )
+        ranking = Ranking(self._labels[slots], self.groups.starts, equal, averaged)
 
-    def _reference(
-        self, measures: list[Measure], slots: NDArray[np.int64]
-    ) -> dict[Measure, NDArray[np.float64]]:
-        from didyma.metrics import reference
+        def documents() -> RunAndQrels:
+            names = [*map(str, range(len(slots)))]
+            run, qrels = {}, {}
+            for query, (start, stop) in enumerate(pairwise(self.groups.starts.tolist())):
+                run[str(query)] = [names[slot] for slot in slots[start:stop].tolist()]
+                qrels[str(query)] = dict(zip(names[start:stop], self._labels[start:stop].tolist()))
+            return run, qrels
 
-        queries = [str(query) for query in range(len(self.groups))]
-        bounds = self.groups.starts[1:-1]
-        run = {q: s.astype(str).tolist() for q, s in zip(queries, np.split(slots, bounds))}
-        qrels = {
-            q: dict(zip(s.astype(str).tolist(), self._labels[s].tolist()))
-            for q, s in zip(queries, np.split(np.arange(len(slots)), bounds))
-        }
-        return reference.per_query(measures, queries, run, qrels)
+        values = values_per_query(self.measures, ranking, self._judged, documents)
+        return Evaluation(self.groups.names, values)
 
 
 def evaluate(
@@ -167,12 +148,11 @@ def evaluate(
 
     Queries are given by ``qid`` (one per row), ``group`` (sizes) or ready-made ``groups``; without
     any, all rows are one query. ``scores``, ``y`` and ``docid`` have one entry per row.
-    `didyma.metrics.ranking` says how ties
-    are broken. All rows count as judged; a query without a relevant row has the value 0 and takes
-    part in the mean, as in trec_eval.
+    `didyma.metrics.ranking` says how ties are broken. All rows count as judged; a query without a
+    relevant row has the value 0 and takes part in the mean, as in trec_eval.
 
-    >>> found = evaluate([3.0, 1.0, 1.0, 2.0], [1, 0, 1, 0], qid=["a", "a", "b", "b"])
-    >>> found["AP"].tolist(), found.mean("AP")
+    >>> result = evaluate([3.0, 1.0, 1.0, 2.0], [1, 0, 1, 0], qid=["a", "a", "b", "b"])
+    >>> result["AP"].tolist(), result.mean("AP")
     ([1.0, 0.5], 0.75)
     """
     if groups is None:
@@ -190,6 +170,129 @@ def expected(scores: ArrayLike, y: ArrayLike, groups: Groups, measures: Measures
     0.75
     """
     return Evaluator(y, groups, measures).expected(scores)
+
+
+class DocumentColumns(Protocol):
+    """Documents of queries, as columns."""
+
+    @property
+    def qid(self) -> NDArray[Any]:
+        """Query of each row."""
+
+    @property
+    def docid(self) -> NDArray[Any]:
+        """Document of each row."""
+
+
+class RetrievedDocuments(DocumentColumns, Protocol):
+    """Columns of a run."""
+
+    @property
+    def score(self) -> NDArray[Any]:
+        """Score of each row."""
+
+
+class JudgedDocuments(DocumentColumns, Protocol):
+    """Columns of relevance judgements."""
+
+    @property
+    def relevance(self) -> NDArray[Any]:
+        """Label of each row."""
+
+
+class RunEvaluator:
+    """Evaluates runs against one set of judgements, as ir_measures does.
+
+    The queries are those of the judgements. Relevant documents that a run does not have count;
+    those of the run that are not judged are not relevant. A query that is missing in the run has
+    the value 0. Ranks in the run are ignored: `didyma.metrics.ranking` says how scores decide.
+
+    >>> from types import SimpleNamespace
+    >>> qrels = SimpleNamespace(qid=["1", "1"], docid=["a", "b"], relevance=[1, 1])
+    >>> run = SimpleNamespace(qid=["1", "1"], docid=["a", "c"], score=[2.0, 1.0])
+    >>> RunEvaluator(qrels, "AP")(run).mean("AP")
+    0.5
+    """
+
+    def __init__(self, qrels: JudgedDocuments, measures: Measures) -> None:
+        self.measures = parse_all(measures)
+        judged = Groups.from_qid(_text(qrels.qid))
+        if not len(judged):
+            raise DataError("there are no judgements to evaluate against", field="qrels")
+        labels = read_labels(qrels.relevance, len(judged.rows), "relevance")
+        self.queries = judged.names
+        self._place = {query: i for i, query in enumerate(self.queries.tolist())}
+        self._label = dict(zip(_documents(qrels, "qrels"), labels.tolist()))
+        self._judged = Judgements(labels[judged.rows], judged.starts)
+
+    def __call__(self, run: RetrievedDocuments) -> Evaluation:
+        """Values for the queries of the judgements; ``run`` must share at least one of them."""
+        scores = read_scores(run.score, len(run.qid))
+        documents = _documents(run, "run")
+        query = np.array([self._place.get(name, -1) for name, _ in documents], dtype=np.int64)
+        (judged,) = np.nonzero(query >= 0)
+        if not len(judged):
+            raise DataError("no query of the run is judged in the qrels", field="qid")
+        groups = self._groups(query[judged])
+        rows = judged[tie_order(groups, tie_break(groups, _text(run.docid)[judged]))]
+        slots, equal = rank(scores[rows], groups.starts)
+        ranked = rows[slots]
+        labels = np.array([self._label.get(document, np.nan) for document in documents])
+        ranking = Ranking(labels[ranked], groups.starts, equal, np.zeros_like(equal))
+        values = values_per_query(
+            self.measures,
+            ranking,
+            self._judged,
+            lambda: self._run_and_qrels([documents[row] for row in ranked.tolist()]),
+        )
+        return Evaluation(self.queries, values)
+
+    def _groups(self, query: NDArray[np.int64]) -> Groups:
+        """Rows by the number of their query; some queries may have none."""
+        sizes = np.bincount(query, minlength=len(self.queries))
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return Groups(self.queries, np.argsort(query, kind="stable"), starts)
+
+    def _run_and_qrels(self, ranked: list[tuple[str, str]]) -> RunAndQrels:
+        run: dict[str, list[str]] = {}
+        for query, document in ranked:
+            run.setdefault(query, []).append(document)
+        qrels: dict[str, dict[str, float]] = {query: {} for query in self._place}
+        for (query, document), label in self._label.items():
+            qrels[query][document] = label
+        return run, qrels
+
+
+def evaluate_run(run: RetrievedDocuments, qrels: JudgedDocuments, measures: Measures) -> Evaluation:
+    """Values of each measure for every query of ``qrels``; see `RunEvaluator`.
+
+    >>> from types import SimpleNamespace
+    >>> qrels = SimpleNamespace(qid=["1", "1"], docid=["a", "b"], relevance=[1, 1])
+    >>> run = SimpleNamespace(qid=["1", "1"], docid=["a", "c"], score=[2.0, 1.0])
+    >>> evaluate_run(run, qrels, "AP")
+    Evaluation(1 queries: AP 0.5000)
+    """
+    return RunEvaluator(qrels, measures)(run)
+
+
+def _documents(rows: DocumentColumns, source: str) -> list[tuple[str, str]]:
+    """Query and document of each row; no document may be listed twice for a query."""
+    docid = one_per_row(rows.docid, len(rows.qid), f"{source} docid")
+    documents = list(zip(_text(rows.qid).tolist(), _text(docid).tolist()))
+    if len(set(documents)) < len(documents):
+        seen: set[tuple[str, str]] = set()
+        for row, (query, document) in enumerate(documents):
+            if (query, document) in seen:
+                raise DataError(
+                    f"row {row}: document {document} is listed twice for query {query}",
+                    field=source,
+                )
+            seen.add((query, document))
+    return documents
+
+
+def _text(column: ArrayLike) -> NDArray[Any]:
+    return np.asarray(column).astype(str)
 
 
 def _plain(values: ArrayLike) -> list[float | None]:

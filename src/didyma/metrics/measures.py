@@ -17,7 +17,7 @@ from ir_measures.measures import ParamInfo, registry
 
 from didyma.errors import DataError
 
-__all__ = ["Measure", "ROCArea", "is_native", "parse", "parse_all"]
+__all__ = ["Measure", "ROCArea", "parse", "parse_all"]
 
 
 class _ROCArea(Measure):
@@ -57,20 +57,6 @@ ALIASES = {
 }
 NAMES: dict[str, Any] = {name.lower(): measure for name, measure in registry.items()} | ALIASES
 
-NATIVE = tuple(
-    type(measure)
-    for measure in (
-        ir_measures.AP,
-        ir_measures.RR,
-        ir_measures.nDCG,
-        ir_measures.P,
-        ir_measures.R,
-        ir_measures.Success,
-        ir_measures.Rprec,
-        ROCArea,
-    )
-)
-
 _FORM = re.compile(r"(?P<name>\w+?)\s*(?:\((?P<params>.*)\))?\s*(?:[@_]\s*(?P<at>\d+(?:\.\d+)?))?")
 _SEPARATOR = re.compile(r"[,\s]+(?![^(]*\))")
 
@@ -96,8 +82,8 @@ def parse(measure: str | Measure) -> Measure:
     if match["at"]:
         params[base.AT_PARAM] = ast.literal_eval(match["at"])
     for name, value in params.items():
-        known = base.SUPPORTED_PARAMS.get(name)
-        if known is not None and known.dtype is float and type(value) is int:
+        info = base.SUPPORTED_PARAMS.get(name)
+        if info is not None and info.dtype is float and type(value) is int:
             params[name] = float(value)
     return _checked(base(**params), measure)
 
@@ -112,20 +98,10 @@ def parse_all(measures: str | Measure | Iterable[str | Measure]) -> tuple[Measur
         measures = [name for name in _SEPARATOR.split(measures.strip()) if name]
     elif isinstance(measures, Measure):
         measures = [measures]
-    found = tuple(dict.fromkeys(parse(measure) for measure in measures))
-    if not found:
+    parsed = tuple(dict.fromkeys(parse(measure) for measure in measures))
+    if not parsed:
         raise DataError(f"expected at least one measure; {_supported()}")
-    return found
-
-
-def is_native(measure: Measure) -> bool:
-    """Whether a kernel of this library computes the measure; ir_measures computes all others."""
-    params = measure.params
-    return (
-        isinstance(measure, NATIVE)
-        and not params.get("judged_only")
-        and not (params.get("gains") and params.get("dcg") == "exp-log2")
-    )
+    return parsed
 
 
 def _read_params(measure: str, text: str) -> dict[str, Any]:
@@ -139,19 +115,19 @@ def _read_params(measure: str, text: str) -> dict[str, Any]:
 
 
 def _checked(measure: Measure, text: str) -> Measure:
-    known = measure.SUPPORTED_PARAMS
+    supported = measure.SUPPORTED_PARAMS
     for name, value in measure.params.items():
-        if name not in known:
-            names = ", ".join(known) or "none"
+        if name not in supported:
+            names = ", ".join(supported) or "none"
             raise DataError(f"measure {text!r} has no parameter {name!r}; it has: {names}")
-        if not known[name].validate(value):
-            kind = known[name].dtype.__name__
+        if not supported[name].validate(value):
+            kind = supported[name].dtype.__name__
             raise DataError(f"measure {text!r}: {value!r} is no {kind} that {name!r} can take")
         if name in ("cutoff", "rel") and value < 1:
             raise DataError(f"measure {text!r}: expected {name!r} to be at least 1")
         if name == "gains" and not all(_is_gain(gain) for gain in value.values()):
             raise DataError(f"measure {text!r}: expected gains that are nonnegative numbers")
-    for name, info in known.items():
+    for name, info in supported.items():
         if info.required and name not in measure.params:
             example = f"{measure.NAME}@10" if name == "cutoff" else f"{measure.NAME}({name}=…)"
             raise DataError(f"measure {text!r} needs a {name}, as in {example}")

@@ -80,7 +80,7 @@ def tie_break(groups: Groups, docid: ArrayLike | None = None) -> NDArray[np.int6
         text = one_per_row(docid, len(rows), "docid").astype(str)
         keys.insert(1, -np.unique(text, return_inverse=True)[1][rows])
     ties = np.empty(len(rows), dtype=np.int64)
-    ties[rows[np.lexsort(keys)]] = np.arange(len(rows)) - groups.starts[query]
+    ties[rows[np.lexsort(keys)]] = _places(groups)
     return ties
 
 
@@ -130,8 +130,7 @@ def _descending(scores: NDArray[np.float32]) -> NDArray[np.uint64]:
 def _shuffle(groups: Groups) -> NDArray[Any]:
     """A pseudo-random key for each slot of ``groups.rows``."""
     seeds = np.array([_hash(str(name)) for name in groups.names.tolist()], dtype=np.uint64)
-    place = np.arange(len(groups.rows)) - np.repeat(groups.starts[:-1], groups.sizes)
-    return _splitmix(np.repeat(seeds, groups.sizes) + place.astype(np.uint64))
+    return _splitmix(np.repeat(seeds, groups.sizes) + _places(groups).astype(np.uint64))
 
 
 def _hash(name: str) -> int:
@@ -153,13 +152,12 @@ def best_rows(
 ) -> NDArray[Any]:
     """The first rows of each query in its ranking."""
     rows = order(scores, groups, tie_break(groups, documents))
-    return rows[_places(groups.sizes) < depth]
+    return rows[_places(groups) < depth]
 
 
-def _places(sizes: NDArray[Any]) -> NDArray[Any]:
-    """0, 1, 2, … within each group of the given sizes."""
-    ends = np.cumsum(sizes)
-    return np.arange(ends[-1]) - np.repeat(ends - sizes, sizes)
+def _places(groups: Groups) -> NDArray[np.int64]:
+    """0, 1, 2, … for the slots of each query in ``groups.rows``."""
+    return np.arange(len(groups.rows)) - np.repeat(groups.starts[:-1], groups.sizes)
 
 
 def document_ids(rows: Lists, path: Path, before: int) -> NDArray[Any]:

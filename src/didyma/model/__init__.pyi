@@ -1,6 +1,10 @@
+from didyma.model.codec import Serialisable as Serialisable
+from didyma.model.codec import State as State
+from didyma.model.codec import under as under
+from didyma.model.container import ModelVersion as ModelVersion
+from didyma.model.fields import Lost as Lost
 from didyma.model.fields import Saved as Saved
-from didyma.model.plain import Lost as Lost
-from didyma.model.plain import summary_of as summary_of
+from didyma.model.fields import summary_of as summary_of
 from didyma.model.predictor import Model as Model
 from didyma.model.predictor import Savable as Savable
 from didyma.model.predictor import describe as describe
@@ -9,7 +13,3 @@ from didyma.model.predictor import save as save
 from didyma.model.predictor import version_of as version_of
 from didyma.model.registry import CLASSES as CLASSES
 from didyma.model.registry import class_of as class_of
-from didyma.model.serialisable import Serialisable as Serialisable
-from didyma.model.serialisable import State as State
-from didyma.model.serialisable import under as under
-from didyma.model.version import ModelVersion as ModelVersion

@@ -14,18 +14,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma import __version__
-from didyma.data.columns import Columns
 from didyma.data.lists import Lists
-from didyma.data.matrix import Matrix
+from didyma.data.matrix import Columns, Matrix
 from didyma.errors import DataError, ModelFileError
 from didyma.lazy import cached_property
 from didyma.learning.scoring import BLOCK, SCALERS, learn_scaling
-from didyma.model.codec import check, decode, encode, lost_parts, record_of
-from didyma.model.container import FORMAT_VERSION, checksum, read_container, write_container
-from didyma.model.plain import Lost, summary_of
+from didyma.model.codec import (
+    Record,
+    Serialisable,
+    State,
+    Tensors,
+    check,
+    decode,
+    encode,
+    lost_parts,
+    over,
+    record_of,
+    under,
+)
+from didyma.model.container import (
+    FORMAT_VERSION,
+    ModelVersion,
+    checksum,
+    now,
+    read_container,
+    write_container,
+)
+from didyma.model.fields import Lost, summary_of
 from didyma.model.registry import Trusted, check_trust, class_of, trusting
-from didyma.model.serialisable import Record, Serialisable, State, Tensors, over, under
-from didyma.model.version import ModelVersion, now
 from didyma.protocol import call_routed, check_is_fitted
 
 

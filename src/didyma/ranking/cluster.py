@@ -21,9 +21,8 @@ from didyma.cluster.cocoa import CoCoA
 from didyma.cluster.problem import ShardedLatentProblem, ShardedProblem, ShardState
 from didyma.cluster.shards import shards_of
 from didyma.cluster.workers import Cluster, Workers, active_client, refuse_on_cluster
-from didyma.data.columns import Columns
 from didyma.data.lists import Lists
-from didyma.data.matrix import is_sparse
+from didyma.data.matrix import Columns, is_sparse
 from didyma.errors import NothingLearnedWarning, warn
 from didyma.learning.bcfw import BCFW
 from didyma.learning.cutting_plane import OneSlack

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from didyma.data.lists import Lists
 from didyma.data.matrix import Matrix, is_sparse
 from didyma.model import Saved, Serialisable
-from didyma.model.codec import decode, encode
-from didyma.model.serialisable import Record, State, Tensors
+from didyma.model.codec import Record, State, Tensors, decode, encode
 from didyma.protocol import Estimator
 from didyma.ranking.windowed import Windowed
 

@@ -12,6 +12,7 @@ from didyma.learning.cccp import CCCP
 from didyma.learning.solution import Callback, Result, Solution
 
 MOST_ROUNDS = 100
+LEAST_GAIN = 5.0  # tolerances by which a round must gain: less is not seen on held-out queries
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,13 @@ class RampFitter:
         assert first is not None
         interrupted = first.result.status == "interrupted"
         most = 0 if interrupted else MOST_ROUNDS
-        rounds = CCCP(tol=solver.tol, inner=solver, max_iter=most, from_start=True)
+        rounds = CCCP(
+            tol=solver.tol,
+            inner=solver,
+            max_iter=most,
+            from_start=True,
+            least_gain=LEAST_GAIN * solver.tol,
+        )
         cuts = None if self._last is None else self._last.state
         solution = self._last = rounds.solve(
             self.problem, C, start=first.w, known=cuts, callback=callback

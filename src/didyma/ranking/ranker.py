@@ -8,9 +8,8 @@ from typing import Annotated, Any, ClassVar, Self, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.columns import Columns
 from didyma.data.lists import Groups, Lists, group_rows, judgements
-from didyma.data.matrix import Matrix, as_csr, is_sparse
+from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse
 from didyma.errors import DataError
 from didyma.execution import on_cluster
 from didyma.learning.monitor import EvalSets, Learner

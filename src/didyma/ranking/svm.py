@@ -10,9 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.data.columns import Columns
 from didyma.data.lists import Lists
-from didyma.data.matrix import Matrix
+from didyma.data.matrix import Columns, Matrix
 from didyma.errors import check_choice
 from didyma.execution import on_cluster
 from didyma.learning.monitor import EvalSets, Monitor, gain_over_zero
@@ -161,7 +160,7 @@ class SVMRanker(StartedRanker):
     ) -> list[Self]:
         """A fitted ranker for each C, in ascending order of C, or for its own; rows as in `fit`.
 
-        Each solution starts from the one before, so that a whole path costs two or three fits.
+        Each solution starts from the one before, so that a path costs about two fits.
         """
         self._check_restored()
         train = self._read_training(X, y, qid, group, sample_weight)

@@ -1,11 +1,11 @@
-from didyma.formatting import decimal as decimal
 from didyma.report import figures as figures
 from didyma.report import html as html
 from didyma.report import page as page
 from didyma.report import plots as plots
 from didyma.report import table as table
-from didyma.report.columns import aligned as aligned
-from didyma.report.columns import listed as listed
 from didyma.report.functions import draw_functions as draw_functions
 from didyma.report.functions import terms as terms
 from didyma.report.functions import write_functions as write_functions
+from didyma.report.table import aligned as aligned
+from didyma.report.table import listed as listed
+from didyma.values import decimal as decimal

@@ -62,7 +62,7 @@ class Judge:
         """The decoder, the oracle and the choices of systems, with gains against the decoder."""
         from didyma.metrics.significance import TESTS, compare
 
-        found = compare(
+        results = compare(
             -self.of(self.first),
             {name: -self.of(chosen) for name, chosen in choices.items()},
             test=TESTS[test.removesuffix("-test")],
@@ -70,11 +70,11 @@ class Judge:
         )
         best = self.lists.groups.choose(-self._losses)
         rows = [Row("decoder", self.summary(self.first)), Row("oracle", self.summary(best))]
-        for name, chosen in choices.items():
-            c = found[name]
-            against = (c.difference, c.wins, c.losses, c.ties, c.p_value)
-            rows.append(Row(name, self.summary(chosen), *against))
-        return rows
+        systems = [
+            Row.compared(name, self.summary(choices[name]), result)
+            for name, result in results.items()
+        ]
+        return [*rows, *systems]
 
     def oracles(self) -> Iterator[dict[str, Any]]:
         """The best choice among the first n, for n = 1, 2, … 10, 20, 50, 100, … and all."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from didyma.report.columns import aligned
+from didyma.report.table import aligned
 
 if TYPE_CHECKING:
     from didyma.ranking.explanation import PassageExplanation

@@ -44,8 +44,6 @@ Floats = NDArray[np.float64]
 
 PAPER, INK, QUIET, FAINT, ACCENT = "#ffffff", "#1c2430", "#6b7685", "#d5dae1", "#0b6fb8"
 OTHERS = "#aab3bf"
-# Okabe and Ito's, told apart by colour-blind readers and by their lightness.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 SIZE, SMALL = 10.5, 8.5  # of letters, in points
 # All lengths are inches: so texts can be measured, and nothing overlaps whatever the names are.
 PAGE = 8.4

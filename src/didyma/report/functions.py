@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.errors import DataError
-from didyma.files import PathName, replace_when_done
+from didyma.files import PathName
 from didyma.ranking.additive import AdditiveSVMRanker
 from didyma.ranking.bins import LEVELS
-from didyma.report.plots import require_matplotlib
+from didyma.report.plots import check_picture, require_matplotlib, write_picture
 
-SUFFIXES = (".png", ".svg", ".pdf")
 TOP = 24
 COLUMNS, WIDTH, HEIGHT = 4, 2.9, 2.2  # of the grid, and inches of a picture
 
@@ -124,19 +121,6 @@ def write_functions(
     check_picture(path)
     require_matplotlib("drawing functions")
     write_picture(draw_functions(terms(ranker, names, changed, top)), path)
-
-
-def check_picture(path: PathName) -> None:
-    """Refuse the name of a file that no picture can be written to."""
-    if Path(path).suffix not in SUFFIXES:
-        raise DataError(f"expected a name that ends in {', '.join(SUFFIXES)}", path=path)
-
-
-def write_picture(figure: Any, path: PathName) -> None:
-    """Write a figure of matplotlib, in the format that the name tells."""
-    check_picture(path)
-    with replace_when_done(path, "wb") as file:
-        figure.savefig(file, format=Path(path).suffix[1:], dpi=110)
 
 
 def draw_functions(found: Sequence[AdditiveTerm]) -> Any:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from didyma.files import PathName
-from didyma.formatting import decimal
 from didyma.report import plots
 from didyma.report.page import PagePlot, require_extra, write_page
-from didyma.report.table import ComparisonTable
+from didyma.report.table import ComparisonTable, p_value_text
+from didyma.values import decimal
 
 if TYPE_CHECKING:
     from didyma.metrics import Evaluation
@@ -21,11 +23,19 @@ if TYPE_CHECKING:
     from didyma.text.calibration import Calibration
     from didyma.text.drift import Drift
 
-__all__ = ["Example", "PageTable", "RankedPassage", "require_extra", "write_report"]
+__all__ = [
+    "Example",
+    "PageTable",
+    "RankedPassage",
+    "rankings_of",
+    "require_extra",
+    "write_report",
+]
 
 TEMPLATE = Path(__file__).with_name("report.html.j2")
 N_MOVED = 5  # queries that are listed for gains, and for losses
 N_WEIGHTS = 24  # that are drawn
+N_PASSAGES, N_LETTERS = 5, 220  # of an example: passages of a ranking, letters of each
 N_DRIFTS = 10  # features that are listed, the most distant from training first
 
 
@@ -46,6 +56,32 @@ class Example:
     query: str
     remark: str
     rankings: Mapping[str, Sequence[RankedPassage]]
+
+
+def rankings_of(
+    orders: Mapping[str, Sequence[int]],
+    texts: Sequence[str],
+    relevant: Sequence[bool] | NDArray[np.bool_],
+) -> dict[str, list[RankedPassage]]:
+    """The first passages of two orders of the same rows, by the name of the system.
+
+    >>> orders = {"old": [0, 1], "new": [1, 0]}
+    >>> rankings_of(orders, ["It rains.", "They ring."], [False, True])["new"][0]
+    RankedPassage(rank=1, other_rank=2, text='They ring.', relevant=True)
+    """
+    others = dict(zip(orders, [*orders.values()][::-1]))
+    return {
+        name: [
+            RankedPassage(
+                rank,
+                others[name].index(row) + 1,
+                textwrap.shorten(texts[row], N_LETTERS, placeholder=" …"),
+                bool(relevant[row]),
+            )
+            for rank, row in enumerate(order[:N_PASSAGES], 1)
+        ]
+        for name, order in orders.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -120,6 +156,7 @@ def write_report(
         head=list(table.rows[0].means),
         best=_best_means(table),
         decimal=decimal,
+        p_value_text=p_value_text,
         difference_plots=_difference_plots(table, gains),
         moved=_moved(table, evaluations, gains, queries or {}),
         training_plots=_training_plots(table, histories or {}, curves or {}),

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from didyma.data.columns import Columns
 from didyma.data.lists import Lists
+from didyma.data.matrix import Columns
 from didyma.data.text_columns import distinct
 from didyma.model import Model
 from didyma.text.notes import OLD_FILE

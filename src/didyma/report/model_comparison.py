@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from didyma.data.lists import Lists
 from didyma.errors import DataError
 from didyma.files import PathName
-from didyma.formatting import decimal
 from didyma.metrics import (
     Evaluation,
     Power,
@@ -24,12 +23,12 @@ from didyma.metrics import (
     wins_losses,
 )
 from didyma.metrics.significance import holm
-from didyma.report.columns import aligned
-from didyma.report.html import Example, PageTable, RankedPassage, write_report
-from didyma.report.table import comparison
+from didyma.report.html import Example, PageTable, rankings_of, write_report
+from didyma.report.table import aligned, comparison, p_value_text
 from didyma.text.features.languages import detect
 from didyma.text.judgements import Target
 from didyma.text.training_data import TrainingData
+from didyma.values import decimal
 
 MEASURES = "AP, RR, nDCG@10"
 FEWEST = 5  # queries of a group that is told about
@@ -76,7 +75,7 @@ class Gain:
         spread = f"{decimal(self.low, signed=True)} … {decimal(self.high, signed=True)}"
         counts = f"{self.wins}/{self.losses}/{self.ties}"
         means = [decimal(self.before), decimal(self.after), decimal(self.difference, signed=True)]
-        p = decimal(self.corrected) if self.corrected >= 0.00005 else "<.0001"
+        p = p_value_text(self.corrected)
         return [self.name, f"{self.queries}", *means, spread, counts, p]
 
 
@@ -297,20 +296,11 @@ class ModelComparison:
         return [self._example(int(place)) for place in places]
 
     def _example(self, place: int) -> Example:
-        own, rows = self.queries[place], self._lists.groups.rows_of(place)
-        orders = [
-            rows[np.argsort(-scores[rows], kind="stable")].tolist() for scores in self._scores
-        ]
-        texts, labels = self._lists.texts, self._lists.y
-        rankings = {
-            name: [
-                RankedPassage(rank, other.index(row) + 1, texts[row][:300], bool(labels[row] >= 1))
-                for rank, row in enumerate(order[:5], 1)
-            ]
-            for name, order, other in zip(self.names, orders, orders[::-1])
-        }
-        remark = f"{self.gain.name} {decimal(own.before)} before, {decimal(own.after)} after"
-        return Example(own.query, remark, rankings)
+        change, lists = self.queries[place], self._lists
+        orders = [_order(lists, place, scores) for scores in self._scores]
+        rankings = rankings_of(dict(zip(self.names, orders)), lists.texts, lists.y >= 1)
+        remark = f"{self.gain.name} {decimal(change.before)} before, {decimal(change.after)} after"
+        return Example(change.query, remark, rankings)
 
 
 def _gains(pairs: Mapping[str, tuple[Vector, Vector]]) -> tuple[Gain, ...]:
@@ -370,6 +360,13 @@ def _large(groups: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.int6
     return {name: np.flatnonzero(own) for name, own in groups.items() if own.sum() >= FEWEST}
 
 
+def _order(lists: Lists, query: int, scores: Vector) -> list[int]:
+    """Rows of a query, the highest score first."""
+    rows = lists.groups.rows_of(query)
+    order: list[int] = rows[np.argsort(-scores[rows], kind="stable")].tolist()
+    return order
+
+
 def _changes(
     lists: Lists,
     grades: Vector,
@@ -377,22 +374,16 @@ def _changes(
     before: Vector,
     after: Vector,
 ) -> Sequence[QueryChange]:
-    texts, groups = lists.texts, lists.groups
+    texts = lists.texts
     docid = texts if lists.docid is None else [str(own) for own in lists.docid.tolist()]
     changes = []
     for n, query in enumerate(lists.query_texts):
-        rows = groups.rows_of(n)
-        ranks = [
-            {
-                row: rank
-                for rank, row in enumerate(rows[np.argsort(-own[rows], kind="stable")].tolist(), 1)
-            }
-            for own in scores
-        ]
+        old, new = (_order(lists, n, own) for own in scores)
+        old_ranks = {row: rank for rank, row in enumerate(old, 1)}
         moved = [
-            (docid[row], texts[row][:300], float(grades[row]), ranks[0][row], ranks[1][row])
-            for row in sorted(rows.tolist(), key=lambda row: ranks[1][row])
-            if ranks[0][row] != ranks[1][row] and min(ranks[0][row], ranks[1][row]) <= TOP
+            (docid[row], texts[row][:300], float(grades[row]), old_ranks[row], rank)
+            for rank, row in enumerate(new, 1)
+            if old_ranks[row] != rank and min(old_ranks[row], rank) <= TOP
         ]
         changes.append(QueryChange(query, float(before[n]), float(after[n]), tuple(moved)))
     return changes

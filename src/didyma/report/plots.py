@@ -1,6 +1,7 @@
-"""Plots as SVG texts that take their colours from the page, and so follow its light or dark theme.
+"""Drawing by matplotlib: figures as files, and plots of a page.
 
-The same input gives the same text, byte for byte.
+Plots of a page are SVG texts that take their colours from it, and so follow its light or dark
+theme. The same input gives the same file, byte for byte.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from didyma.errors import MissingExtraError
+from didyma.errors import DataError, MissingExtraError
+from didyma.files import PathName, format_suffix, replace_when_done
 
 if TYPE_CHECKING:
     from didyma.report.functions import AdditiveTerm
     from didyma.text.calibration import Reliability
+    from didyma.text.cascade_curve import CascadeCurve
 
 __all__ = [
+    "as_picture",
     "as_svg",
+    "check_picture",
     "convergence",
     "curves",
     "differences",
@@ -33,8 +38,12 @@ __all__ = [
     "reliability",
     "require_matplotlib",
     "signed_bars",
+    "write_picture",
 ]
 
+PICTURES = (".png", ".svg", ".pdf")
+# Okabe and Ito's, told apart by colour-blind readers and by their lightness.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 # Colours that matplotlib writes, and what they become in the page.
 INK, FAINT, WIN, LOSS = "#010101", "#020202", "#030303", "#040404"
 SERIES = tuple(f"#0505{number:02x}" for number in range(1, 7))
@@ -46,9 +55,9 @@ PAGE_COLOURS = {
     **{colour: f"var(--series-{number})" for number, colour in enumerate(SERIES, 1)},
 }
 MARKERS, LINES = "os^Dvp", ("-", "--", ":", "-.")  # no line is told by its colour alone
+SVG = {"svg.fonttype": "none", "svg.hashsalt": "didyma"}  # texts stay texts, ids are the same
 STYLE = {
-    "svg.fonttype": "none",  # texts stay texts, in the font of the page
-    "svg.hashsalt": "didyma",
+    **SVG,
     "font.size": 9.5,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -179,6 +188,47 @@ def require_matplotlib(purpose: str = "drawing") -> Any:
     except ImportError:
         raise MissingExtraError(purpose, "report") from None
     return matplotlib
+
+
+def check_picture(path: PathName, kinds: Sequence[str] = PICTURES) -> str:
+    """The suffix of a picture's file; a DataError if no picture of these kinds has it."""
+    if (kind := format_suffix(path)) not in kinds:
+        names = f"{', '.join(kinds[:-1])} or {kinds[-1]}"
+        raise DataError(f"expected a name that ends in {names}", path=path)
+    return kind
+
+
+def as_picture(figure: Any, kind: str = ".svg") -> bytes:
+    """A figure of matplotlib as the contents of a file: ".svg", ".png" or ".pdf"."""
+    file = io.BytesIO()
+    unsaid = {"Date": None, "Creator": None} if kind == ".svg" else {}
+    with require_matplotlib().rc_context(SVG):
+        figure.savefig(file, format=kind[1:], metadata=unsaid, dpi=150)
+    return file.getvalue()
+
+
+def write_picture(figure: Any, path: PathName) -> None:
+    """Write a figure of matplotlib, in the format that the name tells, whole or not at all."""
+    contents = as_picture(figure, check_picture(path))
+    with replace_when_done(path, "wb") as file:
+        file.write(contents)
+
+
+def draw_cascade(curve: CascadeCurve) -> Any:
+    """The measure over the mean number of documents asked about: by margin, and by depth."""
+    require_matplotlib("drawing a curve")
+    from matplotlib.figure import Figure  # not pyplot, which would look for a screen
+
+    figure = Figure(figsize=(4.6, 3.0), layout="constrained")
+    axes = figure.subplots()
+    series = {"unsure documents": curve.by_margin, "first of every query": curve.by_depth}
+    for (name, points), colour, style in zip(series.items(), COLOURS, ("o-", "s--")):
+        n_asked, values = [point.asked for point in points], [point.value for point in points]
+        axes.plot(n_asked, values, style, color=colour, label=name, markersize=4)
+    axes.set(xlabel="documents asked about, mean over queries", ylabel=curve.measure)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    return figure
 
 
 def line_style(place: int) -> dict[str, Any]:

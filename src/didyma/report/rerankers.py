@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.formatting import decimal
 from didyma.metrics import Evaluation, evaluate, parse_all
-from didyma.report.columns import aligned
 from didyma.report.html import write_report
-from didyma.report.table import ComparisonTable, comparison
+from didyma.report.table import ComparisonTable, aligned, comparison
 from didyma.text.judgements import Target
 from didyma.text.reranker import Reranker
+from didyma.values import decimal
 
 MEASURES = "AP, RR, nDCG@10"
 LEARNED = "reranker"

@@ -1,4 +1,4 @@
-"""Systems side by side: means, wins and losses, and a paired test against a baseline."""
+"""Tables as text: columns, and systems side by side with a paired test against a baseline."""
 
 from __future__ import annotations
 
@@ -8,15 +8,24 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from didyma.errors import DataError
-from didyma.formatting import decimal
+from didyma.values import decimal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from rich.table import Table
 
-    from didyma.metrics import Evaluation
+    from didyma.metrics import Comparison, Evaluation
 
-__all__ = ["ComparisonTable", "Row", "comparison", "footnote", "markdown"]
+__all__ = [
+    "ComparisonTable",
+    "Row",
+    "aligned",
+    "comparison",
+    "footnote",
+    "listed",
+    "markdown",
+    "p_value_text",
+]
 
 SIGNIFICANT = 0.05
 TEST_NAMES = {
@@ -24,6 +33,36 @@ TEST_NAMES = {
     "t": "paired t-test",
     "randomisation": "randomisation test",
 }
+
+
+def aligned(rows: Sequence[Sequence[str]], *, indent: str = "") -> str:
+    """Rows of cells as columns, the first flush left and the others flush right.
+
+    >>> print(aligned([["", "AP"], ["baseline", ".31"]]))
+               AP
+    baseline  .31
+    """
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    return "\n".join(
+        indent + "  ".join([first.ljust(widths[0]), *map(str.rjust, rest, widths[1:])]).rstrip()
+        for first, *rest in rows
+    )
+
+
+def listed(values: Mapping[str, object], *, indent: str = "") -> str:
+    """Names and values, one pair a line.
+
+    >>> print(listed({"queries": 12, "saved to": "model"}))
+    queries   12
+    saved to  model
+    """
+    width = max(map(len, values))
+    return "\n".join(f"{indent}{name:<{width}}  {value}" for name, value in values.items())
+
+
+def p_value_text(p: float) -> str:
+    """A p-value of four decimals, never rounded to 0."""
+    return decimal(p) if p >= 0.00005 else "<.0001"
 
 
 @dataclass(frozen=True)
@@ -41,6 +80,12 @@ class Row:
     ties: int | None = None
     p_value: float | None = None
 
+    @classmethod
+    def compared(cls, name: str, means: Mapping[str, float], result: Comparison) -> Row:
+        """A system, and what a paired test says of it and the baseline."""
+        counts = result.wins, result.losses, result.ties
+        return cls(name, means, result.difference, *counts, result.p_value)
+
     @property
     def star(self) -> bool:
         """Whether the difference, for better or worse, is significant at the level .05."""
@@ -54,7 +99,7 @@ class Row:
             against = [
                 decimal(self.difference, signed=True) + ("*" if self.star else " "),
                 f"{self.wins}/{self.losses}/{self.ties}",
-                decimal(self.p_value) if self.p_value >= 0.00005 else "<.0001",
+                p_value_text(self.p_value),
             ]
         return [self.name, *map(decimal, self.means.values()), *against]
 
@@ -95,15 +140,8 @@ class ComparisonTable:
 
     def text(self) -> str:
         """Plain columns, as wide as they need to be."""
-        lines = [self._head("diff"), *(row.cells for row in self.rows)]
-        widths = [max(map(len, column)) for column in zip(*lines)]
-        return "\n".join(
-            [
-                "  ".join([name.ljust(widths[0]), *map(str.rjust, cells, widths[1:])]).rstrip()
-                for name, *cells in lines
-            ]
-            + [self.caption]
-        )
+        rows = [self._head("diff"), *(row.cells for row in self.rows)]
+        return f"{aligned(rows)}\n{self.caption}"
 
     def latex(self) -> str:
         """A tabular for the package booktabs."""
@@ -185,15 +223,14 @@ def comparison(
         for system, evaluation in evaluations.items()
     }
     others = {system: column for system, column in values.items() if system != name}
-    found = compare(values[name], others, test=TESTS[key], correct=correct)
+    results = compare(values[name], others, test=TESTS[key], correct=correct)
     rows = []
     for system, evaluation in evaluations.items():
         means = {str(m): evaluation.mean(m) for m in reference.values}
         if system == name:
             rows.append(Row(system, means))
         else:
-            c = found[system]
-            rows.append(Row(system, means, c.difference, c.wins, c.losses, c.ties, c.p_value))
+            rows.append(Row.compared(system, means, results[system]))
     return ComparisonTable(
         tuple(rows), str(chosen), name, key, correct, n_queries=len(reference.queries)
     )

@@ -1,4 +1,4 @@
-"""Work that is done after an answer is sent, if there is time: it never delays a request."""
+"""Work after an answer is sent, if there is time: drift, the shadow model, the sample."""
 
 from __future__ import annotations
 
@@ -9,11 +9,23 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from didyma.interruption import interruptible
+from didyma.execution import interruptible
 from didyma.serve.logs import log
+from didyma.serve.samples import SampleFile, record_of
+from didyma.serve.served import ServedModel, ServedModels
+from didyma.serve.watch import ModelWatch, Watch
 from didyma.serve.work import WorkQueue
+from didyma.text.observation import Scored, observing
+
+if TYPE_CHECKING:
+    from didyma.ranking.ranked import Ranking
+
+Works: TypeAlias = list[tuple[str, Callable[[], object]]]  # each with its kind
 
 MOST = 8  # pieces of work that wait
 PAUSE = 0.01  # seconds between two looks whether there is a free turn
@@ -30,15 +42,14 @@ class Afterwards:
 
     def __init__(self, queue: WorkQueue, n_bytes: int, seconds: float) -> None:
         self._queue, self._n_bytes, self._seconds = queue, n_bytes, seconds
-        self._waiting: SimpleQueue[tuple[int, float, list[tuple[str, Callable[[], object]]]]]
-        self._waiting = SimpleQueue()
+        self._waiting: SimpleQueue[tuple[int, float, Works]] = SimpleQueue()
         self._lock = threading.Lock()
         self._n_waiting = self._held = 0
         self._is_closed = False
         self._thread: threading.Thread | None = None
         self.outcomes: Counter[tuple[str, str]] = Counter()
 
-    def add(self, n_bytes: int, works: list[tuple[str, Callable[[], object]]]) -> None:
+    def add(self, n_bytes: int, works: Works) -> None:
         """Do works later, each with its kind, that hold on to a request of so many bytes."""
         with self._lock:
             is_full = self._n_waiting >= MOST or self._held + n_bytes > self._n_bytes
@@ -94,10 +105,69 @@ class Afterwards:
             log(logging.ERROR, "afterwards failed", work=kind, kind=type(error).__name__)
         self.outcomes[kind, outcome] += 1
 
-    def _count(self, outcome: str, works: list[tuple[str, Callable[[], object]]]) -> None:
+    def _count(self, outcome: str, works: Works) -> None:
         for kind, _ in works:
             self.outcomes[kind, outcome] += 1
 
 
 class Dropped(Exception):
     """There was no time."""
+
+
+@dataclass(frozen=True)
+class Observer:
+    """What is done with each answer: counts, drift, the shadow model, the sample.
+
+    Attributes
+    ----------
+    watch : Watch
+        Counts of each model.
+    shadows : ServedModels, optional
+        Shadow models, each by the name of the model whose requests it ranks.
+    samples : SampleFile, optional
+        Where a sample of requests is kept.
+    """
+
+    watch: Watch
+    shadows: ServedModels | None = None
+    samples: SampleFile | None = None
+
+    def note(
+        self,
+        name: str,
+        model: ServedModel,
+        query: str,
+        ranking: Ranking,
+        scored: list[Scored],
+        ask: Callable[[Any], object],
+    ) -> Works:
+        """Count an answer, and return the works that are to be done afterwards, with their kinds.
+
+        ``ask`` asks any reranker the same.
+        """
+        watch, samples, works = self.watch.by_name[name], self.samples, Works()
+        last = scored[-1] if scored else None
+        watch.count(model, ranking, last)
+        if last is not None and watch.is_due():
+            works.append(("drift", partial(watch.look, last, model.version)))
+        if last is not None and self.shadows is not None and name in self.shadows.by_name:
+            works.append(("shadow", partial(_ask_shadow, self.shadows, name, last, ask, watch)))
+        if samples is not None and samples.chooses():
+            told = name, model.version, query, ranking
+            works.append(("sample", lambda: samples.write(record_of(*told))))
+        return works
+
+
+def _ask_shadow(
+    shadows: ServedModels,
+    name: str,
+    scored: Scored,
+    ask: Callable[[Any], object],
+    watch: ModelWatch,
+) -> None:
+    shadow = shadows.by_name[name].reranker
+    others: list[Scored] = []
+    with observing(others.append):
+        ask(getattr(shadow, "reranker", shadow))  # no teacher is asked for a shadow's sake
+    if others:
+        watch.shadow.add(scored.raw, others[-1].raw)

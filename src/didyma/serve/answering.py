@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from prometheus_client import Histogram
 
 from didyma.errors import DataError
-from didyma.serve.dialects import SEARCH, Question, SearchQuestion
+from didyma.serve.afterwards import Observer
+from didyma.serve.dialects import Question
 from didyma.serve.documents import first_scores, read_documents, sizes_of
-from didyma.serve.errors import HTTPError
 from didyma.serve.limits import Limits
 from didyma.serve.logs import log
 from didyma.serve.metrics import ServiceMetrics
-from didyma.serve.observer import Observer
-from didyma.serve.scores import ScoreQuestion
+from didyma.serve.native import SEARCH, ScoreQuestion, SearchQuestion
+from didyma.serve.responses import HTTPError
 from didyma.serve.served import ServedIndexes, ServedModels
 from didyma.text.observation import Scored, observing
 

@@ -26,31 +26,31 @@ from didyma import __version__
 from didyma.errors import DataError
 from didyma.execution import present_cores
 from didyma.judgements import JudgementStore
-from didyma.serve.afterwards import Afterwards
+from didyma.serve.access import AllowedHosts, BearerTokens, HostCheck
+from didyma.serve.afterwards import Afterwards, Observer
 from didyma.serve.answering import Answering
-from didyma.serve.batches import BATCH
 from didyma.serve.connections import ConnectionLimit
-from didyma.serve.dialects import SEARCH, Body, Dialect, Question, SearchQuestion, dialect_of
-from didyma.serve.errors import HTTPError
-from didyma.serve.hosts import AllowedHosts, HostCheck
+from didyma.serve.dialects import Body, Dialect, Question, dialect_of
 from didyma.serve.limits import Limits, values_of
 from didyma.serve.logs import log
 from didyma.serve.memory import MemoryBudget, MemoryShare, give_memory_back
 from didyma.serve.metrics import ServiceMetrics
-from didyma.serve.observer import Observer
+from didyma.serve.native import (
+    NATIVE,
+    Operation,
+    ScoreQuestion,
+    SearchQuestion,
+    score_dialect_of,
+)
 from didyma.serve.openapi import description
-from didyma.serve.operations import OPERATIONS, Operation
 from didyma.serve.page import page_routes
-from didyma.serve.responses import JsonResponse, error_response
+from didyma.serve.responses import HTTPError, JsonResponse, error_response
 from didyma.serve.samples import SampleFile
-from didyma.serve.scores import ScoreQuestion, score_dialect_of
 from didyma.serve.served import Served, ServedIndexes, ServedModels
-from didyma.serve.tokens import BearerTokens
 from didyma.serve.watch import Watch
 from didyma.serve.work import WorkQueue, on_own_thread
 from didyma.text.steps import Step
 
-OWN: dict[str, Dialect[Any]] = {"/v1/search": SEARCH, "/v1/batch": BATCH, **OPERATIONS}
 EVERY = 1.0  # seconds between two looks at the files of models
 LATER = 4 << 20  # bytes of requests that are looked at after their answers
 
@@ -129,7 +129,7 @@ class Service:
                 self._get("/metrics", self.metrics.response),
                 self._get("/watch", lambda: _json(self.watch.to_dict())),
                 self._get("/openapi.json", lambda: _json(self.openapi())),
-                *(self._post(path, partial(_always, own)) for path, own in OWN.items()),
+                *(self._post(path, partial(_always, dialect)) for path, dialect in NATIVE.items()),
                 self._post("/{base:path}rerank", dialect_of),
                 self._post("/{base:path}score", score_dialect_of),
             ],

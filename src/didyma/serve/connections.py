@@ -18,14 +18,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from didyma.errors import DataError
-from didyma.serve.errors import HTTPError
-from didyma.serve.responses import error_response
+from didyma.serve.access import PROBES
+from didyma.serve.responses import HTTPError, error_response
 
 HEAD_SECONDS = 10.0  # from a connection, or the first byte of a later request, to a whole head
-PROBES = 16  # connections beyond the limit, on which probes of health are answered
-PROBED = ("/health", "/ready")
+SPARE_CONNECTIONS = 16  # beyond the limit, on which probes of health are answered
 ACCEPTED_AT_ONCE = 32  # before any of them can end another
-SPARE_FILES = 64 + 2 * ACCEPTED_AT_ONCE + PROBES
+SPARE_FILES = 64 + 2 * ACCEPTED_AT_ONCE + SPARE_CONNECTIONS
 LEAST_CONNECTIONS = 8
 READ_AT_ONCE = 1 << 16  # bytes, which a request has before the application takes them
 
@@ -93,7 +92,7 @@ class ConnectionLimit:
             longest = next(iter(self._waiting))
             self.leave(longest)
             longest.transport.abort()
-        if len(self) >= self.most + PROBES:
+        if len(self) >= self.most + SPARE_CONNECTIONS:
             connection.transport.abort()
             return
         if len(self) >= self.most:
@@ -115,7 +114,7 @@ class ConnectionLimit:
 
 def _probes_alone(app: ASGIApp) -> ASGIApp:
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["path"] in PROBED:
+        if scope["path"] in PROBES:
             await app(scope, receive, send)
             return
         response = error_response(HTTPError(503, "there are too many connections", retry_after=1))

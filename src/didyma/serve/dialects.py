@@ -1,4 +1,4 @@
-"""Request and response formats: Cohere's, Jina's (which vLLM shares), TEI's, and of searches.
+"""Request and response formats: Cohere's, Jina's (which vLLM shares) and TEI's.
 
 A dialect is known by the end of the path, since clients put their own ends behind any base
 address, and where that is not enough by the keys of the body. Absent and null mean the same, and
@@ -18,23 +18,20 @@ from msgspec import UNSET, Struct, UnsetType
 
 from didyma.errors import DataError
 from didyma.serve.documents import GivenDocument
-from didyma.serve.errors import DocumentsError, ErrorBody, HTTPError, TextsError
-from didyma.serve.steps import Then, effects_of, steps_of
+from didyma.serve.responses import DocumentsError, ErrorBody, HTTPError, TextsError
+from didyma.text.steps import Boost, Diversity, Recency, Step
 
 if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranked, Ranking
-    from didyma.text.steps import Step
 
+MOST_STEPS = 16  # after ranking, of a request
 SPAN_THRESHOLD = 0.1  # Cohere's
 NOTES = "x-didyma-notes"  # a header, where an answer has no room for notes
 
 Body: TypeAlias = bytes | bytearray
 
 # A number without a fraction, which JSON may write with a point.
-Count: TypeAlias = Annotated[
-    float,
-    msgspec.Meta(ge=0, multiple_of=1),
-]
+Count: TypeAlias = Annotated[float, msgspec.Meta(ge=0, multiple_of=1)]
 Query: TypeAlias = Annotated[str, msgspec.Meta(extra_json_schema={"pattern": r"\S"})]
 DOCUMENT = (
     "A text under one of these names, perhaps a title, and anything else: text fields, signals, a "
@@ -47,6 +44,53 @@ RankFields: TypeAlias = Annotated[
         min_length=1, description="Fields of documents that are the text; no other text counts."
     ),
 ]
+
+
+class DiversityBody(Struct, tag="diversity", tag_field="step"):
+    """Documents that resemble better ones come later."""
+
+    weight: float
+    by: str | None = None
+
+
+class RecencyBody(Struct, tag="recency", tag_field="step"):
+    """Documents lose by their age."""
+
+    field: str
+    half_life: str
+    weight: float = 0.5
+
+
+class BoostBody(Struct, tag="boost", tag_field="step"):
+    """Documents whose field has a value gain, or lose."""
+
+    field: str
+    value: str | float | bool
+    amount: float
+
+
+StepBody: TypeAlias = DiversityBody | RecencyBody | BoostBody
+STEPS = {DiversityBody: Diversity, RecencyBody: Recency, BoostBody: Boost}
+Then: TypeAlias = Annotated[
+    list[StepBody],
+    msgspec.Meta(
+        max_length=MOST_STEPS,
+        description="Steps after ranking, diversity last; unless given, those of the server.",
+    ),
+]
+
+
+def steps_of(then: list[StepBody] | None) -> list[Step] | None:
+    """Steps that a request asks for; None if it asks for those of the server."""
+    return None if then is None else [_step(n, body) for n, body in enumerate(then)]
+
+
+def _step(n: int, body: StepBody) -> Step:
+    try:
+        step: Step = STEPS[type(body)](**msgspec.structs.asdict(body))
+        return step
+    except DataError as error:
+        raise DataError(error.problem, field=f"then {n}, {error.field}") from None
 
 
 class SpanRequest(Struct):
@@ -87,19 +131,6 @@ class Question:
     then: Sequence[Step] | None = None
 
 
-@dataclass(frozen=True)
-class SearchQuestion:
-    """A search request; ``index`` and ``model`` are names, if there are any."""
-
-    query: str
-    top_n: int | None = None
-    candidates: int | None = None
-    index: str | None = None
-    model: str | None = None
-    explain: bool = False
-    then: Sequence[Step] | None = None
-
-
 Q = TypeVar("Q")
 
 
@@ -109,8 +140,9 @@ class Dialect(ABC, Generic[Q]):
     name: ClassVar[str]
     body: ClassVar[type[Struct]]
     answered: ClassVar[Any]
-    error: ClassVar[type[ErrorBody]]
-    invalid: ClassVar[int]  # status of a request that cannot be understood
+    summary: ClassVar[str] = "Rank documents by their relevance to a query."
+    error: ClassVar[type[ErrorBody]] = DocumentsError
+    invalid: ClassVar[int] = 400  # status of a request that cannot be understood
 
     def read(self, body: Body) -> Q:
         """Decode and check the body of a request."""
@@ -140,32 +172,65 @@ class Dialect(ABC, Generic[Q]):
     def _answer(self, id: str, question: Q, ranked: Any) -> Any: ...
 
 
-class DocumentsBody(Struct):
-    """A request of Cohere's and Jina's clients, and what else this server understands."""
+class RankBody(Struct, kw_only=True):
+    """What requests to rank have in common."""
 
     query: Query
-    documents: list[str | Document]
     model: str | None = None
-    top_n: Count | None = None
-    return_documents: bool | None = None
-    relevant_spans: SpanRequest | None = None
     explain: bool | None = None
     scores: list[float] | None = None
     query_vector: list[float] | None = None
-    rank_fields: RankFields | None = None
     then: Then | None = None
 
+    def question(self, documents: Sequence[GivenDocument], **more: Any) -> Question:
+        """The request to rank these documents."""
+        return Question(
+            query=checked_query(self.query),
+            documents=documents,
+            model=self.model,
+            scores=self.scores,
+            query_vector=self.query_vector,
+            explain=bool(self.explain),
+            then=steps_of(self.then),
+            **more,
+        )
 
-class DocumentsItem(Struct):
+
+class RankedItem(Struct, kw_only=True):
+    """What answers tell of a document, beside its place and score."""
+
+    probability: float | UnsetType = UNSET
+    explanation: dict[str, Any] | UnsetType = UNSET
+    steps: list[dict[str, Any]] | UnsetType = UNSET
+
+
+def ranked_item(ranked: Ranked, *, explain: bool) -> dict[str, Any]:
+    """The fields of a `RankedItem`, where the model tells them."""
+    reason = ranked.explanation if explain else None
+    return {
+        "probability": UNSET if ranked.probability is None else ranked.probability,
+        "explanation": UNSET if reason is None else reason.to_dict(),
+        "steps": [effect._asdict() for effect in ranked.steps] or UNSET,
+    }
+
+
+class DocumentsBody(RankBody, kw_only=True):
+    """A request of Cohere's and Jina's clients, and what else this server understands."""
+
+    documents: list[str | Document]
+    top_n: Count | None = None
+    return_documents: bool | None = None
+    relevant_spans: SpanRequest | None = None
+    rank_fields: RankFields | None = None
+
+
+class DocumentsItem(RankedItem):
     """A document in the answer to Cohere's and Jina's clients."""
 
     index: int
     relevance_score: float
-    probability: float | UnsetType = UNSET
     document: dict[str, Any] | UnsetType = UNSET
     relevant_spans: list[RelevantSpan] | UnsetType = UNSET
-    explanation: dict[str, Any] | UnsetType = UNSET
-    steps: list[dict[str, Any]] | UnsetType = UNSET
 
 
 class Usage(Struct, frozen=True):
@@ -195,24 +260,15 @@ class DocumentsDialect(Dialect[Question]):
     returns_documents: bool
     body = DocumentsBody
     answered = DocumentsAnswer
-    error = DocumentsError
-    invalid = 400
 
     def _question(self, body: DocumentsBody) -> Question:
-        returned = body.return_documents
-        spans = body.relevant_spans
-        return Question(
-            query=_asked(body.query),
-            documents=body.documents,
-            model=body.model,
-            top_n=_whole(body.top_n),
-            scores=body.scores,
-            query_vector=body.query_vector,
+        returned, spans = body.return_documents, body.relevant_spans
+        return body.question(
+            body.documents,
+            top_n=whole(body.top_n),
             rank_fields=body.rank_fields,
             return_documents=self.returns_documents if returned is None else returned,
-            explain=bool(body.explain),
             spans=None if spans is None or spans.mode == "disabled" else spans,
-            then=steps_of(body.then),
         )
 
     def _answer(self, id: str, question: Question, ranked: Ranking) -> DocumentsAnswer:
@@ -220,11 +276,9 @@ class DocumentsDialect(Dialect[Question]):
             DocumentsItem(
                 one.index,
                 one.score,
-                probability_of(one),
                 _returned(question, one) if question.return_documents else UNSET,
                 _relevant_spans(one, question.spans),
-                _explanation(one, asked=question.explain),
-                effects_of(one),
+                **ranked_item(one, explain=question.explain),
             )
             for one in ranked
         ]
@@ -232,30 +286,21 @@ class DocumentsDialect(Dialect[Question]):
         return DocumentsAnswer(id, question.model, Usage(), results, notes)
 
 
-class TextsBody(Struct):
+class TextsBody(RankBody, kw_only=True):
     """A request of TEI's clients, and what else this server understands."""
 
-    query: Query
     texts: list[str | Document]
     documents: None = None  # which would make it a request of Jina's
-    model: str | None = None
     raw_scores: bool | None = None
     return_text: bool | None = None
-    explain: bool | None = None
-    scores: list[float] | None = None
-    query_vector: list[float] | None = None
-    then: Then | None = None
 
 
-class TextsItem(Struct):
+class TextsItem(RankedItem):
     """A text in the answer to TEI's clients."""
 
     index: int
     score: float
-    probability: float | UnsetType = UNSET
     text: str | UnsetType = UNSET
-    explanation: dict[str, Any] | UnsetType = UNSET
-    steps: list[dict[str, Any]] | UnsetType = UNSET
 
 
 class TextsDialect(Dialect[Question]):
@@ -268,16 +313,10 @@ class TextsDialect(Dialect[Question]):
     invalid = 422
 
     def _question(self, body: TextsBody) -> Question:
-        return Question(
-            query=_asked(body.query),
-            documents=body.texts,
-            model=body.model,
-            scores=body.scores,
-            query_vector=body.query_vector,
+        return body.question(
+            body.texts,
             return_documents=bool(body.return_text),
             raw_scores=bool(body.raw_scores),
-            explain=bool(body.explain),
-            then=steps_of(body.then),
         )
 
     def headers(self, ranked: Ranking) -> dict[str, str]:
@@ -289,107 +328,36 @@ class TextsDialect(Dialect[Question]):
             TextsItem(
                 one.index,
                 one.raw if question.raw_scores else one.score,
-                probability_of(one),
                 one.text if question.return_documents else UNSET,
-                _explanation(one, asked=question.explain),
-                effects_of(one),
+                **ranked_item(one, explain=question.explain),
             )
             for one in ranked
         ]
-
-
-class SearchBody(Struct):
-    """A request for passages of an index."""
-
-    query: str
-    top_n: Count | None = None
-    candidates: Count | None = None
-    index: str | None = None
-    model: str | None = None
-    explain: bool | None = None
-    then: Then | None = None
-
-
-class FirstStagePlace(Struct):
-    """Score and place in the order of BM25."""
-
-    score: float
-    rank: int
-
-
-class SearchItem(Struct):
-    """A passage in the answer."""
-
-    id: str
-    text: str
-    relevance_score: float
-    first_stage: FirstStagePlace
-    probability: float | UnsetType = UNSET
-    metadata: dict[str, Any] | UnsetType = UNSET
-    explanation: dict[str, Any] | UnsetType = UNSET
-    steps: list[dict[str, Any]] | UnsetType = UNSET
-
-
-class SearchAnswer(Struct):
-    """The answer, the best passage first; without a model it is in the order of BM25."""
-
-    id: str
-    index: str | None
-    model: str | None
-    results: list[SearchItem]
-    notes: list[str] | UnsetType = UNSET
-
-
-class SearchDialect(Dialect[SearchQuestion]):
-    """This server's own."""
-
-    name = "search"
-    body = SearchBody
-    answered = SearchAnswer
-    error = DocumentsError
-    invalid = 400
-
-    def _question(self, body: SearchBody) -> SearchQuestion:
-        return SearchQuestion(
-            query=body.query,
-            top_n=_whole(body.top_n),
-            candidates=_whole(body.candidates),
-            index=body.index,
-            model=body.model,
-            explain=bool(body.explain),
-            then=steps_of(body.then),
-        )
-
-    def _answer(self, id: str, question: SearchQuestion, ranked: Ranking) -> SearchAnswer:
-        results = [
-            SearchItem(
-                str(one.id),
-                one.text,
-                one.score,
-                FirstStagePlace(one.first_score or 0.0, one.first_rank or 0),
-                probability_of(one),
-                one.metadata or UNSET,
-                _explanation(one, asked=question.explain),
-                effects_of(one),
-            )
-            for one in ranked
-        ]
-        notes = list(ranked.notes) or UNSET
-        return SearchAnswer(id, question.index, question.model, results, notes)
 
 
 COHERE = DocumentsDialect("cohere", returns_documents=False)
 JINA = DocumentsDialect("jina", returns_documents=True)
 TEI = TextsDialect()
-SEARCH = SearchDialect()
 DIALECTS = (COHERE, JINA, TEI)
 
 
 class Keys(Struct):
-    """Whether a body has texts or documents, without a look into them."""
+    """Which of these keys a body has, without a look into what they hold."""
 
     texts: msgspec.Raw | UnsetType = UNSET
+    text_1: msgspec.Raw | UnsetType = UNSET
     documents: msgspec.Raw | UnsetType = UNSET
+
+
+def has_instead_of_documents(key: str, body: Body) -> bool:
+    """Whether a body has a key, and no documents."""
+    if f'"{key}"'.encode() not in body:  # most often, and at once
+        return False
+    try:
+        keys = msgspec.json.decode(body, type=Keys)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return getattr(keys, key) is not UNSET and keys.documents in (UNSET, msgspec.Raw(b"null"))
 
 
 def dialect_of(path: str, body: Body = b"{}") -> Dialect[Question]:
@@ -406,22 +374,16 @@ def dialect_of(path: str, body: Body = b"{}") -> Dialect[Question]:
         return COHERE
     if not path.endswith("/rerank"):
         raise HTTPError(404, f"expected a path that ends in /rerank, found {path:.80}")
-    if b'"texts"' not in body:  # most often, and at once
-        return JINA
-    try:
-        keys = msgspec.json.decode(body, type=Keys)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return JINA
-    is_tei = keys.texts is not UNSET and keys.documents in (UNSET, msgspec.Raw(b"null"))
-    return TEI if is_tei else JINA
+    return TEI if has_instead_of_documents("texts", body) else JINA
 
 
-def _whole(count: float | None) -> int | None:
+def whole(count: float | None) -> int | None:
     """A count, where null and 0 mean that there is none."""
     return int(count) if count else None
 
 
-def _asked(query: str) -> str:
+def checked_query(query: str) -> str:
+    """The query, which must not be empty."""
     if not query.strip():
         raise DataError("expected a text, found an empty one", field="query")
     return query
@@ -431,15 +393,6 @@ def _returned(question: Question, one: Ranked) -> dict[str, Any]:
     """A document as it was given, and always with a text."""
     given = question.documents[one.index]
     return {"text": one.text, **({} if isinstance(given, str) else given)}
-
-
-def probability_of(one: Ranked) -> float | UnsetType:
-    """The chance that a document is relevant, where the model tells it."""
-    return UNSET if one.probability is None else one.probability
-
-
-def _explanation(one: Ranked, *, asked: bool) -> dict[str, Any] | UnsetType:
-    return one.explanation.to_dict() if asked and one.explanation is not None else UNSET
 
 
 def _relevant_spans(one: Ranked, asked: SpanRequest | None) -> list[RelevantSpan] | UnsetType:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from didyma._core.data import count_values
-from didyma.serve.errors import HTTPError
 from didyma.serve.memory import FREE, MemoryShare
+from didyma.serve.responses import HTTPError
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from didyma.serve.dialects import SearchQuestion
+    from didyma.serve.native import SearchQuestion
 
 VALUES = 64  # of JSON, for each document
 

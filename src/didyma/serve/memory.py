@@ -12,7 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 
-from didyma.serve.errors import HTTPError
+from didyma.serve.responses import HTTPError
 
 FREE = 1 << 16  # bytes of each body that do not count
 GRACE = 2.0  # seconds that a client may be idle, or late, while others wait for memory

@@ -10,11 +10,10 @@ import msgspec
 
 from didyma import __version__
 from didyma.data.column_roles import NAMES
-from didyma.serve.batches import BATCH
-from didyma.serve.dialects import COHERE, DIALECTS, DOCUMENT, JINA, SEARCH, TEI, Dialect
+from didyma.serve.access import PROBES
+from didyma.serve.dialects import COHERE, DIALECTS, DOCUMENT, JINA, TEI, Dialect
 from didyma.serve.limits import Limits
-from didyma.serve.operations import OPERATIONS
-from didyma.serve.scores import SCORE_DIALECTS
+from didyma.serve.native import NATIVE, OPERATIONS, SCORE_DIALECTS, SEARCH
 
 if TYPE_CHECKING:
     from didyma.text.cascade import Cascade
@@ -25,21 +24,11 @@ PATHS: dict[str, tuple[Dialect[Any], ...]] = {
     "/v2/rerank": (COHERE,),
     "/v1/rerank": (JINA, TEI),
     "/rerank": (JINA, TEI),
-    "/v1/batch": (BATCH,),
     "/score": SCORE_DIALECTS,
     "/v1/score": SCORE_DIALECTS,
-    "/v1/search": (SEARCH,),
-    **{path: (dialect,) for path, dialect in OPERATIONS.items()},
-}
-SUMMARIES = {
-    "/v1/batch": "Rank the documents of several requests.",
-    "/score": "The chance that documents are relevant to queries, pair by pair.",
-    "/v1/score": "The same as /score.",
-    "/v1/search": "Find the passages of an index that are relevant to a query.",
-    **{path: dialect.summary for path, dialect in OPERATIONS.items()},
+    **{path: (dialect,) for path, dialect in NATIVE.items()},
 }
 REFERENCE = re.compile('"#/components/schemas/([^"]+)"')
-RANK = "Rank documents by their relevance to a query."
 
 ERRORS = {
     "400": "The request cannot be understood (but by TEI's).",
@@ -66,7 +55,6 @@ ABOUT: dict[str, tuple[str, str, dict[str, str]]] = {
     "/openapi.json": ("This description.", JSON, GUARDED),
 }
 SCHEMAS = {JSON: {"type": "object"}, TEXT: {"type": "string"}}
-PROBES = ("/health", "/ready")  # which need no token
 
 
 def description(
@@ -78,10 +66,7 @@ def description(
 ) -> dict[str, Any]:
     """The OpenAPI document of what a server of these models accepts."""
     uses_scores = [reranker.uses_scores for reranker in rerankers]
-    every: tuple[Dialect[Any], ...] = (
-        *(*DIALECTS, SEARCH, BATCH, *SCORE_DIALECTS),
-        *OPERATIONS.values(),
-    )
+    every: tuple[Dialect[Any], ...] = (*DIALECTS, *SCORE_DIALECTS, *NATIVE.values())
     types = [kind for one in every for kind in (one.body, one.answered, one.error)]
     types_schemas, components = msgspec.json.schema_components(
         types, ref_template="#/components/schemas/{name}"
@@ -97,7 +82,7 @@ def description(
     paths: dict[str, Any] = {
         path: {
             "post": {
-                "summary": SUMMARIES.get(path, RANK),
+                "summary": dialects[0].summary,
                 "requestBody": {"required": True, **content(dialects, 0)},
                 "responses": {
                     "200": {"description": "The best first.", **content(dialects, 1)},

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeAlias,
 
 from didyma.data.array_folder import MANIFEST
 from didyma.errors import DataError
-from didyma.serve.errors import HTTPError
 from didyma.serve.logs import log
+from didyma.serve.responses import HTTPError
 
 if TYPE_CHECKING:
     from didyma.data.schema import SchemaField

@@ -18,25 +18,12 @@ import uvicorn
 from didyma.errors import DataError
 from didyma.serve.app import Service
 from didyma.serve.connections import ACCEPTED_AT_ONCE, BoundedConnection, connections_within
-from didyma.serve.hosts import is_loopback
 from didyma.serve.logs import log
 from didyma.serve.memory import keep_memory_steady
 
 WAITING = 2048  # connections that are not accepted yet
 KEEP_ALIVE = 5  # seconds that a connection without a request is kept
 ENDING = 5.0  # seconds to end in, after those that requests may take
-
-
-def check_host(host: str, *, has_tokens: bool, insecure: bool) -> None:
-    """Raise for an address that other machines reach without a token.
-
-    >>> check_host("127.0.0.1", has_tokens=False, insecure=False)
-    >>> check_host("0.0.0.0", has_tokens=False, insecure=False)
-    Traceback (most recent call last):
-    didyma.errors.DataError: 0.0.0.0 is open to other machines: give a file of tokens, or --insecure
-    """
-    if not (is_loopback(host) or has_tokens or insecure):
-        raise DataError(f"{host} is open to other machines: give a file of tokens, or --insecure")
 
 
 class ListeningSocket(socket.socket):

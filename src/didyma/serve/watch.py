@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
@@ -18,9 +18,6 @@ from prometheus_client.core import (
     Metric,
 )
 from prometheus_client.registry import Collector
-
-from didyma.serve.buckets import Buckets
-from didyma.serve.shadow import ShadowComparison
 
 if TYPE_CHECKING:
     from didyma.ranking.ranked import Ranking
@@ -30,10 +27,108 @@ if TYPE_CHECKING:
     from didyma.text.observation import Scored
 
 CHANCES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
+TOP = 10  # documents of a ranking that are compared with those of a shadow model
+OVERLAPS = tuple(n / 10 for n in range(11))
+CORRELATIONS = tuple((n - 5) / 5 for n in range(11))
 DAYS = 30  # that are remembered
 NAMED = 5  # features of a day that are told
 RECENT = 32  # answers whose probabilities are counted at once
 PAUSE = 0.1  # seconds between two queries of a model that are looked at
+
+
+class Buckets:
+    """Counts of values up to each of some bounds, and beyond; whoever adds has a lock.
+
+    >>> buckets = Buckets([0.5, 1.0])
+    >>> buckets.add([0.2, 0.5, 0.7, 3.0])
+    >>> buckets.cumulative
+    [('0.5', 2), ('1.0', 3), ('+Inf', 4)]
+    """
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self.bounds = np.asarray(bounds, np.float64)
+        self.counts = np.zeros(len(bounds) + 1, np.int64)
+        self.sum = 0.0
+
+    def add(self, values: ArrayLike) -> None:
+        """Count values."""
+        numbers = np.asarray(values, np.float64)
+        places = np.searchsorted(self.bounds, numbers)
+        self.counts += np.bincount(places, minlength=len(self.counts))
+        self.sum += float(numbers.sum())
+
+    @property
+    def cumulative(self) -> list[tuple[str, int]]:
+        """Bounds as Prometheus writes them, and how many values are up to each."""
+        names = [*map(str, self.bounds.tolist()), "+Inf"]
+        return list(zip(names, np.cumsum(self.counts).tolist()))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Bounds, counts between them, and the mean, ready for JSON."""
+        total = int(self.counts.sum())
+        return {
+            "bounds": self.bounds.tolist(),
+            "counts": self.counts.tolist(),
+            "mean": self.sum / total if total else None,
+        }
+
+
+class ShadowComparison:
+    """How far the order of a shadow model is from that of the one that answers.
+
+    Compared are the scores of two rerankers, before any teacher or step: the share of the first ten
+    documents that both have there, whether the first differs, and the correlation of ranks.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.displaced = self.requests = 0
+        self.overlap, self.correlation = Buckets(OVERLAPS), Buckets(CORRELATIONS)
+
+    def add(self, scores: NDArray[np.float64], others: NDArray[np.float64]) -> None:
+        """Count the scores of both for the documents of a request."""
+        if not len(scores):
+            return
+        tops = [np.argsort(-each, kind="stable")[:TOP].tolist() for each in (scores, others)]
+        shared = len(set(tops[0]) & set(tops[1])) / len(tops[0])
+        correlation = rank_correlation(scores, others)
+        with self._lock:
+            self.requests += 1
+            self.displaced += tops[0][0] != tops[1][0]
+            self.overlap.add([shared])
+            if correlation is not None:
+                self.correlation.add([correlation])
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return {
+            "requests": self.requests,
+            "displaced_tops": self.displaced,
+            "overlap": self.overlap.to_dict(),
+            "correlation": self.correlation.to_dict(),
+        }
+
+
+def rank_correlation(scores: ArrayLike, others: ArrayLike) -> float | None:
+    """Spearman's: the correlation of ranks, equal scores with their mean rank.
+
+    None where one of both does not tell documents apart.
+
+    >>> rank_correlation([3.0, 2.0, 1.0], [0.1, 0.2, 0.3]), rank_correlation([1.0], [2.0])
+    (-1.0, None)
+    """
+    ranks = [_ranks(np.asarray(each)) for each in (scores, others)]
+    first, second = (each - each.mean() for each in ranks)
+    length = float(np.sqrt((first @ first) * (second @ second)))
+    return float(first @ second) / length if length else None
+
+
+def _ranks(scores: NDArray[Any]) -> NDArray[np.float64]:
+    """Ranks from 0, equal scores with their mean."""
+    _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    means: NDArray[np.float64] = (2 * ends - counts - 1) / 2
+    return means[place]
 
 
 class ObservedDay:

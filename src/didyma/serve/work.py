@@ -16,8 +16,8 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
-from didyma.interruption import interruptible
-from didyma.serve.errors import HTTPError
+from didyma.execution import interruptible
+from didyma.serve.responses import HTTPError
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ BACK_AFTER = 8  # times as long as the turn took, others go first
 class WorkQueue:
     """Runs work on threads, so that the event loop is always free to accept and to refuse.
 
-    Work ends at its deadline if it calls `didyma.interruption.check_interruption` now and then. If
+    Work ends at its deadline if it calls `didyma.execution.check_interruption` now and then. If
     not, it keeps its thread, its turn and its place in the queue until it is done.
     """
 

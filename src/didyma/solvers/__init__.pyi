@@ -1,9 +1,9 @@
-from didyma.solvers.cached import Cached as Cached
 from didyma.solvers.cp_sat import CpSat as CpSat
-from didyma.solvers.flow import Flow as Flow
-from didyma.solvers.graph_matching import GraphMatching as GraphMatching
+from didyma.solvers.cp_sat import Tour as Tour
+from didyma.solvers.graphs import GraphMatching as GraphMatching
+from didyma.solvers.graphs import Route as Route
+from didyma.solvers.graphs import SpanningTree as SpanningTree
+from didyma.solvers.milp import Flow as Flow
 from didyma.solvers.milp import Milp as Milp
-from didyma.solvers.processes import InProcesses as InProcesses
-from didyma.solvers.route import Route as Route
-from didyma.solvers.spanning_tree import SpanningTree as SpanningTree
-from didyma.solvers.tour import Tour as Tour
+from didyma.solvers.wrappers import Cached as Cached
+from didyma.solvers.wrappers import InProcesses as InProcesses

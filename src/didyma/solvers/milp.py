@@ -1,15 +1,63 @@
-"""Milp: the feasible points of a mixed-integer programme, by HiGHS."""
+"""Milp and Flow: mixed-integer programmes, solved by HiGHS."""
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from didyma.errors import DataError
-from didyma.solvers.limited import LimitedSolver
+from didyma.errors import DataError, warn
+from didyma.polytope.sparsemap import ToleranceWarning
+from didyma.solvers.graphs import edges_of, nodes_of
+from didyma.structure import Structure
 from didyma.structures.layout import Floats
+
+
+class LimitedSolver(Structure):
+    """A structure whose argmax has a time limit, and then a gap.
+
+    With an argmax that is g short of the best output, a loss is up to g too low, and the true gap
+    of SparseMAP is up to g larger than the one that is reported.
+
+    Attributes:
+        worst_gap: the largest difference so far between the bound on the best score and the score
+            of the answer; 0 if every answer was proved to be the best.
+        n_inexact: answers that were not proved.
+    """
+
+    reads_infinity: ClassVar[bool] = True
+
+    worst_gap: float = 0.0
+    n_inexact: int = 0
+    time_limit: float | None
+
+    def _limit(self, time_limit: float | None) -> None:
+        if time_limit is not None and not time_limit > 0:
+            raise DataError(f"expected seconds above 0, found {time_limit}", field="time_limit")
+        self.time_limit = time_limit
+
+    def _note(self, gap: float) -> None:
+        """Remember an answer that was not proved to be the best, and warn of it."""
+        self.n_inexact += 1
+        self.worst_gap = max(self.worst_gap, gap)
+        warn(
+            f"{type(self).__name__} stopped after {self.time_limit:g} seconds with an output that "
+            f"may be {gap:.2g} short of the best: what is computed from it is as inexact",
+            ToleranceWarning,
+        )
+
+    def _refuse_contradictions(self, forbidden: Any) -> None:
+        """No output is possible, and that is not because parts are forbidden."""
+        if not forbidden:
+            raise DataError(f"{self!r} has no output: its constraints contradict each other")
+
+    def _late(self) -> DataError:
+        return DataError(
+            f"{self!r} found no output within {self.time_limit:g} seconds", field="time_limit"
+        )
+
 
 LARGEST_COST = 1e4  # HiGHS stops at an absolute gap of 1e-6, so costs are made large against it
 LIMIT, INFEASIBLE = 1, 2  # statuses of scipy.optimize.milp
@@ -107,8 +155,7 @@ class Milp(LimitedSolver):
         layout = self.lay_out(scores, **instance)
         values, points = np.zeros(len(layout)), np.zeros(layout.scores.shape)
         for b, row in enumerate(layout.scores):
-            instance = dict(layout.data[int(layout.sizes[b, 0])]) if layout.data else {}
-            result = self._solve(row, instance, whole=False)
+            result = self._solve(row, layout.data_of(b), whole=False)
             if result.x is None:
                 raise DataError(f"instance {b}: no point is feasible", field="scores")
             points[b] = result.x[: self.n_parts]
@@ -157,3 +204,39 @@ class Milp(LimitedSolver):
 
 class _Nothing:
     status, x = INFEASIBLE, None
+
+
+class Flow(Milp):
+    """Flows of 0 or 1 along directed edges: what leaves a node less what enters it is its supply.
+
+    Scores (B, n_edges), outputs boolean of the same shape. Scores may have any sign: a flow may run
+    in circles where that is worth it. Its linear programme has whole solutions only, so that HiGHS
+    never branches. With supplies 1 and −1 of two nodes it is a path between them, and such circles.
+
+    >>> flow = Flow([("a", "b"), ("a", "c"), ("b", "c")], {"a": 2, "c": -2})
+    >>> flow.predict([-1.0, -1.0, -1.0])
+    array([ True,  True,  True])
+
+    Args:
+        graph: edges as pairs of nodes, or a graph of networkx.
+        supply: units that nodes bring along (negative: need); 0 for nodes that are not named.
+        time_limit: as for `Milp`.
+    """
+
+    def __init__(
+        self, graph: Any, supply: Mapping[Hashable, int], time_limit: float | None = None
+    ) -> None:
+        from scipy.sparse import csr_array
+
+        self.edges = edges_of(graph)
+        number = {node: i for i, node in enumerate(nodes_of(self.edges))}
+        if missing := [node for node in supply if node not in number]:
+            raise DataError(f"no edge has the node {missing[0]!r}", field="supply")
+        if total := sum(supply.values()):
+            raise DataError(f"expected supplies that add up to 0, found {total}", field="supply")
+        n = len(self.edges)
+        rows = [number[a] for a, _ in self.edges] + [number[b] for _, b in self.edges]
+        values = np.repeat([1.0, -1.0], n)
+        A = csr_array((values, (rows, [*range(n)] * 2)), shape=(len(number), n))
+        balance = np.array([float(supply.get(node, 0)) for node in number])
+        super().__init__(A, balance, balance, time_limit=time_limit)

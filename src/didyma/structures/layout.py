@@ -45,7 +45,7 @@ class Layout:
     n_work: int = 0
     n_index: int = 0
     data: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
-    """What else an instance has, by the number that is the first of its ``sizes``."""
+    """`Structure.data` of instances, by the key that is the first of an instance's ``sizes``."""
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -55,6 +55,10 @@ class Layout:
         """The batch as the core's solvers take it."""
         room = self.n_work, self.n_index, self.n_parts, self.n_extra
         return self.scores, self.extra, self.dims, self.sizes, *room
+
+    def data_of(self, b: int) -> Mapping[str, Any]:
+        """What instance b has beside scores, by name."""
+        return self.data[int(self.sizes[b, 0])] if self.data else {}
 
     def extra_of(self, b: Any) -> Floats:
         """Additional scores of instance b; of several, one row where they share them."""

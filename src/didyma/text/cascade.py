@@ -15,8 +15,7 @@ from didyma.data.lists import Lists
 from didyma.data.schema import Schema
 from didyma.errors import DataError, warn
 from didyma.model import Savable, Serialisable, State
-from didyma.model.codec import decode, encode
-from didyma.model.serialisable import over, pop_under
+from didyma.model.codec import decode, encode, over, pop_under
 from didyma.ranking.explanation import PassageExplanation
 from didyma.ranking.ranked import Ranked, Ranking
 from didyma.text.cascade_curve import CascadeCurve, contested, rearranged

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.formatting import decimal
 from didyma.text.judgements import Target
 from didyma.text.teachers.teacher import Teacher, score_rows
 from didyma.text.verdict import lower_bound
+from didyma.values import decimal
 
 if TYPE_CHECKING:
     from didyma.text.teachers.score_store import ScoreStore

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
-from didyma.formatting import decimal
 from didyma.metrics import Evaluation, evaluate
 from didyma.text.judgements import Target
 from didyma.text.teachers.resolution import TeacherLike, resolve
 from didyma.text.teachers.score_store import ScoreStore
 from didyma.text.teachers.teacher import score_rows
 from didyma.text.text_reranker import TextReranker
+from didyma.values import decimal
 
 STUDENT, TEACHER = "student", "teacher"
 BY_CHANCE = math.log(1e6)  # orders that agree by chance less often than once in a million

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.documents import read_documents, read_queries
 from didyma.data.lists import Groups, Lists
+from didyma.data.schema import read_documents, read_queries
 from didyma.errors import DataError
 from didyma.values import shown
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.columns import Columns
+from didyma.data.matrix import Columns
 from didyma.model import Model
 from didyma.ranking.svm import SVMRanker
 from didyma.text.features.in_lists import IN_LIST, RRF

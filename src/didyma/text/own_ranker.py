@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from didyma.data.columns import Columns
 from didyma.data.lists import Lists
+from didyma.data.matrix import Columns
 from didyma.errors import DataError
 from didyma.model import Model, Serialisable, State
 from didyma.protocol import Estimator, call_routed, clone

@@ -16,7 +16,7 @@ from didyma.errors import DataError, ModelFileError
 from didyma.execution import on_cluster
 from didyma.files import PathName
 from didyma.model import Model, Savable, Saved, Serialisable, State, load
-from didyma.model.serialisable import Record, Tensors, over, pop_under
+from didyma.model.codec import Record, Tensors, over, pop_under
 from didyma.protocol import Estimator
 from didyma.ranking.explanation import MatchedSpan, PassageExplanation, explain_rows
 from didyma.ranking.featuriser import Featuriser

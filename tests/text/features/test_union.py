@@ -15,7 +15,7 @@ from safetensors.numpy import load, save
 from didyma._core.text import set_hash_bits
 from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.interruption import interruptible
+from didyma.execution import interruptible
 from didyma.text.features import concepts, lexicon
 from didyma.text.features.digests import digests_of
 from didyma.text.features.extended import ExtendedFeatures

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from didyma.errors import DataError
-from didyma.interruption import interruptible
+from didyma.execution import interruptible
 from didyma.ranking import Ranked, Ranking
 from didyma.text import Diversity, take_steps
 from didyma.text.steps.diversity import word_vectors

@@ -13,13 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma import __version__
-from didyma.applications.demo.candidates import DEPTH, Candidates, retrieve, split
-from didyma.applications.demo.corpus import Corpus, language_reference
-from didyma.applications.demo.examples import examples
+from didyma.applications.demo.corpus import (
+    DEPTH,
+    Candidates,
+    Corpus,
+    language_reference,
+    retrieve,
+    split,
+)
 from didyma.data import Lists
 from didyma.files import PathName, replace_when_done
 from didyma.metrics import Evaluation, Evaluator
-from didyma.report.html import Example, require_extra, write_report
+from didyma.metrics.ranking import order, tie_break
+from didyma.report import decimal
+from didyma.report.html import Example, rankings_of, require_extra, write_report
 from didyma.report.table import ComparisonTable, comparison
 from didyma.text import TextReranker
 
@@ -88,7 +95,7 @@ def run(
     precision: dict[str, NDArray[np.float64]] = {
         name: found["AP"] for name, found in evaluations.items()
     }
-    answers = tuple(examples(test, scores, precision))
+    answers = tuple(_examples(test, scores, precision))
     notes = _notes(corpus, candidates, lists, reranker, random_state)
 
     files = _write(folder, lists, corpus, reranker)
@@ -109,6 +116,46 @@ def run(
     )
     steps = _next_steps(folder, answers[0].query)
     return DemoResult(table, evaluations, lists, reranker, answers, files, notes, steps)
+
+
+def _examples(
+    data: Lists,
+    scores: Mapping[str, NDArray[np.float64]],
+    precision: Mapping[str, NDArray[np.float64]],
+) -> list[Example]:
+    """The topic that gains most, one that is ranked neither well nor badly, and the worst loss.
+
+    ``scores`` (one per row) and ``precision`` (AP, one per query) are those of two systems.
+    """
+    assert data.queries is not None
+    first, second = precision
+    ties = tie_break(data.groups, data.docid)
+    ranked = {name: order(values, data.groups, ties) for name, values in scores.items()}
+    gain = precision[second] - precision[first]
+    chosen = {int(gain.argmax()): "The greatest gain of all."}
+    chosen.setdefault(_middle(precision[second]), f"A topic in the middle by AP of {second}.")
+    chosen.setdefault(int(gain.argmin()), "The greatest loss, or the smallest gain, of all.")
+    relevant, starts = data.y > 0, data.groups.starts
+    return [
+        Example(
+            str(data.queries[query]),
+            f"{remark} AP {decimal(precision[first][query])} by {first}, "
+            f"{decimal(precision[second][query])} by {second}.",
+            rankings_of(
+                {
+                    name: rows[starts[query] : starts[query + 1]].tolist()
+                    for name, rows in ranked.items()
+                },
+                data.texts,
+                relevant,
+            ),
+        )
+        for query, remark in chosen.items()
+    ]
+
+
+def _middle(values: NDArray[np.float64]) -> int:
+    return int(np.argsort(values, kind="stable")[len(values) // 2])
 
 
 def _notes(

@@ -13,9 +13,8 @@ from didyma.cli.compare import names_of
 from didyma.cli.groups import command
 from didyma.cli.nbest.options import DATA, Data, ListFiles, Loss, Model
 from didyma.cli.output import print_json, print_message, waiting
-from didyma.formatting import decimal
-from didyma.report.columns import aligned
-from didyma.report.table import footnote
+from didyma.report.table import aligned, footnote
+from didyma.values import decimal
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists

@@ -11,8 +11,8 @@ from didyma.cli import options
 from didyma.cli.nbest.options import Data, Inputs, Model, read_lists
 from didyma.cli.output import print_json
 from didyma.errors import DataError
-from didyma.formatting import decimal
-from didyma.report.columns import aligned, listed
+from didyma.report.table import aligned, listed
+from didyma.values import decimal
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists

@@ -16,8 +16,8 @@ from didyma.cli.groups import Option, ParametersOf, command
 from didyma.cli.interruption import end_if_interrupted
 from didyma.cli.nbest.options import DATA, LOSS, PANEL, RERANKER, ListFiles
 from didyma.cli.output import check_output, print_json, print_message, terminal
-from didyma.formatting import decimal
-from didyma.report.columns import listed
+from didyma.report.table import listed
+from didyma.values import decimal
 
 if TYPE_CHECKING:
     from didyma.data.lists import Lists

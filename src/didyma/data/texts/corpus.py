@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from didyma.data import frame, parquet
+from didyma.data import frame
 from didyma.data.column_roles import known_as
 from didyma.data.delimited import DelimitedFile, tab_separated
 from didyma.data.json_lines import objects
@@ -65,7 +65,7 @@ def _records(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
         return objects(path)
     if suffix == ".parquet":
         with placed(path):
-            return enumerate(frame.opened(parquet.read(path)).iter_rows(named=True), 1)
+            return enumerate(frame.opened(frame.read_parquet(path)).iter_rows(named=True), 1)
     if suffix == ".csv":
         return _rows(DelimitedFile(path, ","))
     first = next((line for line in stream_lines(path) if line.strip()), b"")

@@ -23,8 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from didyma.data.texts import by_id, msmarco
-from didyma.data.texts.collection import TextCollection, read_files
-from didyma.data.texts.runs import files_of
+from didyma.data.texts.collection import TextCollection, files_of, read_files
 from didyma.data.trec import Qrels
 from didyma.errors import DataError
 from didyma.files import PathName, format_suffix

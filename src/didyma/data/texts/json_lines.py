@@ -29,12 +29,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from didyma.data.column_roles import Roles, assign
-from didyma.data.documents import query_of
-from didyma.data.field_roles import JUDGED
+from didyma.data.field_kinds import JUDGED
 from didyma.data.json_lines import number_of, objects
 from didyma.data.lists import Lists
 from didyma.data.passage import Passage, flattened, id_of
-from didyma.data.schema import FieldChoice
+from didyma.data.schema import FieldChoice, query_of
 from didyma.data.texts.rows import TextRows
 from didyma.errors import DataError, placed
 from didyma.files import PathName, replace_when_done

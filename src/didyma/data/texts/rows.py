@@ -8,9 +8,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from didyma.data.attributes import Attributes
-from didyma.data.documents import stacked
 from didyma.data.lists import Lists
-from didyma.data.schema import FieldChoice
+from didyma.data.schema import FieldChoice, stacked
 from didyma.data.text_columns import text_array
 from didyma.errors import DataError, LeftOutWarning, warn
 from didyma.files import PathName

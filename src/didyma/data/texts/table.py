@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from didyma.data import delimited, frame, parquet
+from didyma.data import delimited, frame
 from didyma.data.column_roles import Roles
 from didyma.data.json_lines import parse_json
 from didyma.data.lists import Lists
@@ -33,7 +33,7 @@ def read(path: PathName, roles: Roles | None = None, choice: FieldChoice | None 
     suffix = format_suffix(path)
     if suffix == ".parquet":
         with placed(path):
-            return _from_frame(parquet.read(path), roles, path, choice)
+            return _from_frame(frame.read_parquet(path), roles, path, choice)
     tabs = suffix != ".csv"
 
     def opened() -> delimited.DelimitedFile:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.interruption import check_interruption
+from didyma.execution import check_interruption
 from didyma.lazy import cached_property
 from didyma.model import Saved, Serialisable
 from didyma.values import kind_of

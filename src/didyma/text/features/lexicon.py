@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import didyma._core.text as core
-from didyma.interruption import check_interruption
+from didyma.execution import check_interruption
 from didyma.text.features.characters import code_points, fold_lines, properties_of
 from didyma.text.features.cues import listed, trait_table, traits_of
 from didyma.text.features.digests import digests_of

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
-from didyma.interruption import time_left
+from didyma.execution import time_left
 from didyma.model import Saved
 from didyma.text.encoders import Encoder, Fingerprint, resolve, restore
 from didyma.text.features.part import Part

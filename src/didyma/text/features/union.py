@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Groups, Lists
 from didyma.errors import DataError
-from didyma.interruption import check_interruption
+from didyma.execution import check_interruption
 from didyma.learning.scoring import standard_in_query
 from didyma.model import Saved, State
 from didyma.ranking.featuriser import Featuriser

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from didyma.data.field_kinds import vector_in
 from didyma.errors import DataError
-from didyma.interruption import check_interruption
+from didyma.execution import check_interruption
 from didyma.ranking.ranked import Ranked
 from didyma.text.features.lexicon import Lexicon
 from didyma.text.steps.step import Step, Values, in_document

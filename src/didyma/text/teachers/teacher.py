@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from didyma.data.lists import Lists
 from didyma.errors import DataError
-from didyma.interruption import check_interruption
+from didyma.execution import check_interruption
 from didyma.lazy import cached_property
 
 if TYPE_CHECKING:

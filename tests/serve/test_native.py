@@ -9,10 +9,10 @@ import pytest
 
 from didyma.judgements import JudgementStore
 from didyma.model import version_of
+from didyma.serve.access import BearerTokens
 from didyma.serve.app import Service
-from didyma.serve.errors import HTTPError
+from didyma.serve.responses import HTTPError
 from didyma.serve.served import NamedSource, ServedModels
-from didyma.serve.tokens import BearerTokens
 from didyma.text.text_reranker import TextReranker
 from tests.serve.conftest import running
 from tests.text.texts import made

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from didyma.formatting import decimal
+from didyma.values import decimal
 
 
 @pytest.mark.parametrize(

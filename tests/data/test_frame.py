@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from didyma.data import formats, parquet
+from didyma.data import formats, frame
 from didyma.data.texts import corpus
 from didyma.data.texts import reader as texts
 from didyma.errors import DataError
@@ -52,8 +52,8 @@ def write(path: Path, column: Any, **options: Any) -> Path:
 
 
 READERS: dict[str, Callable[[Path], Any]] = {
-    "table": parquet.read,
-    "blocks": lambda path: list(parquet.blocks(path)),
+    "table": frame.read_parquet,
+    "blocks": lambda path: list(frame.parquet_blocks(path)),
     "features": lambda path: formats.read(path, qid="column", features=[]),
     "texts": lambda path: texts.read(path, query="column"),
     "passages": lambda path: list(corpus.read(path)),
@@ -79,11 +79,11 @@ def test_rows_are_unpacked_few_at_a_time(tmp_path: Path, monkeypatch: pytest.Mon
     """Before a text that stands in many rows is found to be too much, a limit of it is read."""
     path = write(tmp_path / "a.parquet", ["long " * 400] * N)
     sizes = []
-    valid = parquet._valid
-    monkeypatch.setattr(parquet, "_valid", lambda part: sizes.append(part.nbytes) or valid(part))
+    valid = frame._valid
+    monkeypatch.setattr(frame, "_valid", lambda part: sizes.append(part.nbytes) or valid(part))
     monkeypatch.setenv("DIDYMA_UNPACK_LIMIT", "1000000")
     with pytest.raises(DataError, match="unpacks to more than 1000000 bytes"):
-        parquet.read(path)
+        frame.read_parquet(path)
     assert len(sizes) > 1
     assert sum(sizes) <= 1_000_000
 
@@ -92,10 +92,10 @@ def test_texts_are_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """However few rows are read at a time."""
     column = [f"{k} {'long ' * (k % 7)}" for k in range(N)]
     path = write(tmp_path / "a.parquet", column)
-    whole = parquet.read(path)
+    whole = frame.read_parquet(path)
     assert whole.column("column").to_pylist() == column
-    monkeypatch.setattr(parquet, "ROWS", 999)
-    assert parquet.read(path).equals(whole)
+    monkeypatch.setattr(frame, "ROWS", 999)
+    assert frame.read_parquet(path).equals(whole)
 
 
 def test_a_file_that_is_no_smaller_than_its_rows(
@@ -106,4 +106,4 @@ def test_a_file_that_is_no_smaller_than_its_rows(
     path = tmp_path / "a.parquet"
     writer.write_table(arrow.table(columns), path, use_dictionary=False, compression="none")
     monkeypatch.setenv("DIDYMA_UNPACK_LIMIT", "1000")
-    assert parquet.read(path).num_rows == N
+    assert frame.read_parquet(path).num_rows == N

@@ -21,7 +21,7 @@ from sklearn.preprocessing import (
 from didyma import model
 from didyma.errors import DataError
 from didyma.metrics.measures import Measure, ROCArea, parse
-from didyma.model.plain import text_of
+from didyma.model.fields import text_of
 from didyma.ranking.feature_maps import (
     FeatureMap,
     Pairwise,

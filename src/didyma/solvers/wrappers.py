@@ -1,10 +1,13 @@
-"""Cached: what a slow solver has answered before is not asked again."""
+"""Cached and InProcesses: a structure with the same outputs, asked for in another way."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from functools import cached_property
+from multiprocessing import get_context
 from threading import Lock
 from typing import Any
 
@@ -12,12 +15,46 @@ import numpy as np
 from numpy.typing import NDArray
 
 from didyma.errors import DataError
+from didyma.execution import n_threads
 from didyma.polytope.distributions import Distribution
 from didyma.polytope.sparsemap import SolverOptions, solve
-from didyma.solvers.wrapper import Wrapper
-from didyma.structure import Structure
+from didyma.structure import Structure, require_structure
 from didyma.structures.batches import data_key
 from didyma.structures.layout import Floats, Layout
+
+
+class Wrapper(Structure):
+    """All that the structure inside says of its outputs; `argmax` is the subclass's."""
+
+    def __init__(self, structure: Structure) -> None:
+        require_structure(structure)
+        if type(structure).lay_out is not Structure.lay_out:
+            raise DataError(
+                f"expected a structure that is solved in Python, found {structure!r}, whose argmax "
+                "is compiled",
+                field="structure",
+            )
+        self.structure = structure
+        self.ndim = structure.ndim  # type: ignore[misc]
+        self.data = structure.data  # type: ignore[misc]
+        self.reads_infinity = structure.reads_infinity  # type: ignore[misc]
+        self.concurrent = structure.concurrent  # type: ignore[misc]
+
+    def additional(self, shape: tuple[int, ...]) -> Mapping[str, tuple[int, ...]]:
+        """Those of the structure inside."""
+        return self.structure.additional(shape)
+
+    def encode(self, outputs: Any, layout: Layout) -> Any:
+        """As the structure inside does."""
+        return self.structure.encode(outputs, layout)
+
+    def decode(self, parts: Any, layout: Layout) -> Any:
+        """As the structure inside does."""
+        return self.structure.decode(parts, layout)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.structure!r})"
+
 
 Answer = tuple[int, ...] | None
 
@@ -73,29 +110,37 @@ class Cached(Wrapper):
         with self._lock:
             self.n_asked += 1
             if question in self._answers:
-                return _as_array(_use(self._answers, question))
+                self._answers.move_to_end(question)
+                return _as_array(self._answers[question])
             self.n_solved += 1
         parts = self.structure.argmax(scores, **additional)
         answer = None if parts is None else tuple(np.sort(parts).tolist())
         with self._lock:
-            _keep(self._answers, question, answer, self.max_size)
+            self._remember(self._answers, question, answer)
             if answer is not None:
-                _keep(self._pools.setdefault(key, OrderedDict()), answer, None, self.max_size)
+                self._remember(self._pools.setdefault(key, OrderedDict()), answer, None)
         return _as_array(answer)
 
     def first_guess(self, layout: Layout, options: SolverOptions) -> list[Distribution | None]:
         """The optimum over the outputs in the pool, for each instance that has any."""
         guess: list[Distribution | None] = []
         for b in range(len(layout)):
-            one = layout.select([b])
-            key = self._key(one.shape, one.data[int(one.sizes[0, 0])] if one.data else {})
-            pool = _Pool(self, tuple(self._pools.get(key, ())), one)
-            guess.append(pool.solve(one, options) if pool.possible else None)
+            instance = layout.select([b])
+            key = self._key(layout.shape, layout.data_of(b))
+            pool = _Pool(self, tuple(self._pools.get(key, ())), instance)
+            guess.append(pool.solve(instance, options) if pool.outputs else None)
         return guess
 
     @cached_property
     def _lock(self) -> Any:
         return Lock()
+
+    def _remember(self, memory: OrderedDict[Any, Any], key: Any, value: Any) -> None:
+        """Store as the most recently used, and forget the least recently used."""
+        memory[key] = value
+        memory.move_to_end(key)
+        if len(memory) > self.max_size:
+            memory.popitem(last=False)
 
     def _key(self, shape: tuple[int, ...], instance: Any) -> Any:
         """What instances must share to have the same outputs."""
@@ -115,8 +160,7 @@ class _Pool(Structure):
         forbidden = np.concatenate([layout.scores[0], layout.extra_of(0)]) == -np.inf
         allowed = ~(self.flags & forbidden).any(axis=1)
         self.flags = self.flags[allowed].astype(np.float64)
-        self.outputs = tuple(one for one, ok in zip(outputs, allowed) if ok)
-        self.possible = bool(self.outputs)
+        self.outputs = tuple(output for output, ok in zip(outputs, allowed) if ok)
 
     def argmax(self, scores: Any, **additional: Any) -> Any:
         """The best of the list."""
@@ -131,22 +175,67 @@ class _Pool(Structure):
     def solve(self, layout: Layout, options: SolverOptions) -> Distribution:
         """SparseMAP over the list, as a solution of the structure whose outputs they are."""
         options = replace(options, temperature=1.0, face=False, max_iter=None, n_jobs=1)
-        (one,) = solve(replace(layout, data={}), self, options)
-        return replace(one, structure=self.of)
+        (distribution,) = solve(replace(layout, data={}), self, options)
+        return replace(distribution, structure=self.of)
 
 
 def _as_array(answer: Answer) -> NDArray[np.int64] | None:
     return None if answer is None else np.array(answer, np.int64)
 
 
-def _use(memory: OrderedDict[Any, Any], key: Any) -> Any:
-    """The value of a key, which becomes the last to be forgotten."""
-    memory.move_to_end(key)
-    return memory[key]
+class InProcesses(Wrapper):
+    """The same structure, whose argmax runs in other processes, one for each core.
+
+    For solvers in Python, which hold the GIL: layers and losses then solve the instances of a batch
+    at once, on as many threads as their ``n_jobs`` says, each of which waits for a process. A call
+    costs a fraction of a millisecond more. Solvers that release the GIL (`Milp`) do so without it:
+    a class says that by ``concurrent = True``. What a structure counts (`LimitedSolver.worst_gap`)
+    is counted in the processes and not here.
+
+    >>> from didyma.solvers import Milp
+    >>> with InProcesses(Milp([[3, 2, 2]], [4]), 2) as knapsack:
+    ...     knapsack.predict([4.0, 2.5, 2.0])
+    array([False,  True,  True])
+
+    Args:
+        structure: one that can be pickled: its class stands in a module.
+        n_jobs: processes; None means one for each core.
+    """
+
+    def __init__(self, structure: Structure, n_jobs: int | None = None) -> None:
+        super().__init__(structure)
+        self.n_jobs = n_jobs
+        self.concurrent = True  # type: ignore[misc]
+
+    @cached_property
+    def _pool(self) -> ProcessPoolExecutor:
+        # Other threads are running, whose locks a fork would copy as they are.
+        context = get_context("spawn")
+        return ProcessPoolExecutor(n_threads(self.n_jobs), context, _begin, (self.structure,))
+
+    def argmax(self, scores: Floats, **additional: Any) -> Any:
+        """What the structure inside answers, in another process."""
+        return self._pool.submit(_argmax, scores, additional).result()
+
+    def close(self) -> None:
+        """End the processes; they begin again when they are needed."""
+        if "_pool" in vars(self):
+            vars(self).pop("_pool").shutdown()
+
+    def __enter__(self) -> InProcesses:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
-def _keep(memory: OrderedDict[Any, Any], key: Any, value: Any, max_size: int) -> None:
-    memory[key] = value
-    memory.move_to_end(key)
-    if len(memory) > max_size:
-        memory.popitem(last=False)
+_structure: Structure  # of a process of the pool
+
+
+def _begin(structure: Structure) -> None:
+    global _structure
+    _structure = structure
+
+
+def _argmax(scores: Floats, additional: dict[str, Any]) -> Any:
+    return _structure.argmax(scores, **additional)

@@ -1,22 +1,25 @@
-"""Measures by kernel: one formula each, on labels in ranked order.
+"""Values of measures for each query: by kernel, or by ir_measures where there is none.
 
-A query without a relevant document, or without a ranked one, has the value 0 in every measure, as
-in trec_eval.
+A kernel is one formula on labels in ranked order. A query without a relevant document, or without a
+ranked one, has the value 0, as in trec_eval.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
+import ir_measures
 import numpy as np
 from numpy.typing import NDArray
 
 import didyma._core.measures as kernels
+from didyma.errors import DataError
 from didyma.metrics.measures import Measure
 
 Vector = NDArray[np.float64]
+RunAndQrels: TypeAlias = "tuple[dict[str, list[str]], dict[str, dict[str, float]]]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,30 +56,91 @@ class Judgements:
 
     labels: NDArray[np.float64]
     starts: NDArray[np.int64]
-    _known: dict[Any, Vector] = field(default_factory=dict, init=False, repr=False)
+    _cache: dict[Any, Vector] = field(default_factory=dict, init=False, repr=False)
 
     def n_relevant(self, rel: int) -> Vector:
         """Number of documents of each query with a label of at least ``rel``."""
-        if rel not in self._known:
+        if rel not in self._cache:
             count = np.concatenate([[0], np.cumsum(self.labels >= rel)])
-            self._known[rel] = np.diff(count[self.starts]).astype(np.float64)
-        return self._known[rel]
+            self._cache[rel] = np.diff(count[self.starts]).astype(np.float64)
+        return self._cache[rel]
 
     def ideal(self, measure: Measure) -> Vector:
         """The greatest DCG that a ranking of each query can have."""
-        if measure not in self._known:
+        if measure not in self._cache:
             query = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
             best = np.lexsort((-_gains(measure, self.labels), query))
             strict = np.zeros(len(best), dtype=np.bool_)
-            self._known[measure] = _dcg(
+            self._cache[measure] = _dcg(
                 measure, Ranking(self.labels[best], self.starts, strict, strict)
             )
-        return self._known[measure]
+        return self._cache[measure]
 
 
-def per_query(measure: Measure, ranking: Ranking, judged: Judgements) -> Vector:
-    """The measure's value for each query, 0 where nothing is relevant."""
-    return FORMULAS[measure.NAME](measure, ranking, judged)
+def is_native(measure: Measure) -> bool:
+    """Whether a kernel of this library computes the measure; ir_measures computes all others."""
+    params = measure.params
+    return (
+        measure.NAME in FORMULAS
+        and not params.get("judged_only")
+        and not (params.get("gains") and params.get("dcg") == "exp-log2")
+    )
+
+
+def values_per_query(
+    measures: Sequence[Measure],
+    ranking: Ranking,
+    judged: Judgements,
+    documents: Callable[[], RunAndQrels],
+) -> dict[Measure, Vector]:
+    """Values of each measure, one for each query.
+
+    ``documents()`` is what ir_measures needs: the documents of each query best first, and the
+    labels of all that are judged.
+    """
+    values = {
+        measure: FORMULAS[measure.NAME](measure, ranking, judged)
+        for measure in measures
+        if is_native(measure)
+    }
+    if foreign := [measure for measure in measures if measure not in values]:
+        values |= _by_ir_measures(foreign, *documents())
+    return {measure: values[measure] for measure in measures}
+
+
+def _by_ir_measures(
+    measures: Sequence[Measure], run: dict[str, list[str]], qrels: dict[str, dict[str, float]]
+) -> dict[Measure, Vector]:
+    """Values for each query of ``qrels``, NaN for those that ir_measures leaves out.
+
+    It sees ranks for scores, so that one tie rule holds whichever program it asks, and one measure
+    at a time: together it confuses those with gains of their own.
+    """
+    values = {measure: np.full(len(qrels), np.nan) for measure in measures}
+    place = {query: i for i, query in enumerate(qrels)}
+    ranks = {
+        query: {document: float(-rank) for rank, document in enumerate(documents)}
+        for query, documents in run.items()
+    }
+    labels = {query: _integer_labels(judged) for query, judged in qrels.items()}
+    try:
+        for measure in measures:
+            for result in ir_measures.iter_calc([measure], labels, ranks):
+                if result.query_id in place:
+                    values[measure][place[result.query_id]] = result.value
+    except (ArithmeticError, AssertionError, RuntimeError, TypeError, ValueError) as error:
+        names = ", ".join(map(str, measures))
+        raise DataError(f"ir_measures cannot compute {names}: {error}") from error
+    return values
+
+
+def _integer_labels(judged: dict[str, float]) -> dict[str, int]:
+    for label in judged.values():
+        if label != int(label):
+            raise DataError(f"this measure needs integers for labels, found {label}", field="y")
+    if all(label < 0 for label in judged.values()):
+        return {}  # which means the same to trec_eval, but does not crash it
+    return {document: int(label) for document, label in judged.items()}
 
 
 def _average_precision(measure: Measure, ranking: Ranking, judged: Judgements) -> Vector:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from didyma.errors import DataError
-from didyma.serve.errors import HTTPError
-from didyma.serve.hosts import LOOPBACK, AllowedHosts
+from didyma.serve.access import LOOPBACK, AllowedHosts
+from didyma.serve.responses import HTTPError
 from tests.serve.conftest import make_service, running
 from tests.serve.process import ServerProcess
 

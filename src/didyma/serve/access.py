@@ -1,4 +1,4 @@
-"""Checks of the Host and Origin headers, against DNS rebinding.
+"""Access control: bearer tokens, and checks of Host and Origin against DNS rebinding.
 
 A page of any site can have its own name point to this machine: a browser then takes the server for
 a part of that site, and lets the page read responses. But ``Host`` has that name, and ``Origin``
@@ -7,22 +7,29 @@ that site.
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import ipaddress
 import logging
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
+from typing import Self
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from didyma.errors import DataError
-from didyma.serve.errors import HTTPError
+from didyma.files import read_lines
 from didyma.serve.logs import log
-from didyma.serve.responses import error_response
+from didyma.serve.responses import HTTPError, error_response
 
+VARIABLE = "DIDYMA_TOKENS"
+NOT_ASCII = "expected tokens of ASCII characters, as headers can have no others"
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-PROBED = ("/health", "/ready")  # by addresses that nobody can list; they tell nothing
+PROBES = ("/health", "/ready")  # which tell nothing: they need no token, and any Host will do
 AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/?#@\[\]]+)(:[0-9]*)?", re.ASCII)
 
 
@@ -31,6 +38,71 @@ def is_loopback(host: str) -> bool:
     with suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
+
+
+def check_host(host: str, *, has_tokens: bool, insecure: bool) -> None:
+    """Raise for an address that other machines reach without a token.
+
+    >>> check_host("127.0.0.1", has_tokens=False, insecure=False)
+    >>> check_host("0.0.0.0", has_tokens=False, insecure=False)
+    Traceback (most recent call last):
+    didyma.errors.DataError: 0.0.0.0 is open to other machines: give a file of tokens, or --insecure
+    """
+    if not (is_loopback(host) or has_tokens or insecure):
+        raise DataError(f"{host} is open to other machines: give a file of tokens, or --insecure")
+
+
+class BearerTokens:
+    """Tokens, one of which a request must have; without any, all requests are accepted.
+
+    >>> tokens = BearerTokens(["first", "second"])
+    >>> tokens.check("Bearer second") == tokens.check("second")
+    True
+    >>> tokens.check("third")
+    Traceback (most recent call last):
+    didyma.serve.responses.HTTPError: expected a valid token as Authorization: Bearer …
+    """
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        listed = list(tokens)
+        if not all(token.isascii() for token in listed):
+            raise DataError(NOT_ASCII)
+        self._digests = [_digest(token) for token in listed]
+
+    @classmethod
+    def read(cls, path: Path | None) -> Self:
+        """The tokens of a file, one a line, and of the environment, separated by spaces."""
+        tokens = os.environ.get(VARIABLE, "").split()
+        if path is not None:
+            listed = [line.strip() for line in read_lines(path)]
+            for number, line in enumerate(listed, 1):
+                if not line.startswith("#") and not line.isascii():
+                    raise DataError(NOT_ASCII, path=path, line=number)
+            tokens += [line for line in listed if line and not line.startswith("#")]
+            if not tokens:
+                raise DataError("expected a token, found none", path=path)
+        return cls(tokens)
+
+    def __len__(self) -> int:
+        return len(self._digests)
+
+    def check(self, authorization: str | None) -> bytes | None:
+        """Check an Authorization header in constant time; status 401 if it has no valid token.
+
+        Returns the digest of the token, if there are tokens.
+        """
+        if not self._digests:
+            return None
+        header = authorization or ""
+        scheme, _, token = header.partition(" ")
+        given = _digest((token if scheme.lower() == "bearer" else header).strip())
+        if not sum([hmac.compare_digest(given, digest) for digest in self._digests]):
+            raise HTTPError(401, "expected a valid token as Authorization: Bearer …")
+        return given
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()
 
 
 class AllowedHosts:
@@ -49,7 +121,7 @@ class AllowedHosts:
     >>> hosts.check("127.0.0.1:8000", "https://rerank.example.org")
     >>> hosts.check("elsewhere.example", None)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    didyma.serve.errors.HTTPError: expected Host to be localhost, ...
+    didyma.serve.responses.HTTPError: expected Host to be localhost, ...
     """
 
     def __init__(self, bound: str, named: Sequence[str] = ()) -> None:
@@ -93,7 +165,7 @@ class HostCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on, or respond with an error."""
-        if scope["type"] == "http" and scope["path"] not in PROBED:
+        if scope["type"] == "http" and scope["path"] not in PROBES:
             headers = Headers(scope=scope)
             try:
                 self._hosts.check(headers.get("host"), headers.get("origin"))

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from didyma.data.columns import Columns
 from didyma.data.lists import Lists
+from didyma.data.matrix import Columns
 from didyma.errors import DataError
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from didyma.errors import DataError
-from didyma.exports.ranking_expression import evaluate_function
+from didyma.exports.vespa import evaluate_function
 
 X = {"x": np.array([1.0, -2.0, np.nan])}
 
