@@ -44,8 +44,8 @@ STUDIES = {
     "sparsemap-solvers": Study("sparsemap_solvers", ("sparsemap_solvers",)),
     "operate": Study("operate", ("operate_promotion", "operate_power")),
     "grades": Study("grades", ("grades",)),
-    "additive": Study("additive", ("additive_judged", "additive_synthetic")),
-    "measures": Study("measures", ("measures_mq2008", "measures_demo")),
+    "additive": Study("additive", ("additive_judged", "additive_synthetic", "additive_variants")),
+    "measures": Study("measures", ("measures_mq2008", "measures_demo", "measures_trees")),
     "svmmap": Study("svmmap", ("robust", "functions", "mq2008")),
     "precision": Study("latent_svm", ("latent_svm_precision",), ("--part", "precision")),
     "ohsumed": Study("latent_svm", ("latent_svm_ohsumed",), ("--part", "ohsumed")),
@@ -63,10 +63,13 @@ STUDIES = {
     ),
     "latent-reranking-variants": Study("latent_reranking_variants", ("latent_reranking_variants",)),
     "passage-vectors": Study("passage_vectors", ("passage_vectors",)),
-    "low-rank": Study("low_rank", ("low_rank",)),
+    "low-rank": Study("low_rank", ("low_rank", "low_rank_cantonese")),
     "parsing": Study("sparsemap_models", ("sparsemap_parsing",), ("--part", "parsing")),
     "alignment": Study(
         "sparsemap_models", ("sparsemap_alignment",), ("--part", "nli", "--seeds", "5")
+    ),
+    "alignment-sgd": Study(
+        "sparsemap_models", ("sparsemap_alignment_sgd",), ("--part", "nli", "--sgd")
     ),
     "decisions": Study(
         "decisions",
