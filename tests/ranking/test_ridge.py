@@ -10,6 +10,7 @@ from sklearn.linear_model import Ridge
 from didyma import RidgeRanker
 from didyma.errors import DataError
 from didyma.model import load
+from didyma.ranking import ridge
 
 RNG = np.random.default_rng(0)
 QID = RNG.permutation(np.repeat(np.arange(12), 8))
@@ -23,8 +24,8 @@ def centred(values):
 
 
 def by_sklearn(C, weight):
-    ridge = Ridge(alpha=weight.sum() / C, fit_intercept=False)
-    return ridge.fit(centred(X), centred(Y), sample_weight=weight)
+    model = Ridge(alpha=weight.sum() / C, fit_intercept=False)
+    return model.fit(centred(X), centred(Y), sample_weight=weight)
 
 
 @pytest.mark.parametrize("C", [0.01, 10.0, 1e4])
@@ -36,6 +37,13 @@ def test_it_is_scikit_learns(C, storage):
     residual = centred(Y) - centred(X) @ expected
     value = (expected @ expected + C * (residual**2).mean()) / 2
     assert ranker.result_.value == pytest.approx(value, rel=1e-4)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_rows_in_blocks_are_rows_at_once(storage, monkeypatch):
+    at_once = RidgeRanker().fit(storage(X), Y, qid=QID)
+    monkeypatch.setattr(ridge, "BLOCK", 11)
+    np.testing.assert_allclose(RidgeRanker().fit(storage(X), Y, qid=QID).coef_, at_once.coef_)
 
 
 def test_weights_of_queries():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from didyma.ranking.ranker import LinearRanker
 __all__ = ["RidgeRanker"]
 
 MOST_FEATURES = 5_000  # whose products with one another are kept
+BLOCK = 65_536  # rows that are copied at a time, and the rest of their last query
 Vector = NDArray[np.float64]
 
 
@@ -85,33 +87,37 @@ class RidgeRanker(LinearRanker):
 
 
 def _differences(lists: Lists) -> tuple[Vector, Vector, float]:
-    """Mean products of differences: of features, of features with grades, and of grades."""
-    groups = lists.groups
-    weight = np.ones(len(groups)) if lists.weights is None else lists.weights
-    share = weight / (weight @ groups.sizes)
-    member = sp.csr_array(
-        (1.0 / groups.sizes[groups.codes], (groups.codes, np.arange(len(lists)))),
-        shape=(len(groups), len(lists)),
-    )
-    grades = (lists.y - (member @ lists.y)[groups.codes])[:, None]
-    root = np.sqrt(share)[groups.codes][:, None]
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows, means = _centred(lists.X, member, groups.codes)
-        rows, grades = rows * root, grades * root
-        gram = _dense(rows.T @ rows)
-        if means is not None:  # sparse rows stay what they are: Σ x xᵀ − Σ_q n_q x̄ x̄ᵀ
-            gram = gram - _dense(means.T @ (means * (share * groups.sizes)[:, None]))
-        moment = np.asarray(rows.T @ grades).ravel()
-    return gram, moment, float((grades**2).sum())
+    """Mean products of differences: of features, of features with grades, and of grades.
 
-
-def _centred(X: Any, member: Any, codes: NDArray[np.int64]) -> tuple[Any, Any]:
-    """Rows as differences from the means of their query; sparse ones as they are, and the means."""
-    if is_sparse(X):
-        X = X.astype(np.float64)
-        return X, member @ X
-    X = np.asarray(X, dtype=np.float64)
-    return X - (member @ X)[codes], None
+    Rows are read in blocks of whole queries, so that no copy of them all is made.
+    """
+    X, groups = lists.X, lists.groups
+    n_features = X.shape[1]
+    weights = np.ones(len(groups)) if lists.weights is None else lists.weights
+    shares = weights / (weights @ groups.sizes)
+    gram, moment, square = np.zeros((n_features, n_features)), np.zeros(n_features), 0.0
+    ends = np.searchsorted(groups.starts, np.arange(0, len(lists), BLOCK)[1:])
+    for first, last in pairwise(np.unique([0, *ends, len(groups)])):
+        begin, end = groups.starts[first], groups.starts[last]
+        rows, sizes = groups.rows[begin:end], groups.sizes[first:last]
+        query = np.repeat(np.arange(last - first), sizes)
+        means = sp.csr_array((1.0 / sizes[query], (query, np.arange(end - begin))))
+        root = np.sqrt(shares[first:last])[query][:, None]
+        grades = lists.y[rows][:, None].astype(np.float64)
+        grades = (grades - (means @ grades)[query]) * root
+        with np.errstate(over="ignore", invalid="ignore"):
+            block = X[rows].astype(np.float64)
+            centres = means @ block
+            if is_sparse(X):  # rows stay what they are: Σ x xᵀ − Σ_q n_q x̄ x̄ᵀ
+                block = block * root
+                counts = (shares[first:last] * sizes)[:, None]
+                gram -= _dense(centres.T @ (centres * counts))
+            else:
+                block = (block - centres[query]) * root
+            gram += _dense(block.T @ block)
+            moment += np.asarray(block.T @ grades).ravel()
+        square += float((grades**2).sum())
+    return gram, moment, square
 
 
 def _dense(product: Any) -> Vector:
