@@ -15,8 +15,7 @@ from didyma.data.matrix import Columns, Matrix
 from didyma.errors import check_choice
 from didyma.execution import on_cluster
 from didyma.learning.monitor import EvalSets, Monitor, gain_over_zero
-from didyma.learning.solution import Callback, check_C, reached
-from didyma.learning.solvers import make_solver
+from didyma.learning.solution import Callback, check_C, make_solver, reached
 from didyma.protocol import clone, seed_of, warn_of_convergence
 from didyma.ranking.feature_maps import FeatureMap, parse_feature_map
 from didyma.ranking.fitters import Fitter, HingeFitter, RampFitter, RankingResult

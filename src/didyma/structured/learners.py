@@ -24,8 +24,7 @@ from didyma.execution import on_cluster
 from didyma.learning.cccp import CCCP, LatentResult, best_of, inner_solver
 from didyma.learning.monitor import Watch, gain_over_zero, warn_of_zero
 from didyma.learning.perceptron import Perceptron, PerceptronState
-from didyma.learning.solution import Callback, Result, Solution, check_C
-from didyma.learning.solvers import make_solver
+from didyma.learning.solution import Callback, Result, Solution, check_C, make_solver
 from didyma.model import Savable, Saved
 from didyma.protocol import (
     Estimator,
