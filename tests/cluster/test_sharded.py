@@ -17,7 +17,7 @@ from didyma.learning.bcfw import BCFW
 from didyma.learning.cccp import CCCP
 from didyma.learning.cutting_plane import CutPool
 from didyma.learning.row_bcfw import RowBCFW
-from didyma.ranking.binned import Binned
+from didyma.ranking.bins import Binned
 from didyma.ranking.losses import AveragePrecision
 from didyma.ranking.problem import RankingProblem
 from didyma.ranking.ramp import RampProblem
