@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -13,10 +14,13 @@ from didyma.data.lists import Groups, Lists, group_rows, judgements
 from didyma.data.matrix import Columns, Matrix, as_csr, is_sparse
 from didyma.errors import DataError, warn
 from didyma.execution import on_cluster
-from didyma.learning.monitor import EvalSets, Learner
+from didyma.learning.monitor import EvalSets, Learner, Monitor
 from didyma.learning.scoring import BLOCK, linear_scores
+from didyma.learning.solution import Callback, Result, Solution
 from didyma.model import Savable, Saved
 from didyma.protocol import Estimator, check_is_fitted, validate_data
+from didyma.ranking.losses import ItemwiseLoss, parse_loss
+from didyma.ranking.problem import trainable_queries
 
 LabelledRows: TypeAlias = "tuple[ArrayLike, ArrayLike]"
 
@@ -307,6 +311,7 @@ class LinearRanker(Learner, Ranker):
     """A ranker whose score is a weighted sum of features, x · ``coef_``."""
 
     coef_: Annotated[NDArray[np.float64], Saved("n_features")]
+    _first: NDArray[np.float64] | None = None  # weights to begin at
 
     def _predict(self, X: Any) -> NDArray[np.float64]:
         """X @ coef_, in double precision."""
@@ -327,11 +332,40 @@ class LinearRanker(Learner, Ranker):
         return np.abs(self.coef_)
 
 
+@dataclass(eq=False, repr=False)
 class StartedRanker(LinearRanker):
-    """A linear ranker that may begin at weights: given ones, or with ``warm_start`` its own."""
+    """A linear ranker that descends a loss from weights: given ones, with ``warm_start`` its own.
 
-    warm_start: bool
-    _first: NDArray[np.float64] | None = None
+    `SVMRanker` explains the parameters.
+    """
+
+    loss: Any = "ap"
+    _: KW_ONLY
+    measure: str | None = None
+    random_state: Any = 0
+    warm_start: bool = False
+    callback: Callback | None = None
+
+    result_: Result = field(init=False)
+    history_: list[dict[str, Any]] = field(init=False)
+    n_iter_: int = field(init=False)
+
+    _transient: ClassVar[tuple[str, ...]] = ("callback",)
+
+    def judged_by(self) -> str:
+        """See `Ranker`."""
+        return self.measure or self._loss().measure
+
+    def _loss(self) -> ItemwiseLoss:
+        return parse_loss(self.loss)
+
+    def _trainable(self, lists: Lists) -> NDArray[np.bool_]:
+        return trainable_queries(lists.y, lists.groups, self._loss())
+
+    def _keep(self, solution: Solution, result: Result, monitor: Monitor, *, best: bool) -> None:
+        """Remember weights, those of the ``best`` iteration on held-out lists or of the last."""
+        self.coef_ = monitor.chosen(solution.w) if best else solution.w
+        self.result_, self.n_iter_, self.history_ = result, result.n_iter, monitor.history
 
     def _begin_at(self, coef_init: ArrayLike | None) -> None:
         if coef_init is None and self.warm_start:
@@ -407,33 +441,23 @@ def all_moderate(X: Any) -> bool:
 
 def check_magnitude(X: Any, names: Sequence[str] | None) -> None:
     """Refuse a feature that is too large to learn from, by its name or else its column."""
-    if place := _too_large(X):
-        row, column, value = place
+    values = X.data if is_sparse(X) else X
+    for start in range(0, 0 if X.dtype == np.float32 else len(values), BLOCK):
+        large = np.argwhere(np.abs(values[start : start + BLOCK]) > LARGEST)
+        if not len(large):
+            continue
+        place = start + large[0, 0], *large[0, 1:]
+        row, column = place if len(place) == 2 else _entry(X, place[0])
         raise DataError(
-            f"{value:g} in row {row} is too large to learn from, beyond {LARGEST:g}: scale it",
+            f"{values[place]:g} in row {row} is too large to learn from, beyond {LARGEST:g}: "
+            "scale it",
             field=f"feature {column if names is None else names[column]}",
         )
 
 
-def _too_large(X: Any) -> tuple[int, int, float] | None:
-    """Row, column and value of a feature beyond `LARGEST`, from 0, if there is one."""
-    if X.dtype == np.float32:
-        return None
-    values = X.data if is_sparse(X) else X
-    for start in range(0, len(values), BLOCK):
-        block = values[start : start + BLOCK]
-        if all_moderate(block):
-            continue
-        large = np.abs(block.reshape(-1)) > LARGEST
-        if large.any():
-            place = int(np.argmax(large))
-            row, column = divmod(place, X.shape[1])
-            if is_sparse(X):
-                entry = start + place
-                row = int(np.searchsorted(X.indptr, entry, side="right")) - 1
-                return row, int(X.indices[entry]), float(values[entry])
-            return start + row, column, float(block[row, column])
-    return None
+def _entry(X: Any, place: int) -> tuple[int, int]:
+    """Row and column of a sparse matrix's entry."""
+    return int(np.searchsorted(X.indptr, place, side="right")) - 1, int(X.indices[place])
 
 
 def count_trainable(
